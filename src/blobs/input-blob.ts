@@ -1,0 +1,60 @@
+import { createHash } from 'node:crypto'
+import { StintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import type { BlobStore } from './store.ts'
+
+/** Where an input lies outside its row, and what it is the same as. */
+export interface InputBlob {
+  key: string
+  /** SHA-256 in hex, for uniqueness and idempotency keys. */
+  digest: string
+}
+
+/** Named by a UUIDv7, below the day it was made: `inputs/2026-11-15/01a1e0…`. */
+export async function putInput(store: BlobStore, id: string, text: string): Promise<InputBlob> {
+  const bytes = new TextEncoder().encode(text)
+  const key = `inputs/${new Date(timeOfId(id)).toISOString().slice(0, 10)}/${id}`
+  await store.put(key, bytes)
+  return { key, digest: createHash('sha256').update(canonical(text)).digest('hex') }
+}
+
+/** The same whatever the order of names, as jsonb is. */
+function canonical(text: string): string {
+  return JSON.stringify(JSON.parse(text), (_name, value: unknown) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+    return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+  })
+}
+
+/** The job with its input, wherever that lies. */
+export async function withInput(store: BlobStore | undefined, job: Job): Promise<Job> {
+  if (job.inputBlob === null) return job
+  if (store === undefined) {
+    throw new StintError(
+      'blob-missing',
+      `The input of job ${job.id} lies in a blob store (${job.inputBlob}); give this client the same \`blobs\`.`,
+      { jobIds: [job.id] },
+    )
+  }
+  const bytes = await store.get(job.inputBlob)
+  if (bytes === undefined) {
+    throw new StintError(
+      'blob-missing',
+      `The input of job ${job.id} is gone from the blob store: ${job.inputBlob}.`,
+      {
+        jobIds: [job.id],
+      },
+    )
+  }
+  return { ...job, input: JSON.parse(new TextDecoder().decode(bytes)) as unknown }
+}
+
+/** When a blob was made, in milliseconds; undefined for a key that is not ours. */
+export function timeOfKey(key: string): number | undefined {
+  const [, id] = /^inputs\/\d{4}-\d\d-\d\d\/([0-9a-f-]{36})$/.exec(key) ?? []
+  return id === undefined ? undefined : timeOfId(id)
+}
+
+function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}

@@ -1,0 +1,62 @@
+import { StintError } from '../core/errors.ts'
+import { connect } from '../db/connect.ts'
+import type { Connected } from '../db/connect.ts'
+import { Database } from '../db/database.ts'
+
+export interface ConnectionConfig {
+  connection: string | undefined
+  schema: string
+  poolSize: number
+  timeoutMs: number
+}
+
+interface Open {
+  database: Database
+  connected: Connected
+}
+
+/** The client's database, opened when it is first needed: `new Stint()` does no I/O. */
+export class Connection {
+  readonly #config: ConnectionConfig
+  #open: Promise<Open> | undefined
+  #isClosed = false
+
+  constructor(config: ConnectionConfig) {
+    this.#config = config
+  }
+
+  async database(): Promise<Database> {
+    if (this.#isClosed) throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
+    this.#open ??= this.#connect()
+    const { database } = await this.#open
+    return database
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    const open = await this.#open?.catch(() => undefined)
+    await open?.database.close()
+    await open?.connected.release()
+  }
+
+  async #connect(): Promise<Open> {
+    const { connection, schema, poolSize, timeoutMs } = this.#config
+    try {
+      const connected = await connect(connection, process.env)
+      // A third of the caller's patience for one try, so that a stuck one leaves time for another.
+      const deadlineMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
+      const database = new Database({
+        url: connected.url,
+        schema,
+        poolSize,
+        deadlineMs,
+        applicationName: 'stint',
+      })
+      return { database, connected }
+    } catch (error) {
+      // Not remembered: the next call may find the server up.
+      this.#open = undefined
+      throw error
+    }
+  }
+}

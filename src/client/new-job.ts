@@ -1,0 +1,127 @@
+import { putInput } from '../blobs/input-blob.ts'
+import type { InputBlob } from '../blobs/input-blob.ts'
+import type { BlobStore } from '../blobs/store.ts'
+import type { JobContract } from '../contracts/contract.ts'
+import { checkInput, maxInputBytes } from '../contracts/input.ts'
+import type { CheckedInput } from '../contracts/input.ts'
+import { isStintError, StintError } from '../core/errors.ts'
+import type { NewJob } from '../jobs/enqueue.ts'
+import { resolveJob } from './enqueue-options.ts'
+import type { JobOptions, Members } from './enqueue-options.ts'
+import { nextId } from './ids.ts'
+
+/** Which inputs leave their row, and where to. */
+export interface BlobConfig {
+  store: BlobStore
+  thresholdBytes: number
+  maxBytes: number
+}
+
+/** A job that is ready to be sent, and what its caller will be told of it. */
+export interface PreparedJob {
+  job: NewJob
+  queue: string
+  kind: string
+  bytes: number
+  blob: InputBlob | undefined
+}
+
+/** Checks everything about one job and gives it its id. Nothing has been sent when this throws. */
+export function prepareJob<Parsed>(
+  contract: JobContract<string, unknown, Parsed>,
+  input: unknown,
+  options: JobOptions,
+  blobs: BlobConfig | undefined,
+): PreparedJob | Promise<PreparedJob> {
+  const checked = checkInput(contract, input, blobs?.maxBytes ?? maxInputBytes)
+  return checked instanceof Promise
+    ? checked.then((settled) => assemble(contract, settled, options, blobs))
+    : assemble(contract, checked, options, blobs)
+}
+
+function assemble<Parsed>(
+  contract: JobContract<string, unknown, Parsed>,
+  { text, bytes, parsed }: CheckedInput<Parsed>,
+  options: JobOptions,
+  blobs: BlobConfig | undefined,
+): PreparedJob | Promise<PreparedJob> {
+  const id = nextId()
+  const { queue, members, deciding } = textsOf(contract, parsed, options)
+  const prepared = {
+    job: { id, members, deciding, input: text },
+    queue,
+    kind: contract.kind,
+    bytes,
+    blob: undefined,
+  }
+  if (blobs === undefined || bytes <= blobs.thresholdBytes) return prepared
+  return putInput(blobs.store, id, text).then((blob) => ({
+    ...prepared,
+    job: {
+      ...prepared.job,
+      deciding: `${deciding},"inputBlob":${JSON.stringify(blob.key)},"inputDigest":"${blob.digest}"`,
+      input: 'null',
+    },
+    blob,
+  }))
+}
+
+interface JobTexts {
+  queue: string
+  members: string
+  deciding: string
+}
+
+/** Contracts whose jobs differ in nothing but id and input: their texts are made once. */
+const constantTexts = new WeakMap<object, JobTexts>()
+
+function textsOf<Parsed>(
+  contract: JobContract<string, unknown, Parsed>,
+  parsed: Parsed,
+  options: JobOptions,
+): JobTexts {
+  for (const name in options) {
+    if (options[name as keyof JobOptions] !== undefined) return makeTexts(contract, parsed, options)
+  }
+  const dependsOnInput =
+    contract.keyOf !== undefined || contract.uniqueBy !== undefined || contract.searchOf !== undefined
+  if (dependsOnInput) return makeTexts(contract, parsed, options)
+  let texts = constantTexts.get(contract)
+  if (texts === undefined) constantTexts.set(contract, (texts = makeTexts(contract, parsed, options)))
+  return texts
+}
+
+function makeTexts<Parsed>(
+  contract: JobContract<string, unknown, Parsed>,
+  parsed: Parsed,
+  options: JobOptions,
+): JobTexts {
+  const { members, deciding } = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  return { queue: members.queue, members: membersText(members), deciding: prefixed(membersText(deciding)) }
+}
+
+/** `"queue":"media","kind":"image.resize"`; what is undefined is left out. */
+function membersText(members: Members | object): string {
+  return JSON.stringify(members).slice(1, -1)
+}
+
+function prefixed(text: string): string {
+  return text === '' ? '' : `,${text}`
+}
+
+/** To the caller of enqueue() its options are input too: one code for whatever it passed in, with the path. */
+export function asInvalidInput<Result>(kind: string, check: () => Result): Result {
+  try {
+    return check()
+  } catch (error) {
+    if (!isStintError(error, 'invalid-option')) throw error
+    throw new StintError(
+      'invalid-input',
+      `Invalid options for '${kind}': ${error.message} Nothing was stored.`,
+      {
+        cause: error,
+        issues: error.issues.map(({ path, message }) => ({ path: `options.${path}`, message })),
+      },
+    )
+  }
+}

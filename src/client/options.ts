@@ -1,0 +1,86 @@
+import type { BlobStore } from '../blobs/store.ts'
+import type { Duration } from '../core/duration.ts'
+import { schemaOption } from '../core/names.ts'
+import { durationOption, integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { pgAdapter } from '../db/foreign-tx.ts'
+import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
+import type { JobOptions } from './enqueue-options.ts'
+import type { BlobConfig } from './new-job.ts'
+
+export interface BlobOptions {
+  /** Where large inputs go, such as `fileBlobStore({ dir })`. Producers and workers need the same. */
+  store: BlobStore
+  /** Inputs with more bytes of JSON than this leave their row. @default 65536 */
+  thresholdBytes?: number | undefined
+  /** And none may have more than this. @default 67108864 */
+  maxBytes?: number | undefined
+}
+
+/** Options that a job takes over from where it is enqueued, when the call does not say them. */
+export type AmbientOptions = Pick<JobOptions, 'correlationId' | 'traceparent' | 'tracestate'>
+
+export interface StintOptions<Tx = PgTransaction> {
+  /** postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
+  connection?: string | undefined
+  /** The Postgres schema that Stint lives in. @default 'stint' */
+  schema?: string | undefined
+  /** How `{ tx }` is reached: one of `stint/drizzle`, `stint/kysely` …. @default that of pg */
+  adapter?: TxAdapter<Tx> | undefined
+  /** Connections at most; 1 to 1,000. @default 10 */
+  poolSize?: number | undefined
+  /** How long a call goes on trying through database trouble, from '100ms' up. @default '30s' */
+  timeout?: Duration | undefined
+  blobs?: BlobOptions | undefined
+  /** Asked at every enqueue, for what your request already carries (AsyncLocalStorage, OpenTelemetry). */
+  ambient?: (() => AmbientOptions | undefined) | undefined
+}
+
+export interface StintConfig<Tx> {
+  readonly connection: string | undefined
+  readonly schema: string
+  readonly adapter: TxAdapter<Tx>
+  readonly poolSize: number
+  readonly timeoutMs: number
+  readonly blobs: BlobConfig | undefined
+  readonly ambient: (() => AmbientOptions | undefined) | undefined
+}
+
+const known = ['connection', 'schema', 'adapter', 'poolSize', 'timeout', 'blobs', 'ambient']
+
+export function resolveStintOptions<Tx>({
+  connection,
+  schema = 'stint',
+  adapter = pgAdapter as unknown as TxAdapter<Tx>,
+  poolSize = 10,
+  timeout = '30s',
+  blobs,
+  ambient,
+  ...rest
+}: StintOptions<Tx> = {}): StintConfig<Tx> {
+  rejectUnknown('new Stint()', rest, known)
+  return Object.freeze({
+    connection,
+    schema: schemaOption(schema),
+    adapter,
+    poolSize: integerOption('poolSize', poolSize, { min: 1, max: 1_000 }),
+    timeoutMs: durationOption('timeout', timeout, { minMs: 100 }),
+    blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
+    ambient,
+  })
+}
+
+function resolveBlobs({
+  store,
+  thresholdBytes = 65_536,
+  maxBytes = 67_108_864,
+  ...rest
+}: BlobOptions): BlobConfig {
+  rejectUnknown('blobs', rest, ['store', 'thresholdBytes', 'maxBytes'])
+  if (typeof (store as unknown) !== 'object')
+    throw invalidOption('blobs.store', 'a BlobStore, such as fileBlobStore({ dir })', store)
+  return Object.freeze({
+    store,
+    thresholdBytes: integerOption('blobs.thresholdBytes', thresholdBytes, { min: 0, max: 262_144 }),
+    maxBytes: integerOption('blobs.maxBytes', maxBytes, { min: 1 }),
+  })
+}

@@ -1,0 +1,119 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { Duration } from '../core/duration.ts'
+
+/** What may happen when a job that is unique meets one that already stands for it. */
+export const conflictPolicies = ['keep', 'replace', 'debounce', 'error'] as const
+export type ConflictPolicy = (typeof conflictPolicies)[number]
+
+export interface UniqueOptions {
+  /**
+   * How long the first job stands in the way: until a worker starts it, or until it has ended.
+   * @default 'finished', unless `for` is given
+   */
+  until?: 'started' | 'finished' | undefined
+  /** Instead of `until`: for this long from the first enqueue, whatever becomes of the job. */
+  for?: Duration | undefined
+  /**
+   * `keep` leaves the first as it is; `replace` gives it the new input, priority and options, in its old place in time;
+   * `debounce` does that and moves it to the new time; `error` throws `duplicate-job`. A job that is running or has
+   * ended is always kept.
+   * @default 'keep'
+   */
+  onConflict?: ConflictPolicy | undefined
+}
+
+/** How long to wait before each retry: one duration per retry (the last repeats), a growing one, or your own rule. */
+export type Backoff =
+  | readonly Duration[]
+  | { base: Duration; factor?: number | undefined; max?: Duration | undefined }
+  | ((attempt: number, error: unknown) => Duration)
+
+export interface RetryOptions {
+  /** Attempts in all, the first included; 1 to 1,000. @default 5 */
+  attempts?: number | undefined
+  /** @default ['30s', '5m', '30m', '2h'] with jitter */
+  backoff?: Backoff | undefined
+}
+
+/** Words under which people find a job: at most 8, `{ country: 'BR', order: 77 }`. */
+export type SearchTokens = Readonly<Record<string, string | number | boolean | null | undefined>>
+
+/** How each older version's input becomes the next one's: `{ 1: (v1) => v2, 2: (v2) => v3 }`. */
+export type Upcasters = Readonly<Record<number, (input: never) => unknown>>
+
+export interface JobDefinition<
+  Kind extends string,
+  InputSchema extends StandardSchemaV1,
+  OutputSchema extends StandardSchemaV1,
+> {
+  /** The type of job: 1 to 128 letters, digits and `_ . : / % -`, such as `image.resize`. */
+  kind: Kind
+  /** Where its jobs wait; same alphabet. @default 'default' */
+  queue?: string | undefined
+  /** What a job carries: any Standard Schema (zod, valibot, arktype …). Without one, any JSON. */
+  input?: InputSchema | undefined
+  /** What its handler returns. Use `typed<T>()` for a type without a check. */
+  output?: OutputSchema | undefined
+  /** Of the input's shape; raise it when the shape changes. 1 to 32,767. @default 1 */
+  version?: number | undefined
+  /** For inputs that older code enqueued. Needs an entry for every version from the oldest supported up. */
+  upcast?: Upcasters | undefined
+  /** -100 to 100, higher runs sooner. @default 0 */
+  priority?: number | undefined
+  retry?: RetryOptions | undefined
+  /** How long one attempt may take. @default '5m' */
+  timeout?: Duration | undefined
+  /** Not worth starting this long after it was due. @default none */
+  deadline?: Duration | undefined
+  /** The tenant or entity the job belongs to; at most 512 bytes. */
+  key?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => string | undefined) | undefined
+  /** One job at a time for the same input, or for what `by` makes of it. */
+  unique?:
+    | (UniqueOptions & { by?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => string) | undefined })
+    | undefined
+  search?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => SearchTokens) | undefined
+}
+
+export interface UniqueRule {
+  readonly until: 'started' | 'finished' | undefined
+  readonly forMs: number | undefined
+  readonly onConflict: ConflictPolicy
+}
+
+export interface RetryRule {
+  readonly attempts: number
+  readonly backoff: Backoff
+}
+
+/** A complete, checked definition. Importing one pulls in neither its handler nor the database driver. */
+export interface JobContract<
+  Kind extends string = string,
+  Input = unknown,
+  Parsed = unknown,
+  Output = unknown,
+> {
+  readonly kind: Kind
+  readonly queue: string
+  readonly version: number
+  readonly priority: number
+  readonly retry: RetryRule
+  readonly timeoutMs: number
+  readonly deadlineMs: number | undefined
+  readonly inputSchema: StandardSchemaV1<Input, Parsed> | undefined
+  readonly outputSchema: StandardSchemaV1<unknown, Output> | undefined
+  readonly upcast: ReadonlyMap<number, (input: unknown) => unknown>
+  // Methods, not properties: a contract of one input must pass where any contract is asked for.
+  keyOf?(input: Parsed): string | undefined
+  uniqueBy?(input: Parsed): string
+  readonly unique: UniqueRule | undefined
+  searchOf?(input: Parsed): SearchTokens
+}
+
+/** What a producer passes in. */
+export type InputOf<Contract> = Contract extends JobContract<string, infer Input> ? Input : never
+/** What a handler gets: after the schema's defaults and transformations. */
+export type ParsedInputOf<Contract> =
+  Contract extends JobContract<string, unknown, infer Parsed> ? Parsed : never
+/** What a handler returns. */
+export type OutputOf<Contract> =
+  Contract extends JobContract<string, unknown, unknown, infer Output> ? Output : never

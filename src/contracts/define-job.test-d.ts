@@ -1,0 +1,68 @@
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { Stint } from '../client/stint.ts'
+import type { InputOf, OutputOf, ParsedInputOf } from './contract.ts'
+import { defineJob, typed } from './define-job.ts'
+
+const stint = new Stint()
+
+test('zod: input before and after its transformations, output, kind', () => {
+  const resize = defineJob({
+    kind: 'image.resize',
+    input: z.object({
+      imageId: z.string(),
+      width: z.number().default(400),
+      at: z.string().transform(Number),
+    }),
+    output: z.object({ url: z.string() }),
+    key: (input) => {
+      expectTypeOf(input).toEqualTypeOf<{ imageId: string; width: number; at: number }>()
+      return input.imageId
+    },
+  })
+  expectTypeOf<InputOf<typeof resize>>().toEqualTypeOf<{
+    imageId: string
+    width?: number | undefined
+    at: string
+  }>()
+  expectTypeOf<ParsedInputOf<typeof resize>>().toEqualTypeOf<{ imageId: string; width: number; at: number }>()
+  expectTypeOf<OutputOf<typeof resize>>().toEqualTypeOf<{ url: string }>()
+  expectTypeOf(resize.kind).toEqualTypeOf<'image.resize'>()
+  void stint.enqueue(resize, { imageId: 'a', at: '3' })
+  // @ts-expect-error a number where text is asked for
+  void stint.enqueue(resize, { imageId: 1, at: '3' })
+  // @ts-expect-error an input is asked for
+  void stint.enqueue(resize)
+  // @ts-expect-error no such option
+  void stint.enqueue(resize, { imageId: 'a', at: '3' }, { prioritty: 3 })
+})
+
+test('valibot and arktype are inferred alike', () => {
+  const valibotJob = defineJob({ kind: 'a', input: v.object({ id: v.pipe(v.string(), v.toNumber()) }) })
+  void stint.enqueue(valibotJob, { id: '1' })
+  expectTypeOf<InputOf<typeof valibotJob>>().toEqualTypeOf<{ id: string }>()
+  expectTypeOf<ParsedInputOf<typeof valibotJob>>().toEqualTypeOf<{ id: number }>()
+  const arktypeJob = defineJob({ kind: 'b', input: type({ id: 'string', 'n?': 'number' }) })
+  void stint.enqueue(arktypeJob, { id: '1' })
+  expectTypeOf<InputOf<typeof arktypeJob>>().toEqualTypeOf<{ id: string; n?: number }>()
+})
+
+test('without a schema any JSON goes, or nothing at all', () => {
+  const noop = defineJob({ kind: 'noop', output: typed<number>() })
+  expectTypeOf<OutputOf<typeof noop>>().toEqualTypeOf<number>()
+  void stint.enqueue(noop)
+  void stint.enqueue(noop, { any: ['thing'] }, { priority: 3 })
+})
+
+test('the transaction is that of the adapter', () => {
+  interface MyTransaction {
+    send(text: string): Promise<unknown[]>
+  }
+  const mine = new Stint({ adapter: (tx: MyTransaction) => (text) => tx.send(text) })
+  const noop = defineJob({ kind: 'noop' })
+  void mine.enqueue(noop, {}, { tx: { send: () => Promise.resolve([]) } })
+  // @ts-expect-error not that library's transaction
+  void mine.enqueue(noop, {}, { tx: { query: () => Promise.resolve([]) } })
+})

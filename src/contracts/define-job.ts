@@ -1,0 +1,165 @@
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import { durationMs } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
+import { nameOption } from '../core/names.ts'
+import { durationOption, integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
+import { conflictPolicies } from './contract.ts'
+import type {
+  Backoff,
+  JobContract,
+  JobDefinition,
+  RetryOptions,
+  RetryRule,
+  UniqueOptions,
+  UniqueRule,
+  Upcasters,
+} from './contract.ts'
+
+const known = [
+  ...['kind', 'queue', 'input', 'output', 'version', 'upcast', 'priority', 'retry', 'timeout', 'deadline'],
+  ...['key', 'unique', 'search'],
+]
+
+/** Defines a kind of job, for producers and workers to share. */
+export function defineJob<
+  const Kind extends string,
+  InputSchema extends StandardSchemaV1 = StandardSchemaV1,
+  OutputSchema extends StandardSchemaV1 = StandardSchemaV1,
+>(
+  definition: JobDefinition<Kind, InputSchema, OutputSchema>,
+): JobContract<
+  Kind,
+  StandardSchemaV1.InferInput<InputSchema>,
+  StandardSchemaV1.InferOutput<InputSchema>,
+  StandardSchemaV1.InferOutput<OutputSchema>
+> {
+  type Parsed = StandardSchemaV1.InferOutput<InputSchema>
+  const {
+    kind,
+    queue = 'default',
+    input,
+    output,
+    version = 1,
+    upcast = {},
+    priority = 0,
+    retry,
+    ...more
+  } = definition
+  const { timeout = '5m', deadline, key, unique, search, ...rest } = more
+  rejectUnknown(`defineJob('${kind}')`, rest, known)
+  nameOption('kind', kind)
+  const { by, ...uniqueOptions } = unique ?? {}
+  return Object.freeze({
+    kind,
+    queue: nameOption('queue', queue),
+    version: integerOption('version', version, { min: 1, max: 32_767 }),
+    priority: priorityOption(priority),
+    retry: resolveRetry(retry),
+    timeoutMs: durationOption('timeout', timeout, { minMs: 1 }),
+    deadlineMs: deadline === undefined ? undefined : durationOption('deadline', deadline, { minMs: 1 }),
+    inputSchema: schemaOption('input', input) as StandardSchemaV1<
+      StandardSchemaV1.InferInput<InputSchema>,
+      Parsed
+    >,
+    outputSchema: schemaOption('output', output) as StandardSchemaV1<
+      unknown,
+      StandardSchemaV1.InferOutput<OutputSchema>
+    >,
+    upcast: resolveUpcast(upcast, version),
+    ...(key === undefined ? {} : { keyOf: functionOption('key', key) }),
+    ...(by === undefined ? {} : { uniqueBy: functionOption('unique.by', by) }),
+    unique: unique === undefined ? undefined : resolveUnique(uniqueOptions),
+    ...(search === undefined ? {} : { searchOf: functionOption('search', search) }),
+  })
+}
+
+/** A Standard Schema that checks nothing: `output: typed<{ url: string }>()`. */
+export function typed<Type>(): StandardSchemaV1<Type> {
+  return { '~standard': { version: 1, vendor: 'stint', validate: (value) => ({ value: value as Type }) } }
+}
+
+export function priorityOption(priority: unknown): number {
+  return integerOption('priority', priority, { min: -100, max: 100 })
+}
+
+export function attemptsOption(name: string, attempts: unknown): number {
+  return integerOption(name, attempts, { min: 1, max: 1_000 })
+}
+
+export function resolveUnique({ until, for: hold, onConflict = 'keep', ...rest }: UniqueOptions): UniqueRule {
+  rejectUnknown('unique', rest, ['by', 'key', 'until', 'for', 'onConflict'])
+  if (until !== undefined && hold !== undefined) {
+    throw new StintError('invalid-option', 'Expected `unique` to have `until` or `for`, not both.', {
+      issues: [{ path: 'unique', message: 'has both until and for' }],
+    })
+  }
+  return Object.freeze({
+    until:
+      hold === undefined
+        ? oneOfOption('unique.until', until ?? 'finished', ['started', 'finished'])
+        : undefined,
+    forMs: hold === undefined ? undefined : durationOption('unique.for', hold, { minMs: 1 }),
+    onConflict: oneOfOption('unique.onConflict', onConflict, conflictPolicies),
+  })
+}
+
+const defaultBackoff: Backoff = ['30s', '5m', '30m', '2h']
+
+function resolveRetry({ attempts = 5, backoff = defaultBackoff, ...rest }: RetryOptions = {}): RetryRule {
+  rejectUnknown('retry', rest, ['attempts', 'backoff'])
+  checkBackoff(backoff)
+  return Object.freeze({ attempts: attemptsOption('retry.attempts', attempts), backoff })
+}
+
+function checkBackoff(backoff: Backoff): void {
+  if (typeof backoff === 'function') return
+  if (isList(backoff)) {
+    const bad = backoff.find((wait) => durationMs(wait) === undefined)
+    if (backoff.length > 0 && bad === undefined) return
+    throw invalidOption('retry.backoff', "a list of durations such as ['30s', '5m']", bad ?? backoff)
+  }
+  const { base, factor = 2, max, ...rest } = backoff
+  rejectUnknown('retry.backoff', rest, ['base', 'factor', 'max'])
+  durationOption('retry.backoff.base', base, { minMs: 1 })
+  if (max !== undefined) durationOption('retry.backoff.max', max, { minMs: 1 })
+  if (!(factor >= 1 && factor <= 100))
+    throw invalidOption('retry.backoff.factor', 'a number from 1 to 100', factor)
+}
+
+/** Array.isArray does not narrow a readonly array out of a union. */
+function isList(
+  backoff: Exclude<Backoff, (...args: never) => unknown>,
+): backoff is readonly (number | string)[] {
+  return Array.isArray(backoff)
+}
+
+/** Versions without a gap up to the current one: an input that cannot reach it would be refused by every worker. */
+function resolveUpcast(upcast: Upcasters, version: number): ReadonlyMap<number, (input: unknown) => unknown> {
+  const steps = Object.entries(upcast).map(([from, step]) => [Number(from), step] as const)
+  steps.sort(([a], [b]) => a - b)
+  for (const [index, [from, step]] of steps.entries()) {
+    const expected = version - steps.length + index
+    if (from !== expected || expected < 1) {
+      throw new StintError(
+        'invalid-option',
+        `Expected \`upcast\` to lead from the oldest version you support to ${version} without a gap; ` +
+          `got ${steps.map(([step]) => step).join(', ')} for version ${version}.`,
+        { issues: [{ path: 'upcast', message: `does not lead to version ${version} without a gap` }] },
+      )
+    }
+    functionOption(`upcast[${from}]`, step)
+  }
+  return new Map(steps as [number, (input: unknown) => unknown][])
+}
+
+function schemaOption(name: string, schema: unknown): unknown {
+  if (schema === undefined) return undefined
+  const isSchema = (typeof schema === 'object' && schema !== null) || typeof schema === 'function'
+  if (isSchema && '~standard' in schema) return schema
+  throw invalidOption(name, 'a Standard Schema (zod 3.24+, valibot 1+, arktype 2+ …)', schema)
+}
+
+function functionOption<Function>(name: string, value: Function): Function {
+  if (typeof value === 'function') return value
+  throw invalidOption(name, 'a function', value)
+}

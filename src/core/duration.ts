@@ -1,0 +1,14 @@
+/** A span of time: `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'`, or a number of milliseconds. */
+export type Duration = number | string
+
+const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+const pattern = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/
+
+/** Milliseconds, or undefined where the value is no duration: for the caller to say so in its own words. */
+export function durationMs(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : undefined
+  if (typeof value !== 'string') return undefined
+  const [, amount, unit] = pattern.exec(value) ?? []
+  if (amount === undefined || unit === undefined) return undefined
+  return Number(amount) * unitMs[unit as keyof typeof unitMs]
+}

@@ -1,0 +1,60 @@
+/** Every error that Stint throws carries one of these; docs/reference/errors.md has a heading for each. */
+export const errorCodes = [
+  'invalid-option',
+  'invalid-input',
+  'duplicate-job',
+  'idempotency-conflict',
+  'job-not-found',
+  'state-changed',
+  'enqueue-unknown',
+  'database-unavailable',
+  'database-rejected',
+  'no-database',
+  'schema-missing',
+  'schema-too-new',
+  'migration-failed',
+  'blob-missing',
+  'contract-mismatch',
+  'client-closed',
+  'embedded-unsupported',
+  'embedded-refused',
+  'embedded-failed',
+] as const
+
+export type ErrorCode = (typeof errorCodes)[number]
+
+/** One thing wrong with a value: where it is, and what is wrong with it. */
+export interface Issue {
+  /** Where: `input.items[3].width` or `options.runAt`. */
+  path: string
+  message: string
+}
+
+export interface ErrorDetails {
+  cause?: unknown
+  /** Each thing that is wrong, for `invalid-input` and `invalid-option`. */
+  issues?: readonly Issue[] | undefined
+  /** The job or jobs it is about, where there are any. */
+  jobIds?: readonly string[] | undefined
+}
+
+/** The one error class of Stint. `code` says what happened, the message what to do about it. */
+export class StintError extends Error {
+  readonly code: ErrorCode
+  readonly issues: readonly Issue[]
+  readonly jobIds: readonly string[]
+
+  constructor(code: ErrorCode, message: string, { cause, issues = [], jobIds = [] }: ErrorDetails = {}) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'StintError'
+    this.code = code
+    this.issues = issues
+    this.jobIds = jobIds
+  }
+}
+
+/** Known by name and code, because `instanceof` fails across two copies of a package. */
+export function isStintError(error: unknown, code?: ErrorCode): error is StintError {
+  if (!(error instanceof Error) || error.name !== 'StintError' || !('code' in error)) return false
+  return code === undefined || error.code === code
+}

@@ -1,0 +1,70 @@
+/**
+ * What a failed call to the database means for whoever made it. The only reader of SQLSTATEs.
+ *
+ * again      known undone: the same again, soon
+ * unknown    it may have happened: ask with the same id before anything else
+ * wait       never sent, or the wrong node: later
+ * value      the server cannot hold this value: the caller's fault, for good
+ * partition  the day's partition is missing: make it, then again
+ * duplicate  somebody else did it
+ * broken     schema, rights or statement: nothing that time heals
+ * corrupt    the server says its own files are damaged
+ */
+export type DatabaseTrouble =
+  'again' | 'unknown' | 'wait' | 'value' | 'partition' | 'duplicate' | 'broken' | 'corrupt'
+
+/** Our own deadline passed with the call under way. */
+export class DeadlineError extends Error {
+  constructor(afterMs: number) {
+    super(`No answer from the database within ${afterMs} ms`)
+    this.name = 'DeadlineError'
+  }
+}
+
+const again = new Set(['40001', '40P01', '55P03', '57014', '26000'])
+const wait = new Set([
+  ...['57P03', '53100', '53200', '53300', '53400', '58030', '28000', '28P01', '25006'],
+  ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'],
+])
+const unknown = new Set(['57P01', '57P02', '57P05', '25P03', '25P04', '40003'])
+const value = new Set(['22P05', '22P02', '22021', '22001', '22003', '54000', '54001', '23514', '22032'])
+const corrupt = new Set(['XX000', 'XX001', 'XX002', '58P01'])
+
+export function classify(error: unknown): DatabaseTrouble {
+  if (error instanceof DeadlineError) return 'unknown'
+  const code = codeOf(error)
+  const message = error instanceof Error ? error.message : ''
+  // The driver gave up before a connection stood: nothing was sent.
+  if (/timeout exceeded when trying to connect|self-signed certificate|certificate has expired/.test(message))
+    return 'wait'
+  if (code === undefined) return 'unknown'
+  if (code === '0A000' && message.includes('cached plan')) return 'again'
+  if (code === '23514' && message.includes('no partition')) return 'partition'
+  if (again.has(code)) return 'again'
+  if (wait.has(code)) return 'wait'
+  if (unknown.has(code) || code.startsWith('08') || !/^[0-9A-Z]{5}$/.test(code)) return 'unknown'
+  if (value.has(code)) return 'value'
+  if (code === '23505') return 'duplicate'
+  if (corrupt.has(code)) return 'corrupt'
+  return 'broken'
+}
+
+/**
+ * Whether a named statement is in the way: the connection is pooled by something that hands each transaction to
+ * another server session (PgBouncer before 1.21). Parse or bind failed, so nothing was done.
+ */
+export function isNamedStatementTrouble(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '26000' || code === '42P05'
+}
+
+/** Tables or functions of ours that are not there. */
+export function isSchemaMissing(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '3F000' || code === '42P01' || code === '42883' || code === '3D000'
+}
+
+export function codeOf(error: unknown): string | undefined {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
+  return typeof error.code === 'string' ? error.code : undefined
+}

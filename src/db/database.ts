@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto'
+import pg from 'pg'
+import { StintError } from '../core/errors.ts'
+import { DeadlineError, isNamedStatementTrouble } from './classify.ts'
+import { ResettableClient } from './resettable-client.ts'
+import type { Queryable } from './statement.ts'
+
+export interface DatabaseConfig {
+  url: string
+  schema: string
+  /** Connections at most. */
+  poolSize: number
+  /** How long one call may take, connecting included. */
+  deadlineMs: number
+  /** Shown in pg_stat_activity. */
+  applicationName: string
+}
+
+/** A pool of connections of one purpose; every call through it has a deadline of ours. */
+export class Database implements Queryable {
+  readonly schema: string
+  readonly #pool: pg.Pool
+  readonly #deadlineMs: number
+  /** Statements are prepared once per connection, until a pooler in between shows that it cannot keep them. */
+  #canPrepare = true
+  #closing: Promise<void> | undefined
+
+  constructor({ url, schema, poolSize, deadlineMs, applicationName }: DatabaseConfig) {
+    this.schema = schema
+    this.#deadlineMs = deadlineMs
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: poolSize,
+      connectionTimeoutMillis: deadlineMs,
+      application_name: applicationName,
+      keepAlive: true,
+      allowExitOnIdle: true,
+      Client: ResettableClient,
+    })
+    // An idle connection that breaks is replaced by the pool; without a listener it would end the process.
+    this.#pool.on('error', () => undefined)
+  }
+
+  async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
+    try {
+      return await this.#onClient((client) => this.#send(client, text, values))
+    } catch (error) {
+      if (!this.#canPrepare || !isNamedStatementTrouble(error)) throw error
+      this.#canPrepare = false
+      return this.#onClient((client) => this.#send(client, text, values))
+    }
+  }
+
+  /** Runs `work` between BEGIN and COMMIT on one connection; what it throws rolls back. */
+  async transaction<Result>(work: (tx: Queryable) => Promise<Result>): Promise<Result> {
+    return this.#onClient(async (client) => {
+      const tx: Queryable = {
+        schema: this.schema,
+        query: (text, values) =>
+          this.#withDeadline(client, client.query(text, [...values])).then(({ rows }) => rows as unknown[]),
+      }
+      await tx.query('begin', [])
+      let result: Result
+      try {
+        result = await work(tx)
+      } catch (error) {
+        await tx.query('rollback', [])
+        throw error
+      }
+      await tx.query('commit', [])
+      return result
+    })
+  }
+
+  /** Several statements in one string, on one connection: for migrations. */
+  async script(text: string): Promise<void> {
+    await this.#onClient((client) => this.#withDeadline(client, client.query(text)))
+  }
+
+  close(): Promise<void> {
+    return (this.#closing ??= this.#pool.end())
+  }
+
+  async #onClient<Result>(work: (client: ResettableClient) => Promise<Result>): Promise<Result> {
+    if (this.#closing !== undefined)
+      throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
+    const client = (await this.#pool.connect()) as unknown as ResettableClient & pg.PoolClient
+    try {
+      const result = await work(client)
+      client.release()
+      return result
+    } catch (error) {
+      // A server's own error leaves the connection usable; whatever else happened, nobody knows what is still on it.
+      client.release(!(error instanceof pg.DatabaseError) || isFatal(error))
+      throw error
+    }
+  }
+
+  async #send(
+    client: ResettableClient,
+    text: string,
+    values: readonly unknown[],
+  ): Promise<readonly unknown[]> {
+    const query = { text, values: [...values], ...(this.#canPrepare ? { name: statementName(text) } : {}) }
+    const { rows } = await this.#withDeadline(client, client.query(query))
+    return rows as unknown[]
+  }
+
+  async #withDeadline<Result>(client: ResettableClient, call: Promise<Result>): Promise<Result> {
+    let timer: NodeJS.Timeout | undefined
+    const deadline = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        client.reset()
+        reject(new DeadlineError(this.#deadlineMs))
+      }, this.#deadlineMs)
+    })
+    try {
+      return await Promise.race([call, deadline])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+function isFatal(error: pg.DatabaseError): boolean {
+  return error.severity === 'FATAL' || error.severity === 'PANIC'
+}
+
+const names = new Map<string, string>()
+
+/** Named by its text: two versions of Stint behind one pooler never run each other's statement. */
+function statementName(text: string): string {
+  let name = names.get(text)
+  if (name === undefined)
+    names.set(text, (name = `stint_${createHash('sha256').update(text).digest('hex').slice(0, 32)}`))
+  return name
+}

@@ -1,0 +1,42 @@
+import { StintError } from '../core/errors.ts'
+import type { Queryable } from './statement.ts'
+
+/** Sends one statement through somebody else's transaction and gives back its rows. */
+export type Send = (text: string, values: readonly unknown[]) => Promise<readonly unknown[]>
+
+/** How to reach the transaction of one driver or ORM; one per library behind `stint/<library>`. */
+export type TxAdapter<Tx> = (tx: Tx) => Send
+
+/** A client of `pg`, which needs no adapter. */
+export interface PgTransaction {
+  query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>
+}
+
+/** The adapter that is used where none is named. */
+export const pgAdapter: TxAdapter<PgTransaction> = (tx) => {
+  if (typeof (tx as Partial<PgTransaction>).query !== 'function') throw new TypeError('It has no query()')
+  return async (text, values) => {
+    const { rows } = await tx.query(text, [...values])
+    return rows
+  }
+}
+
+/** A caller's transaction as something our statements run on. Its connection, its deadline and its COMMIT are the caller's. */
+export function foreignTx<Tx>(tx: Tx, adapter: TxAdapter<Tx>, schema: string): Queryable {
+  let send: Send
+  try {
+    send = adapter(tx)
+  } catch (error) {
+    throw unfit(error)
+  }
+  return { schema, query: send }
+}
+
+function unfit(cause: unknown): StintError {
+  return new StintError(
+    'invalid-input',
+    'Expected `options.tx` to be a transaction that the adapter of this client knows. ' +
+      "A pg client needs none; for an ORM give its adapter: new Stint({ adapter }) with one of 'stint/drizzle', 'stint/kysely' ….",
+    { cause, issues: [{ path: 'options.tx', message: 'is not a transaction that the adapter knows' }] },
+  )
+}

@@ -1,0 +1,52 @@
+/** One parameterised statement, compiled from a .sql file by scripts/build-sql.mjs. */
+export interface Statement<Param extends string> extends Script {
+  /** In the order of $1, $2 …. */
+  readonly params: readonly Param[]
+}
+
+/** SQL without parameters that may hold several statements: a migration. */
+export interface Script {
+  /** Its file below src: `jobs/enqueue.sql`. */
+  readonly name: string
+  /** Text and names in turn: every odd entry is `stint` or a role named after it, to be rendered. */
+  readonly parts: readonly string[]
+}
+
+/** Whatever can send one statement: a pool, a client, somebody's open transaction. */
+export interface Queryable {
+  /** The schema that Stint's tables are in. */
+  readonly schema: string
+  query(text: string, values: readonly unknown[]): Promise<readonly unknown[]>
+}
+
+/** Sends a statement and reads each row that comes back. */
+export async function run<Param extends string, Read extends (row: never) => unknown>(
+  db: Queryable,
+  statement: Statement<Param>,
+  params: Readonly<Record<Param, unknown>>,
+  read: Read,
+): Promise<ReturnType<Read>[]> {
+  const values = statement.params.map((param) => params[param])
+  const rows = await db.query(render(statement, db.schema), values)
+  return rows.map((row) => read(row as never) as ReturnType<Read>)
+}
+
+const rendered = new Map<string, WeakMap<Script, string>>()
+
+/** The text of a statement for one schema; made once, for the driver compares and hashes it on every call. */
+export function render(script: Script, schema: string): string {
+  let texts = rendered.get(schema)
+  if (texts === undefined) rendered.set(schema, (texts = new WeakMap()))
+  let text = texts.get(script)
+  if (text === undefined) {
+    // The comment in front makes pg_stat_activity name our statements.
+    text = `/* ${script.name} */ ${script.parts.map((part, i) => (i % 2 === 1 ? ownName(part, schema) : part)).join('')}`
+    texts.set(script, text)
+  }
+  return text
+}
+
+/** `stint_producer` in the schema `work` is the role "work_producer". */
+function ownName(name: string, schema: string): string {
+  return schema === 'stint' ? name : `"${schema}${name.slice('stint'.length)}"`
+}

@@ -1,0 +1,114 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { join, parse } from 'node:path'
+import { StintError } from '../core/errors.ts'
+import { hasCode } from './errno.ts'
+import type { Placement } from './placement.ts'
+
+const keptLogBytes = 5_000_000
+
+/** One of PostgreSQL's programs, to be run as the right user with its output in the log. */
+export interface ProgramCall {
+  placement: Placement
+  log: string
+  program: 'initdb' | 'postgres' | 'pg_ctl'
+  args: string[]
+  /** What it reads on its standard input. */
+  input?: string | undefined
+}
+
+/** Starts a program apart from us: neither a Ctrl-C in our terminal nor our own end reaches it. */
+export async function startProgram({
+  placement,
+  log,
+  program,
+  args,
+  input,
+}: ProgramCall): Promise<ChildProcess> {
+  const output = openSync(log, 'a')
+  try {
+    const child = spawn(join(placement.bin, program), args, {
+      ...placement.user,
+      // A folder that every user can enter and that no unmounting waits for.
+      cwd: parse(placement.home).root,
+      env: plainEnvironment(),
+      detached: true,
+      windowsHide: true,
+      stdio: [input === undefined ? 'ignore' : 'pipe', output, output],
+    })
+    await once(child, 'spawn')
+    // It may end without having read this; its exit code tells.
+    child.stdin?.on('error', () => undefined)
+    child.stdin?.end(input)
+    return child
+  } catch (cause) {
+    throw explainSpawn(program, cause)
+  } finally {
+    closeSync(output)
+  }
+}
+
+/** Runs a program to its end, which has to be a good one. */
+export async function runProgram(call: ProgramCall): Promise<void> {
+  const from = logSize(call.log)
+  const child = await startProgram(call)
+  const code = await exitOf(child)
+  if (code !== 0) throw failedWithLog(`${call.program} ended with ${code}`, { log: call.log, from })
+}
+
+/** The exit code, or the name of the signal; also of a child that has ended before anyone asked. */
+export async function exitOf(child: ChildProcess): Promise<number | string> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  return child.exitCode ?? child.signalCode ?? 'no exit code'
+}
+
+/** A log, and where in it the matter at hand begins. */
+export interface LogPart {
+  log: string
+  from: number
+}
+
+export function failedWithLog(what: string, { log, from }: LogPart): StintError {
+  const lines = readLog({ log, from }).trimEnd().split('\n').slice(-20)
+  return new StintError(
+    'embedded-failed',
+    `The embedded PostgreSQL did not start: ${what}. Set DATABASE_URL to use another server. Its log (${log}) ends with:\n${lines.join('\n')}`,
+  )
+}
+
+export function readLog({ log, from }: LogPart): string {
+  return existsSync(log) ? readFileSync(log).subarray(from).toString('utf8') : ''
+}
+
+export function logSize(log: string): number {
+  return statSync(log, { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** Keeps one old log, so that a server which starts over and over does not fill the disk. */
+export function rotateLog(log: string): void {
+  if (logSize(log) > keptLogBytes) renameSync(log, `${log}.old`)
+}
+
+/**
+ * Of our environment only what a program needs to run. PGPORT, TZ or LANG would change the server, NODE_OPTIONS
+ * the keeper, and what is secret is no business of the user that PostgreSQL runs as.
+ */
+export function plainEnvironment(): NodeJS.ProcessEnv {
+  const system = ['PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'SystemDrive', 'ComSpec']
+  const libraries = ['LD_LIBRARY_PATH', 'NIX_LD', 'NIX_LD_LIBRARY_PATH']
+  const pairs = [...system, ...libraries].map((name) => [name, process.env[name]] as const)
+  return { ...Object.fromEntries(pairs.filter(([, value]) => value !== undefined)), LC_ALL: 'C', TZ: 'UTC' }
+}
+
+function explainSpawn(program: string, cause: unknown): unknown {
+  // The file is there, so what is missing is the loader that its header names.
+  if (process.platform === 'linux' && hasCode(cause, 'ENOENT')) {
+    return new StintError(
+      'embedded-unsupported',
+      `The embedded PostgreSQL for ${process.platform}-${process.arch} needs glibc, which this system (Alpine?) does not have. Set DATABASE_URL to a PostgreSQL server.`,
+      { cause },
+    )
+  }
+  return new StintError('embedded-failed', `Could not run ${program}: ${String(cause)}`, { cause })
+}

@@ -1,0 +1,17 @@
+// What a contract file needs: neither the driver nor anything of Node, so it loads in a browser too.
+export { defineJob, typed } from '../contracts/define-job.ts'
+export { readInput } from '../contracts/input.ts'
+export type {
+  Backoff,
+  ConflictPolicy,
+  InputOf,
+  JobContract,
+  JobDefinition,
+  OutputOf,
+  ParsedInputOf,
+  RetryOptions,
+  SearchTokens,
+  UniqueOptions,
+} from '../contracts/contract.ts'
+export { isStintError, StintError } from '../core/errors.ts'
+export type { ErrorCode, Issue } from '../core/errors.ts'

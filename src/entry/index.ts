@@ -1,0 +1,31 @@
+export { Stint } from '../client/stint.ts'
+export type { EnqueueArguments } from '../client/stint.ts'
+export type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from '../client/enqueuer.ts'
+export type { Progress } from '../client/enqueue-many.ts'
+export type { JobOptions } from '../client/enqueue-options.ts'
+export type { ListOptions } from '../client/list-options.ts'
+export type { AmbientOptions, BlobOptions, StintOptions } from '../client/options.ts'
+export type { BlobStore } from '../blobs/store.ts'
+export { fileBlobStore } from '../blobs/file-store.ts'
+export type { FileBlobStoreOptions } from '../blobs/file-store.ts'
+export type { PruneResult } from '../blobs/prune.ts'
+export { defineJob, typed } from '../contracts/define-job.ts'
+export type {
+  Backoff,
+  ConflictPolicy,
+  InputOf,
+  JobContract,
+  JobDefinition,
+  OutputOf,
+  ParsedInputOf,
+  RetryOptions,
+  SearchTokens,
+  UniqueOptions,
+} from '../contracts/contract.ts'
+export type { Duration } from '../core/duration.ts'
+export { isStintError, StintError } from '../core/errors.ts'
+export type { ErrorCode, Issue } from '../core/errors.ts'
+export type { Job, JobState, JobSummary } from '../core/job.ts'
+export type { PgTransaction, Send, TxAdapter } from '../db/foreign-tx.ts'
+export type { JobPage } from '../jobs/list.ts'
+export type { AppliedMigration, MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'

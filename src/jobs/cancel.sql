@@ -1,0 +1,17 @@
+-- End a job that is not running: it moves to history as cancelled.
+with gone as (
+  delete from stint.job
+   where id = :id::uuid
+     and state <> 'running'
+  returning *
+)
+insert into stint.finished (
+  id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+  created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
+  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob, reason
+)
+select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob, :reason::text
+  from gone
+returning id

@@ -1,0 +1,15 @@
+import { classify } from '../db/classify.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { ensurePartitionsSql } from './ensure-partitions.sql.ts'
+
+/** Runs something that writes history; where the day's partition is missing, makes it and runs it again. */
+export async function withPartitions<Result>(db: Queryable, write: () => Promise<Result>): Promise<Result> {
+  try {
+    return await write()
+  } catch (error) {
+    if (classify(error) !== 'partition') throw error
+    await run(db, ensurePartitionsSql, {}, () => undefined)
+    return write()
+  }
+}

@@ -1,0 +1,148 @@
+import { StintError } from '../core/errors.ts'
+import { classify, codeOf, isSchemaMissing } from '../db/classify.ts'
+import type { Database } from '../db/database.ts'
+import { render, run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { appliedSql } from './applied.sql.ts'
+import { latestVersion, migrations } from './migrations.ts'
+import type { Migration } from './migrations.ts'
+import { recordSql } from './record.sql.ts'
+import { rolesScript } from './roles.sql.ts'
+
+export interface MigrateOptions {
+  /** Also make the five Postgres roles and their grants; needs a login that may create roles. @default false */
+  roles?: boolean | undefined
+}
+
+export interface AppliedMigration {
+  version: number
+  name: string
+  appliedAt: Date
+}
+
+export interface MigrateResult {
+  /** The version the schema is at now. */
+  version: number
+  /** What this call applied, in order; empty when there was nothing to do. */
+  applied: string[]
+}
+
+/**
+ * Brings the schema to this version of the code.
+ *
+ * Each migration runs in a transaction of its own that holds one advisory lock, looks whether somebody else applied
+ * it meanwhile, and records it: any number of processes may call this at once, and a crash leaves whole migrations.
+ * A statement waits at most three seconds for a lock and is then tried again, so that a long reader delays the
+ * migration and not everybody queued behind it.
+ */
+export async function migrate(db: Database, { roles = false }: MigrateOptions = {}): Promise<MigrateResult> {
+  await inTurn(db, prepareSchema)
+  const applied: string[] = []
+  for (const migration of migrations) {
+    if (await inTurn(db, (tx) => applyOnce(tx, migration))) applied.push(migration.script.name)
+  }
+  await refuseNewer(db)
+  if (roles || (applied.length > 0 && (await hasRoles(db)))) await inTurn(db, applyRoles)
+  return { version: latestVersion, applied }
+}
+
+export interface MigrationStatus {
+  applied: AppliedMigration[]
+  /** The names of those that are still to do, in order. */
+  pending: string[]
+}
+
+/** What has been applied, and what is still to do. */
+export async function migrationStatus(db: Queryable): Promise<MigrationStatus> {
+  const applied = await appliedMigrations(db)
+  const done = new Set(applied.map(({ version }) => version))
+  return {
+    applied,
+    pending: migrations.filter(({ version }) => !done.has(version)).map(({ script }) => script.name),
+  }
+}
+
+/** A schema that newer code has changed may mean something else by a column: old code keeps off it. */
+export async function refuseNewer(db: Queryable): Promise<void> {
+  const newest = (await appliedMigrations(db)).at(-1)
+  if (newest === undefined || newest.version <= latestVersion) return
+  throw new StintError(
+    'schema-too-new',
+    `The schema '${db.schema}' is at version ${newest.version} (${newest.name}), this code knows ${latestVersion}. ` +
+      'Newer code migrated it: upgrade stint here.',
+  )
+}
+
+async function appliedMigrations(db: Queryable): Promise<AppliedMigration[]> {
+  type Row = { version: number; name: string; applied_at: Date }
+  try {
+    return await run(db, appliedSql, {}, (row: Row) => ({
+      version: row.version,
+      name: row.name,
+      appliedAt: row.applied_at,
+    }))
+  } catch (error) {
+    if (isSchemaMissing(error)) return []
+    throw error
+  }
+}
+
+async function prepareSchema(tx: Queryable): Promise<void> {
+  const [schema] = await tx.query('select 1 from pg_namespace where nspname = $1', [tx.schema])
+  // Asked first: a login without the right to create schemas may still use one that was made for it.
+  if (schema === undefined) await tx.query(`create schema "${tx.schema}"`, [])
+  await tx.query(
+    `create table if not exists "${tx.schema}".migration (
+       version integer primary key, name text not null, applied_at timestamptz not null default now())`,
+    [],
+  )
+}
+
+/** True when it was this call that applied it. */
+async function applyOnce(tx: Queryable, { version, script }: Migration): Promise<boolean> {
+  const applied = await appliedMigrations(tx)
+  if (applied.some((done) => done.version === version)) return false
+  await tx.query(render(script, tx.schema), [])
+  await run(tx, recordSql, { version, name: script.name }, () => undefined)
+  return true
+}
+
+async function applyRoles(tx: Queryable): Promise<void> {
+  await tx.query(render(rolesScript, tx.schema), [])
+}
+
+async function hasRoles(db: Queryable): Promise<boolean> {
+  const roles = await db.query('select 1 from pg_roles where rolname = $1', [`${db.schema}_producer`])
+  return roles.length > 0
+}
+
+const patienceMs = 60_000
+
+/** Runs one step under the lock that all migrating processes share, again where another session was in its way. */
+async function inTurn<Result>(db: Database, step: (tx: Queryable) => Promise<Result>): Promise<Result> {
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    try {
+      return await db.transaction(async (tx) => {
+        await tx.query(`select pg_advisory_xact_lock(hashtextextended('stint.migrate ' || $1, 0))`, [
+          tx.schema,
+        ])
+        await tx.query(`set local lock_timeout = '3s'`, [])
+        await tx.query(`set local client_min_messages = 'warning'`, [])
+        return step(tx)
+      })
+    } catch (error) {
+      if (classify(error) !== 'again' || performance.now() > giveUpAt) throw failed(error)
+    }
+  }
+}
+
+function failed(error: unknown): unknown {
+  if (codeOf(error) === undefined) return error
+  const message = error instanceof Error ? error.message : String(error)
+  return new StintError(
+    'migration-failed',
+    `Migration failed and was rolled back: ${message}. What was applied before it stays; run it again once the cause is gone.`,
+    { cause: error },
+  )
+}

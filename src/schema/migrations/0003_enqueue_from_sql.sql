@@ -1,0 +1,227 @@
+-- stint.enqueue(): the door for triggers and for other languages, with the checks that the library does in TypeScript.
+--
+-- Lock: none that matters; every object is new.
+-- breaking: no
+
+-- UUIDv7 as in RFC 9562: milliseconds in front, so ids sort by time. Postgres has its own from 18 on.
+create function stint.uuid_v7() returns uuid
+language sql volatile parallel safe
+as $$
+  select encode(
+    set_bit(set_bit(                                       -- version 4, 0100, becomes 7, 0111
+      overlay(
+        uuid_send(gen_random_uuid())
+        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+        from 1 for 6),
+      52, 1), 53, 1),
+    'hex')::uuid
+$$;
+
+create function stint.refuse(field text, problem text, received text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'stint.enqueue: expected % %, got %', field, problem, coalesce(left(received, 200), 'null')
+    using errcode = 'invalid_parameter_value', column = field;
+end
+$$;
+
+-- A duration as the library counts it: milliseconds, from 0 to ten years.
+create function stint.checked_ms(field text, value text) returns float8
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  ms float8;
+begin
+  begin
+    ms := extract(epoch from value::interval) * 1000;
+  exception when others then
+    ms := -1;
+  end;
+  if ms < 0 or ms > 315576000000 then
+    perform stint.refuse(field, 'to be an interval from 0 to 10 years', value);
+  end if;
+  return ms;
+end
+$$;
+
+create function stint.checked_text(field text, value jsonb, max_bytes integer) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(value) <> 'string' or octet_length(value #>> '{}') not between 1 and max_bytes then
+    perform stint.refuse(field, format('to be a string of 1 to %s bytes', max_bytes), value::text);
+  end if;
+  return value #>> '{}';
+end
+$$;
+
+create function stint.checked_integer(field text, value jsonb, low integer, high integer) returns integer
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(value) <> 'number' or value::text !~ '^-?\d{1,9}$' or value::text::integer not between low and high then
+    perform stint.refuse(field, format('to be an integer from %s to %s', low, high), value::text);
+  end if;
+  return value::text::integer;
+end
+$$;
+
+-- A moment, as ISO 8601 text: at most a minute ago and at most ten years ahead.
+create function stint.checked_time(field text, value jsonb) returns timestamptz
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  moment timestamptz;
+begin
+  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT' then
+    begin
+      moment := (value #>> '{}')::timestamptz;
+    exception when others then
+      moment := null;
+    end;
+  end if;
+  if moment is null or moment < stint.now() - interval '1 minute' or moment > stint.now() + interval '10 years' then
+    perform stint.refuse(field, 'to be an ISO 8601 time from now on, within 10 years', value::text);
+  end if;
+  return moment;
+end
+$$;
+
+-- {"country": "BR"} → ["country:BR"]
+create function stint.checked_search(search jsonb) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  token record;
+begin
+  if jsonb_typeof(search) <> 'object' or (select count(*) from jsonb_object_keys(search)) > 8 then
+    perform stint.refuse('search', 'to be an object of at most 8 names', search::text);
+  end if;
+  for token in select e.key as name, e.value from jsonb_each(search) as e loop
+    if token.name !~ '^[A-Za-z_][A-Za-z0-9_]{0,63}$' then
+      perform stint.refuse('search', 'to have names of letters, digits and _', token.name);
+    end if;
+    perform stint.checked_text('search.' || token.name, token.value, 256);
+  end loop;
+  return (select jsonb_agg(e.key || ':' || e.value order by e.key) from jsonb_each_text(search) as e);
+end
+$$;
+
+create function stint.checked_unique(rule jsonb) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  checked jsonb := '{}';
+  part    record;
+begin
+  if jsonb_typeof(rule) <> 'object' then
+    perform stint.refuse('unique', 'to be an object such as {"key": "a", "until": "finished"}', rule::text);
+  elsif rule ? 'until' and rule ? 'for' then
+    perform stint.refuse('unique', 'to have until or for, not both', rule::text);
+  end if;
+  for part in select e.key as name, e.value from jsonb_each(rule) as e loop
+    case part.name
+      when 'key' then checked := checked || jsonb_build_object('key', stint.checked_text('unique.key', part.value, 512));
+      when 'for' then checked := checked || jsonb_build_object('forMs', stint.checked_ms('unique.for', part.value #>> '{}'));
+      when 'until' then
+        if part.value not in ('"started"', '"finished"') then
+          perform stint.refuse('unique.until', 'to be "started" or "finished"', part.value::text);
+        end if;
+        checked := checked || jsonb_build_object('until', part.value);
+      when 'onConflict' then
+        if part.value not in ('"keep"', '"replace"', '"debounce"', '"error"') then
+          perform stint.refuse('unique.onConflict', 'to be "keep", "replace", "debounce" or "error"', part.value::text);
+        end if;
+        checked := checked || jsonb_build_object('onConflict', part.value);
+      else
+        perform stint.refuse('unique', 'to hold only key, until, for and onConflict', part.name);
+    end case;
+  end loop;
+  if not (checked ? 'until' or checked ? 'forMs') then
+    checked := checked || '{"until": "finished"}';
+  end if;
+  return checked;
+end
+$$;
+
+-- The arguments of stint.enqueue() as one job, or the error that names the field, the value and the way out.
+create function stint.checked_job(queue text, kind text, input jsonb, options jsonb) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+declare
+  name_pattern constant text := '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,127}$';
+  job    jsonb := jsonb_build_object('id', stint.uuid_v7(), 'queue', queue, 'kind', kind, 'input', input);
+  rule   jsonb := options -> 'unique';
+  option record;
+begin
+  if queue is null or queue !~ name_pattern then
+    perform stint.refuse('queue', 'to match ' || name_pattern, queue);
+  elsif kind is null or kind !~ name_pattern then
+    perform stint.refuse('kind', 'to match ' || name_pattern, kind);
+  elsif octet_length(input::text) > 262144 then
+    perform stint.refuse('input', 'to be at most 256 KiB of JSON (store it elsewhere and pass a reference)',
+      octet_length(input::text) || ' bytes');
+  elsif jsonb_typeof(options) <> 'object' then
+    perform stint.refuse('options', 'to be a JSON object', options::text);
+  elsif options ? 'runAt' and options ? 'delay' then
+    perform stint.refuse('options', 'to have runAt or delay, not both', options::text);
+  end if;
+
+  for option in select e.key as name, e.value from jsonb_each(options) as e loop
+    continue when jsonb_typeof(option.value) = 'null';
+    job := job || case option.name
+      when 'runAt' then jsonb_build_object('runAt', stint.checked_time('runAt', option.value))
+      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value #>> '{}'))
+      when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
+      when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
+      when 'maxAttempts' then jsonb_build_object('maxAttempts', stint.checked_integer('maxAttempts', option.value, 1, 1000))
+      when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
+      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value #>> '{}'))
+      when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
+      when 'traceparent' then jsonb_build_object('traceparent', stint.checked_text('traceparent', option.value, 256))
+      when 'tracestate' then jsonb_build_object('tracestate', stint.checked_text('tracestate', option.value, 512))
+      when 'idempotencyKey' then jsonb_build_object('idempotencyKey', stint.checked_text('idempotencyKey', option.value, 512))
+      when 'idempotencyFor' then jsonb_build_object('idempotencyForMs', stint.checked_ms('idempotencyFor', option.value #>> '{}'))
+      when 'search' then jsonb_build_object('tokens', stint.checked_search(option.value))
+      when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
+    end;
+    if job is null then
+      perform stint.refuse('options', 'to hold only what docs/reference/options.md lists', option.name);
+    end if;
+  end loop;
+  return job;
+end
+$$;
+
+-- The door for triggers and for other languages: the same checks and the same meaning as enqueue() of the library.
+--
+--   select * from stint.enqueue('media', 'image.resize', '{"imageId": "a1"}', '{"delay": "5m", "priority": 3}')
+--
+-- Options: runAt, delay, priority, key, maxAttempts, version, deadline, correlationId, traceparent, tracestate, search
+-- (an object), unique ({key?, until: "started" | "finished", for, onConflict: "keep" | "replace" | "debounce" |
+-- "error"}), idempotencyKey, idempotencyFor. Durations are intervals: "30s", "2 hours".
+-- Errors: 22023 for a bad argument, ST001 when onConflict is "error" and a job is in the way, ST002 when the
+-- idempotency key was used with another input.
+create function stint.enqueue(
+  queue text, kind text, input jsonb default 'null', options jsonb default '{}',
+  out id uuid, out duplicate boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  job jsonb;
+  placed record;
+begin
+  job := stint.checked_job(enqueue.queue, enqueue.kind, coalesce(enqueue.input, 'null'), coalesce(options, '{}'));
+  placed := stint.enqueue_one(job, false);
+  if placed.outcome = 'conflict' then
+    raise exception 'Job % already stands for this unique key', placed.job_id
+      using errcode = 'ST001', detail = placed.job_id::text, hint = 'Use onConflict "keep" to accept the job that is there.';
+  elsif placed.outcome = 'mismatch' then
+    raise exception 'The idempotency key "%" was used with another input, by job %', options ->> 'idempotencyKey', placed.job_id
+      using errcode = 'ST002', detail = placed.job_id::text, hint = 'Use another key for another intent.';
+  end if;
+  id := placed.job_id;
+  duplicate := placed.outcome <> 'stored';
+end
+$$;

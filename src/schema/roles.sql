@@ -1,0 +1,92 @@
+-- Five roles with the least each needs. Optional, and safe to run again: `stint migrate --roles` does so after every
+-- migration, because a grant covers only what exists. Needs a login that may create roles.
+--
+-- The roles cannot log in; grant them to your own logins: grant stint_producer to web_app.
+-- They are named after the schema, so two Stints in one cluster share none.
+
+do $$
+declare
+  role_name text;
+begin
+  foreach role_name in array array['stint_owner', 'stint_producer', 'stint_worker', 'stint_viewer', 'stint_operator'] loop
+    -- Roles belong to the cluster: another database may have made them, perhaps at this moment.
+    begin
+      execute 'create role ' || role_name || ' nologin';
+    exception when duplicate_object or unique_violation then
+      null;
+    end;
+  end loop;
+end
+$$;
+
+grant stint_viewer to stint_operator;
+alter role stint_viewer set statement_timeout = '10s';
+
+-- The owner owns everything, so the functions that run with their owner's rights run with these and no more.
+-- To hand something over one must be a member of the role that takes it.
+do $$
+begin
+  if not pg_has_role(current_user, 'stint_owner'::regrole, 'usage') then
+    execute format('grant stint_owner to %I', current_user);
+  end if;
+end
+$$;
+
+alter schema stint owner to stint_owner;
+
+do $$
+declare
+  own_schema oid := (select relnamespace from pg_class where oid = 'stint.job'::regclass);
+  handover text;
+begin
+  for handover in
+    select format('alter %s %s owner to stint_owner', case relkind when 'v' then 'view' else 'table' end, oid::regclass)
+      from pg_class
+     where relnamespace = own_schema
+       and relkind in ('r', 'p', 'v')
+    union all
+    select format('alter function %s owner to stint_owner', oid::regprocedure)
+      from pg_proc
+     where pronamespace = own_schema
+    union all
+    select 'alter type stint.job_state owner to stint_owner'
+  loop
+    execute handover;
+  end loop;
+end
+$$;
+
+revoke all on schema stint from public;
+revoke all on all tables in schema stint from public, stint_producer, stint_worker, stint_viewer, stint_operator;
+revoke all on all functions in schema stint from public, stint_producer, stint_worker, stint_viewer, stint_operator;
+grant usage on schema stint to stint_producer, stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.now() to stint_producer, stint_worker, stint_viewer, stint_operator;
+
+-- A producer stores jobs and reads nothing: these columns, and the functions that decide for it. What a claim
+-- writes (epoch, lease, worker) it cannot name.
+grant insert (id, state, queue, kind, key, priority, run_at, max_attempts, version, input, input_blob,
+              correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, search, options)
+   on stint.job to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.enqueue(text, text, jsonb, jsonb) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.enqueue_jobs(jsonb, boolean) to stint_producer, stint_worker, stint_operator;
+
+grant select, update, delete on stint.job to stint_worker;
+grant select, insert on stint.finished, stint.attempt to stint_worker;
+grant select, insert, update, delete on stint.dead, stint.worker, stint.idempotency_key, stint.blob to stint_worker;
+grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
+grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
+
+-- A viewer sees everything about a job but what it carries and what it said.
+grant select (id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
+              started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
+              flow_id, reason, discarded_at, replaced_by)
+   on stint.jobs to stint_viewer;
+grant select on stint.migration, stint.worker to stint_viewer;
+
+-- An operator also reads inputs, and changes jobs that do not run: cancel, reschedule, reprioritize, update.
+grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.blob to stint_operator;
+grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options)
+   on stint.job to stint_operator;
+grant delete on stint.job to stint_operator;
+grant insert on stint.finished, stint.blob to stint_operator;
+grant insert, update, delete on stint.dead to stint_operator;

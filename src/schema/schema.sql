@@ -1,0 +1,742 @@
+-- The schema after all migrations. Made by `npm run schema:dump`; do not edit.
+
+-- types
+
+create type stint.job_state as enum ('scheduled', 'waiting', 'ready', 'running', 'retrying', 'succeeded', 'cancelled', 'dead');
+
+-- tables
+
+create table stint.attempt (
+  job_id uuid not null,
+  epoch integer not null,
+  attempt integer not null,
+  outcome text not null,
+  worker_id uuid,
+  lease_id uuid,
+  started_at timestamp with time zone,
+  ended_at timestamp with time zone not null default stint.now(),
+  error jsonb,
+  fingerprint text
+) partition by RANGE (ended_at);
+
+create table stint.blob (
+  key text not null,
+  job_id uuid not null,
+  created_at timestamp with time zone not null default stint.now()
+);
+
+create table stint.dead (
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  run_at timestamp with time zone not null,
+  started_at timestamp with time zone,
+  died_at timestamp with time zone not null default stint.now(),
+  epoch integer not null,
+  attempt integer not null,
+  max_attempts integer not null,
+  crashes smallint not null,
+  priority smallint not null,
+  version smallint not null,
+  queue text not null,
+  kind text not null,
+  key text,
+  worker_id uuid,
+  lease_id uuid,
+  correlation_id text,
+  traceparent text,
+  tracestate text,
+  parent_id uuid,
+  flow_id uuid,
+  deadline_at timestamp with time zone,
+  search text[],
+  options jsonb,
+  input jsonb,
+  input_blob text,
+  reason text not null,
+  error jsonb,
+  fingerprint text,
+  discarded_at timestamp with time zone,
+  replaced_by uuid
+);
+
+create table stint.finished (
+  id uuid not null,
+  created_at timestamp with time zone not null,
+  run_at timestamp with time zone not null,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone not null default stint.now(),
+  state stint.job_state not null,
+  epoch integer not null,
+  attempt integer not null,
+  max_attempts integer not null,
+  crashes smallint not null,
+  priority smallint not null,
+  version smallint not null,
+  queue text not null,
+  kind text not null,
+  key text,
+  worker_id uuid,
+  lease_id uuid,
+  correlation_id text,
+  traceparent text,
+  tracestate text,
+  parent_id uuid,
+  flow_id uuid,
+  deadline_at timestamp with time zone,
+  search text[],
+  options jsonb,
+  input jsonb,
+  input_blob text,
+  result jsonb,
+  reason text
+) partition by RANGE (finished_at);
+
+create table stint.idempotency_key (
+  scope text not null,
+  key text not null,
+  job_id uuid not null,
+  digest bytea not null,
+  created_at timestamp with time zone not null default stint.now(),
+  expires_at timestamp with time zone not null
+);
+
+create table stint.job (
+  id uuid not null,
+  created_at timestamp with time zone not null default stint.now(),
+  run_at timestamp with time zone not null default stint.now(),
+  state stint.job_state not null default 'ready'::stint.job_state,
+  epoch integer not null default 0,
+  attempt integer not null default 0,
+  max_attempts integer not null default 5,
+  crashes smallint not null default 0,
+  priority smallint not null default 0,
+  version smallint not null default 1,
+  queue text not null,
+  kind text not null,
+  key text,
+  input jsonb,
+  started_at timestamp with time zone,
+  worker_id uuid,
+  lease_id uuid,
+  unique_key text,
+  unique_until_start boolean,
+  correlation_id text,
+  traceparent text,
+  tracestate text,
+  parent_id uuid,
+  flow_id uuid,
+  deadline_at timestamp with time zone,
+  search text[],
+  input_blob text,
+  options jsonb
+);
+
+create table stint.migration (
+  version integer not null,
+  name text not null,
+  applied_at timestamp with time zone not null default now()
+);
+
+create table stint.worker (
+  id uuid not null,
+  started_at timestamp with time zone not null default stint.now(),
+  lease_until timestamp with time zone not null,
+  lost_at timestamp with time zone
+);
+
+-- constraints
+
+alter table stint.blob add constraint blob_pkey PRIMARY KEY (key);
+
+alter table stint.dead add constraint dead_pkey PRIMARY KEY (id);
+
+alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text])));
+
+alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
+
+alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
+
+alter table stint.job add constraint job_is_live CHECK ((state < 'succeeded'::stint.job_state));
+
+alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
+
+alter table stint.job add constraint job_pkey PRIMARY KEY (id);
+
+alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
+
+alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
+
+-- indexes
+
+CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch);
+
+CREATE INDEX dead_fingerprint ON stint.dead USING btree (fingerprint, id);
+
+CREATE INDEX dead_key ON stint.dead USING btree (key, id) WHERE (key IS NOT NULL);
+
+CREATE INDEX dead_kind ON stint.dead USING btree (kind, id);
+
+CREATE INDEX dead_queue ON stint.dead USING btree (queue, id);
+
+CREATE INDEX dead_search ON stint.dead USING gin (search) WHERE (search IS NOT NULL);
+
+CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
+
+CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
+
+CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
+
+CREATE INDEX job_due ON stint.job USING btree (run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
+
+CREATE INDEX job_ready ON stint.job USING btree (queue, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NULL));
+
+CREATE INDEX job_ready_keyed ON stint.job USING btree (queue, key, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NOT NULL));
+
+CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'running'::stint.job_state);
+
+CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
+
+-- views
+
+create view stint.jobs as
+ SELECT job.id,
+    job.state,
+    job.queue,
+    job.kind,
+    job.key,
+    job.priority,
+    job.attempt,
+    job.max_attempts,
+    job.crashes,
+    job.epoch,
+    job.version,
+    job.created_at,
+    job.run_at,
+    job.started_at,
+    NULL::timestamp with time zone AS finished_at,
+    job.deadline_at,
+    job.worker_id,
+    job.correlation_id,
+    job.traceparent,
+    job.tracestate,
+    job.parent_id,
+    job.flow_id,
+    job.search,
+    job.options,
+    NULL::text AS reason,
+    NULL::timestamp with time zone AS discarded_at,
+    NULL::uuid AS replaced_by,
+    job.input,
+    job.input_blob,
+    NULL::jsonb AS result,
+    NULL::jsonb AS error
+   FROM stint.job
+UNION ALL
+ SELECT finished.id,
+    finished.state,
+    finished.queue,
+    finished.kind,
+    finished.key,
+    finished.priority,
+    finished.attempt,
+    finished.max_attempts,
+    finished.crashes,
+    finished.epoch,
+    finished.version,
+    finished.created_at,
+    finished.run_at,
+    finished.started_at,
+    finished.finished_at,
+    finished.deadline_at,
+    finished.worker_id,
+    finished.correlation_id,
+    finished.traceparent,
+    finished.tracestate,
+    finished.parent_id,
+    finished.flow_id,
+    finished.search,
+    finished.options,
+    finished.reason,
+    NULL::timestamp with time zone AS discarded_at,
+    NULL::uuid AS replaced_by,
+    finished.input,
+    finished.input_blob,
+    finished.result,
+    NULL::jsonb AS error
+   FROM stint.finished
+UNION ALL
+ SELECT dead.id,
+    'dead'::stint.job_state AS state,
+    dead.queue,
+    dead.kind,
+    dead.key,
+    dead.priority,
+    dead.attempt,
+    dead.max_attempts,
+    dead.crashes,
+    dead.epoch,
+    dead.version,
+    dead.created_at,
+    dead.run_at,
+    dead.started_at,
+    dead.died_at AS finished_at,
+    dead.deadline_at,
+    dead.worker_id,
+    dead.correlation_id,
+    dead.traceparent,
+    dead.tracestate,
+    dead.parent_id,
+    dead.flow_id,
+    dead.search,
+    dead.options,
+    dead.reason,
+    dead.discarded_at,
+    dead.replaced_by,
+    dead.input,
+    dead.input_blob,
+    NULL::jsonb AS result,
+    dead.error
+   FROM stint.dead;
+
+-- functions
+
+CREATE OR REPLACE FUNCTION stint.checked_integer(field text, value jsonb, low integer, high integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if jsonb_typeof(value) <> 'number' or value::text !~ '^-?\d{1,9}$' or value::text::integer not between low and high then
+    perform stint.refuse(field, format('to be an integer from %s to %s', low, high), value::text);
+  end if;
+  return value::text::integer;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_job(queue text, kind text, input jsonb, options jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  name_pattern constant text := '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,127}$';
+  job    jsonb := jsonb_build_object('id', stint.uuid_v7(), 'queue', queue, 'kind', kind, 'input', input);
+  rule   jsonb := options -> 'unique';
+  option record;
+begin
+  if queue is null or queue !~ name_pattern then
+    perform stint.refuse('queue', 'to match ' || name_pattern, queue);
+  elsif kind is null or kind !~ name_pattern then
+    perform stint.refuse('kind', 'to match ' || name_pattern, kind);
+  elsif octet_length(input::text) > 262144 then
+    perform stint.refuse('input', 'to be at most 256 KiB of JSON (store it elsewhere and pass a reference)',
+      octet_length(input::text) || ' bytes');
+  elsif jsonb_typeof(options) <> 'object' then
+    perform stint.refuse('options', 'to be a JSON object', options::text);
+  elsif options ? 'runAt' and options ? 'delay' then
+    perform stint.refuse('options', 'to have runAt or delay, not both', options::text);
+  end if;
+
+  for option in select e.key as name, e.value from jsonb_each(options) as e loop
+    continue when jsonb_typeof(option.value) = 'null';
+    job := job || case option.name
+      when 'runAt' then jsonb_build_object('runAt', stint.checked_time('runAt', option.value))
+      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value #>> '{}'))
+      when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
+      when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
+      when 'maxAttempts' then jsonb_build_object('maxAttempts', stint.checked_integer('maxAttempts', option.value, 1, 1000))
+      when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
+      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value #>> '{}'))
+      when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
+      when 'traceparent' then jsonb_build_object('traceparent', stint.checked_text('traceparent', option.value, 256))
+      when 'tracestate' then jsonb_build_object('tracestate', stint.checked_text('tracestate', option.value, 512))
+      when 'idempotencyKey' then jsonb_build_object('idempotencyKey', stint.checked_text('idempotencyKey', option.value, 512))
+      when 'idempotencyFor' then jsonb_build_object('idempotencyForMs', stint.checked_ms('idempotencyFor', option.value #>> '{}'))
+      when 'search' then jsonb_build_object('tokens', stint.checked_search(option.value))
+      when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
+    end;
+    if job is null then
+      perform stint.refuse('options', 'to hold only what docs/reference/options.md lists', option.name);
+    end if;
+  end loop;
+  return job;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_ms(field text, value text)
+ RETURNS double precision
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  ms float8;
+begin
+  begin
+    ms := extract(epoch from value::interval) * 1000;
+  exception when others then
+    ms := -1;
+  end;
+  if ms < 0 or ms > 315576000000 then
+    perform stint.refuse(field, 'to be an interval from 0 to 10 years', value);
+  end if;
+  return ms;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_search(search jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  token record;
+begin
+  if jsonb_typeof(search) <> 'object' or (select count(*) from jsonb_object_keys(search)) > 8 then
+    perform stint.refuse('search', 'to be an object of at most 8 names', search::text);
+  end if;
+  for token in select e.key as name, e.value from jsonb_each(search) as e loop
+    if token.name !~ '^[A-Za-z_][A-Za-z0-9_]{0,63}$' then
+      perform stint.refuse('search', 'to have names of letters, digits and _', token.name);
+    end if;
+    perform stint.checked_text('search.' || token.name, token.value, 256);
+  end loop;
+  return (select jsonb_agg(e.key || ':' || e.value order by e.key) from jsonb_each_text(search) as e);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_text(field text, value jsonb, max_bytes integer)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if jsonb_typeof(value) <> 'string' or octet_length(value #>> '{}') not between 1 and max_bytes then
+    perform stint.refuse(field, format('to be a string of 1 to %s bytes', max_bytes), value::text);
+  end if;
+  return value #>> '{}';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_time(field text, value jsonb)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  moment timestamptz;
+begin
+  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT' then
+    begin
+      moment := (value #>> '{}')::timestamptz;
+    exception when others then
+      moment := null;
+    end;
+  end if;
+  if moment is null or moment < stint.now() - interval '1 minute' or moment > stint.now() + interval '10 years' then
+    perform stint.refuse(field, 'to be an ISO 8601 time from now on, within 10 years', value::text);
+  end if;
+  return moment;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_unique(rule jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  checked jsonb := '{}';
+  part    record;
+begin
+  if jsonb_typeof(rule) <> 'object' then
+    perform stint.refuse('unique', 'to be an object such as {"key": "a", "until": "finished"}', rule::text);
+  elsif rule ? 'until' and rule ? 'for' then
+    perform stint.refuse('unique', 'to have until or for, not both', rule::text);
+  end if;
+  for part in select e.key as name, e.value from jsonb_each(rule) as e loop
+    case part.name
+      when 'key' then checked := checked || jsonb_build_object('key', stint.checked_text('unique.key', part.value, 512));
+      when 'for' then checked := checked || jsonb_build_object('forMs', stint.checked_ms('unique.for', part.value #>> '{}'));
+      when 'until' then
+        if part.value not in ('"started"', '"finished"') then
+          perform stint.refuse('unique.until', 'to be "started" or "finished"', part.value::text);
+        end if;
+        checked := checked || jsonb_build_object('until', part.value);
+      when 'onConflict' then
+        if part.value not in ('"keep"', '"replace"', '"debounce"', '"error"') then
+          perform stint.refuse('unique.onConflict', 'to be "keep", "replace", "debounce" or "error"', part.value::text);
+        end if;
+        checked := checked || jsonb_build_object('onConflict', part.value);
+      else
+        perform stint.refuse('unique', 'to hold only key, until, for and onConflict', part.name);
+    end case;
+  end loop;
+  if not (checked ? 'until' or checked ? 'forMs') then
+    checked := checked || '{"until": "finished"}';
+  end if;
+  return checked;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.enqueue(queue text, kind text, input jsonb DEFAULT 'null'::jsonb, options jsonb DEFAULT '{}'::jsonb, OUT id uuid, OUT duplicate boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  job jsonb;
+  placed record;
+begin
+  job := stint.checked_job(enqueue.queue, enqueue.kind, coalesce(enqueue.input, 'null'), coalesce(options, '{}'));
+  placed := stint.enqueue_one(job, false);
+  if placed.outcome = 'conflict' then
+    raise exception 'Job % already stands for this unique key', placed.job_id
+      using errcode = 'ST001', detail = placed.job_id::text, hint = 'Use onConflict "keep" to accept the job that is there.';
+  elsif placed.outcome = 'mismatch' then
+    raise exception 'The idempotency key "%" was used with another input, by job %', options ->> 'idempotencyKey', placed.job_id
+      using errcode = 'ST002', detail = placed.job_id::text, hint = 'Use another key for another intent.';
+  end if;
+  id := placed.job_id;
+  duplicate := placed.outcome <> 'stored';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.enqueue_jobs(jobs jsonb, again boolean DEFAULT false)
+ RETURNS TABLE(ordinal integer, job_id uuid, outcome text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  element record;
+begin
+  for element in select e.job, e.place from jsonb_array_elements(jobs) with ordinality as e (job, place) loop
+    ordinal := element.place - 1;
+    select one.job_id, one.outcome into job_id, outcome from stint.enqueue_one(element.job, again) as one;
+    return next;
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.enqueue_one(wanted jsonb, again boolean, OUT job_id uuid, OUT outcome text)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  new_id      uuid := (wanted ->> 'id')::uuid;
+  new_queue   text := wanted ->> 'queue';
+  due         timestamptz := coalesce(
+                (wanted ->> 'runAt')::timestamptz,
+                stint.now() + coalesce((wanted ->> 'delayMs')::float8, 0) * interval '1 millisecond');
+  due_state   stint.job_state := case when due > stint.now() then 'scheduled' else 'ready' end;
+  input_given jsonb := case when wanted ? 'inputBlob' then null else coalesce(wanted -> 'input', 'null') end;
+  digest      bytea := case when wanted ? 'inputDigest' then decode(wanted ->> 'inputDigest', 'hex')
+                            else sha256(convert_to(input_given::text, 'UTF8')) end;
+  rule        jsonb := wanted -> 'unique';
+  -- The kind is part of it: two kinds of one queue may well be unique by the same customer.
+  wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
+  on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
+  idempotency text := 'enqueue ' || (wanted ->> 'kind');
+  tokens      text[] := case when wanted ? 'tokens' then array(select jsonb_array_elements_text(wanted -> 'tokens')) end;
+  held        record;
+begin
+  if wanted ? 'idempotencyKey' then
+    held := stint.take_key(idempotency, wanted ->> 'idempotencyKey', new_id, digest,
+      coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000) * interval '1 millisecond');
+    if not held.same_input then
+      job_id := held.holder;
+      outcome := 'mismatch';
+      return;
+    elsif held.holder <> new_id then
+      job_id := held.holder;
+      outcome := 'kept';
+      return;
+    end if;
+  end if;
+
+  if rule ? 'forMs' then
+    held := stint.take_key('unique ' || new_queue, wanted_key, new_id, digest,
+      (rule ->> 'forMs')::float8 * interval '1 millisecond');
+    job_id := nullif(held.holder, new_id);
+  end if;
+
+  for try in 1 .. 100 loop
+    if job_id is null then
+      insert into stint.job (
+        id, state, queue, kind, key, priority, run_at, max_attempts, version, input, input_blob,
+        unique_key, unique_until_start,
+        correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, search, options)
+      values (
+        new_id, due_state, new_queue, wanted ->> 'kind', wanted ->> 'key', coalesce((wanted ->> 'priority')::smallint, 0), due,
+        coalesce((wanted ->> 'maxAttempts')::integer, 5), coalesce((wanted ->> 'version')::smallint, 1), input_given, wanted ->> 'inputBlob',
+        case when rule ? 'until' then wanted_key end,
+        case when rule ->> 'until' = 'started' then true end,
+        wanted ->> 'correlationId', wanted ->> 'traceparent', wanted ->> 'tracestate', (wanted ->> 'parentId')::uuid, (wanted ->> 'flowId')::uuid,
+        coalesce((wanted ->> 'deadlineAt')::timestamptz, due + (wanted ->> 'deadlineMs')::float8 * interval '1 millisecond'),
+        tokens, wanted -> 'options')
+      on conflict do nothing;
+
+      if found then
+        if again and stint.has_ended(new_id) then
+          delete from stint.job where id = new_id;
+        elsif wanted ? 'inputBlob' then
+          insert into stint.blob (key, job_id) values (wanted ->> 'inputBlob', new_id) on conflict do nothing;
+        end if;
+        job_id := new_id;
+        outcome := 'stored';
+        return;
+      end if;
+
+      if exists (select from stint.job where id = new_id) or (again and stint.has_ended(new_id)) then
+        job_id := new_id;
+        outcome := 'stored';
+        return;
+      end if;
+
+      select id into job_id from stint.job where queue = new_queue and unique_key = wanted_key;
+      continue when job_id is null;                        -- it ended between the two: the key is free
+    end if;
+
+    if on_conflict = 'error' then
+      outcome := 'conflict';
+      return;
+    end if;
+
+    outcome := 'kept';
+    if on_conflict in ('replace', 'debounce') then
+      update stint.job
+         set input        = input_given,
+             input_blob   = wanted ->> 'inputBlob',
+             version      = coalesce((wanted ->> 'version')::smallint, 1),
+             priority     = coalesce((wanted ->> 'priority')::smallint, 0),
+             max_attempts = coalesce((wanted ->> 'maxAttempts')::integer, 5),
+             search       = tokens,
+             options      = wanted -> 'options',
+             run_at       = case when on_conflict = 'debounce' then due else run_at end,
+             state        = case when on_conflict = 'debounce' and state <> 'waiting' then due_state else state end
+       where id = job_id
+         and state <> 'running';
+      if found then
+        outcome := 'replaced';
+        if wanted ? 'inputBlob' then
+          insert into stint.blob (key, job_id) values (wanted ->> 'inputBlob', enqueue_one.job_id) on conflict do nothing;
+        end if;
+      end if;
+    end if;
+
+    -- A later call with this idempotency key is answered with the job that stands for it.
+    if wanted ? 'idempotencyKey' then
+      update stint.idempotency_key as k
+         set job_id = enqueue_one.job_id
+       where k.scope = idempotency
+         and k.key = wanted ->> 'idempotencyKey';
+    end if;
+    return;
+  end loop;
+  raise exception 'could not place job % after 100 tries', new_id using errcode = 'serialization_failure';
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.ensure_partitions(days integer DEFAULT 14)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  made integer := 0;
+  parent text;
+  day date;
+  name text;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('stint.ensure_partitions', 0));
+  foreach parent in array array['finished', 'attempt'] loop
+    for ahead in -1 .. days loop
+      day := (stint.now() at time zone 'utc')::date + ahead;
+      name := parent || '_' || to_char(day, 'YYYYMMDD');
+      continue when to_regclass('stint.' || name) is not null;
+      execute format(
+        'create table stint.%I partition of stint.%I for values from (%L) to (%L)',
+        name, parent, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
+      made := made + 1;
+    end loop;
+  end loop;
+  return made;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.has_ended(ended_id uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  made_at timestamptz := to_timestamp(('x' || substr(translate(ended_id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0);
+begin
+  return exists (select from stint.dead where id = ended_id)
+      or exists (select from stint.finished where id = ended_id and finished_at >= made_at - interval '1 hour');
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.now()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$select statement_timestamp()$function$;
+
+CREATE OR REPLACE FUNCTION stint.refuse(field text, problem text, received text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  raise exception 'stint.enqueue: expected % %, got %', field, problem, coalesce(left(received, 200), 'null')
+    using errcode = 'invalid_parameter_value', column = field;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  for try in 1 .. 100 loop
+    insert into stint.idempotency_key as k (scope, key, job_id, digest, expires_at)
+    values (take_key.scope, take_key.key, take_key.job_id, take_key.digest, stint.now() + hold)
+    on conflict on constraint idempotency_key_pkey do update
+       set job_id = excluded.job_id,
+           digest = excluded.digest,
+           created_at = excluded.created_at,
+           expires_at = excluded.expires_at
+     where k.expires_at <= stint.now()
+    returning k.job_id, true into holder, same_input;
+    exit when holder is not null;
+
+    select k.job_id, k.digest = take_key.digest
+      into holder, same_input
+      from stint.idempotency_key k
+     where k.scope = take_key.scope
+       and k.key = take_key.key;
+    exit when holder is not null;                          -- gone between the two: take it again
+  end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.uuid_v7()
+ RETURNS uuid
+ LANGUAGE sql
+ PARALLEL SAFE
+AS $function$
+  select encode(
+    set_bit(set_bit(                                       -- version 4, 0100, becomes 7, 0111
+      overlay(
+        uuid_send(gen_random_uuid())
+        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3)
+        from 1 for 6),
+      52, 1), 53, 1),
+    'hex')::uuid
+$function$;

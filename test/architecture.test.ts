@@ -1,0 +1,87 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, sep } from 'node:path'
+import { expect, test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+const source = join(root, 'src')
+
+const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+const modules = files.filter((name) => name.endsWith('.ts') && !/\.(test|test-d|sql)\.ts$/.test(name))
+
+/** Folder → the folders it may import, as the table in ARCHITECTURE.md has it. */
+function allowedImports(): Map<string, Set<string>> {
+  const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
+  const [, section = ''] = page.split('## Imports point down')
+  const rows = [...section.matchAll(/^\| `([a-z-]+)` +\|([a-z -]*)\|$/gm)]
+  return new Map(
+    rows.map(([, folder = '', allowed = '']) => [
+      folder,
+      new Set(allowed.split(' ').filter((name) => name !== '')),
+    ]),
+  )
+}
+
+function importsOf(file: string): string[] {
+  const text = readFileSync(join(source, file), 'utf8')
+  const imports = text.matchAll(/^(?:import|export)\b[^'"]*?\bfrom\s*'([^']+)'|\bimport\(\s*'([^']+)'/gm)
+  return [...imports].map(([, specifier, lazy]) => specifier ?? lazy ?? '')
+}
+
+function folderOf(file: string): string {
+  return file.split(sep)[0] ?? ''
+}
+
+test('the table names every folder, and every folder it names exists', () => {
+  const folders = new Set(modules.map(folderOf))
+  expect([...allowedImports().keys()].sort()).toEqual([...folders].sort())
+})
+
+test.each(modules)('%s imports only what its folder may', (file) => {
+  const allowed = allowedImports().get(folderOf(file)) ?? new Set<string>()
+  for (const specifier of importsOf(file).filter((name) => name.startsWith('.'))) {
+    const target = folderOf(relative(source, join(source, dirname(file), specifier)))
+    expect(target === folderOf(file) || allowed.has(target), `${file} imports ${specifier}`).toBe(true)
+  }
+})
+
+test('core and contracts load in a browser: nothing of Node, no package but types', () => {
+  for (const file of modules.filter((name) => ['core', 'contracts'].includes(folderOf(name)))) {
+    const foreign = importsOf(file).filter(
+      (specifier) => !specifier.startsWith('.') && specifier !== '@standard-schema/spec',
+    )
+    expect(foreign, file).toEqual([])
+  }
+})
+
+test('core asks no clock', () => {
+  for (const file of modules.filter((name) => folderOf(name) === 'core')) {
+    expect(readFileSync(join(source, file), 'utf8'), file).not.toMatch(
+      /Date\.now|performance\.now|new Date\(\)/,
+    )
+  }
+})
+
+test('only db imports the driver', () => {
+  expect(modules.filter((file) => importsOf(file).includes('pg') && folderOf(file) !== 'db')).toEqual([])
+})
+
+test('only the command line writes to the console', () => {
+  const talkers = modules.filter((file) =>
+    /\bconsole\.|process\.std(out|err)\.write/.test(readFileSync(join(source, file), 'utf8')),
+  )
+  expect(talkers.filter((file) => folderOf(file) !== 'cli')).toEqual([])
+})
+
+test('every .sql file has exactly one importer', () => {
+  const importers = new Map<string, string[]>()
+  for (const file of modules) {
+    for (const specifier of importsOf(file).filter((name) => name.endsWith('.sql.ts'))) {
+      const target = relative(source, join(source, dirname(file), specifier)).replace(/\.ts$/, '')
+      importers.set(target, [...(importers.get(target) ?? []), file])
+    }
+  }
+  const statements = files.filter((name) => name.endsWith('.sql') && !name.endsWith('schema.sql'))
+  expect(Object.fromEntries([...importers].map(([name, users]) => [name, users.length]))).toEqual(
+    Object.fromEntries(statements.map((name) => [name, 1])),
+  )
+})

@@ -1,0 +1,146 @@
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, fileBlobStore, Stint } from '../src/entry/index.ts'
+import type { BlobStore } from '../src/entry/index.ts'
+import { connectTo, createTestDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+
+const ocr = defineJob({ kind: 'document.ocr', queue: 'documents' })
+const large = { text: 'x'.repeat(100_000) }
+
+let db: TestDatabase
+let dir: string
+let store: BlobStore
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  dir = await mkdtemp(join(tmpdir(), 'stint-blobs-'))
+  store = fileBlobStore({ dir })
+  stint = new Stint({ connection: db.url, blobs: { store } })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+  await rm(dir, { recursive: true })
+})
+
+async function keys(): Promise<string[]> {
+  const found: string[] = []
+  for await (const key of store.list()) found.push(key)
+  return found
+}
+
+async function blobOf(id: string): Promise<string | null> {
+  const [row] = await db.query<{ input_blob: string | null }>(
+    'select input_blob from stint.jobs where id = $1',
+    [id],
+  )
+  return row?.input_blob ?? null
+}
+
+describe('an input above the threshold', () => {
+  test('leaves its row and comes back with the job', async () => {
+    const { id } = await stint.enqueue(ocr, large)
+    expect(
+      await db.query('select input, input_blob is not null as elsewhere from stint.job where id = $1', [id]),
+    ).toEqual([{ input: null, elsewhere: true }])
+    expect((await stint.get(id))?.input).toEqual(large)
+    expect((await stint.cancel(id)).input).toEqual(large)
+  })
+
+  test('may be as large as the blob limit says, and no larger', async () => {
+    const tight = new Stint({ connection: db.url, blobs: { store, maxBytes: 150_000 } })
+    await expect(tight.enqueue(ocr, 'x'.repeat(150_000))).rejects.toMatchObject({ code: 'invalid-input' })
+    const { id } = await stint.enqueue(ocr, 'x'.repeat(3_000_000))
+    expect((await stint.get(id))?.input).toHaveLength(3_000_000)
+    await tight.close()
+  })
+
+  test('below it stays in the row', async () => {
+    expect(await blobOf((await stint.enqueue(ocr, 'x'.repeat(65_000))).id)).toBeNull()
+  })
+
+  test('works with unique jobs and idempotency keys, whatever the order of its names', async () => {
+    const first = await stint.enqueue(ocr, { a: large, b: 1 }, { unique: {}, idempotencyKey: 'blob' })
+    expect(
+      await stint.enqueue(ocr, { b: 1, a: large }, { unique: {}, idempotencyKey: 'blob' }),
+    ).toMatchObject({ id: first.id, duplicate: true })
+    await expect(stint.enqueue(ocr, { a: large, b: 2 }, { idempotencyKey: 'blob' })).rejects.toMatchObject({
+      code: 'idempotency-conflict',
+    })
+    const replaced = await stint.enqueue(ocr, { a: large, b: 3 }, { unique: { key: 'r' } })
+    await stint.enqueue(ocr, { a: large, b: 4 }, { unique: { key: 'r', onConflict: 'replace' } })
+    expect((await stint.get(replaced.id))?.input).toEqual({ a: large, b: 4 })
+  })
+
+  test('works in enqueueMany and in a transaction', async () => {
+    const client = await connectTo(db.url)
+    await client.query('begin')
+    const { jobs } = await stint.enqueueMany(ocr, [large, { small: 1 }], { tx: client })
+    await client.query('commit')
+    const inputs = await Promise.all(jobs.map(async ({ id }) => (await stint.get(id))?.input))
+    expect(inputs).toEqual([large, { small: 1 }])
+  })
+
+  test('can be updated to another large or small one', async () => {
+    const { id } = await stint.enqueue(ocr, large)
+    expect((await stint.update(ocr, id, { text: 'y'.repeat(70_000) })).input).toEqual({
+      text: 'y'.repeat(70_000),
+    })
+    expect((await stint.update(ocr, id, { text: 'short' })).input).toEqual({ text: 'short' })
+    expect(await blobOf(id)).toBeNull()
+  })
+
+  test('is a clear error for a client without the store, and when it is gone', async () => {
+    const { id } = await stint.enqueue(ocr, large)
+    const blind = new Stint({ connection: db.url })
+    await expect(blind.get(id)).rejects.toMatchObject({ code: 'blob-missing', jobIds: [id] })
+    await store.delete((await blobOf(id)) ?? '')
+    await expect(stint.get(id)).rejects.toMatchObject({ code: 'blob-missing' })
+    await blind.close()
+  })
+})
+
+describe('pruning', () => {
+  test('deletes blobs of dropped history and replaced inputs, and of enqueues that never committed; the rest stay', async () => {
+    await stint.pruneBlobs({ grace: 0 })
+    const kept = await stint.enqueue(ocr, large)
+    const dropped = await stint.enqueue(ocr, large)
+    const droppedKey = await blobOf(dropped.id)
+    await stint.cancel(dropped.id)
+    const client = await connectTo(db.url)
+    await client.query('begin')
+    await stint.enqueue(ocr, large, { tx: client })
+    await client.query('rollback')
+    const before = await keys()
+
+    expect(await stint.pruneBlobs({ grace: '1h' })).toEqual({ unused: 0, orphaned: 0 })
+    expect(await keys()).toEqual(before)
+
+    await db.query('delete from stint.finished where id = $1', [dropped.id])
+    expect(await stint.pruneBlobs({ grace: 0 })).toEqual({ unused: 1, orphaned: 1 })
+    const after = await keys()
+    expect(after).toContain(await blobOf(kept.id))
+    expect(after).not.toContain(droppedKey)
+    expect(after).toHaveLength(before.length - 2)
+    expect(await stint.pruneBlobs({ grace: 0 })).toEqual({ unused: 0, orphaned: 0 })
+  })
+
+  test('leaves files alone that are not its own, and half-written ones', async () => {
+    await writeFile(join(dir, 'README'), 'mine')
+    await writeFile(join(dir, 'x.part'), 'half')
+    await stint.pruneBlobs({ grace: 0 })
+    expect(await readdir(dir)).toEqual(expect.arrayContaining(['README', 'x.part']))
+  })
+})
+
+test.each(['../escape', '/etc/passwd', 'a/../b', 'a\\b', ''])(
+  'the file store refuses the key %j',
+  async (key) => {
+    await expect((async () => store.put(key, new Uint8Array()))()).rejects.toMatchObject({
+      code: 'invalid-option',
+    })
+  },
+)

@@ -1,0 +1,196 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { defineJob, Stint } from '../src/entry/index.ts'
+import { createTestDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+
+const mail = defineJob({
+  kind: 'mail.send',
+  queue: 'mail',
+  input: z.object({ to: z.string().min(3) }),
+  key: (input) => input.to,
+  search: (input) => ({ to: input.to }),
+})
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+async function running(): Promise<string> {
+  const { id } = await stint.enqueue(mail, { to: 'ana' })
+  await db.query(
+    `update stint.job set state = 'running', worker_id = gen_random_uuid(), lease_id = gen_random_uuid() where id = $1`,
+    [id],
+  )
+  return id
+}
+
+const unknownId = '01890000-0000-7000-8000-000000000000'
+
+describe('cancel', () => {
+  test('moves a waiting job to history with the reason, and twice is once', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' }, { delay: '1h' })
+    expect(await stint.cancel(id, { reason: 'customer left' })).toMatchObject({
+      ...{ id, state: 'cancelled', reason: 'customer left', key: 'ana', input: { to: 'ana' } },
+      finishedAt: expect.any(Date) as Date,
+    })
+    expect(await db.query('select id from stint.job where id = $1', [id])).toEqual([])
+    expect(await stint.cancel(id)).toMatchObject({ state: 'cancelled', reason: 'customer left' })
+  })
+
+  test("makes the day's partition when it is missing", async () => {
+    await db.query(`do $$ declare p text; begin
+      for p in select inhrelid::regclass::text from pg_inherits where inhparent = 'stint.finished'::regclass loop execute 'drop table ' || p; end loop; end $$`)
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    expect(await stint.cancel(id)).toMatchObject({ state: 'cancelled' })
+  })
+})
+
+describe('a change to a job that runs or is not there', () => {
+  const changes: [string, (id: string) => Promise<unknown>][] = [
+    ['cancel', (id) => stint.cancel(id)],
+    ['reschedule', (id) => stint.reschedule(id, { delay: '1h' })],
+    ['reprioritize', (id) => stint.reprioritize(id, 5)],
+    ['update', (id) => stint.update(mail, id, { to: 'bob' })],
+  ]
+  test.each(changes)('%s is refused', async (_verb, change) => {
+    await expect(change(await running())).rejects.toMatchObject({
+      code: 'state-changed',
+      message: expect.stringContaining('is running') as string,
+    })
+    await expect(change(unknownId)).rejects.toMatchObject({ code: 'job-not-found' })
+    await expect(change('7')).rejects.toMatchObject({ code: 'invalid-option' })
+  })
+})
+
+describe('reschedule', () => {
+  test('moves a job to later and back to now', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    const runAt = new Date(Date.now() + 7_200_000)
+    expect(await stint.reschedule(id, { runAt })).toMatchObject({ state: 'scheduled', runAt })
+    expect(await stint.reschedule(id, { delay: 0 })).toMatchObject({ state: 'ready' })
+  })
+
+  test('of a retry keeps it a retry', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    await db.query(
+      `update stint.job set state = 'retrying', run_at = now() + interval '1 hour' where id = $1`,
+      [id],
+    )
+    expect(await stint.reschedule(id, { delay: '2h' })).toMatchObject({ state: 'retrying' })
+    expect(await stint.reschedule(id, { delay: 0 })).toMatchObject({ state: 'ready' })
+  })
+
+  test('to a time that is none is refused', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    await expect(stint.reschedule(id, { runAt: 'tomorrow' })).rejects.toMatchObject({
+      code: 'invalid-option',
+    })
+    await expect(stint.reschedule(id, {} as never)).rejects.toMatchObject({ code: 'invalid-option' })
+  })
+})
+
+test('reprioritize changes how soon a job runs', async () => {
+  const { id } = await stint.enqueue(mail, { to: 'ana' })
+  expect(await stint.reprioritize(id, 42)).toMatchObject({ priority: 42 })
+  await expect(stint.reprioritize(id, 1_000)).rejects.toMatchObject({ code: 'invalid-option' })
+})
+
+describe('update', () => {
+  test('changes the input and what is derived from it', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    expect(await stint.update(mail, id, { to: 'bob' })).toMatchObject({
+      input: { to: 'bob' },
+      key: 'bob',
+      search: { to: 'bob' },
+    })
+  })
+
+  test('checks the input by the contract, and the kind', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    await expect(stint.update(mail, id, { to: '' })).rejects.toMatchObject({
+      code: 'invalid-input',
+      issues: [{ path: 'input.to' }],
+    })
+    await expect(stint.update(defineJob({ kind: 'other' }), id, {})).rejects.toMatchObject({
+      code: 'state-changed',
+    })
+    expect(await stint.get(id)).toMatchObject({ input: { to: 'ana' } })
+  })
+
+  test('moves the unique key along, and refuses one that is taken', async () => {
+    const queue = randomUUID()
+    const one = await stint.enqueue(mail, { to: 'ana' }, { queue, unique: {} })
+    await stint.enqueue(mail, { to: 'bob' }, { queue, unique: {} })
+    await expect(stint.update(mail, one.id, { to: 'bob' })).rejects.toMatchObject({ code: 'duplicate-job' })
+    await stint.update(mail, one.id, { to: 'eve' })
+    expect(await stint.enqueue(mail, { to: 'eve' }, { queue, unique: {} })).toMatchObject({
+      id: one.id,
+      duplicate: true,
+    })
+    expect(await stint.enqueue(mail, { to: 'ana' }, { queue, unique: {} })).toMatchObject({
+      duplicate: false,
+    })
+  })
+})
+
+describe('list', () => {
+  test('pages through all jobs of a filter, newest first, each once', async () => {
+    const queue = randomUUID()
+    const { jobs } = await stint.enqueueMany(
+      mail,
+      Array.from({ length: 25 }, () => ({ to: 'ana' })),
+      { queue },
+    )
+    const [cancelled = { id: '' }] = jobs
+    await stint.cancel(cancelled.id)
+    const seen: string[] = []
+    for (let cursor: string | undefined, pages = 0; pages === 0 || cursor !== undefined; pages++) {
+      const page = await stint.list({ queue, limit: 10, cursor })
+      seen.push(...page.jobs.map(({ id }) => id))
+      cursor = page.next
+      expect(pages).toBeLessThan(4)
+    }
+    expect(seen).toEqual(jobs.map(({ id }) => id).reverse())
+    expect((await stint.list({ queue, state: 'cancelled' })).jobs).toMatchObject([
+      { id: cancelled.id, state: 'cancelled' },
+    ])
+    expect((await stint.list({ queue, state: ['ready', 'running'], limit: 200 })).jobs).toHaveLength(24)
+  })
+
+  test('finds by kind, key and correlation', async () => {
+    const queue = randomUUID()
+    const root = await stint.enqueue(mail, { to: 'zoe' }, { queue })
+    const child = await stint.enqueue(mail, { to: 'ana' }, { queue, correlationId: root.id })
+    expect((await stint.list({ queue, key: 'zoe' })).jobs.map(({ id }) => id)).toEqual([root.id])
+    expect((await stint.list({ correlationId: root.id })).jobs.map(({ id }) => id)).toEqual([
+      child.id,
+      root.id,
+    ])
+    expect((await stint.list({ queue, kind: 'other' })).jobs).toEqual([])
+  })
+
+  test('leaves out what jobs carry', async () => {
+    const [job] = (await stint.list({ limit: 1 })).jobs
+    expect(job).not.toHaveProperty('input')
+  })
+
+  test.each([
+    { limit: 0 },
+    { limit: 201 },
+    { state: 'done' },
+    { cursor: 'x' },
+    { que: 'a' },
+    { queue: 'a\0' },
+  ])('refuses %j', async (options) => {
+    await expect(stint.list(options as never)).rejects.toMatchObject({ code: 'invalid-option' })
+  })
+})

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, Stint } from '../src/entry/index.ts'
+import { createTestDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+import { startFaultProxy } from './support/fault-proxy.ts'
+
+const charge = defineJob({ kind: 'card.charge', queue: 'billing' })
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+async function storedBy(queue: string): Promise<number> {
+  const [row] = await db.query<{ jobs: number }>(
+    'select count(*)::integer as jobs from stint.jobs where queue = $1',
+    [queue],
+  )
+  return row?.jobs ?? 0
+}
+
+describe.each(['before', 'after'] as const)(
+  'a connection that dies %s the statement is committed',
+  (when) => {
+    test('stores a plain job once, 25 times over', async () => {
+      const proxy = await startFaultProxy(db.url)
+      for (let round = 0; round < 25; round++) {
+        const cut = proxy.cutNext({ text: 'jobs/enqueue.sql', when })
+        // The statement is sent by its name once the connection has prepared it: a new one says it in full.
+        const fresh = new Stint({ connection: proxy.url })
+        const job = await fresh.enqueue(charge, { round }, { queue: `plain-${when}` })
+        await cut
+        expect(job.duplicate).toBe(false)
+        expect(await fresh.get(job.id)).toMatchObject({ state: 'ready', input: { round } })
+        await fresh.close()
+      }
+      expect(await storedBy(`plain-${when}`)).toBe(25)
+    })
+
+    test('stores a unique job once, and its own repeat is no duplicate', async () => {
+      const proxy = await startFaultProxy(db.url)
+      for (let round = 0; round < 10; round++) {
+        const stint = new Stint({ connection: proxy.url })
+        const cut = proxy.cutNext({ text: 'jobs/enqueue-deciding.sql', when })
+        const options = {
+          queue: `unique-${when}`,
+          unique: { key: `k${round}` },
+          idempotencyKey: `${when}-${round}`,
+        }
+        const job = await stint.enqueue(charge, { round }, options)
+        await cut
+        expect(job).toMatchObject({ duplicate: false })
+        expect(await stint.enqueue(charge, { round }, options)).toMatchObject({ id: job.id, duplicate: true })
+        await stint.close()
+      }
+      expect(await storedBy(`unique-${when}`)).toBe(10)
+    })
+
+    test('stores the whole of enqueueMany once', async () => {
+      const proxy = await startFaultProxy(db.url)
+      const stint = new Stint({ connection: proxy.url })
+      const cut = proxy.cutNext({ text: 'commit', when })
+      const inputs = Array.from({ length: 12_000 }, (_, n) => ({ n }))
+      const { stored } = await stint.enqueueMany(charge, inputs, { queue: `many-${when}` })
+      await cut
+      expect(stored).toBe(12_000)
+      expect(await storedBy(`many-${when}`)).toBe(12_000)
+      await stint.close()
+    })
+  },
+)
+
+test('a job that ended before its enqueue was repeated is not stored again', async () => {
+  const stint = new Stint({ connection: db.url })
+  const { id } = await stint.enqueue(charge, { n: 1 }, { queue: 'ended' })
+  await stint.cancel(id)
+  const repeat = JSON.stringify([
+    { id, queue: 'ended', kind: 'card.charge', priority: 0, maxAttempts: 5, version: 1, input: { n: 1 } },
+  ])
+  const rows = await db.query('select job_id, outcome from stint.enqueue_jobs($1::text::jsonb, true)', [
+    repeat,
+  ])
+  expect(rows).toEqual([{ job_id: id, outcome: 'stored' }])
+  expect(await db.query('select id from stint.job where id = $1', [id])).toEqual([])
+  await stint.close()
+})
+
+test('where the answer cannot be had in time, the error carries the id to look for', async () => {
+  const proxy = await startFaultProxy(db.url)
+  const stint = new Stint({ connection: proxy.url, timeout: '400ms' })
+  const cuts = (async () => {
+    for (let n = 0; n < 50; n++) {
+      await proxy.cutNext({ text: n === 0 ? 'jobs/enqueue.sql' : 'jobs/enqueue-deciding.sql', when: 'after' })
+    }
+  })()
+  const error: unknown = await stint
+    .enqueue(charge, { n: 1 }, { queue: 'unknown' })
+    .catch((caught: unknown) => caught)
+  expect(error).toMatchObject({ code: 'enqueue-unknown', jobIds: [expect.stringMatching(/^[0-9a-f-]{36}$/)] })
+  const [id] = (error as { jobIds: string[] }).jobIds
+  expect(await db.query('select id from stint.job where id = $1', [id])).toHaveLength(1)
+  void cuts
+  await stint.close()
+})
+
+test('a database that is not there is a typed error, and nothing is stored', async () => {
+  const stint = new Stint({ connection: 'postgres://nobody@127.0.0.1:1/nothing', timeout: '300ms' })
+  await expect(stint.enqueue(charge, { n: 1 })).rejects.toMatchObject({ code: 'database-unavailable' })
+  await stint.close()
+})

@@ -1,0 +1,155 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { chown, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, expect, onTestFinished, test, vi } from 'vitest'
+import { isAlive } from '../../src/embedded/processes.ts'
+import {
+  eventually,
+  isRoot,
+  keeperPid,
+  makeFolder,
+  stoppedServer,
+  query,
+  removeStoppedServer,
+  start,
+  startUser,
+  untilGone,
+} from './scene.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+afterAll(removeStoppedServer)
+
+test('the server outlives the process that started it, and the next start joins it', async () => {
+  const dir = await stoppedServer()
+  const user = await startUser({ dir })
+  await user.kill()
+  const server = await start({ dir })
+  expect(server).toMatchObject({ joined: true, pid: user.server.pid })
+  expect(await query(server.url, 'select 1 as one')).toEqual({ one: 1 })
+})
+
+test('a Ctrl-C in the terminal of its user does not reach the server', async () => {
+  const dir = await stoppedServer()
+  const user = await startUser({ dir, idleMs: 60_000 }, { detached: true })
+  process.kill(-(user.process.pid ?? NaN), 'SIGINT')
+  await untilGone(user.process.pid ?? 0)
+  expect(await query(user.server.url, 'select 1 as one')).toEqual({ one: 1 })
+})
+
+test('the server stops when its last user was killed and nobody comes', async () => {
+  const dir = await stoppedServer()
+  const user = await startUser({ dir, idleMs: 100 })
+  const keeper = await keeperPid(dir)
+  await user.kill()
+  await untilGone(user.server.pid)
+  await untilGone(keeper)
+  expect(existsSync(join(dir, 'data', 'postmaster.pid'))).toBe(false)
+})
+
+test('a server that was killed together with all its users comes back with its data', async () => {
+  const dir = await stoppedServer()
+  const user = await startUser({ dir, fsync: 'on' })
+  await query(user.server.url, 'create table kept as select 42 as answer')
+  process.kill(await keeperPid(dir), 'SIGKILL')
+  process.kill(user.server.pid, 'SIGKILL')
+  await user.kill()
+  const server = await start({ dir })
+  expect(server.joined).toBe(false)
+  expect(await query(server.url, 'select answer from kept')).toEqual({ answer: 42 })
+})
+
+test('a server that was killed under a user comes back by itself, under the same URL', async () => {
+  const server = await start({ dir: await stoppedServer() })
+  process.kill(server.pid, 'SIGKILL')
+  await eventually(() => query(server.url, 'select 1'))
+  const next = await startUser({ dir: server.dir })
+  expect(next.server).toMatchObject({ joined: true, url: server.url })
+  await next.release()
+  await server.release()
+  expect(isAlive(next.server.pid)).toBe(false)
+})
+
+test('a killed keeper is replaced, and the server goes on', async () => {
+  const server = await start({ dir: await stoppedServer() })
+  const keeper = await keeperPid(server.dir)
+  process.kill(keeper, 'SIGKILL')
+  await eventually(async () => {
+    expect(await keeperPid(server.dir)).not.toBe(keeper)
+  })
+  expect(await query(server.url, 'select pg_postmaster_start_time() < now() as same')).toEqual({ same: true })
+  expect(isAlive(server.pid)).toBe(true)
+  await server.release()
+  expect(isAlive(server.pid)).toBe(false)
+})
+
+test('a release that meets a killed keeper still stops the server', async () => {
+  const server = await start({ dir: await stoppedServer() })
+  process.kill(await keeperPid(server.dir), 'SIGKILL')
+  await server.release()
+  expect(isAlive(server.pid)).toBe(false)
+})
+
+test('a server without keeper and users is adopted by the next start', async () => {
+  const dir = await stoppedServer()
+  const user = await startUser({ dir })
+  // First the user, or it would bring a new keeper.
+  await user.kill()
+  process.kill(await keeperPid(dir), 'SIGKILL')
+  const server = await start({ dir })
+  expect(server).toMatchObject({ joined: true, pid: user.server.pid })
+  await server.release()
+  expect(isAlive(server.pid)).toBe(false)
+})
+
+test('a pid file whose pid now belongs to somebody else does not matter', async () => {
+  const dir = await stoppedServer()
+  const data = join(dir, 'data')
+  const { uid, gid } = await stat(data)
+  // Under the server's own user, else PostgreSQL would see by itself that it cannot be a server.
+  const stranger = spawn('sleep', ['1000'], isRoot ? { uid, gid } : {})
+  onTestFinished(() => void stranger.kill('SIGKILL'))
+  const lines = [stranger.pid, data, 1_700_000_000, 5432, '', '127.0.0.1', '  1234567         1', 'ready   ']
+  await writeFile(join(data, 'postmaster.pid'), `${lines.join('\n')}\n`)
+  if (isRoot) await chown(join(data, 'postmaster.pid'), uid, gid)
+  const server = await start({ dir })
+  expect(server.joined).toBe(false)
+  expect(await query(server.url, 'select 1 as one')).toEqual({ one: 1 })
+  expect((await readdir(data)).filter((name) => name.startsWith('postmaster.pid'))).toEqual([
+    'postmaster.pid',
+  ])
+  expect(isAlive(stranger.pid ?? 0)).toBe(true)
+})
+
+test('a claim whose port now belongs to somebody else does not matter', async () => {
+  const dir = await stoppedServer()
+  const claim = { pid: process.pid, token: 'old', answer: 'old' }
+  // It accepts and says nothing, and the pid is alive.
+  const stranger = createServer().listen(0, '127.0.0.1')
+  onTestFinished(() => void stranger.close())
+  await once(stranger, 'listening')
+  const { port } = stranger.address() as AddressInfo
+  await writeFile(join(dir, 'keeper-1000.json'), JSON.stringify({ ...claim, port }))
+  const server = await start({ dir })
+  expect(server.joined).toBe(false)
+  expect((await readdir(dir)).filter((name) => name.startsWith('keeper-'))).toEqual(['keeper-1001.json'])
+})
+
+test('a keeper killed while it initialises costs time, but not the server', async () => {
+  const dir = await makeFolder()
+  // Another one was killed before.
+  await mkdir(join(dir, 'init-before', 'data'), { recursive: true })
+  await writeFile(join(dir, 'init-before', 'data', 'PG_VERSION'), '18')
+  const starting = start({ dir })
+  await eventually(async () => {
+    const [work] = (await readdir(dir)).filter((name) => name.startsWith('init-') && name !== 'init-before')
+    expect(await readdir(join(dir, work ?? 'none', 'data'))).toContain('base')
+  })
+  expect(await readdir(dir)).not.toContain('data')
+  expect(await readdir(dir)).not.toContain('init-before')
+  process.kill(await keeperPid(dir), 'SIGKILL')
+  const server = await starting
+  expect(await query(server.url, 'select current_database() as name')).toEqual({ name: 'app' })
+})

@@ -1,0 +1,165 @@
+import { once } from 'node:events'
+import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { createServer, type AddressInfo } from 'node:net'
+import { dirname, join } from 'node:path'
+import { afterAll, expect, test, vi } from 'vitest'
+import { isAlive } from '../../src/embedded/processes.ts'
+import { startEmbedded } from '../../src/embedded/start.ts'
+import {
+  keeperPid,
+  makeFolder,
+  stoppedServer,
+  query,
+  removeStoppedServer,
+  start,
+  startUser,
+  untilGone,
+} from './scene.ts'
+
+vi.setConfig({ testTimeout: 30_000 })
+afterAll(removeStoppedServer)
+
+test('the first start makes a server that one can log in to', async () => {
+  const server = await start({ dir: await makeFolder(), fsync: 'on' })
+  expect(server).toMatchObject({ joined: false })
+  const sql = `select current_user, current_database(), current_setting('server_version_num')::int / 10000 as major,
+                      current_setting('listen_addresses') as addresses, current_setting('fsync') as fsync,
+                      current_setting('server_encoding') as encoding`
+  expect(await query(server.url, sql)).toEqual({
+    current_user: 'app',
+    current_database: 'app',
+    major: 18,
+    addresses: '127.0.0.1',
+    fsync: 'on',
+    encoding: 'UTF8',
+  })
+})
+
+test('nobody gets in without the password, which only its owner can read', async () => {
+  const server = await start({ dir: await stoppedServer() })
+  await expect(query(server.url.replace(/:[^:@]*@/, ':wrong@'), 'select 1')).rejects.toThrow('password')
+  expect((await stat(join(server.dir, 'data', 'stint.password'))).mode & 0o777).toBe(0o600)
+  for (const name of await readdir(server.dir)) {
+    if (name.startsWith('keeper')) expect((await stat(join(server.dir, name))).mode & 0o777).toBe(0o600)
+  }
+})
+
+test('a process that starts twice has one server, which is down when both are released', async () => {
+  const dir = await stoppedServer()
+  const [first, second] = await Promise.all([start({ dir }), start({ dir })])
+  const keeper = await keeperPid(dir)
+  expect([first, second].filter((server) => server.joined)).toHaveLength(1)
+  expect(second.pid).toBe(first.pid)
+  await first.release()
+  await first.release()
+  expect(await query(second.url, 'select 1 as one')).toEqual({ one: 1 })
+  await second.release()
+  expect(isAlive(second.pid)).toBe(false)
+  await untilGone(keeper)
+  const again = await start({ dir })
+  expect(again.joined).toBe(false)
+  expect(again.url).toBe(first.url)
+})
+
+test('another process joins, and its release leaves the server to the others', async () => {
+  const server = await start({ dir: await stoppedServer() })
+  const user = await startUser({ dir: server.dir })
+  expect(user.server).toMatchObject({ joined: true, pid: server.pid, url: server.url })
+  await user.release()
+  expect(await query(server.url, 'select 1 as one')).toEqual({ one: 1 })
+  await server.release()
+  expect(isAlive(server.pid)).toBe(false)
+})
+
+test('processes in one project share one server, also when all start at once with nothing there yet', async () => {
+  const project = dirname(await makeFolder())
+  await writeFile(join(project, 'package.json'), '{}')
+  const folders = ['', 'src', 'src/jobs', 'test'].map((name) => join(project, name))
+  for (const folder of folders) await mkdir(folder, { recursive: true })
+  const users = await Promise.all(folders.map((cwd) => startUser({}, { cwd })))
+
+  const dir = join(project, '.stint', 'postgres')
+  expect(new Set(users.map(({ server }) => server.dir))).toEqual(new Set([dir]))
+  expect(new Set(users.map(({ server }) => server.url)).size).toBe(1)
+  expect(new Set(users.map(({ server }) => server.pid)).size).toBe(1)
+  expect(users.filter(({ server }) => !server.joined)).toHaveLength(1)
+  const names = (await readdir(dir)).sort()
+  expect(names).toEqual(['.gitignore', 'data', 'keeper-1.json', 'keeper.log', 'port', 'postgres.log'])
+
+  const keeper = await keeperPid(dir)
+  await Promise.all(users.map((user) => user.release()))
+  expect(users.filter(({ server }) => isAlive(server.pid))).toEqual([])
+  await untilGone(keeper)
+})
+
+test('processes that come and go at once always get a server that works', async () => {
+  const dir = await stoppedServer()
+  const visit = async () => {
+    const server = await startEmbedded({ dir, fsync: 'off' })
+    expect(await query(server.url, 'select 1 as one')).toEqual({ one: 1 })
+    await server.release()
+  }
+  const visitBriefly = async () => {
+    await (await startUser({ dir })).release()
+  }
+  await Promise.all([visit().then(visit).then(visit), visitBriefly().then(visitBriefly), visitBriefly()])
+})
+
+test('the holder of a server does not stay alive for it', async () => {
+  const dir = await stoppedServer()
+  const user = await startUser({ dir, idleMs: 0 })
+  user.process.stdin?.destroy()
+  await once(user.process, 'exit')
+  await untilGone(user.server.pid)
+})
+
+test('settings reach the server', async () => {
+  const server = await start({
+    dir: await stoppedServer(),
+    settings: { log_statement: 'ddl', work_mem: '8MB' },
+  })
+  const sql = `select current_setting('log_statement') as log, current_setting('work_mem') as memory,
+                      current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit`
+  expect(await query(server.url, sql)).toEqual({ log: 'ddl', memory: '8MB', fsync: 'off', commit: 'off' })
+})
+
+test('a port that is taken is replaced by another one', async () => {
+  const dir = await stoppedServer()
+  const stranger = createServer().listen(0, '127.0.0.1')
+  await once(stranger, 'listening')
+  const { port } = stranger.address() as AddressInfo
+  await writeFile(join(dir, 'port'), String(port))
+  const server = await start({ dir })
+  expect(server.port).not.toBe(port)
+  expect(await query(server.url, 'select 1 as one')).toEqual({ one: 1 })
+  stranger.close()
+})
+
+test('a server that does not start says why', async () => {
+  const dir = await stoppedServer()
+  const failing = start({ dir, settings: { shared_buffers: 'plenty' } })
+  await expect(failing).rejects.toMatchObject({
+    code: 'embedded-failed',
+    message: expect.stringMatching(/invalid value for parameter "shared_buffers"/) as string,
+  })
+  await untilGone(await keeperPid(dir))
+})
+
+test('a folder that cannot be made is a failure that names it', async () => {
+  const dir = await makeFolder()
+  await writeFile(dir, 'a file')
+  await expect(start({ dir })).rejects.toMatchObject({
+    code: 'embedded-failed',
+    message: expect.stringContaining(dir) as string,
+  })
+})
+
+test('production is refused', async () => {
+  vi.stubEnv('NODE_ENV', 'production')
+  const starting = startEmbedded({ dir: await makeFolder() })
+  vi.unstubAllEnvs()
+  await expect(starting).rejects.toMatchObject({
+    code: 'embedded-refused',
+    message: expect.stringContaining('DATABASE_URL') as string,
+  })
+})

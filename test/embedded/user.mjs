@@ -1,0 +1,9 @@
+// A process that uses the embedded server: says what it got, then releases when told to, or waits to be killed.
+import { startEmbedded } from '#dist/embedded/start'
+
+const server = await startEmbedded(JSON.parse(process.argv[2] ?? '{}'))
+process.stdout.write(`${JSON.stringify(server)}\n`)
+process.stdin.once('data', async () => {
+  await server.release()
+  process.exit()
+})

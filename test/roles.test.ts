@@ -1,0 +1,188 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, Stint } from '../src/entry/index.ts'
+import { createEmptyDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+
+const job = defineJob({ kind: 'role.probe', queue: 'q' })
+// Roles belong to the whole server, so these have names of this file's own.
+const schema = 'roles_test'
+const roles = ['producer', 'worker', 'viewer', 'operator'] as const
+type Role = (typeof roles)[number]
+
+let db: TestDatabase
+let owner: Stint
+const logins = new Map<Role, { url: string; pool: pg.Pool; stint: Stint }>()
+
+beforeAll(async () => {
+  db = await createEmptyDatabase()
+  owner = new Stint({ connection: db.url, schema })
+  await owner.migrate({ roles: true })
+  for (const role of roles) {
+    const name = `login_${role}`
+    await db.query(`drop role if exists ${name}`)
+    await db.query(`create role ${name} login password 'secret' in role ${schema}_${role}`)
+    const url = new URL(db.url)
+    url.username = name
+    url.password = 'secret'
+    logins.set(role, {
+      url: url.href,
+      pool: new pg.Pool({ connectionString: url.href }),
+      stint: new Stint({ connection: url.href, schema }),
+    })
+  }
+})
+afterAll(async () => {
+  for (const { pool, stint } of logins.values()) {
+    await pool.end()
+    await stint.close()
+  }
+  await owner.close()
+  for (const role of roles) await db.query(`drop role if exists login_${role}`)
+  await db.drop()
+})
+
+function login(role: Role): { pool: pg.Pool; stint: Stint } {
+  const found = logins.get(role)
+  if (found === undefined) throw new Error(`No login for ${role}`)
+  return found
+}
+
+async function may(role: Role, statement: string): Promise<boolean> {
+  try {
+    await login(role).pool.query(statement)
+    return true
+  } catch (error) {
+    // 55000 is what a view over several tables says to every change, whoever asks.
+    if (error instanceof pg.DatabaseError && ['42501', '55000'].includes(error.code ?? '')) return false
+    throw error
+  }
+}
+
+async function tables(): Promise<string[]> {
+  const rows = await db.query<{ name: string }>(
+    `select relname as name from pg_class where relnamespace = '${schema}'::regnamespace and relkind in ('r', 'p', 'v') order by 1`,
+  )
+  return rows.map(({ name }) => name)
+}
+
+describe('the producer', () => {
+  test('enqueues in every way', async () => {
+    const { stint } = login('producer')
+    await stint.enqueue(job, { n: 1 })
+    await stint.enqueue(job, { n: 2 }, { unique: {}, idempotencyKey: 'a' })
+    await stint.enqueueMany(
+      job,
+      Array.from({ length: 6_000 }, (_, n) => ({ n })),
+    )
+    expect(await may('producer', `select ${schema}.enqueue('q', 'k')`)).toBe(true)
+    expect((await owner.list({ queue: 'q', limit: 200 })).jobs.length).toBeGreaterThan(2)
+  })
+
+  test('reads nothing: no table, no view, no column', async () => {
+    for (const table of await tables()) {
+      expect(await may('producer', `select 1 from ${schema}.${table} limit 1`), table).toBe(false)
+      expect(await may('producer', `delete from ${schema}.${table}`), table).toBe(false)
+    }
+    expect(
+      await may(
+        'producer',
+        `insert into ${schema}.job (id, queue, kind) values (gen_random_uuid(), 'q', 'k') returning id`,
+      ),
+    ).toBe(false)
+  })
+
+  test('cannot make a job look as if it ran', async () => {
+    for (const column of [
+      'epoch',
+      'attempt',
+      'crashes',
+      'lease_id',
+      'worker_id',
+      'started_at',
+      'unique_key',
+      'created_at',
+    ]) {
+      expect(
+        await may(
+          'producer',
+          `insert into ${schema}.job (id, queue, kind, ${column}) values (gen_random_uuid(), 'q', 'k', default)`,
+        ),
+        column,
+      ).toBe(false)
+    }
+  })
+})
+
+describe('the viewer', () => {
+  test('sees jobs but not what they carry', async () => {
+    expect(
+      await may('viewer', `select id, state, queue, kind, key, attempt from ${schema}.jobs limit 1`),
+    ).toBe(true)
+    for (const column of ['input', 'result', 'error', 'search', 'options', 'input_blob']) {
+      expect(await may('viewer', `select ${column} from ${schema}.jobs limit 1`), column).toBe(false)
+    }
+    for (const table of ['job', 'finished', 'dead', 'idempotency_key', 'blob']) {
+      expect(await may('viewer', `select 1 from ${schema}.${table} limit 1`), table).toBe(false)
+    }
+  })
+
+  test('changes nothing', async () => {
+    for (const table of await tables()) {
+      for (const change of [
+        `delete from ${schema}.${table}`,
+        `insert into ${schema}.${table} default values`,
+      ]) {
+        expect(await may('viewer', change), change).toBe(false)
+      }
+    }
+    expect(await may('viewer', `select ${schema}.enqueue('q', 'k')`)).toBe(false)
+  })
+})
+
+test('the operator does what an operator does, through the library', async () => {
+  const { stint } = login('operator')
+  const { id } = await stint.enqueue(job, { n: 1 })
+  await stint.reprioritize(id, 3)
+  await stint.reschedule(id, { delay: '1h' })
+  await stint.update(job, id, { n: 2 })
+  expect(await stint.get(id)).toMatchObject({ state: 'scheduled', priority: 3, input: { n: 2 } })
+  expect((await stint.list({ queue: 'q', limit: 1 })).jobs).toHaveLength(1)
+  expect(await stint.cancel(id)).toMatchObject({ state: 'cancelled' })
+  expect(await may('operator', `update ${schema}.job set epoch = 0`)).toBe(false)
+  expect(await may('operator', `delete from ${schema}.finished`)).toBe(false)
+  expect(await may('operator', `select 1 from ${schema}.idempotency_key`)).toBe(false)
+})
+
+test('the worker claims and settles, and changes no schema', async () => {
+  const { id } = await owner.enqueue(job, { n: 1 })
+  expect(
+    await may(
+      'worker',
+      `update ${schema}.job set state = 'running', worker_id = gen_random_uuid(), lease_id = gen_random_uuid() where id = '${id}'`,
+    ),
+  ).toBe(true)
+  expect(await may('worker', `delete from ${schema}.job where id = '${id}'`)).toBe(true)
+  expect(await may('worker', `select ${schema}.ensure_partitions()`)).toBe(true)
+  expect(await may('worker', `create table ${schema}.mine (id integer)`)).toBe(false)
+  expect(await may('worker', `delete from ${schema}.finished`)).toBe(false)
+  expect(await may('worker', `update ${schema}.migration set version = 9`)).toBe(false)
+})
+
+test('everything belongs to the owner role, and the public has no part in it', async () => {
+  const foreign = await db.query(
+    `select relname from pg_class where relnamespace = '${schema}'::regnamespace and relowner <> '${schema}_owner'::regrole and relkind in ('r', 'p', 'v')
+     union all
+     select proname from pg_proc where pronamespace = '${schema}'::regnamespace and proowner <> '${schema}_owner'::regrole`,
+  )
+  expect(foreign).toEqual([])
+  const open = await db.query(
+    `select proname from pg_proc where pronamespace = '${schema}'::regnamespace and has_function_privilege('public', oid, 'execute')`,
+  )
+  expect(open).toEqual([])
+})
+
+test('the step may be run again, and a client without rights to the tables says so', async () => {
+  await owner.migrate({ roles: true })
+  await expect(login('producer').stint.list()).rejects.toMatchObject({ code: 'database-rejected' })
+})

@@ -1,0 +1,143 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, Stint } from '../src/entry/index.ts'
+import { migrations } from '../src/schema/migrations.ts'
+import { connectTo, createEmptyDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+import { describeSchema } from './support/describe-schema.ts'
+
+const folder = join(import.meta.dirname, '../src/schema')
+const job = defineJob({ kind: 'schema.probe' })
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createEmptyDatabase()
+})
+afterAll(() => db.drop())
+
+/** A client for a schema of its own, so that tests of one file do not meet. */
+function clientFor(schema: string): Stint {
+  return new Stint({ connection: db.url, schema })
+}
+
+describe('migrate', () => {
+  test('makes everything from nothing, and again is nothing to do', async () => {
+    const stint = clientFor('fresh')
+    const first = await stint.migrate()
+    expect(first).toEqual({
+      version: migrations.length,
+      applied: migrations.map(({ script }) => script.name),
+    })
+    expect(await stint.migrate()).toEqual({ version: migrations.length, applied: [] })
+    await stint.close()
+  })
+
+  test('from ten processes at once applies each migration once', async () => {
+    const clients = Array.from({ length: 10 }, () => clientFor('crowd'))
+    const results = await Promise.all(clients.map((stint) => stint.migrate()))
+    expect(results.flatMap(({ applied }) => applied).sort()).toEqual(
+      migrations.map(({ script }) => script.name),
+    )
+    await Promise.all(clients.map((stint) => stint.close()))
+  })
+
+  test('refuses a schema that newer code has migrated', async () => {
+    const stint = clientFor('newer')
+    await stint.migrate()
+    await db.query(
+      `insert into newer.migration (version, name) values (999, 'schema/migrations/0999_future.sql')`,
+    )
+    await expect(stint.migrate()).rejects.toMatchObject({
+      code: 'schema-too-new',
+      message: expect.stringContaining('999') as string,
+    })
+    await stint.close()
+  })
+
+  test('leaves nothing of a migration that fails, and goes on once the cause is gone', async () => {
+    await db.query('create schema stuck')
+    await db.query('create table stuck.dead (in_the_way integer)')
+    const stint = clientFor('stuck')
+    await expect(stint.migrate()).rejects.toMatchObject({
+      code: 'migration-failed',
+      message: expect.stringContaining('dead') as string,
+    })
+    expect(await db.query(`select to_regclass('stuck.job') as job`)).toEqual([{ job: null }])
+    await db.query('drop table stuck.dead')
+    expect(await stint.migrate()).toMatchObject({ version: migrations.length })
+    await stint.close()
+  })
+
+  test('waits for a long reader without holding up others, and finishes when it is gone', async () => {
+    const stint = clientFor('busy')
+    await stint.migrate()
+    await db.query('delete from busy.migration where version > 1')
+    await db.query(`do $$ declare f regprocedure; begin
+      for f in select oid::regprocedure from pg_proc where pronamespace = 'busy'::regnamespace and proname not in ('now', 'ensure_partitions')
+      loop execute 'drop function ' || f; end loop; end $$`)
+    const reader = await connectTo(db.url)
+    await reader.query('begin; lock table busy.migration in access exclusive mode')
+    const migrating = stint.migrate()
+    await expect
+      .poll(() =>
+        db.query(
+          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%migration%'`,
+        ),
+      )
+      .toHaveLength(1)
+    await reader.query('rollback')
+    expect(await migrating).toMatchObject({ version: migrations.length })
+    await stint.close()
+  })
+})
+
+describe('a schema of another name', () => {
+  test('works, beside the default one, with words that need quoting', async () => {
+    const stint = new Stint({ connection: db.url })
+    const other = clientFor('select')
+    await Promise.all([stint.migrate(), other.migrate()])
+    const { id } = await other.enqueue(job, { n: 1 }, { unique: { key: 'a' }, search: { a: 'b' } })
+    expect(await other.get(id)).toMatchObject({ input: { n: 1 }, state: 'ready' })
+    expect(await stint.get(id)).toBeUndefined()
+    await other.update(job, id, { n: 2 })
+    expect(await other.cancel(id)).toMatchObject({ state: 'cancelled', input: { n: 2 } })
+    expect((await other.list()).jobs).toHaveLength(1)
+    await Promise.all([stint.close(), other.close()])
+  })
+
+  test('has the same tables, to the letter', async () => {
+    const stint = clientFor('twin')
+    await stint.migrate()
+    await stint.close()
+    const [ours, twin] = await Promise.all([describeSchema(db.url, 'stint'), describeSchema(db.url, 'twin')])
+    expect(twin.replaceAll('"twin"', 'stint').replaceAll('twin', 'stint')).toBe(ours)
+  })
+
+  test.each(['Upper', 'a b', 'a"b', "a';--", 'pg_mine', '', 'a'.repeat(55), 'ü'])(
+    '%j is refused',
+    (schema) => {
+      expect(() => new Stint({ schema })).toThrow(expect.objectContaining({ code: 'invalid-option' }))
+    },
+  )
+})
+
+test('every migration file is listed, numbered without a gap, and says what lock it takes', async () => {
+  const files = (await readdir(join(folder, 'migrations'))).filter((name) => name.endsWith('.sql')).sort()
+  expect(migrations.map(({ script }) => script.name)).toEqual(
+    files.map((name) => `schema/migrations/${name}`),
+  )
+  for (const [index, name] of files.entries()) {
+    expect(name).toMatch(new RegExp(`^${String(index + 1).padStart(4, '0')}_[a-z_]+\\.sql$`))
+    const text = await readFile(join(folder, 'migrations', name), 'utf8')
+    expect(text, name).toMatch(/^-- Lock: /m)
+    expect(text, name).toMatch(/^-- breaking: (no|yes)$/m)
+  }
+})
+
+test('schema.sql is what the migrations make (npm run schema:dump)', async () => {
+  const stint = new Stint({ connection: db.url })
+  await stint.migrate()
+  await stint.close()
+  expect(await describeSchema(db.url, 'stint')).toBe(await readFile(join(folder, 'schema.sql'), 'utf8'))
+})

@@ -1,0 +1,19 @@
+import type { TestDatabase } from './database.ts'
+
+export interface TestClock {
+  /** Moves the database's time on: '31 seconds', '2 hours'. */
+  advance(interval: string): Promise<void>
+}
+
+/** Puts a clock under stint.now() that this database's tests can move; everything that asks the time asks it. */
+export async function movableClock(db: TestDatabase): Promise<TestClock> {
+  await db.query('create table stint.test_clock (ahead interval not null)')
+  await db.query(`insert into stint.test_clock values ('0')`)
+  await db.query(`create or replace function stint.now() returns timestamptz language sql stable
+                  as 'select statement_timestamp() + (select ahead from stint.test_clock)'`)
+  return {
+    advance: async (interval) => {
+      await db.query('update stint.test_clock set ahead = ahead + $1::interval', [interval])
+    },
+  }
+}

@@ -1,0 +1,59 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { inject, onTestFinished } from 'vitest'
+import { databaseUrl } from './database-url.ts'
+
+export interface TestDatabase {
+  url: string
+  /** Sends one statement, for what a test wants to see with its own eyes. */
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
+  drop(): Promise<void>
+}
+
+/** A migrated database of one's own, cloned from the template in tens of milliseconds. */
+export function createTestDatabase(): Promise<TestDatabase> {
+  return create(inject('template'))
+}
+
+/** A database with nothing in it, for tests of the migrations themselves. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return create('template0')
+}
+
+async function create(template: string): Promise<TestDatabase> {
+  const serverUrl = inject('serverUrl')
+  const name = `${inject('template').replace('_template', '')}_${randomUUID().slice(0, 8)}`
+  await onServer(serverUrl, `create database ${name} template ${template}`)
+  const url = databaseUrl(serverUrl, name)
+  const pool = new pg.Pool({ connectionString: url, max: 4, allowExitOnIdle: true })
+  pool.on('error', () => undefined)
+  return {
+    url,
+    query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) => {
+      const { rows } = await pool.query<Row>(text, values)
+      return rows
+    },
+    drop: async () => {
+      await pool.end()
+      await onServer(serverUrl, `drop database if exists ${name} with (force)`)
+    },
+  }
+}
+
+/** A connection of one's own that ends with the test. */
+export async function connectTo(url: string): Promise<pg.Client> {
+  const client = new pg.Client(url)
+  await client.connect()
+  onTestFinished(() => client.end())
+  return client
+}
+
+async function onServer(serverUrl: string, statement: string): Promise<void> {
+  const client = new pg.Client(serverUrl)
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}

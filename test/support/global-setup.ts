@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import pg from 'pg'
+import type { TestProject } from 'vitest/node'
+import { startEmbedded } from '../../src/embedded/start.ts'
+import { Stint } from '../../src/entry/index.ts'
+import { databaseUrl } from './database-url.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The server of this run, with its login. */
+    serverUrl: string
+    /** A migrated database that every test file clones. */
+    template: string
+  }
+}
+
+/** One server for the whole run, one migrated template; each test file clones the template into a database of its own. */
+export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+  const dir = join(import.meta.dirname, '../../.stint/test')
+  const settings = { max_connections: '300', autovacuum: 'off' }
+  const server = await startEmbedded({ dir, fsync: 'off', settings })
+  const run = `test_${randomUUID().replaceAll('-', '')}`
+  const template = `${run}_template`
+  const admin = new pg.Client(server.url)
+  await admin.connect()
+  await dropLeftovers(admin)
+  await admin.query(`create database ${template}`)
+  const stint = new Stint({ connection: databaseUrl(server.url, template) })
+  await stint.migrate()
+  await stint.close()
+  await admin.end()
+  provide('serverUrl', server.url)
+  provide('template', template)
+  return async () => {
+    const cleaner = new pg.Client(server.url)
+    await cleaner.connect()
+    await dropDatabases(cleaner, run)
+    await cleaner.end()
+    await server.release()
+  }
+}
+
+/** Of runs that were killed: databases of ours that nobody has been connected to. */
+async function dropLeftovers(admin: pg.Client): Promise<void> {
+  const { rows } = await admin.query<{ others: number }>(
+    `select count(*)::integer as others from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+  )
+  if (rows[0]?.others === 0) await dropDatabases(admin, 'test_')
+}
+
+async function dropDatabases(admin: pg.Client, prefix: string): Promise<void> {
+  const { rows } = await admin.query<{ datname: string }>(
+    'select datname from pg_database where starts_with(datname, $1)',
+    [prefix],
+  )
+  for (const { datname } of rows) await admin.query(`drop database if exists ${datname} with (force)`)
+}

@@ -1,0 +1,13 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
+    typecheck: { enabled: true, include: ['src/**/*.test-d.ts'], ignoreSourceErrors: true },
+    globalSetup: ['test/support/global-setup.ts'],
+    // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    sequence: { concurrent: false },
+  },
+})
