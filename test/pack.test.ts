@@ -1,0 +1,163 @@
+import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { finish } from './support/processes.ts'
+import type { Finished } from './support/processes.ts'
+
+const root = join(import.meta.dirname, '..')
+
+interface Packed {
+  filename: string
+  files: { path: string }[]
+}
+
+let packed: Packed
+let consumer: string
+
+/** The packed tarball, unpacked into a project of its own; its dependencies are found in ours, one folder further up. */
+beforeAll(async () => {
+  await mkdir(join(root, '.stint'), { recursive: true })
+  consumer = await mkdtemp(join(root, '.stint/pack-'))
+  const { stdout } = await finish('npm', ['pack', '--json', '--pack-destination', consumer], { cwd: root })
+  ;[packed] = JSON.parse(stdout) as [Packed]
+  await mkdir(join(consumer, 'node_modules/stint'), { recursive: true })
+  await finish('tar', ['-xzf', packed.filename, '-C', 'node_modules/stint', '--strip-components=1'], {
+    cwd: consumer,
+  })
+  await writeFile(join(consumer, 'package.json'), JSON.stringify({ type: 'module' }))
+})
+afterAll(() => rm(consumer, { recursive: true, force: true }))
+
+const { exports: subpaths } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
+  exports: Record<string, string>
+}
+const specifiers = Object.keys(subpaths)
+  .filter((path) => path !== './package.json')
+  .map((path) => path.replace(/^\./, 'stint'))
+
+async function inConsumer(file: string, text: string): Promise<Finished> {
+  await writeFile(join(consumer, file), text)
+  return finish(process.execPath, [file], { cwd: consumer })
+}
+
+test('holds the build and nothing else', () => {
+  const paths = packed.files.map(({ path }) => path)
+  expect(
+    paths.filter(
+      (path) => !/^(dist\/.*\.(js|d\.ts)|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path),
+    ),
+  ).toEqual([])
+  expect(paths.filter((path) => /\.test\.|\.sql$|test\//.test(path))).toEqual([])
+  expect(paths).toEqual(
+    expect.arrayContaining([
+      'LICENSE',
+      'dist/cli/main.js',
+      'dist/embedded/keeper.js',
+      'dist/jobs/enqueue.sql.js',
+    ]),
+  )
+})
+
+test.each(specifiers)('%s can be imported and required', async (specifier) => {
+  const name = specifier.replaceAll('/', '-')
+  expect(
+    await inConsumer(
+      `${name}.mjs`,
+      `import * as it from '${specifier}'\nconsole.log(Object.keys(it).length > 0)`,
+    ),
+  ).toMatchObject({ stdout: 'true\n' })
+  // require() of an ES module is what Node 20.19 brought, with a warning there.
+  expect(
+    await inConsumer(`${name}.cjs`, `console.log(Object.keys(require('${specifier}')).length > 0)`),
+  ).toMatchObject({ stdout: 'true\n' })
+})
+
+test('the types of every subpath are found', async () => {
+  const lines = specifiers.map(
+    (specifier, index) => `import * as m${index} from '${specifier}'\nvoid m${index}`,
+  )
+  await writeFile(join(consumer, 'types.ts'), lines.join('\n'))
+  const compiler = {
+    module: 'nodenext',
+    strict: true,
+    noEmit: true,
+    skipLibCheck: true,
+    types: [],
+    target: 'es2023',
+  }
+  await writeFile(
+    join(consumer, 'tsconfig.json'),
+    JSON.stringify({ compilerOptions: compiler, files: ['types.ts'] }),
+  )
+  const { stdout } = await finish(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], {
+    cwd: consumer,
+  })
+  // Other people's declarations are not ours to answer for.
+  expect(
+    stdout.split('\n').filter((line) => line.startsWith('types.ts') || line.startsWith('node_modules/stint')),
+  ).toEqual([])
+})
+
+test('the public names are the ones we mean to keep', async () => {
+  const names: Record<string, string[]> = {}
+  for (const specifier of specifiers)
+    names[specifier] = Object.keys((await import(specifier)) as object).sort()
+  expect(names).toMatchInlineSnapshot(`
+    {
+      "stint": [
+        "Stint",
+        "StintError",
+        "defineJob",
+        "fileBlobStore",
+        "isStintError",
+        "typed",
+      ],
+      "stint/contracts": [
+        "StintError",
+        "defineJob",
+        "isStintError",
+        "readInput",
+        "typed",
+      ],
+      "stint/drizzle": [
+        "drizzle",
+      ],
+      "stint/embedded": [
+        "startEmbedded",
+      ],
+      "stint/knex": [
+        "knex",
+      ],
+      "stint/kysely": [
+        "kysely",
+      ],
+      "stint/mikro-orm": [
+        "mikroOrm",
+      ],
+      "stint/postgres-js": [
+        "postgresJs",
+      ],
+      "stint/prisma": [
+        "prisma",
+      ],
+      "stint/typeorm": [
+        "typeorm",
+      ],
+    }
+  `)
+})
+
+test('contracts load where neither the driver nor anything else is installed', async () => {
+  const alone = await mkdtemp(join(tmpdir(), 'stint-alone-'))
+  await cp(join(consumer, 'node_modules'), join(alone, 'node_modules'), { recursive: true })
+  const load = (specifier: string): Promise<Finished> =>
+    finish(process.execPath, ['--input-type=module', '-e', `await import('${specifier}')`], { cwd: alone })
+  expect(await load('stint/contracts')).toMatchObject({ code: 0 })
+  // The proof that it would fail: the client needs its driver.
+  expect(await load('stint')).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("Cannot find package 'pg'") as string,
+  })
+  await rm(alone, { recursive: true })
+})

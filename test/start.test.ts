@@ -1,0 +1,35 @@
+import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { start } from './support/processes.ts'
+
+const root = join(import.meta.dirname, '..')
+
+test('npm start stores jobs that one can see, and Ctrl-C stops all of it', async () => {
+  // A copy, so that a developer's own server and data stay out of it.
+  const project = await mkdtemp(join(tmpdir(), 'stint-start-'))
+  await chmod(project, 0o755)
+  await mkdir(join(project, 'examples'))
+  await cp(join(root, 'examples/start'), join(project, 'examples/start'), { recursive: true })
+  await cp(join(root, 'package.json'), join(project, 'package.json'))
+  await writeFile(join(project, 'tsconfig.json'), '{}')
+  await symlink(join(root, 'dist'), join(project, 'dist'))
+  await symlink(join(root, 'node_modules'), join(project, 'node_modules'))
+  try {
+    const example = start(process.execPath, ['--import', 'tsx', 'examples/start/main.ts'], {
+      cwd: project,
+      env: { ...process.env, DATABASE_URL: '' },
+    })
+    await example.says('schema at version')
+    await example.says('ready')
+    example.child.kill('SIGINT')
+    expect(await example.finished).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('Stopped.') as string,
+      stderr: '',
+    })
+  } finally {
+    await rm(project, { recursive: true, force: true })
+  }
+})

@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process'
+import type { ChildProcess, SpawnOptions } from 'node:child_process'
+
+export interface Finished {
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
+}
+
+export interface Started {
+  child: ChildProcess
+  /** Resolves once the process has written this to its standard output. */
+  says(text: string): Promise<string>
+  finished: Promise<Finished>
+}
+
+/** A process whose output is gathered. */
+export function start(command: string, args: readonly string[], options: SpawnOptions = {}): Started {
+  const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
+  let stdout = ''
+  let stderr = ''
+  const waiting: { text: string; resolve: (stdout: string) => void; reject: (error: Error) => void }[] = []
+  const look = (): void => {
+    for (const one of waiting) if (stdout.includes(one.text)) one.resolve(stdout)
+  }
+  child.stdout?.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString()
+    look()
+  })
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  const finished = new Promise<Finished>((resolve, reject) => {
+    child.once('error', reject)
+    child.once('close', (code, signal) => {
+      for (const one of waiting)
+        one.reject(new Error(`It ended without saying '${one.text}':\n${stdout}\n${stderr}`))
+      resolve({ code, signal, stdout, stderr })
+    })
+  })
+  return {
+    child,
+    says: (text) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ text, resolve, reject })
+        look()
+      }),
+    finished,
+  }
+}
+
+/** Runs a process to its end. */
+export function finish(command: string, args: readonly string[], options?: SpawnOptions): Promise<Finished> {
+  return start(command, args, options).finished
+}
