@@ -178,6 +178,28 @@ describe('list', () => {
     expect((await stint.list({ queue, kind: 'other' })).jobs).toEqual([])
   })
 
+  test('looks so far for what is rare, and says where to go on', async () => {
+    const many = await createTestDatabase()
+    const client = new Stint({ connection: many.url })
+    const rare = await client.enqueue(mail, { to: 'ana' }, { queue: 'rare' })
+    await client.enqueueMany(
+      defineJob({ kind: 'common' }),
+      Array.from({ length: 60_000 }, () => null),
+    )
+    const first = await client.list({ queue: 'rare' })
+    expect(first).toMatchObject({ jobs: [], next: expect.any(String) as string })
+    expect(await client.list({ queue: 'rare', cursor: first.next })).toMatchObject({
+      jobs: [{ id: rare.id }],
+      next: undefined,
+    })
+    await many.query(`with ended as (delete from stint.job where kind = 'common' returning *)
+      insert into stint.finished (id, created_at, run_at, state, epoch, attempt, max_attempts, crashes, priority, version, queue, kind)
+      select id, created_at, run_at, 'succeeded', 1, 1, 5, 0, 0, 1, queue, kind from ended`)
+    expect(await client.list({ state: 'ready' })).toMatchObject({ jobs: [{ id: rare.id }], next: undefined })
+    await client.close()
+    await many.drop()
+  })
+
   test('leaves out what jobs carry', async () => {
     const [job] = (await stint.list({ limit: 1 })).jobs
     expect(job).not.toHaveProperty('input')

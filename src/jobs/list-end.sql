@@ -2,6 +2,7 @@
 select id
   from stint.jobs
  where id < :before::uuid
+   and place = any(:places::text[])
  order by id desc
 offset :window::integer - 1
  limit 1

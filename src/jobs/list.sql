@@ -1,6 +1,7 @@
 -- One page of jobs, newest first, by keyset: ids are UUIDv7, so their order is the order of making, and every table
 -- has an index on them. A filter is looked for in a window of :window rows, no further: a rare queue among millions
--- must not become a scan of them all. list-end.sql says where the window ended.
+-- must not become a scan of them all. list-end.sql says where the window ended. Only the places (live, finished, dead)
+-- that can hold the wanted states are looked at: ready jobs are found behind a million newer finished ones.
 --
 -- `:x is null or` is harmless here: inside the window there is no index to choose any more.
 select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
@@ -11,6 +12,7 @@ select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, ep
                correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason, discarded_at
           from stint.jobs
          where id < :before::uuid
+           and place = any(:places::text[])
          order by id desc
          limit :window::integer) as seen
  where discarded_at is null

@@ -1,4 +1,4 @@
-import { toJobSummary } from '../core/job.ts'
+import { jobStates, toJobSummary } from '../core/job.ts'
 import type { JobState, JobSummary } from '../core/job.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -27,17 +27,43 @@ export interface JobPage {
 }
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-const windowSize = 50_000
+/** Rows one statement looks through. With many more the planner, unless its statistics are fresh, sorts the table. */
+const windowSize = 5_000
+const maxWindows = 10
 
 /** One page of jobs that match, newest first. */
 export async function list(db: Queryable, { limit, before, ...filter }: ListRequest): Promise<JobPage> {
-  const start = before ?? lastId
-  const isFiltered = Object.values(filter).some((value) => value !== null)
-  const window = isFiltered ? windowSize : limit + 1
-  const found = await run(db, listSql, { ...filter, before: start, window, limit: limit + 1 }, toJobSummary)
-  if (found.length > limit) return { jobs: found.slice(0, limit), next: found[limit - 1]?.id }
-  const [end] = isFiltered
-    ? await run(db, listEndSql, { before: start, window }, (row: { id: string }) => row.id)
-    : []
-  return { jobs: found, next: end }
+  const found: JobSummary[] = []
+  const places = placesOf(filter.states ?? jobStates)
+  let start = before ?? lastId
+  for (let windows = 0; windows < maxWindows; windows++) {
+    const wanted = limit + 1 - found.length
+    found.push(
+      ...(await run(
+        db,
+        listSql,
+        { ...filter, places, before: start, window: windowSize, limit: wanted },
+        toJobSummary,
+      )),
+    )
+    if (found.length > limit) return { jobs: found.slice(0, limit), next: found[limit - 1]?.id }
+    const [end] = await run(
+      db,
+      listEndSql,
+      { places, before: start, window: windowSize },
+      (row: { id: string }) => row.id,
+    )
+    if (end === undefined) return { jobs: found, next: undefined }
+    start = end
+  }
+  return { jobs: found, next: start }
+}
+
+/** Which of the three tables jobs in these states are in. */
+function placesOf(states: readonly JobState[]): string[] {
+  const places = states.map((state) => {
+    if (state === 'dead') return 'dead'
+    return state === 'succeeded' || state === 'cancelled' ? 'finished' : 'live'
+  })
+  return [...new Set(places)]
 }

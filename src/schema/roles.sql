@@ -77,7 +77,7 @@ grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 
 -- A viewer sees everything about a job but what it carries and what it said.
-grant select (id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
+grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
               flow_id, reason, discarded_at, replaced_by)
    on stint.jobs to stint_viewer;

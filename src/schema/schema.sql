@@ -199,7 +199,8 @@ CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHER
 -- views
 
 create view stint.jobs as
- SELECT job.id,
+ SELECT 'live'::text AS place,
+    job.id,
     job.state,
     job.queue,
     job.kind,
@@ -232,7 +233,8 @@ create view stint.jobs as
     NULL::jsonb AS error
    FROM stint.job
 UNION ALL
- SELECT finished.id,
+ SELECT 'finished'::text AS place,
+    finished.id,
     finished.state,
     finished.queue,
     finished.kind,
@@ -265,7 +267,8 @@ UNION ALL
     NULL::jsonb AS error
    FROM stint.finished
 UNION ALL
- SELECT dead.id,
+ SELECT 'dead'::text AS place,
+    dead.id,
     'dead'::stint.job_state AS state,
     dead.queue,
     dead.kind,

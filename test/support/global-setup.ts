@@ -17,9 +17,7 @@ declare module 'vitest' {
 
 /** One server for the whole run, one migrated template; each test file clones the template into a database of its own. */
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
-  const dir = join(import.meta.dirname, '../../.stint/test')
-  const settings = { max_connections: '300', autovacuum: 'off' }
-  const server = await startEmbedded({ dir, fsync: 'off', settings })
+  const server = await startServer()
   const run = `test_${randomUUID().replaceAll('-', '')}`
   const template = `${run}_template`
   const admin = new pg.Client(server.url)
@@ -39,6 +37,15 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
     await cleaner.end()
     await server.release()
   }
+}
+
+/** The embedded one, or the one of another version that STINT_TEST_SERVER names: a superuser's URL. */
+async function startServer(): Promise<{ url: string; release(): Promise<void> }> {
+  const url = process.env['STINT_TEST_SERVER']
+  if (url !== undefined && url !== '') return { url, release: () => Promise.resolve() }
+  const dir = join(import.meta.dirname, '../../.stint/test')
+  const settings = { max_connections: '300', autovacuum: 'off' }
+  return startEmbedded({ dir, fsync: 'off', settings })
 }
 
 /** Of runs that were killed: databases of ours that nobody has been connected to. */

@@ -186,22 +186,22 @@ create table stint.blob (
   constraint blob_pkey primary key (key)
 );
 
--- Every job there is. Readers that know the state ask the table itself.
+-- Every job there is. `place` is the same for a whole table, so a reader that names it skips the others.
 create view stint.jobs as
-select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+select 'live' as place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, null::timestamptz as finished_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, options,
        null::text as reason, null::timestamptz as discarded_at, null::uuid as replaced_by,
        input, input_blob, null::jsonb as result, null::jsonb as error
   from stint.job
 union all
-select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+select 'finished', id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, finished_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, options,
        reason, null, null, input, input_blob, result, null
   from stint.finished
 union all
-select id, 'dead', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+select 'dead', id, 'dead', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, died_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, options,
        reason, discarded_at, replaced_by, input, input_blob, null, error
