@@ -75,6 +75,26 @@ describe('an input above the threshold', () => {
     expect((await stint.get(replaced.id))?.input).toEqual({ a: large, b: 4 })
   })
 
+  test('is the same input for a producer that keeps it in its row', async () => {
+    const inRow = new Stint({ connection: db.url })
+    const input = { z: large.text, é: [1e21, 1.5e-7, -0.25, null], aa: { b: true } }
+    const first = await stint.enqueue(ocr, input, { idempotencyKey: 'both', unique: {} })
+    expect(await inRow.enqueue(ocr, input, { idempotencyKey: 'both' })).toMatchObject({
+      id: first.id,
+      duplicate: true,
+    })
+    expect(await inRow.enqueue(ocr, input, { unique: {} })).toMatchObject({ id: first.id, duplicate: true })
+    await inRow.close()
+  })
+
+  test('does not keep a client without the store from changing the job', async () => {
+    const blind = new Stint({ connection: db.url })
+    const { id } = await stint.enqueue(ocr, large)
+    expect(await blind.reprioritize(id, 7)).toMatchObject({ priority: 7, input: null })
+    expect(await blind.cancel(id)).toMatchObject({ state: 'cancelled' })
+    await blind.close()
+  })
+
   test('works in enqueueMany and in a transaction', async () => {
     const client = await connectTo(db.url)
     await client.query('begin')

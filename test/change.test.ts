@@ -114,6 +114,33 @@ describe('update', () => {
     })
   })
 
+  test('leaves alone what the call had given', async () => {
+    const queue = randomUUID()
+    const own = { queue, key: 'vip', search: { to: 'zoe', tier: 'gold' }, unique: { key: 'mine' } }
+    const { id } = await stint.enqueue(mail, { to: 'ana' }, own)
+    expect(await stint.update(mail, id, { to: 'bob' })).toMatchObject({
+      input: { to: 'bob' },
+      key: 'vip',
+      search: { to: 'bob', tier: 'gold' },
+    })
+    expect(await stint.enqueue(mail, { to: 'eve' }, { queue, unique: { key: 'mine' } })).toMatchObject({
+      id,
+      duplicate: true,
+    })
+  })
+
+  test('is refused where the input changed meanwhile, so that nothing derived goes astray', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    const updates = await Promise.allSettled(
+      ['bob', 'eve', 'zoe'].map((to) => stint.update(mail, id, { to })),
+    )
+    const job = await stint.get(id)
+    expect(updates.some(({ status }) => status === 'fulfilled')).toBe(true)
+    for (const update of updates)
+      if (update.status === 'rejected') expect(update.reason).toMatchObject({ code: 'state-changed' })
+    expect(job?.key).toBe((job?.input as { to: string }).to)
+  })
+
   test('checks the input by the contract, and the kind', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await expect(stint.update(mail, id, { to: '' })).rejects.toMatchObject({
@@ -140,6 +167,30 @@ describe('update', () => {
       duplicate: false,
     })
   })
+})
+
+test('a database that is not there is a typed error for every call', async () => {
+  const lost = new Stint({ connection: 'postgres://nobody@127.0.0.1:1/nothing', timeout: '200ms' })
+  const calls = [
+    () => lost.get(unknownId),
+    () => lost.list(),
+    () => lost.cancel(unknownId),
+    () => lost.migrate(),
+    () => lost.migrationStatus(),
+  ]
+  for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'database-unavailable' })
+  await lost.close()
+})
+
+test('a database that does not exist is told apart from one without our tables', async () => {
+  const url = new URL(db.url)
+  url.pathname = '/no_such_database'
+  const lost = new Stint({ connection: url.href })
+  await expect(lost.list()).rejects.toMatchObject({
+    code: 'database-rejected',
+    message: expect.stringContaining('no_such_database') as string,
+  })
+  await lost.close()
 })
 
 describe('list', () => {

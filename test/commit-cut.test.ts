@@ -23,19 +23,27 @@ async function storedBy(queue: string): Promise<number> {
 describe.each(['before', 'after'] as const)(
   'a connection that dies %s the statement is committed',
   (when) => {
-    test('stores a plain job once, 25 times over', async () => {
+    test.each([
+      ['a lone job', 1, 'jobs/enqueue-one.sql'],
+      ['jobs of concurrent callers', 3, 'jobs/enqueue.sql'],
+    ])('stores %s once, 15 times over', async (_what, callers, text) => {
+      const queue = `plain-${when}-${callers}`
       const proxy = await startFaultProxy(db.url)
-      for (let round = 0; round < 25; round++) {
-        const cut = proxy.cutNext({ text: 'jobs/enqueue.sql', when })
-        // The statement is sent by its name once the connection has prepared it: a new one says it in full.
-        const fresh = new Stint({ connection: proxy.url })
-        const job = await fresh.enqueue(charge, { round }, { queue: `plain-${when}` })
+      for (let round = 0; round < 15; round++) {
+        const cut = proxy.cutNext({ text, when })
+        // A connection says a statement in full only the first time, so each round has a new one.
+        const stint = new Stint({ connection: proxy.url })
+        const jobs = await Promise.all(
+          Array.from({ length: callers }, () => stint.enqueue(charge, { round }, { queue })),
+        )
         await cut
-        expect(job.duplicate).toBe(false)
-        expect(await fresh.get(job.id)).toMatchObject({ state: 'ready', input: { round } })
-        await fresh.close()
+        for (const { id, duplicate } of jobs) {
+          expect(duplicate).toBe(false)
+          expect(await stint.get(id)).toMatchObject({ state: 'ready', input: { round } })
+        }
+        await stint.close()
       }
-      expect(await storedBy(`plain-${when}`)).toBe(25)
+      expect(await storedBy(queue)).toBe(15 * callers)
     })
 
     test('stores a unique job once, and its own repeat is no duplicate', async () => {
@@ -91,7 +99,10 @@ test('where the answer cannot be had in time, the error carries the id to look f
   const stint = new Stint({ connection: proxy.url, timeout: '400ms' })
   const cuts = (async () => {
     for (let n = 0; n < 50; n++) {
-      await proxy.cutNext({ text: n === 0 ? 'jobs/enqueue.sql' : 'jobs/enqueue-deciding.sql', when: 'after' })
+      await proxy.cutNext({
+        text: n === 0 ? 'jobs/enqueue-one.sql' : 'jobs/enqueue-deciding.sql',
+        when: 'after',
+      })
     }
   })()
   const error: unknown = await stint

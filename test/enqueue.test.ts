@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { randomUUID } from 'node:crypto'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, Stint } from '../src/entry/index.ts'
@@ -135,6 +136,10 @@ describe('enqueue', () => {
       traced.enqueue(note, {}, { correlationId: 'mine' }),
     )
     expect(await traced.get(own.id)).toMatchObject({ correlationId: 'mine' })
+    const left = await store.run({ correlationId: 'request-9' }, () =>
+      traced.enqueue(note, {}, { correlationId: undefined }),
+    )
+    expect(await traced.get(left.id)).toMatchObject({ correlationId: 'request-9' })
     await traced.close()
   })
 
@@ -145,6 +150,17 @@ describe('enqueue', () => {
       stint.enqueue(resize, { imageId: 'c' }),
     ])
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  })
+
+  test('tells each caller of a failed flush its own id', async () => {
+    const nowhere = new Stint({ connection: db.url, schema: 'nowhere' })
+    const settled = await Promise.allSettled([nowhere.enqueue(note, 1), nowhere.enqueue(note, 2)])
+    const ids = settled.map((one) =>
+      one.status === 'rejected' ? (one.reason as { jobIds: string[] }).jobIds : [],
+    )
+    expect(ids.map((own) => own.length)).toEqual([1, 1])
+    expect(ids[0]).not.toEqual(ids[1])
+    await nowhere.close()
   })
 
   test('says so when the tables are not there', async () => {
@@ -184,11 +200,24 @@ describe('in the transaction of a pg client', () => {
     for (const job of [id, ...jobs.map((one) => one.id)]) expect(await stint.get(job)).toBeUndefined()
   })
 
-  test('something else for a transaction is named as such', async () => {
-    await expect(stint.enqueue(note, {}, { tx: {} as never })).rejects.toMatchObject({
-      code: 'invalid-input',
-      issues: [{ path: 'options.tx', message: expect.any(String) as string }],
-    })
+  test('something else for a transaction is named as such, a pool too', async () => {
+    const pool = new pg.Pool({ connectionString: db.url })
+    for (const tx of [{}, null, pool]) {
+      await expect(stint.enqueue(note, {}, { tx: tx as never })).rejects.toMatchObject({
+        code: 'invalid-input',
+        issues: [{ path: 'options.tx', message: expect.any(String) as string }],
+      })
+    }
+    await pool.end()
+  })
+
+  test('missing tables are explained, and other errors are those of the driver', async () => {
+    const client = await connectTo(db.url)
+    const nowhere = new Stint({ connection: db.url, schema: 'nowhere' })
+    await expect(nowhere.enqueue(note, {}, { tx: client })).rejects.toMatchObject({ code: 'schema-missing' })
+    await client.query('begin read only')
+    await expect(stint.enqueue(note, {}, { tx: client })).rejects.toMatchObject({ code: '25006' })
+    await nowhere.close()
   })
 })
 
@@ -268,6 +297,37 @@ describe('enqueueMany', () => {
       },
     })
     await expect(many).rejects.toThrow(/aborted/)
+    expect((await stint.list({ queue })).jobs).toEqual([])
+  })
+
+  test.each([
+    ['a unique job in the way', { unique: { key: 'taken', onConflict: 'error' as const } }, 'duplicate-job'],
+    ['an idempotency key used before', { idempotencyKey: 'taken' }, 'idempotency-conflict'],
+  ])('with %s stores nothing of an array', async (_what, options, code) => {
+    const queue = randomUUID()
+    const job = defineJob({ kind: `many.${queue}`, queue })
+    await stint.enqueue(job, 'first', { queue, unique: { key: 'taken' }, idempotencyKey: 'taken' })
+    const many = stint.enqueueMany(job, ['a', 'b', 'c'], {
+      queue,
+      each: (input) => (input === 'c' ? options : {}),
+    })
+    await expect(many).rejects.toMatchObject({ code })
+    expect((await stint.list({ queue })).jobs).toHaveLength(1)
+  })
+
+  test('that is stopped by its own callback stores nothing, however few they are', async () => {
+    const queue = randomUUID()
+    const complain = (): never => {
+      throw new Error('no more')
+    }
+    await expect(stint.enqueueMany(note, [1, 2], { queue, onProgress: complain })).rejects.toThrow('no more')
+    await expect(stint.enqueueMany(note, [1, 2], { queue, each: complain })).rejects.toThrow('no more')
+    const client = await connectTo(db.url)
+    await client.query('begin')
+    await expect(stint.enqueueMany(note, [1], { queue, tx: client, onProgress: complain })).rejects.toThrow(
+      'no more',
+    )
+    await client.query('rollback')
     expect((await stint.list({ queue })).jobs).toEqual([])
   })
 

@@ -119,7 +119,8 @@ describe('the viewer', () => {
     expect(
       await may('viewer', `select id, state, queue, kind, key, attempt from ${schema}.jobs limit 1`),
     ).toBe(true)
-    for (const column of ['input', 'result', 'error', 'search', 'options', 'input_blob']) {
+    expect((await login('viewer').stint.list({ queue: 'q', limit: 5 })).jobs).toHaveLength(5)
+    for (const column of ['input', 'result', 'error', 'options', 'input_blob']) {
       expect(await may('viewer', `select ${column} from ${schema}.jobs limit 1`), column).toBe(false)
     }
     for (const table of ['job', 'finished', 'dead', 'idempotency_key', 'blob']) {
@@ -180,6 +181,24 @@ test('everything belongs to the owner role, and the public has no part in it', a
     `select proname from pg_proc where pronamespace = '${schema}'::regnamespace and has_function_privilege('public', oid, 'execute')`,
   )
   expect(open).toEqual([])
+})
+
+test('roles of the same name that another database made are left to it', async () => {
+  const other = await createEmptyDatabase()
+  await other.query(`drop role if exists login_migrator`)
+  await other.query(`create role login_migrator login password 'secret'`)
+  const url = new URL(other.url)
+  await other.query(`grant create on database ${url.pathname.slice(1)} to login_migrator`)
+  url.username = 'login_migrator'
+  url.password = 'secret'
+  const plain = new Stint({ connection: url.href, schema })
+  expect(await plain.migrate()).toMatchObject({
+    applied: expect.arrayContaining([expect.any(String)]) as string[],
+  })
+  await plain.close()
+  await other.query('drop owned by login_migrator cascade')
+  await other.query('drop role login_migrator')
+  await other.drop()
 })
 
 test('the step may be run again, and a client without rights to the tables says so', async () => {

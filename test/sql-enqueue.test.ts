@@ -20,8 +20,8 @@ async function enqueue(
   kind: string,
   input: unknown,
   options: unknown = {},
-): Promise<{ id: string; duplicate: boolean }> {
-  const [row] = await db.query<{ id: string; duplicate: boolean }>(
+): Promise<{ id: string; duplicate: boolean; replaced: boolean }> {
+  const [row] = await db.query<{ id: string; duplicate: boolean; replaced: boolean }>(
     'select * from stint.enqueue($1, $2, $3, $4)',
     [...[queue, kind, JSON.stringify(input), JSON.stringify(options)]],
   )
@@ -40,7 +40,8 @@ describe('stint.enqueue()', () => {
           delay: '5m',
           priority: 3,
           key: 'acme',
-          maxAttempts: 2,
+          attempts: 2,
+          timeout: '10s',
           version: 4,
           deadline: '1 hour',
           search: { b: '2', a: '1' },
@@ -66,6 +67,12 @@ describe('stint.enqueue()', () => {
     expect(Number(job?.deadlineAt) - Number(job?.runAt)).toBe(3_600_000)
   })
 
+  test('counts numbers as milliseconds, as the library does, and takes an empty search', async () => {
+    const { id } = await enqueue('q', 'k', {}, { delay: 60_000, search: {} })
+    const job = await stint.get(id)
+    expect(Number(job?.runAt) - Number(job?.createdAt)).toBe(60_000)
+  })
+
   test('needs no more than queue and kind', async () => {
     const [row] = await db.query<{ id: string }>(`select (stint.enqueue('q', 'k')).id`)
     expect(await stint.get(row?.id ?? '')).toMatchObject({ state: 'ready', input: null, maxAttempts: 5 })
@@ -83,6 +90,7 @@ describe('stint.enqueue()', () => {
     expect(await enqueue(queue, 'k', { n: 1 }, { idempotencyKey: queue })).toEqual({
       id: byLibrary.id,
       duplicate: true,
+      replaced: false,
     })
     expect(await enqueue(queue, 'k', { a: 9 }, { unique: { key: 'x', for: '1h' } })).toMatchObject({
       duplicate: false,
@@ -136,7 +144,7 @@ describe('stint.enqueue()', () => {
     [['q', 'k', '1', '{"delay": "soon"}'], /delay to be an interval/],
     [['q', 'k', '1', '{"delay": "-1h"}'], /delay to be an interval/],
     [['q', 'k', '1', '{"delay": "11 years"}'], /delay to be an interval/],
-    [['q', 'k', '1', `{"runAt": "${hour}"}`], /runAt to be an ISO 8601 time from now on/],
+    [['q', 'k', '1', `{"runAt": "${hour}"}`], /runAt to be an ISO 8601 time with a zone, from now on/],
     [['q', 'k', '1', '{"runAt": "9999-01-01T00:00:00Z"}'], /runAt to be an ISO 8601/],
     [['q', 'k', '1', '{"runAt": "2030-13-45T00:00:00Z"}'], /runAt to be an ISO 8601/],
     [['q', 'k', '1', '{"runAt": "2030-01-01T00:00:00Z", "delay": "1s"}'], /runAt or delay, not both/],
@@ -146,6 +154,8 @@ describe('stint.enqueue()', () => {
     [['q', 'k', '1', '{"unique": {"onConflict": "x"}}'], /unique.onConflict/],
     [['q', 'k', '1', '{"unique": {"keys": "x"}}'], /only key, until, for and onConflict/],
     [['q', 'k', '1', '{"unique": {"until": "started", "for": "1h"}}'], /until or for, not both/],
+    [['q', 'k', '1', '{"runAt": "2030-01-01T00:00:00"}'], /with a zone/],
+    [['q', 'k', '1', '{"traceparent": "00-abc"}'], /traceparent to be a W3C traceparent/],
     [['q', 'k', '1', '{"search": {"a b": "x"}}'], /search to have names/],
     [['q', 'k', '1', '{"search": {"a": 1}}'], /search.a to be a string/],
   ])('refuses %j with 22023', async (args, message) => {

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
 import { movableClock } from './support/clock.ts'
 import type { TestClock } from './support/clock.ts'
-import { createTestDatabase } from './support/database.ts'
+import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 
 const sync = defineJob({ kind: 'account.sync', queue: 'sync' })
@@ -128,6 +128,22 @@ describe('on conflict', () => {
     expect(Number(after?.runAt) - Number(before?.runAt)).toBeGreaterThanOrEqual(30 * 60_000)
   })
 
+  test('key and deadline follow the new input', async () => {
+    const queue = randomUUID()
+    const owned = defineJob({
+      kind: 'owned',
+      queue,
+      key: (input) => (input as { of: string }).of,
+      deadline: '1h',
+    })
+    const unique = { key: 'a' }
+    const first = await stint.enqueue(owned, { of: 'ana' }, { unique })
+    await stint.enqueue(owned, { of: 'bob' }, { delay: '2h', unique: { ...unique, onConflict: 'debounce' } })
+    const job = await stint.get(first.id)
+    expect(job).toMatchObject({ key: 'bob', input: { of: 'bob' } })
+    expect(Number(job?.deadlineAt) - Number(job?.runAt)).toBe(3_600_000)
+  })
+
   test.each(['replace', 'debounce'] as const)('%s leaves a running job alone', async (onConflict) => {
     const queue = randomUUID()
     const first = await stint.enqueue(sync, { n: 1 }, { queue, unique: { key: 'a' } })
@@ -171,6 +187,21 @@ describe('an idempotency key', () => {
     })
   })
 
+  test('is free again when a unique job was in the way and that is an error', async () => {
+    const queue = randomUUID()
+    const first = await stint.enqueue(sync, { n: 1 }, { queue, unique: { key: 'a' } })
+    const options = { queue, idempotencyKey: randomUUID() }
+    await expect(
+      stint.enqueue(sync, { n: 1 }, { ...options, unique: { key: 'a', onConflict: 'error' } }),
+    ).rejects.toMatchObject({
+      code: 'duplicate-job',
+      jobIds: [first.id],
+    })
+    const second = await stint.enqueue(sync, { n: 1 }, options)
+    expect(second).toMatchObject({ duplicate: false })
+    expect(await stint.get(second.id)).toMatchObject({ state: 'ready' })
+  })
+
   test('is forgotten after its window', async () => {
     const options = { idempotencyKey: randomUUID(), idempotencyFor: '1h' }
     const first = await stint.enqueue(sync, { n: 1 }, options)
@@ -199,13 +230,10 @@ describe('an idempotency key', () => {
 
   test('taken in a transaction that rolls back is free again', async () => {
     const options = { idempotencyKey: randomUUID() }
-    const { default: pg } = await import('pg')
-    const client = new pg.Client(db.url)
-    await client.connect()
+    const client = await connectTo(db.url)
     await client.query('begin')
     await stint.enqueue(sync, { n: 1 }, { ...options, tx: client })
     await client.query('rollback')
-    await client.end()
     expect(await stint.enqueue(sync, { n: 2 }, options)).toMatchObject({ duplicate: false })
   })
 })

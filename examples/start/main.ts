@@ -8,7 +8,10 @@ import { startEmbedded } from 'stint/embedded'
 import { drawScreen, lineFor } from './screen.ts'
 
 const stopped = new AbortController()
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopped.abort())
+const stop = (): void => {
+  stopped.abort()
+}
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop)
 
 console.log('Starting PostgreSQL …')
 const server = await startEmbedded()
@@ -26,7 +29,7 @@ const producer = fork(fileURLToPath(new URL('producer.ts', import.meta.url)), {
 const producerEnded = once(producer, 'exit')
 const refusals: string[] = []
 producer.on('message', ({ refused }: { refused: string }) => refusals.push(refused))
-producer.on('exit', () => stopped.abort())
+producer.on('exit', stop)
 
 let newest = ''
 while (!stopped.signal.aborted) {

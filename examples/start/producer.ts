@@ -55,12 +55,16 @@ async function mistake(): Promise<void> {
 }
 
 const acts = [placeOrder, welcome, upload, touchAccount, mistake] as const
-let isStopping = false
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isStopping = true))
+const stopped = new AbortController()
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    stopped.abort()
+  })
+}
 
 await pool.query(`create table if not exists example_order (
   id integer generated always as identity primary key, customer text not null, cents integer not null)`)
-while (!isStopping) {
+while (!stopped.signal.aborted) {
   try {
     await pick(acts)()
   } catch (error) {

@@ -42,6 +42,18 @@ async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
     await file.close()
   }
   await rename(part, path)
+  await syncFolder(dirname(path))
+}
+
+/** A new name is durable once its folder is. Windows cannot open a folder for that, and does it by itself. */
+async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(folder, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
 }
 
 async function* keysBelow(dir: string): AsyncGenerator<string> {

@@ -3,10 +3,11 @@ import { isStintError, StintError } from '../core/errors.ts'
 import { classify, isSchemaMissing } from '../db/classify.ts'
 
 export interface Delivery {
-  jobIds: readonly string[]
   schema: string
   /** How long to go on trying, in all. */
   timeoutMs: number
+  /** The jobs that are being stored; none for other calls. */
+  jobIds?: readonly string[] | undefined
 }
 
 /** Something of the caller's threw in between, a progress callback or an abort: not the database's doing. */
@@ -17,13 +18,14 @@ export class CallerError extends Error {
 }
 
 /**
- * Sends until the answer is known: stored, refused, or the time is up.
+ * Sends until the answer is known: done, refused, or the time is up.
  *
- * `send` is told whether an earlier try may have been stored although its reply was lost. It must then store with
- * the same ids, and look for them where finished jobs are: inserting alone would run an already finished job again.
+ * `send` is told whether an earlier try may have been done although its reply was lost. An enqueue must then store
+ * with the same ids, and look for them where finished jobs are: inserting alone would run an already finished job
+ * again.
  */
 export async function deliver<Result>(
-  { jobIds, schema, timeoutMs }: Delivery,
+  { schema, timeoutMs, jobIds = [] }: Delivery,
   send: (isRepeat: boolean) => Promise<Result>,
 ): Promise<Result> {
   const giveUpAt = performance.now() + timeoutMs
@@ -36,7 +38,8 @@ export async function deliver<Result>(
       if (isStintError(error)) throw error
       const trouble = classify(error)
       // Our ids are new: one that is there already was stored by a try of ours.
-      if (trouble === 'unknown' || trouble === 'duplicate') isRepeat = true
+      const isOurOwn = trouble === 'duplicate' && jobIds.length > 0
+      if (trouble === 'unknown' || isOurOwn) isRepeat = true
       else if (trouble !== 'wait' && !(trouble === 'again' && tries < 5))
         throw rejected(error, schema, jobIds)
       const waitMs = Math.random() * Math.min(2_000, 20 * 2 ** tries)
@@ -47,28 +50,30 @@ export async function deliver<Result>(
 }
 
 function timedOut(cause: unknown, isUnknown: boolean, jobIds: readonly string[]): StintError {
-  const message = cause instanceof Error ? cause.message : String(cause)
-  if (!isUnknown) {
+  if (isUnknown && jobIds.length > 0) {
     return new StintError(
-      'database-unavailable',
-      `The database could not be reached in time: ${message}. Nothing was stored.`,
-      {
-        cause,
-        jobIds,
-      },
+      'enqueue-unknown',
+      `The connection broke while storing, and it is not known whether it was: ${messageOf(cause)}. ` +
+        'Look for the ids in `jobIds` with get() before enqueueing again, or use an `idempotencyKey`.',
+      { cause, jobIds },
     )
   }
+  const outcome = isUnknown
+    ? 'It is not known whether a change was made; look at the job.'
+    : 'Nothing was changed.'
   return new StintError(
-    'enqueue-unknown',
-    `The connection broke while storing, and it is not known whether it was: ${message}. ` +
-      'Look for the ids in `jobIds` with get() before enqueueing again, or use an `idempotencyKey`.',
-    { cause, jobIds },
+    'database-unavailable',
+    `The database did not answer in time: ${messageOf(cause)}. ${outcome}`,
+    {
+      cause,
+      jobIds,
+    },
   )
 }
 
 /** The server said no, and will say it again. */
 export function rejected(cause: unknown, schema: string, jobIds: readonly string[] = []): StintError {
-  const message = cause instanceof Error ? cause.message : String(cause)
+  const message = messageOf(cause)
   if (isSchemaMissing(cause)) {
     return new StintError(
       'schema-missing',
@@ -76,16 +81,37 @@ export function rejected(cause: unknown, schema: string, jobIds: readonly string
       { cause, jobIds },
     )
   }
-  if (classify(cause) === 'value') {
-    return new StintError(
-      'invalid-input',
-      `The database cannot store this value: ${message}. Nothing was stored.`,
-      {
+  switch (classify(cause)) {
+    case 'value':
+      return new StintError(
+        'invalid-input',
+        `The database cannot store this value: ${message}. Nothing was stored.`,
+        {
+          ...{ cause, jobIds },
+          issues: [{ path: 'input', message: 'cannot be stored by the database' }],
+        },
+      )
+    case 'duplicate':
+      return new StintError(
+        'duplicate-job',
+        'Another job already stands for the unique key that this change would give it.',
+        {
+          ...{ cause, jobIds },
+        },
+      )
+    case 'again':
+    case 'unknown':
+    case 'wait':
+    case 'partition':
+    case 'broken':
+    case 'corrupt':
+      return new StintError('database-rejected', `The database refused the call: ${message}.`, {
         cause,
         jobIds,
-        issues: [{ path: 'input', message: 'cannot be stored by the database' }],
-      },
-    )
+      })
   }
-  return new StintError('database-rejected', `The database refused the call: ${message}.`, { cause, jobIds })
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }

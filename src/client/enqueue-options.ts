@@ -94,6 +94,7 @@ export function resolveJob<Parsed>(
   rejectUnknown('enqueue', rest, known)
   if (runAt !== undefined && delay !== undefined)
     throw invalidOption('runAt', 'left out when `delay` is given', runAt)
+  const due = runAt === undefined ? undefined : timeOption('runAt', runAt)
   const members: Members = {
     queue: queue === undefined ? contract.queue : nameOption('queue', queue),
     kind: contract.kind,
@@ -101,9 +102,9 @@ export function resolveJob<Parsed>(
     priority: priority === undefined ? contract.priority : priorityOption(priority),
     maxAttempts: attempts === undefined ? contract.retry.attempts : attemptsOption('attempts', attempts),
     key: keyText('key', key ?? contract.keyOf?.(parsed), 512),
-    runAt: runAt === undefined ? undefined : timeOption('runAt', runAt),
+    runAt: due,
     delayMs: delay === undefined ? undefined : durationOption('delay', delay),
-    ...resolveDeadline(deadline, contract.deadlineMs),
+    ...resolveDeadline(deadline, contract.deadlineMs, due),
     correlationId: keyText('correlationId', correlationId, 256),
     traceparent: traceparent === undefined ? undefined : traceparentOption(traceparent),
     tracestate: keyText('tracestate', tracestate, 512),
@@ -140,15 +141,21 @@ function uniqueOf<Parsed>(
   const { until, forMs, onConflict } = contract.unique ?? {}
   const hasSpan = overrides.until !== undefined || overrides.for !== undefined
   const span = hasSpan ? { until: overrides.until, for: overrides.for } : { until, for: forMs }
-  const rule = resolveUnique({ ...overrides, onConflict: overrides.onConflict ?? onConflict, ...span })
+  const rule = resolveUnique({ ...overrides, onConflict: overrides.onConflict ?? onConflict, ...span }, 'key')
   return { key: keyText('unique.key', key, 512) ?? contractUniqueKey(contract, parsed), ...rule }
 }
 
 function resolveDeadline(
   deadline: JobOptions['deadline'],
   contractMs: number | undefined,
+  runAt: string | undefined,
 ): Pick<Members, 'deadlineAt' | 'deadlineMs'> {
-  if (deadline instanceof Date) return { deadlineAt: timeOption('deadline', deadline) }
+  if (deadline instanceof Date) {
+    const deadlineAt = timeOption('deadline', deadline)
+    if (runAt !== undefined && deadlineAt < runAt)
+      throw invalidOption('deadline', 'later than `runAt`', deadline)
+    return { deadlineAt }
+  }
   return {
     deadlineMs: deadline === undefined ? contractMs : durationOption('deadline', deadline, { minMs: 1 }),
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import { isSchemaMissing } from '../db/classify.ts'
@@ -5,16 +6,16 @@ import { foreignTx } from '../db/foreign-tx.ts'
 import type { Queryable } from '../db/statement.ts'
 import { isPlain } from '../jobs/enqueue.ts'
 import type { Placed } from '../jobs/enqueue.ts'
+import { batchesOf, KeptBatches } from './batches.ts'
 import { Coalescer } from './coalesce.ts'
 import type { Flushed } from './coalesce.ts'
 import type { Connection } from './connection.ts'
-import { deliver, rejected } from './deliver.ts'
-import { Batch, batchesOf, sendBatch, sendBatches, storeAll } from './enqueue-many.ts'
-import type { Progress } from './enqueue-many.ts'
+import { CallerError, deliver, rejected } from './deliver.ts'
 import type { JobOptions } from './enqueue-options.ts'
 import { prepareJob } from './new-job.ts'
 import type { PreparedJob } from './new-job.ts'
 import type { StintConfig } from './options.ts'
+import { sendBatch } from './send-batch.ts'
 
 /** What enqueue() answers: the job that was stored, or the one that stands for it. */
 export interface EnqueuedJob {
@@ -32,11 +33,19 @@ export interface EnqueueOptions<Tx> extends JobOptions {
   tx?: Tx | undefined
 }
 
+export interface Progress {
+  /** Jobs sent so far; of an array they are all stored together at the end, of a stream as they come. */
+  sent: number
+  /** Jobs in all, where that is known. */
+  total: number | undefined
+}
+
 export interface EnqueueManyOptions<Contract, Tx> extends JobOptions {
   /** Options of a single job, before those of all. */
   each?: ((input: InputOf<Contract>, index: number) => JobOptions) | undefined
   /** Store them in your transaction. */
   tx?: Tx | undefined
+  /** Told after each statement, of 5,000 jobs at most. When it throws, that stops it. */
   onProgress?: ((progress: Progress) => void) | undefined
   /** Stops between two statements; of an array nothing is stored then. */
   signal?: AbortSignal | undefined
@@ -78,28 +87,24 @@ export class Enqueuer<Tx> {
     options: EnqueueManyOptions<Contract, Tx>,
   ): Promise<EnqueuedJobs> {
     const { each, tx, onProgress, signal, ...common } = options
-    const prepare = (input: InputOf<Contract>, index: number): PreparedJob | Promise<PreparedJob> =>
-      this.#prepare(contract, input, each === undefined ? common : { ...common, ...each(input, index) })
-    const report = (sent: number, total: number | undefined): void => {
-      signal?.throwIfAborted()
+    const batches = batchesOf(inputs, (input: InputOf<Contract>, index) =>
+      this.#prepare(contract, input, each === undefined ? common : { ...common, ...each(input, index) }),
+    )
+    const total = Array.isArray(inputs) ? inputs.length : undefined
+    const report = (sent: number): void => {
       onProgress?.({ sent, total })
+      signal?.throwIfAborted()
     }
-    const send = (jobs: readonly PreparedJob[], onBatch: (sent: number) => void): Promise<Placed[]> =>
-      tx === undefined
-        ? this.#storeAll(jobs, onBatch)
-        : sendBatches(this.#foreign(tx), batchesOf(jobs), { isRepeat: false, onBatch })
-
     signal?.throwIfAborted()
-    if (Symbol.asyncIterator in inputs) return this.#storeStream(inputs, { prepare, send, report })
-    const prepared: PreparedJob[] = []
-    for (const input of inputs) {
-      const preparing = prepare(input, prepared.length)
-      prepared.push(preparing instanceof Promise ? await preparing : preparing)
-    }
-    const placed = await send(prepared, (sent) => {
-      report(sent, prepared.length)
-    })
-    return this.#answerAll(prepared, placed)
+    if (tx === undefined && Symbol.asyncIterator in inputs)
+      return summary(await this.#storeStream(batches, report))
+    const kept = new KeptBatches(batches)
+    if (tx !== undefined)
+      return summary(
+        await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(unwrap),
+      )
+    const isWatched = onProgress !== undefined || signal !== undefined
+    return summary(await this.#storeAll(kept, { isWatched, report }))
   }
 
   /** Resolves when all that was enqueued so far has been answered. */
@@ -108,12 +113,12 @@ export class Enqueuer<Tx> {
   }
 
   #prepare(contract: JobContract, input: unknown, options: JobOptions): PreparedJob | Promise<PreparedJob> {
-    const ambient = this.#config.ambient?.()
+    const { ambient, blobs } = this.#config
     return prepareJob(
       contract,
       input,
-      ambient === undefined ? options : { ...ambient, ...options },
-      this.#config.blobs,
+      ambient === undefined ? options : withAmbient(options, ambient()),
+      blobs,
     )
   }
 
@@ -139,38 +144,66 @@ export class Enqueuer<Tx> {
     return { schema, query: (text, values) => foreign.query(text, values).catch(explain) }
   }
 
-  async #storeAll(jobs: readonly PreparedJob[], onBatch: (sent: number) => void): Promise<Placed[]> {
-    return storeAll(await this.#connection.database(), { jobs, timeoutMs: this.#config.timeoutMs, onBatch })
+  /** All or none: in one transaction, unless one statement is all there is and nothing can stop it halfway. */
+  async #storeAll(
+    batches: KeptBatches,
+    { isWatched, report }: { isWatched: boolean; report: (sent: number) => void },
+  ): Promise<EnqueuedJob[]> {
+    const { schema, timeoutMs } = this.#config
+    const first = await batches.at(0)
+    if (first === undefined) return []
+    const isOneStatement =
+      !isWatched && first.every(({ job }) => isPlain(job)) && (await batches.at(1)) === undefined
+    const database = await this.#connection.database()
+    // The ids are known as far as they have been made; a lost reply can only be that of a COMMIT, after all of them.
+    const delivery = { schema, timeoutMs, jobIds: batches.ids() }
+    return deliver(delivery, (isRepeat) => {
+      const store = (db: Queryable): Promise<EnqueuedJob[]> =>
+        this.#storeAllIn(db, batches, { isRepeat, report })
+      return isOneStatement ? store(database) : database.transaction(store)
+    })
+  }
+
+  /** Sends batch after batch, checking the next while the server works on one. */
+  async #storeAllIn(
+    db: Queryable,
+    batches: KeptBatches,
+    { isRepeat, report }: { isRepeat: boolean; report: (sent: number) => void },
+  ): Promise<EnqueuedJob[]> {
+    const jobs: EnqueuedJob[] = []
+    let batch = await callersOwn(() => batches.at(0))
+    for (let number = 1; batch !== undefined; number++) {
+      const sending = sendBatch(db, batch, isRepeat)
+      // Awaited below; until then a failure must not count as unhandled.
+      sending.catch(() => undefined)
+      // The driver writes in the next turn, and preparing 5,000 jobs takes a while.
+      await nextTurn()
+      const next = await callersOwn(() => batches.at(number))
+      for (const [index, placed] of (await sending).entries()) {
+        const prepared = batch[index]
+        if (prepared !== undefined) jobs.push(this.#answer(prepared, placed))
+      }
+      await callersOwn(() => {
+        report(jobs.length)
+      })
+      batch = next
+    }
+    return jobs
   }
 
   /** A stream may never end, so it is stored as it comes, a statement at a time. */
-  async #storeStream<Input>(
-    inputs: AsyncIterable<Input>,
-    steps: {
-      prepare: (input: Input, index: number) => PreparedJob | Promise<PreparedJob>
-      send: (jobs: readonly PreparedJob[], onBatch: (sent: number) => void) => Promise<Placed[]>
-      report: (sent: number, total: number | undefined) => void
-    },
-  ): Promise<EnqueuedJobs> {
-    const all: EnqueuedJobs = { jobs: [], stored: 0, duplicates: 0 }
-    let batch = new Batch()
-    let count = 0
-    const flush = async (): Promise<void> => {
-      const answers = this.#answerAll(batch.jobs, await steps.send(batch.jobs, () => undefined))
-      for (const job of answers.jobs) all.jobs.push(job)
-      all.stored += answers.stored
-      all.duplicates += answers.duplicates
-      batch = new Batch()
-      steps.report(all.jobs.length, undefined)
+  async #storeStream(
+    batches: AsyncIterable<PreparedJob[]>,
+    report: (sent: number) => void,
+  ): Promise<EnqueuedJob[]> {
+    const jobs: EnqueuedJob[] = []
+    for await (const batch of batches) {
+      const placed = await this.#deliver(batch)
+      for (const [index, prepared] of batch.entries())
+        jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared)))
+      report(jobs.length)
     }
-    for await (const input of inputs) {
-      const job = await steps.prepare(input, count++)
-      if (batch.add(job)) continue
-      await flush()
-      batch.add(job)
-    }
-    if (batch.jobs.length > 0) await flush()
-    return all
+    return jobs
   }
 
   /** One flush for many callers: where the database refuses a value, only the caller who sent it is told so. */
@@ -179,13 +212,11 @@ export class Enqueuer<Tx> {
       const placed = await this.#deliver(jobs)
       return placed.map((result) => ({ ok: true, result }))
     } catch (error) {
-      if (jobs.length === 1 || !isStintError(error, 'invalid-input')) throw error
-      const answers: Flushed<Placed>[] = []
-      for (const job of jobs) {
-        answers.push(
-          ...(await this.#flush([job]).catch((cause: unknown) => [{ ok: false as const, error: cause }])),
-        )
+      if (jobs.length === 1 || !isStintError(error, 'invalid-input')) {
+        return jobs.map(({ job }) => ({ ok: false, error: forJob(error, job.id) }))
       }
+      const answers: Flushed<Placed>[] = []
+      for (const job of jobs) answers.push(...(await this.#flush([job])))
       return answers
     }
   }
@@ -195,12 +226,6 @@ export class Enqueuer<Tx> {
     const delivery = { jobIds: jobs.map(({ job }) => job.id), schema, timeoutMs }
     const database = await this.#connection.database()
     return deliver(delivery, (isRepeat) => sendBatch(database, jobs, isRepeat))
-  }
-
-  #answerAll(prepared: readonly PreparedJob[], placed: readonly Placed[]): EnqueuedJobs {
-    const jobs = prepared.map((job, index) => this.#answer(job, placed[index] ?? missing(job)))
-    const duplicates = jobs.filter(({ duplicate }) => duplicate).length
-    return { jobs, stored: jobs.length - duplicates, duplicates }
   }
 
   #answer({ kind, queue, blob }: PreparedJob, { id, placement }: Placed): EnqueuedJob {
@@ -231,6 +256,37 @@ export class Enqueuer<Tx> {
         )
     }
   }
+}
+
+/** An option that the call leaves undefined is as good as left out. */
+function withAmbient(options: JobOptions, ambient: JobOptions | undefined): JobOptions {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined)
+  return { ...ambient, ...(Object.fromEntries(given) as JobOptions) }
+}
+
+function summary(jobs: EnqueuedJob[]): EnqueuedJobs {
+  const duplicates = jobs.filter(({ duplicate }) => duplicate).length
+  return { jobs, stored: jobs.length - duplicates, duplicates }
+}
+
+/** Runs what is the caller's, inside what is the database's: its errors are no reason to try again. */
+async function callersOwn<Result>(work: () => Result): Promise<Awaited<Result>> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new CallerError(error)
+  }
+}
+
+function unwrap(error: unknown): never {
+  throw error instanceof CallerError ? error.cause : error
+}
+
+/** A failure that many callers share, as the one that has this job sees it. */
+function forJob(error: unknown, jobId: string): unknown {
+  if (!isStintError(error)) return error
+  const { code, message, cause, issues } = error
+  return new StintError(code, message, { cause, issues, jobIds: [jobId] })
 }
 
 function missing({ job }: PreparedJob): never {

@@ -5,7 +5,7 @@ import type { JobContract } from '../contracts/contract.ts'
 import { checkInput, maxInputBytes } from '../contracts/input.ts'
 import type { CheckedInput } from '../contracts/input.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import type { NewJob } from '../jobs/enqueue.ts'
+import type { NewJob, SimpleMembers } from '../jobs/enqueue.ts'
 import { resolveJob } from './enqueue-options.ts'
 import type { JobOptions, Members } from './enqueue-options.ts'
 import { nextId } from './ids.ts'
@@ -46,9 +46,9 @@ function assemble<Parsed>(
   blobs: BlobConfig | undefined,
 ): PreparedJob | Promise<PreparedJob> {
   const id = nextId()
-  const { queue, members, deciding } = textsOf(contract, parsed, options)
+  const { queue, members, deciding, simple } = textsOf(contract, parsed, options)
   const prepared = {
-    job: { id, members, deciding, input: text },
+    job: { id, members, deciding, simple, input: text },
     queue,
     kind: contract.kind,
     bytes,
@@ -70,6 +70,7 @@ interface JobTexts {
   queue: string
   members: string
   deciding: string
+  simple: SimpleMembers | undefined
 }
 
 /** Contracts whose jobs differ in nothing but id and input: their texts are made once. */
@@ -97,7 +98,19 @@ function makeTexts<Parsed>(
   options: JobOptions,
 ): JobTexts {
   const { members, deciding } = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
-  return { queue: members.queue, members: membersText(members), deciding: prefixed(membersText(deciding)) }
+  return {
+    queue: members.queue,
+    members: membersText(members),
+    deciding: prefixed(membersText(deciding)),
+    simple: simpleOf(members),
+  }
+}
+
+function simpleOf(members: Members): SimpleMembers | undefined {
+  const { queue, kind, key, priority, maxAttempts, version, ...rest } = members
+  if (Object.values(rest).some((value) => value !== undefined)) return undefined
+  const numbers = { priority: String(priority), maxAttempts: String(maxAttempts), version: String(version) }
+  return { queue, kind, key: key ?? null, ...numbers }
 }
 
 /** `"queue":"media","kind":"image.resize"`; what is undefined is left out. */

@@ -75,7 +75,7 @@ function resolveBlobs({
   maxBytes = 67_108_864,
   ...rest
 }: BlobOptions): BlobConfig {
-  rejectUnknown('blobs', rest, ['store', 'thresholdBytes', 'maxBytes'])
+  rejectUnknown('blobs', rest, ['store', 'thresholdBytes', 'maxBytes'], 'blobs.')
   if (typeof (store as unknown) !== 'object')
     throw invalidOption('blobs.store', 'a BlobStore, such as fileBlobStore({ dir })', store)
   return Object.freeze({

@@ -1,14 +1,12 @@
-import { putInput, withInput } from '../blobs/input-blob.ts'
+import { withInput } from '../blobs/input-blob.ts'
 import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
-import { checkInput, maxInputBytes } from '../contracts/input.ts'
 import type { Duration } from '../core/duration.ts'
-import { isStintError, StintError } from '../core/errors.ts'
+import { StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import { isUuid } from '../core/uuid.ts'
-import { classify } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { cancel } from '../jobs/cancel.ts'
@@ -22,23 +20,22 @@ import { updateInput } from '../jobs/update-input.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
 import { Connection } from './connection.ts'
-import { rejected } from './deliver.ts'
+import { deliver } from './deliver.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
-import { nextId } from './ids.ts'
-import { asInvalidInput } from './new-job.ts'
-import { contractUniqueKey, keyText, searchTokens, timeOption } from './enqueue-options.ts'
+import { keyText, timeOption } from './enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
+import { prepareUpdate } from './update.ts'
 
-/** Contract and input, and for a contract whose input may be left out nothing more. */
+/** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
 export type EnqueueArguments<Contract, Options> =
-  undefined extends InputOf<Contract>
-    ? [input?: InputOf<Contract>, options?: Options]
-    : [input: InputOf<Contract>, options?: Options]
+  unknown extends InputOf<Contract>
+    ? [input?: unknown, options?: Options]
+    : [input: Exclude<InputOf<Contract>, undefined>, options?: Options]
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -119,32 +116,18 @@ export class Stint<Tx = PgTransaction> {
     return this.#changed(id, await this.#call((db) => reprioritize(db, request)))
   }
 
-  /** Gives a job that is not running another input, checked as enqueue() does; its key and search words follow. */
+  /**
+   * Gives a job that is not running another input, checked as enqueue() does. Key, search words and unique key follow
+   * where the contract made them; what the enqueue call gave stays.
+   */
   async update<Contract extends JobContract>(
     contract: Contract,
     id: string,
     input: InputOf<Contract>,
   ): Promise<Job> {
     checkId(id)
-    const { store, thresholdBytes = Infinity, maxBytes = maxInputBytes } = this.#config.blobs ?? {}
-    const checked = await checkInput(contract, input, maxBytes)
-    const derived = asInvalidInput(contract.kind, () => ({
-      key: keyText('key', contract.keyOf?.(checked.parsed), 512) ?? null,
-      tokens: searchTokens({ ...contract.searchOf?.(checked.parsed) }) ?? null,
-      uniqueBy: contractUniqueKey(contract, checked.parsed) ?? null,
-    }))
-    const blob =
-      store !== undefined && checked.bytes > thresholdBytes
-        ? await putInput(store, nextId(), checked.text)
-        : undefined
-    const request = {
-      ...{ id, kind: contract.kind, version: contract.version, ...derived },
-      ...{
-        input: blob === undefined ? checked.text : null,
-        inputBlob: blob?.key ?? null,
-        inputDigest: blob?.digest ?? null,
-      },
-    }
+    const job = (await this.get(id)) ?? missingJob(id)
+    const request = await prepareUpdate(contract, job, input, this.#config.blobs)
     return this.#changed(id, await this.#call((db) => updateInput(db, request)))
   }
 
@@ -173,31 +156,26 @@ export class Stint<Tx = PgTransaction> {
     await this.#connection.close()
   }
 
-  async #call<Result>(work: (db: Database) => Promise<Result>): Promise<Result> {
-    const database = await this.#connection.database()
-    try {
-      return await work(database)
-    } catch (error) {
-      if (isStintError(error)) throw error
-      throw classify(error) === 'duplicate' ? duplicate(error) : rejected(error, this.#config.schema)
-    }
+  #call<Result>(work: (db: Database) => Promise<Result>): Promise<Result> {
+    const { schema, timeoutMs } = this.#config
+    return deliver({ schema, timeoutMs }, async () => work(await this.#connection.database()))
   }
 
   /** The job after a change, or the reason why there was none. */
   async #changed(id: string, isDone: boolean, isFine: (job: Job) => boolean = () => false): Promise<Job> {
-    const job = await this.get(id)
-    if (job === undefined)
+    const job = (await this.#call((db) => get(db, id))) ?? missingJob(id)
+    if (!isDone && !isFine(job)) {
       throw new StintError(
-        'job-not-found',
-        `There is no job ${id}; it may have been dropped with its history.`,
-        { jobIds: [id] },
+        'state-changed',
+        `Job ${id} of '${job.kind}' is ${job.state}, so this cannot be done to it.`,
+        {
+          jobIds: [id],
+        },
       )
-    if (isDone || isFine(job)) return job
-    throw new StintError(
-      'state-changed',
-      `Job ${id} of '${job.kind}' is ${job.state}, so this cannot be done to it.`,
-      { jobIds: [id] },
-    )
+    }
+    // The change is made: a client without the blob store hears so, and not that it cannot read the input.
+    const { blobs } = this.#config
+    return blobs === undefined ? job : withInput(blobs.store, job)
   }
 }
 
@@ -205,10 +183,8 @@ function checkId(id: unknown): asserts id is string {
   if (!isUuid(id)) throw invalidOption('id', 'a job id (a UUID)', id)
 }
 
-function duplicate(cause: unknown): StintError {
-  return new StintError(
-    'duplicate-job',
-    'Another job already stands for the unique key that this change would give it.',
-    { cause },
-  )
+function missingJob(id: string): never {
+  throw new StintError('job-not-found', `There is no job ${id}; it may have been dropped with its history.`, {
+    jobIds: [id],
+  })
 }

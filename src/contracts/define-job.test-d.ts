@@ -56,6 +56,15 @@ test('without a schema any JSON goes, or nothing at all', () => {
   void stint.enqueue(noop, { any: ['thing'] }, { priority: 3 })
 })
 
+test('an input that a schema could fill in has to be given all the same', () => {
+  const withDefault = defineJob({ kind: 'd', input: z.object({ n: z.number() }).default({ n: 1 }) })
+  // @ts-expect-error what is absent cannot be stored
+  void stint.enqueue(withDefault)
+  // @ts-expect-error nor is undefined something that can
+  void stint.enqueue(withDefault, undefined)
+  void stint.enqueue(withDefault, { n: 2 })
+})
+
 test('the transaction is that of the adapter', () => {
   interface MyTransaction {
     send(text: string): Promise<unknown[]>

@@ -68,7 +68,7 @@ export function defineJob<
     upcast: resolveUpcast(upcast, version),
     ...(key === undefined ? {} : { keyOf: functionOption('key', key) }),
     ...(by === undefined ? {} : { uniqueBy: functionOption('unique.by', by) }),
-    unique: unique === undefined ? undefined : resolveUnique(uniqueOptions),
+    unique: unique === undefined ? undefined : resolveUnique(uniqueOptions, 'by'),
     ...(search === undefined ? {} : { searchOf: functionOption('search', search) }),
   })
 }
@@ -86,8 +86,17 @@ export function attemptsOption(name: string, attempts: unknown): number {
   return integerOption(name, attempts, { min: 1, max: 1_000 })
 }
 
-export function resolveUnique({ until, for: hold, onConflict = 'keep', ...rest }: UniqueOptions): UniqueRule {
-  rejectUnknown('unique', rest, ['by', 'key', 'until', 'for', 'onConflict'])
+/** `own` is what may stand beside these: `by` in a contract, `key` in a call. */
+export function resolveUnique(
+  { until, for: hold, onConflict = 'keep', ...rest }: UniqueOptions,
+  own: 'by' | 'key',
+): UniqueRule {
+  rejectUnknown(
+    own === 'by' ? 'unique in a contract' : 'unique in a call',
+    rest,
+    [own, 'until', 'for', 'onConflict'],
+    'unique.',
+  )
   if (until !== undefined && hold !== undefined) {
     throw new StintError('invalid-option', 'Expected `unique` to have `until` or `for`, not both.', {
       issues: [{ path: 'unique', message: 'has both until and for' }],
@@ -106,7 +115,7 @@ export function resolveUnique({ until, for: hold, onConflict = 'keep', ...rest }
 const defaultBackoff: Backoff = ['30s', '5m', '30m', '2h']
 
 function resolveRetry({ attempts = 5, backoff = defaultBackoff, ...rest }: RetryOptions = {}): RetryRule {
-  rejectUnknown('retry', rest, ['attempts', 'backoff'])
+  rejectUnknown('retry', rest, ['attempts', 'backoff'], 'retry.')
   checkBackoff(backoff)
   return Object.freeze({ attempts: attemptsOption('retry.attempts', attempts), backoff })
 }
@@ -119,7 +128,7 @@ function checkBackoff(backoff: Backoff): void {
     throw invalidOption('retry.backoff', "a list of durations such as ['30s', '5m']", bad ?? backoff)
   }
   const { base, factor = 2, max, ...rest } = backoff
-  rejectUnknown('retry.backoff', rest, ['base', 'factor', 'max'])
+  rejectUnknown('retry.backoff', rest, ['base', 'factor', 'max'], 'retry.backoff.')
   durationOption('retry.backoff.base', base, { minMs: 1 })
   if (max !== undefined) durationOption('retry.backoff.max', max, { minMs: 1 })
   if (!(factor >= 1 && factor <= 100))

@@ -2,13 +2,13 @@ import { durationMs } from './duration.ts'
 import { StintError } from './errors.ts'
 
 /** Throws for names that are left over once the known options are taken out, with the nearest known one. */
-export function rejectUnknown(what: string, rest: object, known: readonly string[]): void {
+export function rejectUnknown(what: string, rest: object, known: readonly string[], prefix = ''): void {
   const [unknown] = Object.keys(rest).filter((name) => (rest as Record<string, unknown>)[name] !== undefined)
   if (unknown === undefined) return
   const near = nearest(unknown, known)
   const wayOut = near === undefined ? `Known: ${known.join(', ')}.` : `Did you mean \`${near}\`?`
   throw new StintError('invalid-option', `Unknown option \`${unknown}\` of ${what}. ${wayOut}`, {
-    issues: [{ path: unknown, message: `is not an option of ${what}` }],
+    issues: [{ path: `${prefix}${unknown}`, message: `is not an option of ${what}` }],
   })
 }
 

@@ -61,7 +61,7 @@ export function isNamedStatementTrouble(error: unknown): boolean {
 /** Tables or functions of ours that are not there. */
 export function isSchemaMissing(error: unknown): boolean {
   const code = codeOf(error)
-  return code === '3F000' || code === '42P01' || code === '42883' || code === '3D000'
+  return code === '3F000' || code === '42P01' || code === '42883'
 }
 
 export function codeOf(error: unknown): string | undefined {

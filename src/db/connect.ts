@@ -11,8 +11,10 @@ export async function connect(
   connection: string | undefined,
   environment: NodeJS.ProcessEnv,
 ): Promise<Connected> {
-  const url = connection ?? environment['DATABASE_URL']
-  if (url !== undefined && url !== '') return { url: checked(url), release: () => Promise.resolve() }
+  const url = [connection, environment['DATABASE_URL']].find(
+    (candidate) => candidate !== undefined && candidate !== '',
+  )
+  if (url !== undefined) return { url: checked(url), release: () => Promise.resolve() }
   if (environment['NODE_ENV'] === 'production') {
     throw new StintError(
       'no-database',

@@ -52,29 +52,32 @@ export class Database implements Queryable {
   }
 
   /** Runs `work` between BEGIN and COMMIT on one connection; what it throws rolls back. */
-  async transaction<Result>(work: (tx: Queryable) => Promise<Result>): Promise<Result> {
+  async transaction<Result>(
+    work: (tx: Queryable) => Promise<Result>,
+    { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
+  ): Promise<Result> {
     return this.#onClient(async (client) => {
       const tx: Queryable = {
         schema: this.schema,
-        query: (text, values) =>
-          this.#withDeadline(client, client.query(text, [...values])).then(({ rows }) => rows as unknown[]),
+        query: async (text, values) => {
+          const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
+          return rows as unknown[]
+        },
       }
       await tx.query('begin', [])
       let result: Result
       try {
         result = await work(tx)
       } catch (error) {
-        await tx.query('rollback', [])
+        // What went wrong is what the caller has to hear; where even this fails, the connection is given up.
+        await tx.query('rollback', []).catch(() => {
+          client.reset()
+        })
         throw error
       }
       await tx.query('commit', [])
       return result
     })
-  }
-
-  /** Several statements in one string, on one connection: for migrations. */
-  async script(text: string): Promise<void> {
-    await this.#onClient((client) => this.#withDeadline(client, client.query(text)))
   }
 
   close(): Promise<void> {
@@ -102,23 +105,27 @@ export class Database implements Queryable {
     values: readonly unknown[],
   ): Promise<readonly unknown[]> {
     const query = { text, values: [...values], ...(this.#canPrepare ? { name: statementName(text) } : {}) }
-    const { rows } = await this.#withDeadline(client, client.query(query))
+    const { rows } = await withDeadline(client, client.query(query), this.#deadlineMs)
     return rows as unknown[]
   }
+}
 
-  async #withDeadline<Result>(client: ResettableClient, call: Promise<Result>): Promise<Result> {
-    let timer: NodeJS.Timeout | undefined
-    const deadline = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        client.reset()
-        reject(new DeadlineError(this.#deadlineMs))
-      }, this.#deadlineMs)
-    })
-    try {
-      return await Promise.race([call, deadline])
-    } finally {
-      clearTimeout(timer)
-    }
+async function withDeadline<Result>(
+  client: ResettableClient,
+  call: Promise<Result>,
+  deadlineMs: number,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      client.reset()
+      reject(new DeadlineError(deadlineMs))
+    }, deadlineMs)
+  })
+  try {
+    return await Promise.race([call, deadline])
+  } finally {
+    clearTimeout(timer)
   }
 }
 

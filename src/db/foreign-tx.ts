@@ -15,6 +15,8 @@ export interface PgTransaction {
 /** The adapter that is used where none is named. */
 export const pgAdapter: TxAdapter<PgTransaction> = (tx) => {
   if (typeof (tx as Partial<PgTransaction>).query !== 'function') throw new TypeError('It has no query()')
+  // A pool would take any connection, and so not the one with the transaction.
+  if ('totalCount' in tx) throw new TypeError('It is a pool: pass the client that has the transaction')
   return async (text, values) => {
     const { rows } = await tx.query(text, [...values])
     return rows

@@ -1,7 +1,13 @@
 export { Stint } from '../client/stint.ts'
 export type { EnqueueArguments } from '../client/stint.ts'
-export type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from '../client/enqueuer.ts'
-export type { Progress } from '../client/enqueue-many.ts'
+export type {
+  EnqueuedJob,
+  EnqueuedJobs,
+  EnqueueManyOptions,
+  EnqueueOptions,
+  Progress,
+} from '../client/enqueuer.ts'
+
 export type { JobOptions } from '../client/enqueue-options.ts'
 export type { ListOptions } from '../client/list-options.ts'
 export type { AmbientOptions, BlobOptions, StintOptions } from '../client/options.ts'

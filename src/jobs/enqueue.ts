@@ -1,6 +1,7 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { enqueueDecidingSql } from './enqueue-deciding.sql.ts'
+import { enqueueOneSql } from './enqueue-one.sql.ts'
 import { enqueueSql } from './enqueue.sql.ts'
 
 /** A job on its way into the table. The parts are JSON already: they are put together, never parsed again. */
@@ -10,7 +11,19 @@ export interface NewJob {
   members: string
   /** What the function that decides needs beyond those; empty where nothing has to be decided. */
   deciding: string
+  /** Its members one by one, where there are none but the usual. */
+  simple: SimpleMembers | undefined
   input: string
+}
+
+/** As text, which every driver sends alike. */
+export interface SimpleMembers {
+  queue: string
+  kind: string
+  key: string | null
+  priority: string
+  maxAttempts: string
+  version: string
 }
 
 export type Placement = 'stored' | 'kept' | 'replaced' | 'conflict' | 'mismatch'
@@ -28,7 +41,12 @@ export function isPlain(job: NewJob): boolean {
 
 /** Stores plain jobs. All of them, or none. */
 export async function enqueue(db: Queryable, jobs: readonly NewJob[]): Promise<Placed[]> {
-  await run(db, enqueueSql, { groups: groupsOf(jobs) }, () => undefined)
+  const [first] = jobs
+  if (jobs.length === 1 && first?.simple !== undefined) {
+    await run(db, enqueueOneSql, { ...first.simple, id: first.id, input: first.input }, () => undefined)
+  } else {
+    await run(db, enqueueSql, { groups: groupsOf(jobs) }, () => undefined)
+  }
   return jobs.map(({ id }) => ({ id, placement: 'stored' }))
 }
 

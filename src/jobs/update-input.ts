@@ -9,14 +9,17 @@ export interface UpdateInputRequest {
   /** JSON text, or null when it went to the blob store. */
   input: string | null
   inputBlob: string | null
-  inputDigest: string | null
+  /** What the job had when the rest was derived; it must still have it. */
+  oldInput: string | null
+  oldInputBlob: string | null
   key: string | null
   tokens: readonly string[] | null
-  /** The contract's own unique key, where it makes one. */
-  uniqueBy: string | null
+  /** The unique key that the old input makes, and the one that the new one makes. */
+  oldUnique: string
+  newUnique: string
 }
 
-/** Changes a waiting job's input; false where no such job of that kind was waiting. */
+/** Changes a waiting job's input; false where no such job of that kind and input was waiting. */
 export async function updateInput(db: Queryable, request: UpdateInputRequest): Promise<boolean> {
   const changed = await run(db, updateInputSql, request, () => true)
   return changed.length > 0

@@ -1,5 +1,5 @@
-import { StintError } from '../core/errors.ts'
-import { classify, codeOf, isSchemaMissing } from '../db/classify.ts'
+import { isStintError, StintError } from '../core/errors.ts'
+import { classify, isSchemaMissing } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import { render, run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -112,25 +112,34 @@ async function applyRoles(tx: Queryable): Promise<void> {
 }
 
 async function hasRoles(db: Queryable): Promise<boolean> {
-  const roles = await db.query('select 1 from pg_roles where rolname = $1', [`${db.schema}_producer`])
-  return roles.length > 0
+  // By the schema's owner, not by the roles' being there: those belong to the whole cluster.
+  const owned = await db.query(
+    'select 1 from pg_namespace n join pg_roles r on r.oid = n.nspowner where n.nspname = $1 and r.rolname = $2',
+    [db.schema, `${db.schema}_owner`],
+  )
+  return owned.length > 0
 }
 
 const patienceMs = 60_000
+/** Longer than any one statement of ours needs, shorter than for ever. */
+const deadlineMs = 600_000
 
 /** Runs one step under the lock that all migrating processes share, again where another session was in its way. */
 async function inTurn<Result>(db: Database, step: (tx: Queryable) => Promise<Result>): Promise<Result> {
   const giveUpAt = performance.now() + patienceMs
   for (;;) {
     try {
-      return await db.transaction(async (tx) => {
-        await tx.query(`select pg_advisory_xact_lock(hashtextextended('stint.migrate ' || $1, 0))`, [
-          tx.schema,
-        ])
-        await tx.query(`set local lock_timeout = '3s'`, [])
-        await tx.query(`set local client_min_messages = 'warning'`, [])
-        return step(tx)
-      })
+      return await db.transaction(
+        async (tx) => {
+          await tx.query(`select pg_advisory_xact_lock(hashtextextended('stint.migrate ' || $1, 0))`, [
+            tx.schema,
+          ])
+          await tx.query(`set local lock_timeout = '3s'`, [])
+          await tx.query(`set local client_min_messages = 'warning'`, [])
+          return step(tx)
+        },
+        { deadlineMs },
+      )
     } catch (error) {
       if (classify(error) !== 'again' || performance.now() > giveUpAt) throw failed(error)
     }
@@ -138,11 +147,31 @@ async function inTurn<Result>(db: Database, step: (tx: Queryable) => Promise<Res
 }
 
 function failed(error: unknown): unknown {
-  if (codeOf(error) === undefined) return error
+  if (isStintError(error)) return error
   const message = error instanceof Error ? error.message : String(error)
-  return new StintError(
-    'migration-failed',
-    `Migration failed and was rolled back: ${message}. What was applied before it stays; run it again once the cause is gone.`,
-    { cause: error },
-  )
+  switch (classify(error)) {
+    case 'wait':
+      return new StintError(
+        'database-unavailable',
+        `The database could not be reached: ${message}. Nothing was changed.`,
+        { cause: error },
+      )
+    case 'unknown':
+      return new StintError(
+        'migration-failed',
+        `The connection broke during a migration: ${message}. Run it again: it goes on from what is there.`,
+        { cause: error },
+      )
+    case 'again':
+    case 'value':
+    case 'partition':
+    case 'duplicate':
+    case 'broken':
+    case 'corrupt':
+      return new StintError(
+        'migration-failed',
+        `Migration failed and was rolled back: ${message}. What was applied before it stays; run it again once the cause is gone.`,
+        { cause: error },
+      )
+  }
 }

@@ -20,7 +20,6 @@ end
 $$;
 
 grant stint_viewer to stint_operator;
-alter role stint_viewer set statement_timeout = '10s';
 
 -- The owner owns everything, so the functions that run with their owner's rights run with these and no more.
 -- To hand something over one must be a member of the role that takes it.
@@ -76,10 +75,11 @@ grant select, insert, update, delete on stint.dead, stint.worker, stint.idempote
 grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 
--- A viewer sees everything about a job but what it carries and what it said.
+-- A viewer sees everything about a job but what it carries and what it said. Search words are for finding: visible,
+-- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
-              flow_id, reason, discarded_at, replaced_by)
+              flow_id, search, reason, discarded_at, replaced_by)
    on stint.jobs to stint_viewer;
 grant select on stint.migration, stint.worker to stint_viewer;
 

@@ -344,17 +344,18 @@ begin
     continue when jsonb_typeof(option.value) = 'null';
     job := job || case option.name
       when 'runAt' then jsonb_build_object('runAt', stint.checked_time('runAt', option.value))
-      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value #>> '{}'))
+      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value))
       when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
       when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
-      when 'maxAttempts' then jsonb_build_object('maxAttempts', stint.checked_integer('maxAttempts', option.value, 1, 1000))
+      when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
+      when 'timeout' then jsonb_build_object('options', jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
       when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
-      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value #>> '{}'))
+      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value))
       when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
-      when 'traceparent' then jsonb_build_object('traceparent', stint.checked_text('traceparent', option.value, 256))
+      when 'traceparent' then jsonb_build_object('traceparent', stint.checked_traceparent(option.value))
       when 'tracestate' then jsonb_build_object('tracestate', stint.checked_text('tracestate', option.value, 512))
       when 'idempotencyKey' then jsonb_build_object('idempotencyKey', stint.checked_text('idempotencyKey', option.value, 512))
-      when 'idempotencyFor' then jsonb_build_object('idempotencyForMs', stint.checked_ms('idempotencyFor', option.value #>> '{}'))
+      when 'idempotencyFor' then jsonb_build_object('idempotencyForMs', stint.checked_ms('idempotencyFor', option.value))
       when 'search' then jsonb_build_object('tokens', stint.checked_search(option.value))
       when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
     end;
@@ -366,7 +367,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION stint.checked_ms(field text, value text)
+CREATE OR REPLACE FUNCTION stint.checked_ms(field text, value jsonb)
  RETURNS double precision
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -375,12 +376,15 @@ declare
   ms float8;
 begin
   begin
-    ms := extract(epoch from value::interval) * 1000;
+    ms := case jsonb_typeof(value)
+            when 'number' then value::text::float8
+            when 'string' then extract(epoch from (value #>> '{}')::interval) * 1000
+          end;
   exception when others then
-    ms := -1;
+    ms := null;
   end;
-  if ms < 0 or ms > 315576000000 then
-    perform stint.refuse(field, 'to be an interval from 0 to 10 years', value);
+  if ms is null or ms < 0 or ms > 315576000000 then
+    perform stint.refuse(field, 'to be an interval such as "30s" or a number of milliseconds, from 0 to 10 years', value::text);
   end if;
   return ms;
 end
@@ -403,7 +407,7 @@ begin
     end if;
     perform stint.checked_text('search.' || token.name, token.value, 256);
   end loop;
-  return (select jsonb_agg(e.key || ':' || e.value order by e.key) from jsonb_each_text(search) as e);
+  return (select coalesce(jsonb_agg(e.key || ':' || e.value order by e.key), '[]') from jsonb_each_text(search) as e);
 end
 $function$;
 
@@ -428,7 +432,7 @@ AS $function$
 declare
   moment timestamptz;
 begin
-  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT' then
+  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$' then
     begin
       moment := (value #>> '{}')::timestamptz;
     exception when others then
@@ -436,9 +440,22 @@ begin
     end;
   end if;
   if moment is null or moment < stint.now() - interval '1 minute' or moment > stint.now() + interval '10 years' then
-    perform stint.refuse(field, 'to be an ISO 8601 time from now on, within 10 years', value::text);
+    perform stint.refuse(field, 'to be an ISO 8601 time with a zone, from now on, within 10 years', value::text);
   end if;
   return moment;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_traceparent(value jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if jsonb_typeof(value) <> 'string' or value #>> '{}' !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+    perform stint.refuse('traceparent', 'to be a W3C traceparent', value::text);
+  end if;
+  return value #>> '{}';
 end
 $function$;
 
@@ -459,7 +476,7 @@ begin
   for part in select e.key as name, e.value from jsonb_each(rule) as e loop
     case part.name
       when 'key' then checked := checked || jsonb_build_object('key', stint.checked_text('unique.key', part.value, 512));
-      when 'for' then checked := checked || jsonb_build_object('forMs', stint.checked_ms('unique.for', part.value #>> '{}'));
+      when 'for' then checked := checked || jsonb_build_object('forMs', stint.checked_ms('unique.for', part.value));
       when 'until' then
         if part.value not in ('"started"', '"finished"') then
           perform stint.refuse('unique.until', 'to be "started" or "finished"', part.value::text);
@@ -481,7 +498,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION stint.enqueue(queue text, kind text, input jsonb DEFAULT 'null'::jsonb, options jsonb DEFAULT '{}'::jsonb, OUT id uuid, OUT duplicate boolean)
+CREATE OR REPLACE FUNCTION stint.enqueue(queue text, kind text, input jsonb DEFAULT 'null'::jsonb, options jsonb DEFAULT '{}'::jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -502,6 +519,7 @@ begin
   end if;
   id := placed.job_id;
   duplicate := placed.outcome <> 'stored';
+  replaced := placed.outcome = 'replaced';
 end
 $function$;
 
@@ -542,7 +560,7 @@ declare
   wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
   on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
   idempotency text := 'enqueue ' || (wanted ->> 'kind');
-  tokens      text[] := case when wanted ? 'tokens' then array(select jsonb_array_elements_text(wanted -> 'tokens')) end;
+  tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
   held        record;
 begin
   if wanted ? 'idempotencyKey' then
@@ -603,6 +621,11 @@ begin
     end if;
 
     if on_conflict = 'error' then
+      -- Nothing comes of this job, so its idempotency key is free again.
+      delete from stint.idempotency_key as k
+       where k.scope = idempotency
+         and k.key = wanted ->> 'idempotencyKey'
+         and k.job_id = new_id;
       outcome := 'conflict';
       return;
     end if;
@@ -612,11 +635,16 @@ begin
       update stint.job
          set input        = input_given,
              input_blob   = wanted ->> 'inputBlob',
+             key          = wanted ->> 'key',
              version      = coalesce((wanted ->> 'version')::smallint, 1),
              priority     = coalesce((wanted ->> 'priority')::smallint, 0),
              max_attempts = coalesce((wanted ->> 'maxAttempts')::integer, 5),
              search       = tokens,
              options      = wanted -> 'options',
+             deadline_at  = coalesce(
+                              (wanted ->> 'deadlineAt')::timestamptz,
+                              case when on_conflict = 'debounce' then due else run_at end
+                                + (wanted ->> 'deadlineMs')::float8 * interval '1 millisecond'),
              run_at       = case when on_conflict = 'debounce' then due else run_at end,
              state        = case when on_conflict = 'debounce' and state <> 'waiting' then due_state else state end
        where id = job_id

@@ -24,11 +24,11 @@ export function start(command: string, args: readonly string[], options: SpawnOp
   const look = (): void => {
     for (const one of waiting) if (stdout.includes(one.text)) one.resolve(stdout)
   }
-  child.stdout?.on('data', (chunk: Buffer) => {
+  child.stdout.on('data', (chunk: Buffer) => {
     stdout += chunk.toString()
     look()
   })
-  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
+  child.stderr.on('data', (chunk: Buffer) => (stderr += chunk.toString()))
   const finished = new Promise<Finished>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => {

@@ -16,7 +16,9 @@ create type stint.job_state as enum (
 );
 
 -- Live jobs only: small, cached, the one hot table. No foreign key, no trigger, no GIN; a column earns its place
--- by being needed to claim, run or settle. What few jobs use is null for the rest, which costs a bit each.
+-- by being needed to claim, run or settle. What few jobs use is null for the rest, which costs a bit each. Names and
+-- keys are compared as bytes, whatever the database's locale: their order means nothing to people, and an index entry
+-- costs a tenth less than with C.UTF-8.
 create table stint.job (
   id              uuid            not null,                         -- UUIDv7, made by the producer
   created_at      timestamptz     not null default stint.now(),
@@ -28,16 +30,16 @@ create table stint.job (
   crashes         smallint        not null default 0,
   priority        smallint        not null default 0,               -- higher runs sooner
   version         smallint        not null default 1,               -- of the contract the input was written for
-  queue           text            not null,
-  kind            text            not null,
-  key             text,
+  queue           text collate "C" not null,
+  kind            text collate "C" not null,
+  key             text collate "C",
   input           jsonb,                                            -- null when it lies in a blob store
   -- while it runs
   started_at      timestamptz,
   worker_id       uuid,
   lease_id        uuid,                                             -- random per claim; null unless running
   -- where it is used
-  unique_key      text,
+  unique_key      text collate "C",
   unique_until_start boolean,                                       -- the claim lets go of unique_key
   correlation_id  text,                                             -- null: the job's own id
   traceparent     text,
@@ -74,9 +76,9 @@ create table stint.finished (
   crashes         smallint        not null,
   priority        smallint        not null,
   version         smallint        not null,
-  queue           text            not null,
-  kind            text            not null,
-  key             text,
+  queue           text collate "C" not null,
+  kind            text collate "C" not null,
+  key             text collate "C",
   worker_id       uuid,
   lease_id        uuid,                                             -- the lease that settled it
   correlation_id  text,
@@ -110,9 +112,9 @@ create table stint.dead (
   crashes         smallint        not null,
   priority        smallint        not null,
   version         smallint        not null,
-  queue           text            not null,
-  kind            text            not null,
-  key             text,
+  queue           text collate "C" not null,
+  kind            text collate "C" not null,
+  key             text collate "C",
   worker_id       uuid,
   lease_id        uuid,
   correlation_id  text,
@@ -167,8 +169,8 @@ create table stint.worker (
 
 -- A key taken for a time: a producer's idempotency key, or a uniqueness that outlives its job.
 create table stint.idempotency_key (
-  scope           text            not null,
-  key             text            not null,
+  scope           text collate "C" not null,
+  key             text collate "C" not null,
   job_id          uuid            not null,
   digest          bytea           not null,                         -- of the input it was taken with
   created_at      timestamptz     not null default stint.now(),
@@ -180,7 +182,7 @@ create index idempotency_key_expiry on stint.idempotency_key (expires_at);
 
 -- Which blob belongs to which job, written with the job: what is in the store and not in here was never committed.
 create table stint.blob (
-  key             text            not null,
+  key             text collate "C" not null,
   job_id          uuid            not null,
   created_at      timestamptz     not null default stint.now(),
   constraint blob_pkey primary key (key)

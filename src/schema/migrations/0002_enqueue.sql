@@ -58,7 +58,7 @@ declare
   wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
   on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
   idempotency text := 'enqueue ' || (wanted ->> 'kind');
-  tokens      text[] := case when wanted ? 'tokens' then array(select jsonb_array_elements_text(wanted -> 'tokens')) end;
+  tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
   held        record;
 begin
   if wanted ? 'idempotencyKey' then
@@ -119,6 +119,11 @@ begin
     end if;
 
     if on_conflict = 'error' then
+      -- Nothing comes of this job, so its idempotency key is free again.
+      delete from stint.idempotency_key as k
+       where k.scope = idempotency
+         and k.key = wanted ->> 'idempotencyKey'
+         and k.job_id = new_id;
       outcome := 'conflict';
       return;
     end if;
@@ -128,11 +133,16 @@ begin
       update stint.job
          set input        = input_given,
              input_blob   = wanted ->> 'inputBlob',
+             key          = wanted ->> 'key',
              version      = coalesce((wanted ->> 'version')::smallint, 1),
              priority     = coalesce((wanted ->> 'priority')::smallint, 0),
              max_attempts = coalesce((wanted ->> 'maxAttempts')::integer, 5),
              search       = tokens,
              options      = wanted -> 'options',
+             deadline_at  = coalesce(
+                              (wanted ->> 'deadlineAt')::timestamptz,
+                              case when on_conflict = 'debounce' then due else run_at end
+                                + (wanted ->> 'deadlineMs')::float8 * interval '1 millisecond'),
              run_at       = case when on_conflict = 'debounce' then due else run_at end,
              state        = case when on_conflict = 'debounce' and state <> 'waiting' then due_state else state end
        where id = job_id

@@ -26,20 +26,23 @@ begin
 end
 $$;
 
--- A duration as the library counts it: milliseconds, from 0 to ten years.
-create function stint.checked_ms(field text, value text) returns float8
+-- A duration as the library takes it: a number of milliseconds, or text, here any interval; from 0 to ten years.
+create function stint.checked_ms(field text, value jsonb) returns float8
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
 declare
   ms float8;
 begin
   begin
-    ms := extract(epoch from value::interval) * 1000;
+    ms := case jsonb_typeof(value)
+            when 'number' then value::text::float8
+            when 'string' then extract(epoch from (value #>> '{}')::interval) * 1000
+          end;
   exception when others then
-    ms := -1;
+    ms := null;
   end;
-  if ms < 0 or ms > 315576000000 then
-    perform stint.refuse(field, 'to be an interval from 0 to 10 years', value);
+  if ms is null or ms < 0 or ms > 315576000000 then
+    perform stint.refuse(field, 'to be an interval such as "30s" or a number of milliseconds, from 0 to 10 years', value::text);
   end if;
   return ms;
 end
@@ -74,7 +77,7 @@ as $$
 declare
   moment timestamptz;
 begin
-  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT' then
+  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT.*(Z|[+-]\d\d:?\d\d)$' then
     begin
       moment := (value #>> '{}')::timestamptz;
     exception when others then
@@ -82,9 +85,20 @@ begin
     end;
   end if;
   if moment is null or moment < stint.now() - interval '1 minute' or moment > stint.now() + interval '10 years' then
-    perform stint.refuse(field, 'to be an ISO 8601 time from now on, within 10 years', value::text);
+    perform stint.refuse(field, 'to be an ISO 8601 time with a zone, from now on, within 10 years', value::text);
   end if;
   return moment;
+end
+$$;
+
+create function stint.checked_traceparent(value jsonb) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(value) <> 'string' or value #>> '{}' !~ '^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$' then
+    perform stint.refuse('traceparent', 'to be a W3C traceparent', value::text);
+  end if;
+  return value #>> '{}';
 end
 $$;
 
@@ -104,7 +118,7 @@ begin
     end if;
     perform stint.checked_text('search.' || token.name, token.value, 256);
   end loop;
-  return (select jsonb_agg(e.key || ':' || e.value order by e.key) from jsonb_each_text(search) as e);
+  return (select coalesce(jsonb_agg(e.key || ':' || e.value order by e.key), '[]') from jsonb_each_text(search) as e);
 end
 $$;
 
@@ -123,7 +137,7 @@ begin
   for part in select e.key as name, e.value from jsonb_each(rule) as e loop
     case part.name
       when 'key' then checked := checked || jsonb_build_object('key', stint.checked_text('unique.key', part.value, 512));
-      when 'for' then checked := checked || jsonb_build_object('forMs', stint.checked_ms('unique.for', part.value #>> '{}'));
+      when 'for' then checked := checked || jsonb_build_object('forMs', stint.checked_ms('unique.for', part.value));
       when 'until' then
         if part.value not in ('"started"', '"finished"') then
           perform stint.refuse('unique.until', 'to be "started" or "finished"', part.value::text);
@@ -172,17 +186,18 @@ begin
     continue when jsonb_typeof(option.value) = 'null';
     job := job || case option.name
       when 'runAt' then jsonb_build_object('runAt', stint.checked_time('runAt', option.value))
-      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value #>> '{}'))
+      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value))
       when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
       when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
-      when 'maxAttempts' then jsonb_build_object('maxAttempts', stint.checked_integer('maxAttempts', option.value, 1, 1000))
+      when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
+      when 'timeout' then jsonb_build_object('options', jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
       when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
-      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value #>> '{}'))
+      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value))
       when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
-      when 'traceparent' then jsonb_build_object('traceparent', stint.checked_text('traceparent', option.value, 256))
+      when 'traceparent' then jsonb_build_object('traceparent', stint.checked_traceparent(option.value))
       when 'tracestate' then jsonb_build_object('tracestate', stint.checked_text('tracestate', option.value, 512))
       when 'idempotencyKey' then jsonb_build_object('idempotencyKey', stint.checked_text('idempotencyKey', option.value, 512))
-      when 'idempotencyFor' then jsonb_build_object('idempotencyForMs', stint.checked_ms('idempotencyFor', option.value #>> '{}'))
+      when 'idempotencyFor' then jsonb_build_object('idempotencyForMs', stint.checked_ms('idempotencyFor', option.value))
       when 'search' then jsonb_build_object('tokens', stint.checked_search(option.value))
       when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
     end;
@@ -198,14 +213,14 @@ $$;
 --
 --   select * from stint.enqueue('media', 'image.resize', '{"imageId": "a1"}', '{"delay": "5m", "priority": 3}')
 --
--- Options: runAt, delay, priority, key, maxAttempts, version, deadline, correlationId, traceparent, tracestate, search
+-- Options: runAt, delay, priority, key, attempts, timeout, version, deadline, correlationId, traceparent, tracestate, search
 -- (an object), unique ({key?, until: "started" | "finished", for, onConflict: "keep" | "replace" | "debounce" |
--- "error"}), idempotencyKey, idempotencyFor. Durations are intervals: "30s", "2 hours".
+-- "error"}), idempotencyKey, idempotencyFor. Durations are intervals ("30s", "2 hours") or numbers of milliseconds.
 -- Errors: 22023 for a bad argument, ST001 when onConflict is "error" and a job is in the way, ST002 when the
 -- idempotency key was used with another input.
 create function stint.enqueue(
   queue text, kind text, input jsonb default 'null', options jsonb default '{}',
-  out id uuid, out duplicate boolean)
+  out id uuid, out duplicate boolean, out replaced boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -223,5 +238,6 @@ begin
   end if;
   id := placed.job_id;
   duplicate := placed.outcome <> 'stored';
+  replaced := placed.outcome = 'replaced';
 end
 $$;

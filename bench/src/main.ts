@@ -1,0 +1,96 @@
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type Arguments, readArguments, usage } from './arguments.ts'
+import { Bench, fullSizes, quickSizes } from './bench.ts'
+import { killMeasurements } from './measuring-process.ts'
+import { type Run, writePage } from './page.ts'
+import { jsonLines, terminalReport } from './report.ts'
+import { startPostgres } from './servers/postgres.ts'
+import { startRedis } from './servers/redis.ts'
+import { describeSurroundings } from './surroundings.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+// Past any honest run: what is still going then hangs.
+const overallLimitMs = { quick: 5 * 60_000, full: 90 * 60_000 }
+
+const stops: (() => Promise<void>)[] = []
+let isStopping = false
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void abort(signal))
+// The channel to run.mjs: it closes when that process is gone, even by kill -9.
+process.once('disconnect', () => void abort('the end of run.mjs'))
+
+try {
+  process.exitCode = await main(readArgumentsOrExit())
+} catch (error) {
+  // Whatever fails once servers are being taken down fails because of that.
+  if (!isStopping) console.error(error)
+  process.exitCode = 1
+}
+if (!isStopping) {
+  await stopAll()
+  process.exit()
+}
+
+async function main(args: Arguments): Promise<number> {
+  const limit = args.isQuick ? overallLimitMs.quick : overallLimitMs.full
+  setTimeout(() => void abort(`${limit / 60_000} minutes, its limit`), limit).unref()
+  const bench = await start(args)
+  const surroundings = describeSurroundings(bench)
+  const load = surroundings.loadAtStart.toFixed(2)
+  if (surroundings.loadAtStart > 0.5) say(`load is ${load}: others are at work here, expect noise`)
+  const results: Run['results'][number][] = []
+  for (const workload of args.workloads) {
+    say(`${workload.name}: ${workload.title(bench.sizes)}`)
+    const rows = await workload.run(bench)
+    if (rows.length === 0) continue
+    results.push({ workload, results: rows })
+    process.stdout.write(args.isJson ? jsonLines(rows) : terminalReport(workload, rows, bench.sizes))
+  }
+  const hasFailed = results.some(({ results: rows }) => rows.some(({ outcome }) => outcome === 'failed'))
+  if (args.page !== undefined && !hasFailed) {
+    const file = resolve(root, args.page)
+    writePage(file, { suite: args.suite, systems: args.systems, sizes: bench.sizes, surroundings, results })
+    say(`wrote ${file}`)
+  }
+  return hasFailed ? 1 : 0
+}
+
+function readArgumentsOrExit(): Arguments {
+  try {
+    return readArguments(process.argv.slice(2))
+  } catch (error) {
+    console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`)
+    process.exit(2)
+  }
+}
+
+async function start({ systems, isQuick, rounds }: Arguments): Promise<Bench> {
+  const postgres = await startPostgres()
+  stops.push(() => postgres.stop())
+  const needsRedis = systems.some(({ store }) => store === 'redis')
+  const redis = needsRedis ? await startRedis(say) : undefined
+  if (redis) stops.push(() => redis.stop())
+  say(
+    `PostgreSQL ${postgres.version}${redis ? `, Redis ${redis.version}` : ''}, Node ${process.versions.node}`,
+  )
+  const sizes = isQuick ? quickSizes : fullSizes
+  return new Bench({ systems, sizes: { ...sizes, rounds: rounds ?? sizes.rounds }, say, postgres, redis })
+}
+
+async function abort(reason: string): Promise<void> {
+  if (isStopping) return
+  isStopping = true
+  say(`stopped by ${reason}`)
+  killMeasurements()
+  await stopAll()
+  process.exit(130)
+}
+
+async function stopAll(): Promise<void> {
+  await Promise.allSettled(stops.splice(0).map((stop) => stop()))
+}
+
+function say(line: string): void {
+  process.stderr.write(`bench: ${line}\n`)
+}

@@ -1,0 +1,73 @@
+import type { Sizes } from './bench.ts'
+import type { Result } from './result.ts'
+import { alignedTable, markdownTable } from './table.ts'
+import type { Workload } from './workloads/workload.ts'
+
+/** One line of --json: all that one system did in one workload. Parts (the depths) are inside their workload. */
+export function jsonLines(results: readonly Result[]): string {
+  const lines = new Map<string, object>()
+  for (const result of results) {
+    const { workload, system, version, unit, outcome, ...figures } = result
+    const named = { workload, system, version, unit, outcome }
+    if (result.at === undefined) {
+      lines.set(system, { ...named, ...figures })
+      continue
+    }
+    const known = lines.get(system) as { parts: object[] } | undefined
+    if (known) known.parts.push(figures)
+    else lines.set(system, { ...named, parts: [figures] })
+  }
+  return [...lines.values()].map((line) => `${JSON.stringify(line)}\n`).join('')
+}
+
+export function terminalReport(workload: Workload, results: readonly Result[], sizes: Sizes): string {
+  const { head, rows } = toTable(workload, results)
+  return `\n${workload.name}: ${workload.title(sizes)}\n\n${alignedTable(head, rows)}\n`
+}
+
+export function markdownReport(workload: Workload, results: readonly Result[], sizes: Sizes): string {
+  const { head, rows } = toTable(workload, results)
+  return `### ${workload.name}\n\n${capitalised(workload.title(sizes))}.\n\n${markdownTable(head, rows)}\n`
+}
+
+interface Column {
+  title: string
+  cell(result: Result): string | undefined
+}
+
+/** Only the columns that some result of the workload has something for. */
+function toTable(workload: Workload, results: readonly Result[]) {
+  const columns: Column[] = [
+    { title: 'system', cell: ({ system, at }) => at ?? system },
+    { title: workload.unit, cell: figure },
+    { title: 'spread', cell: ({ spread, rounds = [] }) => (rounds.length > 1 ? percent(spread) : undefined) },
+    { title: 'p50 ms', cell: ({ p50Ms }) => p50Ms?.toFixed(2) },
+    { title: 'p99 ms', cell: ({ p99Ms }) => p99Ms?.toFixed(2) },
+    { title: 'of no queue', cell: ({ baselineRatio }) => percent(baselineRatio) },
+    { title: 'of depth 0', cell: ({ emptyRatio }) => percent(emptyRatio) },
+    { title: 'stint ÷ it', cell: ({ stintRatio }) => times(stintRatio) },
+    { title: 'with', cell: ({ tuning }) => tuning },
+  ]
+  const used = columns.filter(({ cell }) => results.some((result) => cell(result) !== undefined))
+  return {
+    head: used.map(({ title }) => title),
+    rows: results.map((result) => used.map(({ cell }) => cell(result) ?? '–')),
+  }
+}
+
+function figure({ outcome, reason, median }: Result): string | undefined {
+  if (outcome !== 'measured') return `${outcome}: ${reason}`
+  return median === undefined ? undefined : Math.round(median).toLocaleString('en')
+}
+
+function percent(share: number | undefined): string | undefined {
+  return share === undefined ? undefined : `${Math.round(share * 100)} %`
+}
+
+function times(ratio: number | undefined): string | undefined {
+  return ratio === undefined ? undefined : `${ratio.toFixed(ratio < 10 ? 2 : 1)}×`
+}
+
+function capitalised(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,19 @@
+import { bullmqPg } from './bullmq-pg.ts'
+import { bullmq } from './bullmq.ts'
+import { graphileWorker } from './graphile-worker.ts'
+import { noQueue } from './no-queue.ts'
+import { pgBoss, pgBossPrepared } from './pg-boss.ts'
+import { stint } from './stint.ts'
+import type { System } from './system.ts'
+
+/** What a plain run compares. */
+export const systems: readonly System[] = [stint, pgBoss, graphileWorker, bullmq]
+
+/** What --only may name as well. */
+export const optionalSystems: readonly System[] = [bullmqPg, pgBossPrepared]
+
+export function systemNamed(name: string): System {
+  const found = [...systems, ...optionalSystems, noQueue].find((system) => system.name === name)
+  if (!found) throw new Error(`No system named '${name}'`)
+  return found
+}

@@ -1,0 +1,71 @@
+import type { Client } from 'pg'
+
+/** One way to run a system. What a system does not name, it does not have. */
+export interface Tuning {
+  /** Size of its connection pool. */
+  connections?: number
+  /** Jobs per bulk call; more than there are means all at once. */
+  chunk?: number
+  /** Bulk calls under way at the same time. */
+  inFlight?: number
+  /** Call its documented SQL function instead of the method around it. */
+  viaSql?: boolean
+  /** ioredis sends what one turn of the event loop asked for as one pipeline. */
+  autoPipelining?: boolean
+}
+
+export interface Input {
+  n: number
+}
+
+/** A system under test as the parent process knows it. Describing one loads none of its code. */
+export interface System {
+  name: string
+  version: string
+  store: 'postgres' | 'redis'
+  /** What is set and why, for the report. */
+  settings: string
+  /** Worth trying for each kind of work: a full run tries all and keeps the fastest, --quick takes the first. */
+  tunings: { single: readonly Tuning[]; bulk: readonly Tuning[] }
+  /** Whether it has an API to enqueue inside the caller's transaction. */
+  hasInTx: boolean
+  /** Why it cannot run here, if it cannot. */
+  missing?: string | undefined
+  /** In the measuring process: migrates if need be, connects, and is ready to enqueue. */
+  setup(url: string, tuning: Tuning): Promise<Session>
+}
+
+/** A system that is connected and may enqueue. */
+export interface Session {
+  enqueueOne(input: Input): Promise<unknown>
+  enqueueBulk(inputs: readonly Input[]): Promise<unknown>
+  enqueueInTx?(client: Client, input: Input): Promise<unknown>
+  /** Jobs that its store holds, asked of the store and not of the library. */
+  count(): Promise<number>
+  teardown(): Promise<void>
+}
+
+/** The chunkings that every system gets to try. */
+export const bulkTunings: readonly Tuning[] = [
+  { chunk: 1_000, inFlight: 4 },
+  { chunk: 1_000, inFlight: 1 },
+  { chunk: 5_000, inFlight: 1 },
+  { chunk: 10_000, inFlight: 1 },
+  { chunk: 5_000, inFlight: 4 },
+  { chunk: 10_000, inFlight: 4 },
+  { chunk: Number.MAX_SAFE_INTEGER, inFlight: 1 },
+]
+
+/** Twenty callers can use twenty connections, but where commits queue on a lock fewer may do better. */
+export const poolTunings: readonly Tuning[] = [{ connections: 20 }, { connections: 10 }, { connections: 5 }]
+
+export function describeTuning({ connections, chunk, inFlight, viaSql, autoPipelining }: Tuning): string {
+  const parts: string[] = []
+  if (connections !== undefined) parts.push(`pool ${connections}`)
+  if (chunk !== undefined)
+    parts.push(chunk === Number.MAX_SAFE_INTEGER ? 'all at once' : `chunks of ${chunk}`)
+  if (inFlight !== undefined && inFlight > 1) parts.push(`${inFlight} in flight`)
+  if (viaSql) parts.push('via SQL')
+  if (autoPipelining !== undefined) parts.push(`autopipelining ${autoPipelining ? 'on' : 'off'}`)
+  return parts.join(', ') || 'default'
+}

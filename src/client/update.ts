@@ -1,0 +1,72 @@
+import { inputDigest, putInput } from '../blobs/input-blob.ts'
+import type { JobContract, SearchTokens } from '../contracts/contract.ts'
+import { checkInput, maxInputBytes, readInput } from '../contracts/input.ts'
+import { isStintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import type { UpdateInputRequest } from '../jobs/update-input.ts'
+import { contractUniqueKey, keyText, searchTokens } from './enqueue-options.ts'
+import { nextId } from './ids.ts'
+import { asInvalidInput } from './new-job.ts'
+import type { BlobConfig } from './new-job.ts'
+
+/**
+ * What changes when a job gets another input: with it the key, search words and unique key that the contract derives.
+ * What the enqueue call itself gave stays as it is; that is whatever differs from what the old input would make.
+ */
+export async function prepareUpdate(
+  contract: JobContract,
+  job: Job,
+  input: unknown,
+  blobs: BlobConfig | undefined,
+): Promise<UpdateInputRequest> {
+  const { text, bytes, parsed } = await checkInput(contract, input, blobs?.maxBytes ?? maxInputBytes)
+  const oldText = JSON.stringify(job.input)
+  const next = asInvalidInput(contract.kind, () => derive(contract, parsed, text))
+  const old = await deriveOld(contract, job, oldText)
+  const blob =
+    blobs !== undefined && bytes > blobs.thresholdBytes
+      ? await putInput(blobs.store, nextId(), text)
+      : undefined
+  const isKeyDerived = job.key === (old?.key ?? null)
+  const oldNames = Object.keys(old?.search ?? {})
+  const ownSearch = Object.fromEntries(
+    Object.entries(job.search).filter(([name]) => !oldNames.includes(name)),
+  )
+  return {
+    id: job.id,
+    kind: contract.kind,
+    version: contract.version,
+    input: blob === undefined ? text : null,
+    inputBlob: blob?.key ?? null,
+    oldInput: job.inputBlob === null ? oldText : null,
+    oldInputBlob: job.inputBlob,
+    key: isKeyDerived ? (next.key ?? null) : job.key,
+    tokens: searchTokens({ ...next.search, ...ownSearch }) ?? null,
+    oldUnique: old?.unique ?? inputDigest(oldText),
+    newUnique: next.unique,
+  }
+}
+
+interface Derived {
+  key: string | undefined
+  search: SearchTokens
+  unique: string
+}
+
+function derive(contract: JobContract, parsed: unknown, text: string): Derived {
+  return {
+    key: keyText('key', contract.keyOf?.(parsed), 512),
+    search: { ...contract.searchOf?.(parsed) },
+    unique: contractUniqueKey(contract, parsed) ?? inputDigest(text),
+  }
+}
+
+/** Of an input that the contract no longer understands nothing can have been derived that we could still tell. */
+async function deriveOld(contract: JobContract, job: Job, text: string): Promise<Derived | undefined> {
+  try {
+    return derive(contract, await readInput(contract, job), text)
+  } catch (error) {
+    if (isStintError(error)) return undefined
+    throw error
+  }
+}
