@@ -119,6 +119,10 @@ describe('an input above the threshold', () => {
     await expect(blind.get(id)).rejects.toMatchObject({ code: 'blob-missing', jobIds: [id] })
     await store.delete((await blobOf(id)) ?? '')
     await expect(stint.get(id)).rejects.toMatchObject({ code: 'blob-missing' })
+    expect(await stint.reprioritize(id, 3)).toMatchObject({ priority: 3, input: null })
+    expect(await stint.update(ocr, id, { text: 'found again' })).toMatchObject({
+      input: { text: 'found again' },
+    })
     await blind.close()
   })
 })
@@ -154,6 +158,18 @@ describe('pruning', () => {
     await stint.pruneBlobs({ grace: 0 })
     expect(await readdir(dir)).toEqual(expect.arrayContaining(['README', 'x.part']))
   })
+})
+
+test('trouble of the store is told as it is, and at once', async () => {
+  const broken: BlobStore = {
+    ...store,
+    list: () => {
+      throw new Error('the store is down')
+    },
+  }
+  const client = new Stint({ connection: db.url, blobs: { store: broken } })
+  await expect(client.pruneBlobs()).rejects.toThrow('the store is down')
+  await client.close()
 })
 
 test.each(['../escape', '/etc/passwd', 'a/../b', 'a\\b', ''])(

@@ -141,6 +141,20 @@ describe('update', () => {
     expect(job?.key).toBe((job?.input as { to: string }).to)
   })
 
+  test('repairs a job whose old input the contract cannot make sense of', async () => {
+    const [row] = await db.query<{ id: string }>(`select id from stint.enqueue('mail', 'mail.send', 'null')`)
+    expect(await stint.update(mail, row?.id ?? '', { to: 'bob' })).toMatchObject({
+      input: { to: 'bob' },
+      key: 'bob',
+    })
+  })
+
+  test('to the input that it has is no error: its own first try may have done it', async () => {
+    const { id } = await stint.enqueue(mail, { to: 'ana' })
+    await stint.update(mail, id, { to: 'bob' })
+    expect(await stint.update(mail, id, { to: 'bob' })).toMatchObject({ input: { to: 'bob' } })
+  })
+
   test('checks the input by the contract, and the kind', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await expect(stint.update(mail, id, { to: '' })).rejects.toMatchObject({

@@ -248,6 +248,35 @@ describe('enqueueMany', () => {
     })
   })
 
+  test('keeps every character, by whichever statement they go', async () => {
+    const texts = [
+      'tab\there',
+      'line\nfeed',
+      'return\rhere',
+      'back\\slash',
+      '\\N',
+      '\\.',
+      '"quotes"',
+      '日本 😀',
+      '\u2028',
+      '$1 :x ?',
+    ]
+    for (const copies of [1, 3, 300]) {
+      const queue = randomUUID()
+      const inputs = texts.flatMap((text) => Array.from({ length: copies }, () => ({ text, [text]: 1 })))
+      const { jobs } = await stint.enqueueMany(note, inputs, {
+        queue,
+        each: ({ text }: never) => ({ key: text }),
+      } as never)
+      const rows = await db.query<{ key: string; input: unknown }>(
+        'select key, input from stint.job where queue = $1 order by id',
+        [queue],
+      )
+      expect(rows).toEqual(inputs.map((input) => ({ key: input.text, input })))
+      expect(jobs).toHaveLength(inputs.length)
+    }
+  })
+
   test('of an array with one bad input stores nothing at all', async () => {
     const queue = randomUUID()
     const inputs = [...Array.from({ length: 6_000 }, (_, n) => ({ imageId: String(n) })), { imageId: 7 }] as {
@@ -257,6 +286,14 @@ describe('enqueueMany', () => {
       code: 'invalid-input',
     })
     expect((await stint.list({ queue })).jobs).toEqual([])
+  })
+
+  test('takes the common option where that of one job is undefined', async () => {
+    const { jobs } = await stint.enqueueMany(note, [1], {
+      priority: 7,
+      each: () => ({ priority: undefined }),
+    })
+    expect(await stint.get(jobs[0]?.id ?? '')).toMatchObject({ priority: 7 })
   })
 
   test('gives each job its own options', async () => {

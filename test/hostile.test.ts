@@ -104,7 +104,7 @@ describe('an option that makes no sense', () => {
     [{ idempotencyKey: 'x', idempotencyFor: 'soon' }, 'options.idempotencyFor'],
     [{ unique: { key: '' } }, 'options.unique.key'],
     [{ unique: { for: '1h', until: 'started' } }, 'options.unique'],
-    [{ unique: { onconflict: 'keep' } as never }, 'options.onconflict'],
+    [{ unique: { onconflict: 'keep' } as never }, 'options.unique.onconflict'],
     [{ search: { 'a b': 'x' } }, 'options.search'],
     [{ search: { a: '' } }, 'options.search.a'],
     [{ search: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`n${n}`, n])) }, 'options.search'],

@@ -183,6 +183,18 @@ test('everything belongs to the owner role, and the public has no part in it', a
   expect(open).toEqual([])
 })
 
+test('what a later migration makes is handed over, also when that failed the first time', async () => {
+  await db.query(`create table ${schema}.stray (id integer)`)
+  await db.query(`create function ${schema}.stray() returns integer language sql as 'select 1'`)
+  await owner.migrate()
+  expect(await may('producer', `select 1 from ${schema}.stray`)).toBe(false)
+  expect(await may('producer', `select ${schema}.stray()`)).toBe(false)
+  const rows = await db.query(
+    `select 1 from pg_class where oid = '${schema}.stray'::regclass and relowner = '${schema}_owner'::regrole`,
+  )
+  expect(rows).toHaveLength(1)
+})
+
 test('roles of the same name that another database made are left to it', async () => {
   const other = await createEmptyDatabase()
   await other.query(`drop role if exists login_migrator`)

@@ -68,7 +68,12 @@ describe('stint.enqueue()', () => {
   })
 
   test('counts numbers as milliseconds, as the library does, and takes an empty search', async () => {
-    const { id } = await enqueue('q', 'k', {}, { delay: 60_000, search: {} })
+    const { id } = await enqueue(
+      'q',
+      'k',
+      {},
+      { delay: 60_000, runAt: null, search: {}, unique: { key: null } },
+    )
     const job = await stint.get(id)
     expect(Number(job?.runAt) - Number(job?.createdAt)).toBe(60_000)
   })
@@ -137,7 +142,8 @@ describe('stint.enqueue()', () => {
     [[null, 'k', '1', '{}'], /expected queue to match.*got null/],
     [['q', 'k', JSON.stringify('x'.repeat(262_145)), '{}'], /at most 256 KiB/],
     [['q', 'k', '1', '[]'], /options to be a JSON object/],
-    [['q', 'k', '1', '{"prio": 1}'], /got prio/],
+    [['q', 'k', '1', '{"prio": 1}'], /only runAt, delay.*got prio/],
+    [['q', 'k', '1', '{"timeout": 0}'], /timeout to be an interval/],
     [['q', 'k', '1', '{"priority": 101}'], /priority to be an integer from -100 to 100, got 101/],
     [['q', 'k', '1', '{"priority": 1.5}'], /priority to be an integer/],
     [['q', 'k', '1', '{"priority": "1"}'], /priority to be an integer/],

@@ -7,8 +7,10 @@ import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 
 const source = join(import.meta.dirname, '../src')
+// COPY cannot be prepared; test/enqueue.test.ts runs it.
+const scripts = /migrations|roles\.sql|enqueue-copy\.sql/
 const statements = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
-  (name) => name.endsWith('.sql.ts') && !name.includes('migrations') && !name.endsWith('roles.sql.ts'),
+  (name) => name.endsWith('.sql.ts') && !scripts.test(name),
 )
 
 let db: TestDatabase

@@ -6,8 +6,8 @@ export interface Delivery {
   schema: string
   /** How long to go on trying, in all. */
   timeoutMs: number
-  /** The jobs that are being stored; none for other calls. */
-  jobIds?: readonly string[] | undefined
+  /** The jobs that are being stored, as far as they are known when it is asked; none for other calls. */
+  jobIds?: (() => readonly string[]) | undefined
 }
 
 /** Something of the caller's threw in between, a progress callback or an abort: not the database's doing. */
@@ -25,7 +25,7 @@ export class CallerError extends Error {
  * again.
  */
 export async function deliver<Result>(
-  { schema, timeoutMs, jobIds = [] }: Delivery,
+  { schema, timeoutMs, jobIds = () => [] }: Delivery,
   send: (isRepeat: boolean) => Promise<Result>,
 ): Promise<Result> {
   const giveUpAt = performance.now() + timeoutMs
@@ -38,12 +38,12 @@ export async function deliver<Result>(
       if (isStintError(error)) throw error
       const trouble = classify(error)
       // Our ids are new: one that is there already was stored by a try of ours.
-      const isOurOwn = trouble === 'duplicate' && jobIds.length > 0
+      const isOurOwn = trouble === 'duplicate' && jobIds().length > 0
       if (trouble === 'unknown' || isOurOwn) isRepeat = true
       else if (trouble !== 'wait' && !(trouble === 'again' && tries < 5))
-        throw rejected(error, schema, jobIds)
+        throw rejected(error, schema, jobIds())
       const waitMs = Math.random() * Math.min(2_000, 20 * 2 ** tries)
-      if (performance.now() + waitMs > giveUpAt) throw timedOut(error, isRepeat, jobIds)
+      if (performance.now() + waitMs > giveUpAt) throw timedOut(error, isRepeat, jobIds())
       await pause(waitMs)
     }
   }
@@ -85,7 +85,7 @@ export function rejected(cause: unknown, schema: string, jobIds: readonly string
     case 'value':
       return new StintError(
         'invalid-input',
-        `The database cannot store this value: ${message}. Nothing was stored.`,
+        `The database cannot store this value: ${message}. It was not stored.`,
         {
           ...{ cause, jobIds },
           issues: [{ path: 'input', message: 'cannot be stored by the database' }],

@@ -88,7 +88,7 @@ export class Enqueuer<Tx> {
   ): Promise<EnqueuedJobs> {
     const { each, tx, onProgress, signal, ...common } = options
     const batches = batchesOf(inputs, (input: InputOf<Contract>, index) =>
-      this.#prepare(contract, input, each === undefined ? common : { ...common, ...each(input, index) }),
+      this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
     )
     const total = Array.isArray(inputs) ? inputs.length : undefined
     const report = (sent: number): void => {
@@ -117,7 +117,7 @@ export class Enqueuer<Tx> {
     return prepareJob(
       contract,
       input,
-      ambient === undefined ? options : withAmbient(options, ambient()),
+      ambient === undefined ? options : overlay(ambient() ?? {}, options),
       blobs,
     )
   }
@@ -155,8 +155,7 @@ export class Enqueuer<Tx> {
     const isOneStatement =
       !isWatched && first.every(({ job }) => isPlain(job)) && (await batches.at(1)) === undefined
     const database = await this.#connection.database()
-    // The ids are known as far as they have been made; a lost reply can only be that of a COMMIT, after all of them.
-    const delivery = { schema, timeoutMs, jobIds: batches.ids() }
+    const delivery = { schema, timeoutMs, jobIds: () => batches.ids() }
     return deliver(delivery, (isRepeat) => {
       const store = (db: Queryable): Promise<EnqueuedJob[]> =>
         this.#storeAllIn(db, batches, { isRepeat, report })
@@ -178,7 +177,13 @@ export class Enqueuer<Tx> {
       sending.catch(() => undefined)
       // The driver writes in the next turn, and preparing 5,000 jobs takes a while.
       await nextTurn()
-      const next = await callersOwn(() => batches.at(number))
+      let next: readonly PreparedJob[] | undefined
+      try {
+        next = await callersOwn(() => batches.at(number))
+      } finally {
+        // Also when that failed: a caller who rolls back must not do so under a statement still on its way.
+        await sending.catch(() => undefined)
+      }
       for (const [index, placed] of (await sending).entries()) {
         const prepared = batch[index]
         if (prepared !== undefined) jobs.push(this.#answer(prepared, placed))
@@ -223,7 +228,7 @@ export class Enqueuer<Tx> {
 
   async #deliver(jobs: readonly PreparedJob[]): Promise<Placed[]> {
     const { schema, timeoutMs } = this.#config
-    const delivery = { jobIds: jobs.map(({ job }) => job.id), schema, timeoutMs }
+    const delivery = { jobIds: () => jobs.map(({ job }) => job.id), schema, timeoutMs }
     const database = await this.#connection.database()
     return deliver(delivery, (isRepeat) => sendBatch(database, jobs, isRepeat))
   }
@@ -258,10 +263,10 @@ export class Enqueuer<Tx> {
   }
 }
 
-/** An option that the call leaves undefined is as good as left out. */
-function withAmbient(options: JobOptions, ambient: JobOptions | undefined): JobOptions {
-  const given = Object.entries(options).filter(([, value]) => value !== undefined)
-  return { ...ambient, ...(Object.fromEntries(given) as JobOptions) }
+/** Options over others; one that is undefined is as good as left out. */
+function overlay(below: JobOptions, above: JobOptions): JobOptions {
+  const given = Object.entries(above).filter(([, value]) => value !== undefined)
+  return { ...below, ...(Object.fromEntries(given) as JobOptions) }
 }
 
 function summary(jobs: EnqueuedJob[]): EnqueuedJobs {

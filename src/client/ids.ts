@@ -1,10 +1,11 @@
 import { randomFillSync } from 'node:crypto'
-import { uuidV7 } from '../core/uuid.ts'
+import { uuidTime, uuidV7 } from '../core/uuid.ts'
 
 const random = new Uint8Array(8 * 512)
 let offset = random.length
 let lastMs = 0
 let sequence = 0
+let time = ''
 
 /**
  * The next job id of this process. Ids grow strictly, so jobs of one batch run in the order they were given: they
@@ -13,18 +14,16 @@ let sequence = 0
  */
 export function nextId(): string {
   const now = Date.now()
-  if (now > lastMs) {
-    lastMs = now
+  if (now > lastMs || sequence === 0xfff) {
+    lastMs = Math.max(now, lastMs + 1)
+    time = uuidTime(lastMs)
     sequence = 0
-  } else if (++sequence > 0xfff) {
-    lastMs += 1
-    sequence = 0
-  }
+  } else sequence++
   if (offset === random.length) {
     randomFillSync(random)
     offset = 0
   }
-  const id = uuidV7({ timeMs: lastMs, sequence, random, offset })
+  const id = uuidV7(time, sequence, random, offset)
   offset += 8
   return id
 }

@@ -130,7 +130,7 @@ export function asInvalidInput<Result>(kind: string, check: () => Result): Resul
     if (!isStintError(error, 'invalid-option')) throw error
     throw new StintError(
       'invalid-input',
-      `Invalid options for '${kind}': ${error.message} Nothing was stored.`,
+      `Invalid options for '${kind}': ${error.message} It was not stored.`,
       {
         cause: error,
         issues: error.issues.map(({ path, message }) => ({ path: `options.${path}`, message })),

@@ -3,7 +3,7 @@ import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
-import { StintError } from '../core/errors.ts'
+import { isStintError, StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import { isUuid } from '../core/uuid.ts'
@@ -29,7 +29,7 @@ import { keyText, timeOption } from './enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
-import { prepareUpdate } from './update.ts'
+import { hasInput, prepareUpdate } from './update.ts'
 
 /** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
 export type EnqueueArguments<Contract, Options> =
@@ -126,9 +126,10 @@ export class Stint<Tx = PgTransaction> {
     input: InputOf<Contract>,
   ): Promise<Job> {
     checkId(id)
-    const job = (await this.get(id)) ?? missingJob(id)
+    const job = await this.#withInputIfThere((await this.#call((db) => get(db, id))) ?? missingJob(id))
     const request = await prepareUpdate(contract, job, input, this.#config.blobs)
-    return this.#changed(id, await this.#call((db) => updateInput(db, request)))
+    const isDone = await this.#call((db) => updateInput(db, request))
+    return this.#changed(id, isDone, (changed) => hasInput(changed, request))
   }
 
   /** Creates or upgrades the tables; any number of processes may call it at once. */
@@ -147,7 +148,8 @@ export class Stint<Tx = PgTransaction> {
     if (blobs === undefined)
       throw invalidOption('blobs', 'given to new Stint() before pruneBlobs() is called', blobs)
     const graceMs = durationOption('grace', grace)
-    return this.#call((db) => pruneBlobs(db, blobs.store, graceMs))
+    // Not through #call: the store's troubles are not the database's, and all that was pruned stays pruned.
+    return pruneBlobs(await this.#connection.database(), blobs.store, graceMs)
   }
 
   /** Answers what is under way, then closes the connections. */
@@ -173,9 +175,17 @@ export class Stint<Tx = PgTransaction> {
         },
       )
     }
-    // The change is made: a client without the blob store hears so, and not that it cannot read the input.
-    const { blobs } = this.#config
-    return blobs === undefined ? job : withInput(blobs.store, job)
+    return this.#withInputIfThere(job)
+  }
+
+  /** For a change: what it did must not be hidden by an input that this client cannot read. */
+  async #withInputIfThere(job: Job): Promise<Job> {
+    try {
+      return await withInput(this.#config.blobs?.store, job)
+    } catch (error) {
+      if (isStintError(error, 'blob-missing')) return job
+      throw error
+    }
   }
 }
 

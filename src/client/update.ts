@@ -1,7 +1,6 @@
 import { inputDigest, putInput } from '../blobs/input-blob.ts'
 import type { JobContract, SearchTokens } from '../contracts/contract.ts'
 import { checkInput, maxInputBytes, readInput } from '../contracts/input.ts'
-import { isStintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import type { UpdateInputRequest } from '../jobs/update-input.ts'
 import { contractUniqueKey, keyText, searchTokens } from './enqueue-options.ts'
@@ -61,12 +60,17 @@ function derive(contract: JobContract, parsed: unknown, text: string): Derived {
   }
 }
 
-/** Of an input that the contract no longer understands nothing can have been derived that we could still tell. */
+/** Of an input that the contract does not understand, nothing can have been derived that we could still tell. */
 async function deriveOld(contract: JobContract, job: Job, text: string): Promise<Derived | undefined> {
   try {
     return derive(contract, await readInput(contract, job), text)
-  } catch (error) {
-    if (isStintError(error)) return undefined
-    throw error
+  } catch {
+    return undefined
   }
+}
+
+/** Whether a job has the input that an update gave it: its reply may have been lost. */
+export function hasInput(job: Job, { input, inputBlob }: UpdateInputRequest): boolean {
+  if (input === null) return job.inputBlob === inputBlob
+  return job.inputBlob === null && inputDigest(JSON.stringify(job.input)) === inputDigest(input)
 }

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { StintError } from '../core/errors.ts'
 import type { Issue } from '../core/errors.ts'
-import { copyJson } from '../core/json.ts'
+import { copyJson, isPlainName } from '../core/json.ts'
 import type { JobContract } from './contract.ts'
 
 /** An input that may be stored: as JSON text, and as the schema sees it. */
@@ -93,14 +93,14 @@ function toIssue({ path = [], message }: StandardSchemaV1.Issue): Issue {
 function appendStep(path: string, step: PropertyKey): string {
   if (typeof step === 'number') return `${path}[${step}]`
   const name = String(step)
-  return /^[A-Za-z_$][\w$]*$/.test(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
+  return isPlainName(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 }
 
 export function invalidInput(kind: string, issues: readonly Issue[]): StintError {
   const [first, ...others] = issues
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const what = first === undefined ? 'it cannot be read' : `${first.path} ${first.message}${more}`
-  return new StintError('invalid-input', `Invalid input for '${kind}': ${what}. Nothing was stored.`, {
+  return new StintError('invalid-input', `Invalid input for '${kind}': ${what}. It was not stored.`, {
     issues,
   })
 }
@@ -109,13 +109,21 @@ function tooLarge(kind: string, bytes: number, maxBytes: number): StintError {
   return new StintError(
     'invalid-input',
     `Invalid input for '${kind}': it is ${bytes.toLocaleString('en')} bytes of JSON, at most ${maxBytes.toLocaleString('en')} fit. ` +
-      'Store it elsewhere and pass a reference, or give the client a blob store (`blobs`). Nothing was stored.',
+      'Store it elsewhere and pass a reference, or give the client a blob store (`blobs`). It was not stored.',
     { issues: [{ path: 'input', message: `is ${bytes} bytes, at most ${maxBytes}` }] },
   )
 }
 
 const encoder = new TextEncoder()
 
+/** Of UTF-8. Most inputs are short, and for those counting is cheaper than encoding. */
 function byteLength(text: string): number {
-  return encoder.encode(text).length
+  if (text.length > 1_000) return encoder.encode(text).length
+  let bytes = text.length
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at)
+    // Half of a surrogate pair is one of the two units that make four bytes.
+    if (unit >= 0x80) bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2
+  }
+  return bytes
 }

@@ -136,21 +136,20 @@ class Walk {
     for (const name of Object.keys(value)) {
       const item = (value as Record<string, unknown>)[name]
       if (item === undefined) continue
-      const where = /^[A-Za-z_$][\w$]*$/.test(name)
-        ? `${path}.${name}`
-        : `${path}[${JSON.stringify(shorten(name))}]`
+      const where = isPlainName(name) ? `${path}.${name}` : `${path}[${JSON.stringify(shorten(name))}]`
       this.#count(name.length + 4)
       if (!isStorableText(name)) this.refuse(where, 'has a name that Postgres cannot store')
       const itemCopy = this.copy(item, where)
+      if (itemCopy === undefined) continue
       // Defined, not assigned: a key named __proto__ stays data.
-      if (itemCopy !== undefined) {
+      if (name === '__proto__') {
         Object.defineProperty(copy, name, {
           value: itemCopy,
           enumerable: true,
           writable: true,
           configurable: true,
         })
-      }
+      } else copy[name] = itemCopy
     }
     return copy
   }
@@ -162,6 +161,11 @@ class Walk {
   #isTooLarge(): boolean {
     return this.#characters > this.#limits.maxCharacters
   }
+}
+
+/** Whether `a.name` says it; for a path in an error. */
+export function isPlainName(name: string): boolean {
+  return /^[A-Za-z_$][\w$]*$/.test(name)
 }
 
 /** The Object.prototype of another realm (a vm context, a jest environment) is as plain as ours. */

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
+import { finished } from 'node:stream/promises'
 import pg from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
 import { DeadlineError, isNamedStatementTrouble } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
-import type { Queryable } from './statement.ts'
+import type { Copyable } from './statement.ts'
 
 export interface DatabaseConfig {
   url: string
@@ -17,7 +19,7 @@ export interface DatabaseConfig {
 }
 
 /** A pool of connections of one purpose; every call through it has a deadline of ours. */
-export class Database implements Queryable {
+export class Database implements Copyable {
   readonly schema: string
   readonly #pool: pg.Pool
   readonly #deadlineMs: number
@@ -51,18 +53,23 @@ export class Database implements Queryable {
     }
   }
 
+  copy(text: string, rows: string): Promise<void> {
+    return this.#onClient((client) => withDeadline(client, copyRows(client, text, rows), this.#deadlineMs))
+  }
+
   /** Runs `work` between BEGIN and COMMIT on one connection; what it throws rolls back. */
   async transaction<Result>(
-    work: (tx: Queryable) => Promise<Result>,
+    work: (tx: Copyable) => Promise<Result>,
     { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
   ): Promise<Result> {
     return this.#onClient(async (client) => {
-      const tx: Queryable = {
+      const tx: Copyable = {
         schema: this.schema,
         query: async (text, values) => {
           const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
           return rows as unknown[]
         },
+        copy: (text, rows) => withDeadline(client, copyRows(client, text, rows), deadlineMs),
       }
       await tx.query('begin', [])
       let result: Result
@@ -127,6 +134,12 @@ async function withDeadline<Result>(
   } finally {
     clearTimeout(timer)
   }
+}
+
+async function copyRows(client: ResettableClient, text: string, rows: string): Promise<void> {
+  const stream = client.query(copyFrom(text))
+  stream.end(rows)
+  await finished(stream)
 }
 
 function isFatal(error: pg.DatabaseError): boolean {

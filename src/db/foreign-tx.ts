@@ -37,7 +37,7 @@ export function foreignTx<Tx>(tx: Tx, adapter: TxAdapter<Tx>, schema: string): Q
 function unfit(cause: unknown): StintError {
   return new StintError(
     'invalid-input',
-    'Expected `options.tx` to be a transaction that the adapter of this client knows. ' +
+    `Expected \`options.tx\` to be a transaction that the adapter of this client knows: ${cause instanceof Error ? cause.message : 'it is not'}. ` +
       "A pg client needs none; for an ORM give its adapter: new Stint({ adapter }) with one of 'stint/drizzle', 'stint/kysely' ….",
     { cause, issues: [{ path: 'options.tx', message: 'is not a transaction that the adapter knows' }] },
   )

@@ -19,6 +19,16 @@ export interface Queryable {
   query(text: string, values: readonly unknown[]): Promise<readonly unknown[]>
 }
 
+/** What only our own connections can do: a caller's library may not know COPY. */
+export interface Copyable extends Queryable {
+  /** Sends rows in COPY's text format. */
+  copy(text: string, rows: string): Promise<void>
+}
+
+export function isCopyable(db: Queryable): db is Copyable {
+  return 'copy' in db
+}
+
 /** Sends a statement and reads each row that comes back. */
 export async function run<Param extends string, Read extends (row: never) => unknown>(
   db: Queryable,

@@ -41,8 +41,8 @@ export async function migrate(db: Database, { roles = false }: MigrateOptions = 
   for (const migration of migrations) {
     if (await inTurn(db, (tx) => applyOnce(tx, migration))) applied.push(migration.script.name)
   }
-  await refuseNewer(db)
-  if (roles || (applied.length > 0 && (await hasRoles(db)))) await inTurn(db, applyRoles)
+  await inTurn(db, refuseNewer)
+  if (roles || (await inTurn(db, isRolesStepDue))) await inTurn(db, applyRoles)
   return { version: latestVersion, applied }
 }
 
@@ -111,13 +111,19 @@ async function applyRoles(tx: Queryable): Promise<void> {
   await tx.query(render(rolesScript, tx.schema), [])
 }
 
-async function hasRoles(db: Queryable): Promise<boolean> {
+/** Whether the roles are in use here and something new does not belong to them yet. */
+async function isRolesStepDue(tx: Queryable): Promise<boolean> {
   // By the schema's owner, not by the roles' being there: those belong to the whole cluster.
-  const owned = await db.query(
-    'select 1 from pg_namespace n join pg_roles r on r.oid = n.nspowner where n.nspname = $1 and r.rolname = $2',
-    [db.schema, `${db.schema}_owner`],
+  const strays = await tx.query(
+    `select 1
+       from pg_namespace n
+       join pg_roles r on r.oid = n.nspowner and r.rolname = $2
+      where n.nspname = $1
+        and (exists (select from pg_class c where c.relnamespace = n.oid and c.relkind in ('r', 'p', 'v') and c.relowner <> r.oid)
+          or exists (select from pg_proc p where p.pronamespace = n.oid and p.proowner <> r.oid))`,
+    [tx.schema, `${tx.schema}_owner`],
   )
-  return owned.length > 0
+  return strays.length > 0
 }
 
 const patienceMs = 60_000

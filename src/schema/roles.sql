@@ -10,6 +10,7 @@ declare
 begin
   foreach role_name in array array['stint_owner', 'stint_producer', 'stint_worker', 'stint_viewer', 'stint_operator'] loop
     -- Roles belong to the cluster: another database may have made them, perhaps at this moment.
+    continue when to_regrole(role_name) is not null;
     begin
       execute 'create role ' || role_name || ' nologin';
     exception when duplicate_object or unique_violation then
@@ -19,7 +20,14 @@ begin
 end
 $$;
 
-grant stint_viewer to stint_operator;
+do $$
+begin
+  -- Asked first: whoever may hand over tables need not be allowed to hand out roles.
+  if not pg_has_role('stint_operator'::regrole, 'stint_viewer'::regrole, 'member') then
+    grant stint_viewer to stint_operator;
+  end if;
+end
+$$;
 
 -- The owner owns everything, so the functions that run with their owner's rights run with these and no more.
 -- To hand something over one must be a member of the role that takes it.

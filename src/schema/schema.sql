@@ -324,9 +324,9 @@ AS $function$
 declare
   name_pattern constant text := '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,127}$';
   job    jsonb := jsonb_build_object('id', stint.uuid_v7(), 'queue', queue, 'kind', kind, 'input', input);
-  rule   jsonb := options -> 'unique';
   option record;
 begin
+  options := jsonb_strip_nulls(options);
   if queue is null or queue !~ name_pattern then
     perform stint.refuse('queue', 'to match ' || name_pattern, queue);
   elsif kind is null or kind !~ name_pattern then
@@ -341,10 +341,9 @@ begin
   end if;
 
   for option in select e.key as name, e.value from jsonb_each(options) as e loop
-    continue when jsonb_typeof(option.value) = 'null';
     job := job || case option.name
       when 'runAt' then jsonb_build_object('runAt', stint.checked_time('runAt', option.value))
-      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value))
+      when 'delay' then jsonb_build_object('delayMs', stint.checked_ms('delay', option.value, 0))
       when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
       when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
       when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
@@ -360,14 +359,15 @@ begin
       when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
     end;
     if job is null then
-      perform stint.refuse('options', 'to hold only what docs/reference/options.md lists', option.name);
+      perform stint.refuse('options', 'to hold only runAt, delay, priority, key, attempts, timeout, version, deadline, '
+        'correlationId, traceparent, tracestate, search, unique, idempotencyKey and idempotencyFor', option.name);
     end if;
   end loop;
   return job;
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION stint.checked_ms(field text, value jsonb)
+CREATE OR REPLACE FUNCTION stint.checked_ms(field text, value jsonb, low double precision DEFAULT 1)
  RETURNS double precision
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -383,8 +383,8 @@ begin
   exception when others then
     ms := null;
   end;
-  if ms is null or ms < 0 or ms > 315576000000 then
-    perform stint.refuse(field, 'to be an interval such as "30s" or a number of milliseconds, from 0 to 10 years', value::text);
+  if ms is null or ms < low or ms > 315576000000 then
+    perform stint.refuse(field, format('to be an interval such as "30s" or a number of milliseconds, from %s ms to 10 years', low), value::text);
   end if;
   return ms;
 end
