@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { placeServer } from '../../src/embedded/placement.ts'
 import { isAlive } from '../../src/embedded/processes.ts'
-import { isRoot, makeFolder, makePackage, query, start, startUser } from './scene.ts'
+import { copyUserScript, isRoot, makeFolder, makePackage, query, start, startUser } from './scene.ts'
 
 vi.setConfig({ testTimeout: 30_000 })
 
@@ -31,7 +31,8 @@ test('an ordinary user has everything in the folder', async () => {
   const dir = await makeFolder()
   if (isRoot) await chown(dirname(dir), nobody, nobody)
   await chmod(dirname(dir), 0o700)
-  const user = await startUser({ dir }, isRoot ? { uid: nobody, gid: nobody, cwd: '/' } : {})
+  const script = await copyUserScript()
+  const user = await startUser({ dir }, isRoot ? { script, uid: nobody, gid: nobody, cwd: '/' } : { script })
   expect(await query(user.server.url, 'select 1 as one')).toEqual({ one: 1 })
   expect((await stat(join(dir, 'data'))).uid).toBe(isRoot ? nobody : process.getuid?.())
   expect(existsSync(join(dir, 'location'))).toBe(false)

