@@ -195,6 +195,25 @@ test('what a later migration makes is handed over, also when that failed the fir
   expect(rows).toHaveLength(1)
 })
 
+test('another login migrates as a member of the owner, without the right to make roles', async () => {
+  await db.query('drop role if exists login_deploy')
+  await db.query(`create role login_deploy login password 'secret' in role ${schema}_owner`)
+  const url = new URL(db.url)
+  url.username = 'login_deploy'
+  url.password = 'secret'
+  const pool = new pg.Pool({ connectionString: url.href })
+  await pool.query(`create table ${schema}.made_by_deploy (id integer)`)
+  await pool.end()
+  const deploy = new Stint({ connection: url.href, schema })
+  await deploy.migrate()
+  await deploy.close()
+  const owned = await db.query(
+    `select 1 from pg_class where oid = '${schema}.made_by_deploy'::regclass and relowner = '${schema}_owner'::regrole`,
+  )
+  expect(owned).toHaveLength(1)
+  await db.query('drop role login_deploy')
+})
+
 test('roles of the same name that another database made are left to it', async () => {
   const other = await createEmptyDatabase()
   await other.query(`drop role if exists login_migrator`)
