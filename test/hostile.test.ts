@@ -204,12 +204,15 @@ async function judge(
       expect(outcome.reason.message).not.toContain('The database')
   }
   const own = stored.filter(({ duplicate }) => !duplicate)
-  const rows = await db.query<{ id: string; input: unknown }>(
-    'select id, input from stint.job where id = any($1)',
-    [own.map(({ id }) => id)],
+  // Compared by Postgres: JSON.parse of V8 13.6 (Node 24) gives back another key where one is a lone escape, as "\\".
+  const kept = await db.query<{ id: string; same: boolean }>(
+    `select job.id, job.input = expected.text::jsonb as same
+       from unnest($1::uuid[], $2::text[]) as expected (id, text)
+       join stint.job on job.id = expected.id`,
+    [own.map(({ id }) => id), own.map(({ input }) => JSON.stringify(input ?? null))],
   )
-  const inputs = new Map(rows.map(({ id, input }) => [id, input]))
-  for (const { id, input } of own) expect(inputs.get(id)).toEqual(JSON.parse(JSON.stringify(input ?? null)))
+  expect(kept).toHaveLength(own.length)
+  expect(kept.filter(({ same }) => !same)).toEqual([])
   return { stored: stored.length, refused: settled.length - stored.length }
 }
 
