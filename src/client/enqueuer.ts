@@ -184,10 +184,7 @@ export class Enqueuer<Tx> {
         // Also when that failed: a caller who rolls back must not do so under a statement still on its way.
         await sending.catch(() => undefined)
       }
-      for (const [index, placed] of (await sending).entries()) {
-        const prepared = batch[index]
-        if (prepared !== undefined) jobs.push(this.#answer(prepared, placed))
-      }
+      this.#answerAll(batch, await sending, jobs)
       await callersOwn(() => {
         report(jobs.length)
       })
@@ -203,9 +200,7 @@ export class Enqueuer<Tx> {
   ): Promise<EnqueuedJob[]> {
     const jobs: EnqueuedJob[] = []
     for await (const batch of batches) {
-      const placed = await this.#deliver(batch)
-      for (const [index, prepared] of batch.entries())
-        jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared)))
+      this.#answerAll(batch, await this.#deliver(batch), jobs)
       report(jobs.length)
     }
     return jobs
@@ -231,6 +226,13 @@ export class Enqueuer<Tx> {
     const delivery = { jobIds: () => jobs.map(({ job }) => job.id), schema, timeoutMs }
     const database = await this.#connection.database()
     return deliver(delivery, (isRepeat) => sendBatch(database, jobs, isRepeat))
+  }
+
+  /** Adds to `jobs` what became of a batch, in its order. */
+  #answerAll(batch: readonly PreparedJob[], placed: readonly Placed[], jobs: EnqueuedJob[]): void {
+    for (const [index, prepared] of batch.entries()) {
+      jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared)))
+    }
   }
 
   #answer({ kind, queue, blob }: PreparedJob, { id, placement }: Placed): EnqueuedJob {

@@ -96,7 +96,7 @@ function appendStep(path: string, step: PropertyKey): string {
   return isPlainName(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 }
 
-export function invalidInput(kind: string, issues: readonly Issue[]): StintError {
+function invalidInput(kind: string, issues: readonly Issue[]): StintError {
   const [first, ...others] = issues
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const what = first === undefined ? 'it cannot be read' : `${first.path} ${first.message}${more}`

@@ -64,7 +64,7 @@ export function isSchemaMissing(error: unknown): boolean {
   return code === '3F000' || code === '42P01' || code === '42883'
 }
 
-export function codeOf(error: unknown): string | undefined {
+function codeOf(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
   return typeof error.code === 'string' ? error.code : undefined
 }

@@ -46,22 +46,24 @@ const copyFrom = 200
 
 /** Stores plain jobs by the cheapest statement that can. All of them, or none. */
 export async function enqueue(db: Queryable, jobs: readonly NewJob[]): Promise<Placed[]> {
-  const [first] = jobs
-  const simple = jobs.every((job) => job.simple !== undefined) ? first?.simple : undefined
-  if (first === undefined || simple === undefined) {
-    await run(db, enqueueSql, { groups: groupsOf(jobs) }, () => undefined)
-  } else if (jobs.length === 1) {
-    await run(db, enqueueOneSql, { ...simple, id: first.id, input: first.input }, () => undefined)
-  } else if (jobs.length >= copyFrom && isCopyable(db)) {
-    await db.copy(render(enqueueCopySql, db.schema), jobs.map(copyLine).join(''))
-  } else if (jobs.every(({ members }) => members === first.members)) {
-    const ids = `{${jobs.map(({ id }) => id).join(',')}}`
-    const inputs = `[${jobs.map(({ input }) => input).join(',')}]`
-    await run(db, enqueueAlikeSql, { ...simple, ids, inputs }, () => undefined)
-  } else {
-    await run(db, enqueueSql, { groups: groupsOf(jobs) }, () => undefined)
-  }
+  await (storeSimple(db, jobs) ?? run(db, enqueueSql, { groups: groupsOf(jobs) }, () => undefined))
   return jobs.map(({ id }) => ({ id, placement: 'stored' }))
+}
+
+/** By one of the statements for simple jobs; undefined where none of them can. */
+function storeSimple(db: Queryable, jobs: readonly NewJob[]): Promise<unknown> | undefined {
+  const [first] = jobs
+  if (first?.simple === undefined || jobs.some(({ simple }) => simple === undefined)) return undefined
+  if (jobs.length === 1) {
+    return run(db, enqueueOneSql, { ...first.simple, id: first.id, input: first.input }, () => undefined)
+  }
+  if (jobs.length >= copyFrom && isCopyable(db)) {
+    return db.copy(render(enqueueCopySql, db.schema), jobs.map(copyLine).join(''))
+  }
+  if (jobs.some(({ members }) => members !== first.members)) return undefined
+  const ids = `{${jobs.map(({ id }) => id).join(',')}}`
+  const inputs = `[${jobs.map(({ input }) => input).join(',')}]`
+  return run(db, enqueueAlikeSql, { ...first.simple, ids, inputs }, () => undefined)
 }
 
 /** Stores jobs of any sort, or finds what stands for them, answering in the order given. */

@@ -63,7 +63,7 @@ export async function migrationStatus(db: Queryable): Promise<MigrationStatus> {
 }
 
 /** A schema that newer code has changed may mean something else by a column: old code keeps off it. */
-export async function refuseNewer(db: Queryable): Promise<void> {
+async function refuseNewer(db: Queryable): Promise<void> {
   const newest = (await appliedMigrations(db)).at(-1)
   if (newest === undefined || newest.version <= latestVersion) return
   throw new StintError(
