@@ -1,4 +1,4 @@
-import type { PreparedJob } from './new-job.ts'
+import type { PreparedJob } from '../intake/new-job.ts'
 
 /** Rows and bytes of one statement: past these a larger batch is no faster, only later to be answered. */
 const limits = { maxItems: 5_000, maxBytes: 4 * 1024 * 1024 }

@@ -11,11 +11,11 @@ import { Coalescer } from './coalesce.ts'
 import type { Flushed } from './coalesce.ts'
 import type { Connection } from './connection.ts'
 import { CallerError, deliver, rejected } from './deliver.ts'
-import type { JobOptions } from './enqueue-options.ts'
-import { prepareJob } from './new-job.ts'
-import type { PreparedJob } from './new-job.ts'
+import type { JobOptions } from '../intake/enqueue-options.ts'
+import { prepareJob } from '../intake/new-job.ts'
+import type { PreparedJob } from '../intake/new-job.ts'
 import type { StintConfig } from './options.ts'
-import { sendBatch } from './send-batch.ts'
+import { sendBatch } from '../intake/send-batch.ts'
 
 /** What enqueue() answers: the job that was stored, or the one that stands for it. */
 export interface EnqueuedJob {

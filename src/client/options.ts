@@ -1,20 +1,12 @@
-import type { BlobStore } from '../blobs/store.ts'
 import type { Duration } from '../core/duration.ts'
 import { schemaOption } from '../core/names.ts'
-import { durationOption, integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { durationOption, integerOption, rejectUnknown } from '../core/options.ts'
 import { pgAdapter } from '../db/foreign-tx.ts'
 import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
-import type { JobOptions } from './enqueue-options.ts'
-import type { BlobConfig } from './new-job.ts'
-
-export interface BlobOptions {
-  /** Where large inputs go, such as `fileBlobStore({ dir })`. Producers and workers need the same. */
-  store: BlobStore
-  /** Inputs with more bytes of JSON than this leave their row. @default 65536 */
-  thresholdBytes?: number | undefined
-  /** And none may have more than this. @default 67108864 */
-  maxBytes?: number | undefined
-}
+import { resolveBlobs } from '../intake/blob-options.ts'
+import type { BlobOptions } from '../intake/blob-options.ts'
+import type { JobOptions } from '../intake/enqueue-options.ts'
+import type { BlobConfig } from '../intake/new-job.ts'
 
 /** Options that a job takes over from where it is enqueued, when the call does not say them. */
 export type AmbientOptions = Pick<JobOptions, 'correlationId' | 'traceparent' | 'tracestate'>
@@ -66,21 +58,5 @@ export function resolveStintOptions<Tx>({
     timeoutMs: durationOption('timeout', timeout, { minMs: 100 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
     ambient,
-  })
-}
-
-function resolveBlobs({
-  store,
-  thresholdBytes = 65_536,
-  maxBytes = 67_108_864,
-  ...rest
-}: BlobOptions): BlobConfig {
-  rejectUnknown('blobs', rest, ['store', 'thresholdBytes', 'maxBytes'], 'blobs.')
-  if (typeof (store as unknown) !== 'object')
-    throw invalidOption('blobs.store', 'a BlobStore, such as fileBlobStore({ dir })', store)
-  return Object.freeze({
-    store,
-    thresholdBytes: integerOption('blobs.thresholdBytes', thresholdBytes, { min: 0, max: 262_144 }),
-    maxBytes: integerOption('blobs.maxBytes', maxBytes, { min: 1 }),
   })
 }

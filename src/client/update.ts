@@ -3,10 +3,10 @@ import type { JobContract, SearchTokens } from '../contracts/contract.ts'
 import { checkInput, maxInputBytes, readInput } from '../contracts/input.ts'
 import type { Job } from '../core/job.ts'
 import type { UpdateInputRequest } from '../jobs/update-input.ts'
-import { contractUniqueKey, keyText, searchTokens } from './enqueue-options.ts'
-import { nextId } from './ids.ts'
-import { asInvalidInput } from './new-job.ts'
-import type { BlobConfig } from './new-job.ts'
+import { contractUniqueKey, keyText, searchTokens } from '../intake/enqueue-options.ts'
+import { nextId } from '../intake/ids.ts'
+import { asInvalidInput } from '../intake/new-job.ts'
+import type { BlobConfig } from '../intake/new-job.ts'
 
 /**
  * What changes when a job gets another input: with it the key, search words and unique key that the contract derives.

@@ -43,6 +43,23 @@ export interface JobSummary {
   search: Readonly<Record<string, string>>
   /** Why it was cancelled or died. */
   reason: string | null
+  /** Attempts before the last replay: `attempt` goes on counting. */
+  attemptsBefore: number
+  /** The dead letter that was edited into this job. */
+  replaces: string | null
+  /** The job that this dead letter was edited into. */
+  replacedBy: string | null
+  /** In the trash since. */
+  discardedAt: Date | null
+}
+
+/** How far a job is, as its handler last said. */
+export interface JobProgress {
+  /** 0 to 100. */
+  percent: number
+  note: string | null
+  /** ISO 8601, by the database's clock. */
+  at: string
 }
 
 /** A job with all that is known of it. */
@@ -52,6 +69,7 @@ export interface Job extends JobSummary {
   inputBlob: string | null
   result: unknown
   error: unknown
+  progress: JobProgress | null
 }
 
 /** A row of the view stint.jobs, as list.sql selects it. */
@@ -80,6 +98,10 @@ export interface JobSummaryRow {
   flow_id: string | null
   search: string[] | null
   reason: string | null
+  attempts_before: number | null
+  replaces: string | null
+  replaced_by: string | null
+  discarded_at: Date | null
 }
 
 export interface JobRow extends JobSummaryRow {
@@ -87,6 +109,7 @@ export interface JobRow extends JobSummaryRow {
   input_blob: string | null
   result: unknown
   error: unknown
+  progress: JobProgress | null
 }
 
 export function toJob(row: JobRow): Job {
@@ -96,6 +119,7 @@ export function toJob(row: JobRow): Job {
     inputBlob: row.input_blob,
     result: row.result,
     error: row.error,
+    progress: row.progress,
   }
 }
 
@@ -127,6 +151,10 @@ export function toJobSummary(row: JobSummaryRow): JobSummary {
     flowId: row.flow_id,
     search: Object.fromEntries((row.search ?? []).map(splitToken)),
     reason: row.reason,
+    attemptsBefore: row.attempts_before ?? 0,
+    replaces: row.replaces,
+    replacedBy: row.replaced_by,
+    discardedAt: row.discarded_at,
   }
 }
 

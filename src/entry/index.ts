@@ -8,9 +8,10 @@ export type {
   Progress,
 } from '../client/enqueuer.ts'
 
-export type { JobOptions } from '../client/enqueue-options.ts'
+export type { JobOptions } from '../intake/enqueue-options.ts'
 export type { ListOptions } from '../client/list-options.ts'
-export type { AmbientOptions, BlobOptions, StintOptions } from '../client/options.ts'
+export type { BlobOptions } from '../intake/blob-options.ts'
+export type { AmbientOptions, StintOptions } from '../client/options.ts'
 export type { BlobStore } from '../blobs/store.ts'
 export { fileBlobStore } from '../blobs/file-store.ts'
 export type { FileBlobStoreOptions } from '../blobs/file-store.ts'
@@ -31,7 +32,7 @@ export type {
 export type { Duration } from '../core/duration.ts'
 export { isStintError, StintError } from '../core/errors.ts'
 export type { ErrorCode, Issue } from '../core/errors.ts'
-export type { Job, JobState, JobSummary } from '../core/job.ts'
+export type { Job, JobProgress, JobState, JobSummary } from '../core/job.ts'
 export type { PgTransaction, Send, TxAdapter } from '../db/foreign-tx.ts'
 export type { JobPage } from '../jobs/list.ts'
 export type { AppliedMigration, MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'

@@ -6,10 +6,12 @@
 -- `:x is null or` is harmless here: inside the window there is no index to choose any more.
 select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, finished_at, deadline_at, worker_id,
-       correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
+       attempts_before, replaces, replaced_by, discarded_at
   from (select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
                created_at, run_at, started_at, finished_at, deadline_at, worker_id,
-               correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason, discarded_at
+               correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
+               attempts_before, replaces, replaced_by, discarded_at
           from stint.jobs
          where id < :before::uuid
            and place = any(:places::text[])

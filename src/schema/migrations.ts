@@ -2,6 +2,7 @@ import type { Script } from '../db/statement.ts'
 import { jobsScript } from './migrations/0001_jobs.sql.ts'
 import { enqueueScript } from './migrations/0002_enqueue.sql.ts'
 import { enqueueFromSqlScript } from './migrations/0003_enqueue_from_sql.sql.ts'
+import { workerScript } from './migrations/0004_worker.sql.ts'
 
 export interface Migration {
   version: number
@@ -9,8 +10,11 @@ export interface Migration {
 }
 
 /** In order, forward only, never edited once released. */
-export const migrations: readonly Migration[] = [jobsScript, enqueueScript, enqueueFromSqlScript].map(
-  (script, index) => ({ version: index + 1, script }),
-)
+export const migrations: readonly Migration[] = [
+  jobsScript,
+  enqueueScript,
+  enqueueFromSqlScript,
+  workerScript,
+].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

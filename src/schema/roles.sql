@@ -78,8 +78,9 @@ grant execute on function stint.enqueue(text, text, jsonb, jsonb) to stint_produ
 grant execute on function stint.enqueue_jobs(jsonb, boolean) to stint_producer, stint_worker, stint_operator;
 
 grant select, update, delete on stint.job to stint_worker;
-grant select, insert on stint.finished, stint.attempt to stint_worker;
-grant select, insert, update, delete on stint.dead, stint.worker, stint.idempotency_key, stint.blob to stint_worker;
+grant select, insert on stint.finished, stint.attempt, stint.log to stint_worker;
+grant select, insert, update, delete
+   on stint.dead, stint.worker, stint.idempotency_key, stint.blob, stint.effect to stint_worker;
 grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 
@@ -87,14 +88,18 @@ grant execute on function stint.ensure_partitions(integer) to stint_worker, stin
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
-              flow_id, search, reason, discarded_at, replaced_by)
+              flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces)
    on stint.jobs to stint_viewer;
 grant select on stint.migration, stint.worker to stint_viewer;
 
 -- An operator also reads inputs, and changes jobs that do not run: cancel, reschedule, reprioritize, update.
-grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.blob to stint_operator;
+grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.log, stint.blob to stint_operator;
 grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options)
    on stint.job to stint_operator;
 grant delete on stint.job to stint_operator;
 grant insert on stint.finished, stint.blob to stint_operator;
+-- A replay brings a dead letter back with all that it had.
+grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_start, progress, failures,
+              attempts_before, replaces)
+   on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;

@@ -16,7 +16,8 @@ create table stint.attempt (
   started_at timestamp with time zone,
   ended_at timestamp with time zone not null default stint.now(),
   error jsonb,
-  fingerprint text
+  fingerprint text,
+  reason text
 ) partition by RANGE (ended_at);
 
 create table stint.blob (
@@ -56,7 +57,22 @@ create table stint.dead (
   error jsonb,
   fingerprint text,
   discarded_at timestamp with time zone,
-  replaced_by uuid
+  replaced_by uuid,
+  progress jsonb,
+  failures jsonb,
+  attempts_before integer,
+  replaces uuid,
+  unique_key text,
+  unique_until_start boolean
+);
+
+create table stint.effect (
+  scope text not null,
+  key text not null,
+  job_id uuid not null,
+  result jsonb,
+  created_at timestamp with time zone not null default stint.now(),
+  expires_at timestamp with time zone not null
 );
 
 create table stint.finished (
@@ -88,7 +104,9 @@ create table stint.finished (
   input jsonb,
   input_blob text,
   result jsonb,
-  reason text
+  reason text,
+  attempts_before integer,
+  replaces uuid
 ) partition by RANGE (finished_at);
 
 create table stint.idempotency_key (
@@ -128,8 +146,22 @@ create table stint.job (
   deadline_at timestamp with time zone,
   search text[],
   input_blob text,
-  options jsonb
+  options jsonb,
+  progress jsonb,
+  failures jsonb,
+  attempts_before integer,
+  replaces uuid
 );
+
+create table stint.log (
+  job_id uuid not null,
+  epoch integer not null,
+  line integer not null,
+  at timestamp with time zone not null default stint.now(),
+  level text not null,
+  message text not null,
+  data jsonb
+) partition by RANGE (at);
 
 create table stint.migration (
   version integer not null,
@@ -141,7 +173,9 @@ create table stint.worker (
   id uuid not null,
   started_at timestamp with time zone not null default stint.now(),
   lease_until timestamp with time zone not null,
-  lost_at timestamp with time zone
+  lost_at timestamp with time zone,
+  renewed_at timestamp with time zone not null default stint.now(),
+  about jsonb not null default '{}'::jsonb
 );
 
 -- constraints
@@ -151,6 +185,8 @@ alter table stint.blob add constraint blob_pkey PRIMARY KEY (key);
 alter table stint.dead add constraint dead_pkey PRIMARY KEY (id);
 
 alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text])));
+
+alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
 
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
 
@@ -170,6 +206,8 @@ alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
 CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch);
 
+CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id);
+
 CREATE INDEX dead_fingerprint ON stint.dead USING btree (fingerprint, id);
 
 CREATE INDEX dead_key ON stint.dead USING btree (key, id) WHERE (key IS NOT NULL);
@@ -180,19 +218,23 @@ CREATE INDEX dead_queue ON stint.dead USING btree (queue, id);
 
 CREATE INDEX dead_search ON stint.dead USING gin (search) WHERE (search IS NOT NULL);
 
+CREATE INDEX effect_expiry ON stint.effect USING btree (expires_at);
+
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 
 CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
 
 CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
 
-CREATE INDEX job_due ON stint.job USING btree (run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
+CREATE INDEX job_due ON stint.job USING btree (queue, run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
 
 CREATE INDEX job_ready ON stint.job USING btree (queue, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NULL));
 
 CREATE INDEX job_ready_keyed ON stint.job USING btree (queue, key, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NOT NULL));
 
 CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'running'::stint.job_state);
+
+CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 
@@ -230,7 +272,10 @@ create view stint.jobs as
     job.input,
     job.input_blob,
     NULL::jsonb AS result,
-    NULL::jsonb AS error
+    NULL::jsonb AS error,
+    job.progress,
+    job.attempts_before,
+    job.replaces
    FROM stint.job
 UNION ALL
  SELECT 'finished'::text AS place,
@@ -264,7 +309,10 @@ UNION ALL
     finished.input,
     finished.input_blob,
     finished.result,
-    NULL::jsonb AS error
+    NULL::jsonb AS error,
+    NULL::jsonb AS progress,
+    finished.attempts_before,
+    finished.replaces
    FROM stint.finished
 UNION ALL
  SELECT 'dead'::text AS place,
@@ -298,7 +346,10 @@ UNION ALL
     dead.input,
     dead.input_blob,
     NULL::jsonb AS result,
-    dead.error
+    dead.error,
+    dead.progress,
+    dead.attempts_before,
+    dead.replaces
    FROM stint.dead;
 
 -- functions
@@ -683,7 +734,7 @@ declare
   name text;
 begin
   perform pg_advisory_xact_lock(hashtextextended('stint.ensure_partitions', 0));
-  foreach parent in array array['finished', 'attempt'] loop
+  foreach parent in array array['finished', 'attempt', 'log'] loop
     for ahead in -1 .. days loop
       day := (stint.now() at time zone 'utc')::date + ahead;
       name := parent || '_' || to_char(day, 'YYYYMMDD');
