@@ -27,6 +27,11 @@ export function integerOption(
   throw invalidOption(name, `an integer ${range}`, value)
 }
 
+export function booleanOption(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw invalidOption(name, 'true or false', value)
+}
+
 export interface DurationRange {
   minMs?: number
   maxMs?: number

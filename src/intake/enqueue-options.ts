@@ -72,6 +72,7 @@ export interface Members {
   tracestate?: string | undefined
   tokens?: readonly string[] | undefined
   options?: { timeoutMs: number } | undefined
+  parentId?: string | undefined
 }
 
 /** What has to be decided before the job can be stored. */

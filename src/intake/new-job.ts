@@ -24,6 +24,16 @@ export interface PreparedJob {
   kind: string
   bytes: number
   blob: InputBlob | undefined
+  /** Where workers will find it; the same object for jobs that are found alike. */
+  hint: JobHint
+}
+
+export interface JobHint {
+  readonly queue: string
+  readonly priority: number
+  readonly keyed: boolean
+  /** When it falls due from now; 0 when it is ready. */
+  readonly inMs: number
 }
 
 /** Checks everything about one job and gives it its id. Nothing has been sent when this throws. */
@@ -32,27 +42,35 @@ export function prepareJob<Parsed>(
   input: unknown,
   options: JobOptions,
   blobs: BlobConfig | undefined,
+  lineage?: Lineage,
 ): PreparedJob | Promise<PreparedJob> {
   const checked = checkInput(contract, input, blobs?.maxBytes ?? maxInputBytes)
+  const texts = (parsed: Parsed): JobTexts =>
+    lineage === undefined ? textsOf(contract, parsed, options) : makeTexts(contract, parsed, options, lineage)
   return checked instanceof Promise
-    ? checked.then((settled) => assemble(contract, settled, options, blobs))
-    : assemble(contract, checked, options, blobs)
+    ? checked.then((settled) => assemble(contract, settled, texts(settled.parsed), blobs))
+    : assemble(contract, checked, texts(checked.parsed), blobs)
+}
+
+/** Where a job comes from, which is nothing that its producer may say. */
+export interface Lineage {
+  parentId?: string | undefined
 }
 
 function assemble<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
-  { text, bytes, parsed }: CheckedInput<Parsed>,
-  options: JobOptions,
+  { text, bytes }: CheckedInput<Parsed>,
+  { queue, members, deciding, simple, hint }: JobTexts,
   blobs: BlobConfig | undefined,
 ): PreparedJob | Promise<PreparedJob> {
   const id = nextId()
-  const { queue, members, deciding, simple } = textsOf(contract, parsed, options)
   const prepared = {
     job: { id, members, deciding, simple, input: text },
     queue,
     kind: contract.kind,
     bytes,
     blob: undefined,
+    hint,
   }
   if (blobs === undefined || bytes <= blobs.thresholdBytes) return prepared
   return putInput(blobs.store, id, text).then((blob) => ({
@@ -71,6 +89,7 @@ interface JobTexts {
   members: string
   deciding: string
   simple: SimpleMembers | undefined
+  hint: JobHint
 }
 
 /** Contracts whose jobs differ in nothing but id and input: their texts are made once. */
@@ -96,13 +115,21 @@ function makeTexts<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
   options: JobOptions,
+  lineage: Lineage = {},
 ): JobTexts {
-  const { members, deciding } = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  const { members: given, deciding } = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  const members = { ...given, ...lineage }
   return {
     queue: members.queue,
     members: membersText(members),
     deciding: prefixed(membersText(deciding)),
     simple: simpleOf(members),
+    hint: {
+      queue: members.queue,
+      priority: members.priority,
+      keyed: members.key !== undefined,
+      inMs: members.delayMs ?? (members.runAt === undefined ? 0 : Math.max(0, Date.parse(members.runAt) - Date.now())),
+    },
   }
 }
 

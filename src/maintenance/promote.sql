@@ -1,0 +1,16 @@
+-- Make due jobs of these queues ready, in the order they fell due, and say where they are now.
+update stint.job
+   set state = 'ready'
+ where id = any(array(
+         select due.id
+           from unnest(:queues::text[]) as served (queue)
+          cross join lateral (
+                  select id
+                    from stint.job
+                   where job.queue = served.queue
+                     and state in ('scheduled', 'retrying')
+                     and run_at <= stint.now()
+                   order by run_at
+                   limit :limit::integer
+                     for update skip locked) as due))
+returning id, queue, priority, (run_at at time zone 'utc')::text as "runAt", key

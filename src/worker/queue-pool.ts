@@ -1,0 +1,104 @@
+import { Floors } from './floor.ts'
+import type { HeldJob } from './held-job.ts'
+import type { QueueConfig } from './options.ts'
+import { Rate } from './rate.ts'
+
+/** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
+const aheadMs = 100
+
+/** One queue as this worker sees it: where its work is, what of it is in hand, how fast it goes. */
+export class QueuePool {
+  readonly config: QueueConfig
+  readonly floors = new Floors()
+  readonly rate = new Rate()
+  /** Jobs that one slot may take at once, where a batch handler serves this queue. */
+  batchSize = 1
+  running = 0
+  /** Claimed and not confirmed to be settled: waiting, running and settling ones. */
+  held = 0
+  isClaiming = false
+  /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
+  mayHaveKeyed = false
+  afterKey = ''
+  keyedHints = 0
+  /** Jobs of one key in one round. */
+  perKey = 1
+  /** What starting costs it under weighted order: the lowest goes first. */
+  turn = 0
+  readonly #waiting = new Map<number, HeldJob[]>()
+  #waitingCount = 0
+
+  constructor(config: QueueConfig) {
+    this.config = config
+  }
+
+  get waiting(): number {
+    return this.#waitingCount
+  }
+
+  get mayHaveWork(): boolean {
+    return this.mayHaveKeyed || this.floors.mayHaveWork
+  }
+
+  /** How many more this process should have in hand. */
+  room(now: number): number {
+    return this.#target(now) - this.held
+  }
+
+  /** Whether it is worth asking for more: slots are free, or what was taken in advance is half used up. */
+  isHungry(now: number): boolean {
+    const room = this.room(now)
+    return room > 0 && (this.waiting === 0 || room * 2 >= this.#ahead(now))
+  }
+
+  get canStart(): boolean {
+    const { concurrency, prefetch } = this.config
+    const busy = prefetch === 0 ? this.held - this.#waitingCount : this.running
+    return this.#waitingCount > 0 && busy < concurrency * (prefetch === 0 ? this.batchSize : 1)
+  }
+
+  /** Jobs with keys may wait. */
+  hintKeyed(): void {
+    this.keyedHints++
+    this.mayHaveKeyed = true
+  }
+
+  add(held: HeldJob): void {
+    const list = this.#waiting.get(held.job.priority)
+    if (list === undefined) this.#waiting.set(held.job.priority, [held])
+    else list.push(held)
+    this.#waitingCount++
+    this.held++
+  }
+
+  /** The one to start next: of the highest priority, the first that came. */
+  take(): HeldJob | undefined {
+    let best: number | undefined
+    for (const [priority, list] of this.#waiting) {
+      if (list.length > 0 && (best === undefined || priority > best)) best = priority
+    }
+    if (best === undefined) return undefined
+    this.#waitingCount--
+    return this.#waiting.get(best)?.shift()
+  }
+
+  /** Takes those out that satisfy a test, at most `limit`, in order. */
+  takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
+    const taken: HeldJob[] = []
+    for (const [priority, list] of [...this.#waiting].sort(([a], [b]) => b - a)) {
+      const kept: HeldJob[] = []
+      for (const held of list) (taken.length < limit && test(held) ? taken : kept).push(held)
+      this.#waiting.set(priority, kept)
+    }
+    this.#waitingCount -= taken.length
+    return taken
+  }
+
+  #target(now: number): number {
+    return this.config.concurrency * this.batchSize + this.#ahead(now)
+  }
+
+  #ahead(now: number): number {
+    return Math.min(this.config.prefetch, Math.floor((this.rate.perSecond(now) * aheadMs) / 1_000))
+  }
+}
