@@ -108,7 +108,9 @@ export class Enqueuer<Tx> {
       return summary(await this.#storeStream(batches, report))
     const kept = new KeptBatches(batches)
     if (tx !== undefined) {
-      const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(unwrap)
+      const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(
+        unwrap,
+      )
       this.#announcer.storedInTransaction(kept.hints())
       return summary(stored)
     }

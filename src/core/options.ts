@@ -61,6 +61,11 @@ export function oneOfOption<const Choice extends string>(
   throw invalidOption(name, choices.map((choice) => `'${choice}'`).join(' or '), value)
 }
 
+export function functionOption<Function>(name: string, value: Function): Function {
+  if (typeof value === 'function') return value
+  throw invalidOption(name, 'a function', value)
+}
+
 /** "Expected `lease` to be a duration from '5s' up, got '3s'." */
 export function invalidOption(name: string, expected: string, received: unknown): StintError {
   return new StintError('invalid-option', `Expected \`${name}\` to be ${expected}, got ${show(received)}.`, {

@@ -117,7 +117,9 @@ function makeTexts<Parsed>(
   options: JobOptions,
   lineage: Lineage = {},
 ): JobTexts {
-  const { members: given, deciding } = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  const { members: given, deciding } = asInvalidInput(contract.kind, () =>
+    resolveJob(contract, parsed, options),
+  )
   const members = { ...given, ...lineage }
   return {
     queue: members.queue,
@@ -128,7 +130,9 @@ function makeTexts<Parsed>(
       queue: members.queue,
       priority: members.priority,
       keyed: members.key !== undefined,
-      inMs: members.delayMs ?? (members.runAt === undefined ? 0 : Math.max(0, Date.parse(members.runAt) - Date.now())),
+      inMs:
+        members.delayMs ??
+        (members.runAt === undefined ? 0 : Math.max(0, Date.parse(members.runAt) - Date.now())),
     },
   }
 }

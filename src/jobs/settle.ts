@@ -47,10 +47,7 @@ export function settled(db: Queryable, request: Batch & { sinceMs: number }): Pr
 }
 
 /** Leaves a trace of results that came too late; `items` is a list. */
-export async function noteRefused(
-  db: Queryable,
-  request: { worker: string; items: string },
-): Promise<void> {
+export async function noteRefused(db: Queryable, request: { worker: string; items: string }): Promise<void> {
   await run(db, refusedSql, request, () => undefined)
 }
 

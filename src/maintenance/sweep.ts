@@ -13,10 +13,7 @@ export interface Swept {
 type SweptRow = Returned & { kind: string; quarantined: boolean }
 
 /** Takes back what runs under lost workers, at most `limit` jobs. */
-export async function sweep(
-  db: Queryable,
-  request: { limit: number; crashLimit: number },
-): Promise<Swept> {
+export async function sweep(db: Queryable, request: { limit: number; crashLimit: number }): Promise<Swept> {
   const rows = await run(db, sweepSql, request, (row: SweptRow) => row)
   return {
     returned: rows.filter(({ quarantined }) => !quarantined),

@@ -35,7 +35,9 @@ export class Claims {
     if (level === undefined) return this.#takeKeyed(pool, limit)
     const { hints, floor, priority } = level
     const sentAt = performance.now()
-    const jobs = await this.#send(pool, limit, (claimant) => claim(this.#db, { ...claimant, priority, floor }))
+    const jobs = await this.#send(pool, limit, (claimant) =>
+      claim(this.#db, { ...claimant, priority, floor }),
+    )
     level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
     if (jobs.length < limit && performance.now() - sentAt > longLookMs) {
       // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
@@ -49,10 +51,14 @@ export class Claims {
     const { afterKey, keyedHints } = pool
     // One each as long as there are keys enough; a queue of few keys gets more of each.
     const request = { afterKey, maxKeys: limit, perKey: pool.perKey }
-    const jobs = await this.#send(pool, limit, (claimant) => claimKeyed(this.#db, { ...claimant, ...request }))
+    const jobs = await this.#send(pool, limit, (claimant) =>
+      claimKeyed(this.#db, { ...claimant, ...request }),
+    )
     const keys = new Set(jobs.map(({ key }) => key))
     const isRoundOver = keys.size < limit
-    pool.afterKey = isRoundOver ? '' : [...keys].reduce<string>((last, key) => (key !== null && key > last ? key : last), '')
+    pool.afterKey = isRoundOver
+      ? ''
+      : [...keys].reduce<string>((last, key) => (key !== null && key > last ? key : last), '')
     if (jobs.length > 0 && isRoundOver) pool.perKey = Math.min(limit, pool.perKey * 2)
     else if (!isRoundOver) pool.perKey = 1
     pool.mayHaveKeyed = jobs.length > 0 || afterKey !== '' || pool.keyedHints !== keyedHints
@@ -62,12 +68,24 @@ export class Claims {
   async #send(
     pool: QueuePool,
     limit: number,
-    send: (claimant: { worker: string; lease: string; queue: string; kinds: string; limit: number }) => Promise<ClaimedJob[]>,
+    send: (claimant: {
+      worker: string
+      lease: string
+      queue: string
+      kinds: string
+      limit: number
+    }) => Promise<ClaimedJob[]>,
   ): Promise<ClaimedJob[]> {
     const lease = randomUUID()
     this.#pending.add(lease)
     try {
-      return await send({ worker: this.#workerId(), lease, queue: pool.config.name, kinds: this.#kinds, limit })
+      return await send({
+        worker: this.#workerId(),
+        lease,
+        queue: pool.config.name,
+        kinds: this.#kinds,
+        limit,
+      })
     } finally {
       this.#pending.delete(lease)
     }

@@ -65,7 +65,10 @@ export interface HandlerContext {
    * Completes the job inside a transaction of yours. Throws `lease-lost` where the job is another's by now: let it
    * roll back. `adapter` is one of `stint/drizzle`, `stint/kysely` …; a pg client needs none.
    */
-  complete<Tx = PgTransaction>(tx: Tx, options?: { result?: unknown; adapter?: TxAdapter<Tx> | undefined }): Promise<void>
+  complete<Tx = PgTransaction>(
+    tx: Tx,
+    options?: { result?: unknown; adapter?: TxAdapter<Tx> | undefined },
+  ): Promise<void>
   /**
    * Causes an effect once for a key of this kind, however often jobs try: a repeat gives the first one's result. What
    * `work` writes through its transaction commits with the key. Outside of Postgres it may happen again after a crash.
@@ -179,7 +182,10 @@ export class JobContext implements HandlerContext {
 
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
     this.#mustBeOpen()
-    const value = await this.#services.transactions.complete(this.held, { work, ended: (result) => this.#ended(result) })
+    const value = await this.#services.transactions.complete(this.held, {
+      work,
+      ended: (result) => this.#ended(result),
+    })
     this.completion = 'committed'
     this.held.isCompleted = true
     return value
@@ -202,7 +208,8 @@ export class JobContext implements HandlerContext {
     work: (tx: PgTransaction) => Promise<Result>,
     { for: hold = '30d' }: { for?: Duration | undefined } = {},
   ): Promise<Result> {
-    if (!boundedText(key, 512)) throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
+    if (!boundedText(key, 512))
+      throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
     const holdMs = durationOption('for', hold, { minMs: 1 })
     return this.#services.transactions.once(this.held, { key, holdMs, work })
   }
@@ -219,7 +226,11 @@ export class JobContext implements HandlerContext {
   progress(percent: number, note?: string): Promise<void> {
     if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
       return Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
-    this.#services.notes.progress(this.held, percent, note === undefined ? null : cleanText(String(note), 1024))
+    this.#services.notes.progress(
+      this.held,
+      percent,
+      note === undefined ? null : cleanText(String(note), 1024),
+    )
     return Promise.resolve()
   }
 
@@ -229,7 +240,11 @@ export class JobContext implements HandlerContext {
 
   #ended(value: unknown): Ended {
     const ranMs = performance.now() - this.held.startedAt
-    return { held: this.held, outcome: { type: 'succeeded', result: resultText(value), children: this.children }, ranMs }
+    return {
+      held: this.held,
+      outcome: { type: 'succeeded', result: resultText(value), children: this.children },
+      ranMs,
+    }
   }
 
   #mustBeOpen(): void {

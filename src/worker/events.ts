@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events'
-import type { StoredError } from '../core/failure.ts'
+import type { StoredError } from '../core/stored-error.ts'
 import type { UnknownKind } from '../jobs/survey.ts'
 import type { DeadReason } from './outcome.ts'
 
@@ -53,7 +53,10 @@ export class Events {
     this.#onListenerError = onListenerError
   }
 
-  on<Name extends keyof WorkerEvents>(name: Name, listener: (...args: WorkerEvents[Name]) => void): () => void {
+  on<Name extends keyof WorkerEvents>(
+    name: Name,
+    listener: (...args: WorkerEvents[Name]) => void,
+  ): () => void {
     const guarded = (...args: unknown[]): void => {
       try {
         const returned: unknown = listener(...(args as WorkerEvents[Name]))

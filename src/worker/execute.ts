@@ -19,7 +19,11 @@ import type { HeldJob } from './held-job.ts'
 import type { Outcome } from './outcome.ts'
 
 /** Runs one job to its outcome. Never throws: whatever goes wrong in a handler is an outcome too. */
-export async function execute(held: HeldJob, handlers: Handlers, services: ContextServices): Promise<Outcome> {
+export async function execute(
+  held: HeldJob,
+  handlers: Handlers,
+  services: ContextServices,
+): Promise<Outcome> {
   const registered = handlers.get(held.job.kind)
   const { contract } = registered
   if (held.job.more?.isExpired === true) return expired(held)
@@ -30,7 +34,9 @@ export async function execute(held: HeldJob, handlers: Handlers, services: Conte
     try {
       const input = await inputOf(held, contract, services)
       hasInput = true
-      const value = await ambient.run(ctx, () => around(handlers.middleware, ctx, () => call(registered, input, ctx)))
+      const value = await ambient.run(ctx, () =>
+        around(handlers.middleware, ctx, () => call(registered, input, ctx)),
+      )
       return succeeded(ctx, value)
     } catch (thrown) {
       const judged = judge(ctx, { thrown, contract, inPlaceTries, hasInput })
@@ -90,7 +96,10 @@ class Gathering {
   #open: () => void = () => undefined
   #expected: number
 
-  constructor(expected: number, call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | void>) {
+  constructor(
+    expected: number,
+    call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | void>,
+  ) {
     this.#expected = expected
     this.#call = call
     const gate = new Promise<void>((resolve) => (this.#open = resolve))
@@ -123,7 +132,11 @@ class Gathering {
   }
 }
 
-function around(middleware: readonly Middleware[], ctx: JobContext, run: () => Promise<unknown>): Promise<unknown> {
+function around(
+  middleware: readonly Middleware[],
+  ctx: JobContext,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
   if (middleware.length === 0) return run()
   const step = (index: number): Promise<unknown> => {
     const layer = middleware[index]
@@ -142,7 +155,8 @@ async function call(registered: Registered, input: unknown, ctx: JobContext): Pr
 async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): Promise<unknown> {
   const { version, more, id } = held.job
   const blob = more?.inputBlob
-  const input = typeof blob === 'string' ? await readBlob(blobs?.store, { jobId: id, key: blob }) : held.job.input
+  const input =
+    typeof blob === 'string' ? await readBlob(blobs?.store, { jobId: id, key: blob }) : held.job.input
   return readInput(contract, { version, input })
 }
 
@@ -163,10 +177,7 @@ interface Failure {
 type Judged = Outcome | { type: 'in-place'; delayMs: number }
 
 /** What becomes of a job whose handler threw. */
-function judge(
-  ctx: JobContext,
-  { thrown, contract, inPlaceTries, hasInput }: Failure,
-): Judged {
+function judge(ctx: JobContext, { thrown, contract, inPlaceTries, hasInput }: Failure): Judged {
   const { held } = ctx
   const { job } = held
   // It is stored that the job succeeded; what the handler did afterwards cannot undo that.
@@ -177,7 +188,8 @@ function judge(
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
   if (verdict === undefined && held.abortedFor === 'lease') return released('its lease was at risk')
   const timedOut = held.abortedFor === 'timeout'
-  const failureClass = verdict?.type === 'permanent' ? 'permanent' : classOf(thrown, { contract, timedOut, hasInput })
+  const failureClass =
+    verdict?.type === 'permanent' ? 'permanent' : classOf(thrown, { contract, timedOut, hasInput })
   const before = job.more?.attemptsBefore ?? 0
   const decision = decide({
     failureClass,
@@ -201,10 +213,21 @@ function judge(
       return { type: 'cancelled', reason: decision.reason }
     case 'retry': {
       const { delayMs, burnsAttempt } = decision
-      return { type: 'retry', delayMs, burnsAttempt, error: described(thrown, contract, failureClass), timedOut }
+      return {
+        type: 'retry',
+        delayMs,
+        burnsAttempt,
+        error: described(thrown, contract, failureClass),
+        timedOut,
+      }
     }
     case 'dead':
-      return { type: 'dead', reason: decision.reason, error: described(thrown, contract, failureClass), timedOut }
+      return {
+        type: 'dead',
+        reason: decision.reason,
+        error: described(thrown, contract, failureClass),
+        timedOut,
+      }
   }
 }
 
@@ -225,7 +248,10 @@ function described(thrown: unknown, { kind }: JobContract, failureClass: Failure
 
 function expired(held: HeldJob): Outcome {
   const { job } = held
-  const error = new StintError('attempt-timeout', `Its deadline had passed before attempt ${job.attempt} could start.`)
+  const error = new StintError(
+    'attempt-timeout',
+    `Its deadline had passed before attempt ${job.attempt} could start.`,
+  )
   return {
     type: 'dead',
     reason: 'expired',

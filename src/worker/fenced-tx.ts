@@ -57,7 +57,8 @@ export class FencedTransactions {
     return this.#again(
       held,
       async (tx) => {
-        if (!(await takeEffect(tx, { ...effect, id: held.job.id, holdMs }))) return (await effectResult(tx, effect)) as Result
+        if (!(await takeEffect(tx, { ...effect, id: held.job.id, holdMs })))
+          return (await effectResult(tx, effect)) as Result
         const { text } = toStorable(await work(tx.client), { maxBytes: maxResultBytes })
         await keepEffect(tx, { ...effect, result: text })
         // As whoever asks again will see it.
@@ -85,7 +86,8 @@ export class FencedTransactions {
         // Before the work was over it is the work's own failure, but for what Postgres asks to be repeated.
         const trouble = classify(error)
         if (done === undefined && trouble !== 'again') throw error
-        if (trouble === 'unknown' && !isRepeatable && (await this.#wasCommitted(held)) && done !== undefined) return done.value
+        if (trouble === 'unknown' && !isRepeatable && (await this.#wasCommitted(held)) && done !== undefined)
+          return done.value
         if (trouble !== 'again' && trouble !== 'unknown') throw error
         if (tries >= 3) throw error
         await pause(Math.random() * 50 * 2 ** tries)
@@ -104,13 +106,21 @@ export class FencedTransactions {
     for (;;) {
       try {
         if (await this.#db.transaction((tx) => this.#hold(tx, held))) return false
-        const request = { ids: [job.id], leaseIds: [job.leaseId], sinceMs: performance.now() - held.heldSince }
+        const request = {
+          ids: [job.id],
+          leaseIds: [job.leaseId],
+          sinceMs: performance.now() - held.heldSince,
+        }
         if ((await settled(this.#db, request)).length > 0) return true
         throw leaseLost(held)
       } catch (error) {
         if (isStintError(error)) throw error
         const trouble = classify(error)
-        if ((trouble !== 'unknown' && trouble !== 'wait' && trouble !== 'again') || performance.now() > giveUpAt) throw error
+        if (
+          (trouble !== 'unknown' && trouble !== 'wait' && trouble !== 'again') ||
+          performance.now() > giveUpAt
+        )
+          throw error
         await pause(Math.random() * 200)
       }
     }

@@ -60,7 +60,11 @@ export class Floors {
   }
 
   /** What a survey found first at a priority, against the floors it began with. */
-  found(priority: number, head: Position, { since, before }: { since: number; before: Position | undefined }): void {
+  found(
+    priority: number,
+    head: Position,
+    { since, before }: { since: number; before: Position | undefined },
+  ): void {
     const level = this.#level(priority)
     level.waitingSince = since
     if (before !== undefined && isBefore(before, head)) this.hint(priority)

@@ -52,7 +52,12 @@ export class Handlers {
   addBatch(contract: JobContract, handler: unknown, { size = 100, ...rest }: BatchOptions): void {
     rejectUnknown('handleBatch()', rest, ['size'])
     const checked = integerOption('size', size, { min: 1, max: 1_000 })
-    this.#register({ type: 'batch', contract, handler: handlerOption(handler) as BatchHandler<JobContract>, size: checked })
+    this.#register({
+      type: 'batch',
+      contract,
+      handler: handlerOption(handler) as BatchHandler<JobContract>,
+      size: checked,
+    })
   }
 
   get(kind: string): Registered {
@@ -67,12 +72,16 @@ export class Handlers {
 
   /** For statements: JSON of kind → newest contract version. */
   versions(): string {
-    return JSON.stringify(Object.fromEntries([...this.#byKind].map(([kind, { contract }]) => [kind, contract.version])))
+    return JSON.stringify(
+      Object.fromEntries([...this.#byKind].map(([kind, { contract }]) => [kind, contract.version])),
+    )
   }
 
   /** The largest batch that a queue's kinds take. */
   batchSizeOf(queue: string): number {
-    const sizes = [...this.#byKind.values()].map((one) => (one.type === 'batch' && one.contract.queue === queue ? one.size : 1))
+    const sizes = [...this.#byKind.values()].map((one) =>
+      one.type === 'batch' && one.contract.queue === queue ? one.size : 1,
+    )
     return Math.max(1, ...sizes)
   }
 

@@ -8,8 +8,7 @@ export interface LeaseThreadData {
 }
 
 /** What it tells; a renewal is told by memory alone, for the main thread may be busy. */
-export type LeaseThreadMessage =
-  { type: 'lost' } | { type: 'renewed' } | { type: 'trouble'; message: string }
+export type LeaseThreadMessage = { type: 'lost' } | { type: 'renewed' } | { type: 'trouble'; message: string }
 
 /** Memory for one number: when the last confirmed heartbeat was sent, on the clock that all threads share. */
 export function leaseMemory(sentAt: bigint): SharedArrayBuffer {

@@ -20,7 +20,8 @@ export const silent: Logger = {
 /** JSON lines, or lines for people where STINT_LOG is `pretty`: `stint dev` and a terminal ask for those. */
 export function defaultLogger(environment: NodeJS.ProcessEnv): Logger {
   const level = environment['STINT_LOG_LEVEL'] ?? 'info'
-  if (environment['STINT_LOG'] !== 'pretty') return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  if (environment['STINT_LOG'] !== 'pretty')
+    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime })
   return pino({ level, base: null }, { write: (line) => void process.stdout.write(prettyLine(line)) })
 }
 
@@ -30,6 +31,8 @@ const levelNames: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info ',
 function prettyLine(line: string): string {
   const { level, time, msg, ...fields } = JSON.parse(line) as { level: number; time: number; msg: string }
   const clock = new Date(time).toISOString().slice(11, 23)
-  const rest = Object.entries(fields).map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
+  const rest = Object.entries(fields).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
   return `${clock} ${levelNames[level] ?? String(level)} ${msg}${rest.length > 0 ? `  ${rest.join(' ')}` : ''}\n`
 }

@@ -47,7 +47,9 @@ export class Loop {
     const { signal } = this.#stop
     while (!signal.aborted) {
       // Jittered, so that a fleet started together does not knock together.
-      await pause(everyMs * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(() => undefined)
+      await pause(everyMs * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(
+        () => undefined,
+      )
       if (!signal.aborted) await this.runOnce()
     }
   }

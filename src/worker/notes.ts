@@ -41,7 +41,11 @@ export class Notes {
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> = Promise.resolve()
 
-  constructor(config: { db: Queryable; onLost: (held: HeldJob) => void; onTrouble: (error: unknown) => void }) {
+  constructor(config: {
+    db: Queryable
+    onLost: (held: HeldJob) => void
+    onTrouble: (error: unknown) => void
+  }) {
     this.#db = config.db
     this.#onLost = config.onLost
     this.#onTrouble = config.onTrouble
@@ -52,7 +56,10 @@ export class Notes {
     this.#schedule()
   }
 
-  log(held: HeldJob, { level, message, data }: { level: string; message: string; data: string | undefined }): void {
+  log(
+    held: HeldJob,
+    { level, message, data }: { level: string; message: string; data: string | undefined },
+  ): void {
     const said = this.#said.get(held) ?? { lines: 0, bytes: 0 }
     this.#said.set(held, said)
     said.lines++
@@ -62,7 +69,12 @@ export class Notes {
     const line = { held, line: said.lines, at: performance.now() }
     if (isFull) {
       said.lines = maxLines + 1
-      this.#lines.push({ ...line, level: 'warn', message: 'More was logged than is kept for one attempt; the rest is dropped.', data: undefined })
+      this.#lines.push({
+        ...line,
+        level: 'warn',
+        message: 'More was logged than is kept for one attempt; the rest is dropped.',
+        data: undefined,
+      })
     } else this.#lines.push({ ...line, level, message, data })
     this.#schedule()
   }
@@ -129,7 +141,15 @@ export class Notes {
   async #writeLines(lines: readonly Line[]): Promise<void> {
     const now = performance.now()
     const texts = lines.map(({ held: { job }, line, at, level, message, data }) => {
-      const known = { id: job.id, lease: job.leaseId, epoch: job.epoch, line, agoMs: now - at, level, message }
+      const known = {
+        id: job.id,
+        lease: job.leaseId,
+        epoch: job.epoch,
+        line,
+        agoMs: now - at,
+        level,
+        message,
+      }
       const text = JSON.stringify(known)
       return data === undefined ? text : `${text.slice(0, -1)},"data":${data}}`
     })

@@ -1,6 +1,13 @@
 import type { Duration } from '../core/duration.ts'
 import { nameOption, schemaOption } from '../core/names.ts'
-import { booleanOption, durationOption, integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
+import {
+  booleanOption,
+  durationOption,
+  integerOption,
+  invalidOption,
+  oneOfOption,
+  rejectUnknown,
+} from '../core/options.ts'
 import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
@@ -89,14 +96,48 @@ export interface WorkerConfig {
 }
 
 const known = [
-  ...['connection', 'listenConnection', 'schema', 'queues', 'concurrency', 'order', 'lease', 'drain', 'pollFloor'],
+  ...[
+    'connection',
+    'listenConnection',
+    'schema',
+    'queues',
+    'concurrency',
+    'order',
+    'lease',
+    'drain',
+    'pollFloor',
+  ],
   ...['sweepEvery', 'crashLimit', 'notify', 'poolSize', 'txPoolSize', 'blobs', 'health', 'version', 'log'],
 ]
 
 export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig {
-  const { connection, listenConnection, schema = 'stint', queues = { default: 10 }, concurrency, ...more } = options
-  const { order = 'weighted', lease = '30s', drain = '25s', pollFloor = '1s', sweepEvery = '5s', ...others } = more
-  const { crashLimit = 3, notify = true, poolSize = 4, txPoolSize = 10, blobs, health, version, log, ...rest } = others
+  const {
+    connection,
+    listenConnection,
+    schema = 'stint',
+    queues = { default: 10 },
+    concurrency,
+    ...more
+  } = options
+  const {
+    order = 'weighted',
+    lease = '30s',
+    drain = '25s',
+    pollFloor = '1s',
+    sweepEvery = '5s',
+    ...others
+  } = more
+  const {
+    crashLimit = 3,
+    notify = true,
+    poolSize = 4,
+    txPoolSize = 10,
+    blobs,
+    health,
+    version,
+    log,
+    ...rest
+  } = others
   rejectUnknown('new Worker()', rest, known)
   const resolved = resolveQueues(queues)
   return Object.freeze({
@@ -125,10 +166,18 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
 }
 
 function resolveQueues(queues: unknown): QueueConfig[] {
-  if (typeof queues !== 'object' || queues === null || Array.isArray(queues) || Object.keys(queues).length === 0)
+  if (
+    typeof queues !== 'object' ||
+    queues === null ||
+    Array.isArray(queues) ||
+    Object.keys(queues).length === 0
+  )
     throw invalidOption('queues', 'an object with at least one queue, such as { media: 4 }', queues)
   return Object.entries(queues as Record<string, QueueOptions | number | undefined>).map(([name, options]) =>
-    resolveQueue(nameOption('queues', name), typeof options === 'object' ? options : { concurrency: options }),
+    resolveQueue(
+      nameOption('queues', name),
+      typeof options === 'object' ? options : { concurrency: options },
+    ),
   )
 }
 

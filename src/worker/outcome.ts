@@ -1,4 +1,4 @@
-import type { StoredError } from '../core/failure.ts'
+import type { StoredError } from '../core/stored-error.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
 
 /** How an attempt ended. Endings are values; nobody but settle.ts writes them. */

@@ -34,7 +34,13 @@ export class Report {
         const { error, delayMs } = outcome
         this.#events.emit('failed', { ...factsOf(held), ranMs, error, delayMs })
         this.#log.warn(
-          { ...factsOf(held), ranMs, delayMs: Math.round(delayMs), class: error.class, error: `${error.name}: ${error.message}` },
+          {
+            ...factsOf(held),
+            ranMs,
+            delayMs: Math.round(delayMs),
+            class: error.class,
+            error: `${error.name}: ${error.message}`,
+          },
           'failed, will be tried again',
         )
         return
@@ -43,7 +49,14 @@ export class Report {
         const { error, reason } = outcome
         this.#events.emit('dead', { ...factsOf(held), ranMs, error, reason })
         this.#log.error(
-          { ...factsOf(held), ranMs, reason, class: error.class, error: `${error.name}: ${error.message}`, fingerprint: error.fingerprint },
+          {
+            ...factsOf(held),
+            ranMs,
+            reason,
+            class: error.class,
+            error: `${error.name}: ${error.message}`,
+            fingerprint: error.fingerprint,
+          },
           'dead',
         )
         return

@@ -180,10 +180,12 @@ export class Runtime {
   problems(): string[] {
     const { leaseMs } = this.#config.worker
     const problems: string[] = []
-    if (!this.#lease.isTrusted) problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
+    if (!this.#lease.isTrusted)
+      problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
     if (this.#brokenSince !== undefined) problems.push('the database refuses its statements')
     for (const { name, ageMs } of this.#loops) {
-      if (ageMs > Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000)) problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
+      if (ageMs > Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000))
+        problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
     }
     return problems
   }
@@ -197,7 +199,15 @@ export class Runtime {
     const { workerId } = this
     this.#config.events.emit('ready', { workerId })
     const { queues, concurrency } = this.#config.worker
-    this.#config.log.info({ workerId, queues: Object.fromEntries(queues.map((queue) => [queue.name, queue.concurrency])), concurrency, kinds: this.#config.handlers.kinds }, 'worker ready')
+    this.#config.log.info(
+      {
+        workerId,
+        queues: Object.fromEntries(queues.map((queue) => [queue.name, queue.concurrency])),
+        concurrency,
+        kinds: this.#config.handlers.kinds,
+      },
+      'worker ready',
+    )
   }
 
   /**
@@ -271,9 +281,17 @@ export class Runtime {
     }
   }
 
-  #take(findings: readonly Finding[], { floors, since }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number }): void {
+  #take(
+    findings: readonly Finding[],
+    {
+      floors,
+      since,
+    }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number },
+  ): void {
     let nextDueMs = Infinity
-    const named = new Map<string, Set<number>>(this.#dispatcher.pools.map(({ config }) => [config.name, new Set()]))
+    const named = new Map<string, Set<number>>(
+      this.#dispatcher.pools.map(({ config }) => [config.name, new Set()]),
+    )
     for (const finding of findings) {
       const pool = this.#dispatcher.pool(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
@@ -340,7 +358,8 @@ export class Runtime {
       this.#settler.add(ended)
       return
     }
-    const isOver = outcome.type === 'succeeded' || outcome.type === 'completed' || outcome.type === 'handed-over'
+    const isOver =
+      outcome.type === 'succeeded' || outcome.type === 'completed' || outcome.type === 'handed-over'
     void this.#notes.finish(held, !isOver).then(() => {
       this.#settler.add(ended)
     })
@@ -351,7 +370,8 @@ export class Runtime {
     this.#isFine()
     const { outcome, held } = ended
     if (outcome.type === 'retry' || outcome.type === 'snoozed') this.#dueIn(outcome.delayMs + 1)
-    if (outcome.type === 'released') this.#dispatcher.pool(held.job.queue)?.floors.lower(held.job.priority, held.job)
+    if (outcome.type === 'released')
+      this.#dispatcher.pool(held.job.queue)?.floors.lower(held.job.priority, held.job)
     this.#report.settled(ended)
   }
 
@@ -393,7 +413,11 @@ export class Runtime {
       // Whatever its handler still says is refused: the lease is gone with this.
       held.phase = 'settling'
       const ranMs = performance.now() - held.startedAt
-      this.#settler.add({ held, outcome: { type: 'released', reason: 'the worker stopped while it ran' }, ranMs })
+      this.#settler.add({
+        held,
+        outcome: { type: 'released', reason: 'the worker stopped while it ran' },
+        ranMs,
+      })
     }
   }
 
@@ -415,7 +439,10 @@ export class Runtime {
       onLost: () => void this.#beginAnew(),
       onRisk: () => {
         this.#lastGapAt = performance.now()
-        log.error({ workerId: this.workerId, ageMs: Math.round(this.#lease.ageMs) }, 'lease at risk: no heartbeat got through; handlers are aborted')
+        log.error(
+          { workerId: this.workerId, ageMs: Math.round(this.#lease.ageMs) },
+          'lease at risk: no heartbeat got through; handlers are aborted',
+        )
         this.#abortAll()
       },
       onSafe: () => {
@@ -448,7 +475,10 @@ export class Runtime {
     const { events, log, worker, onFatal } = this.#config
     const lostId = this.workerId
     events.emit('workerLost', { workerId: lostId })
-    log.error({ workerId: lostId }, 'worker lost: others have taken its jobs; beginning anew under another id')
+    log.error(
+      { workerId: lostId },
+      'worker lost: others have taken its jobs; beginning anew under another id',
+    )
     this.#abortAll()
     await this.#until(() => this.#dispatcher.running === 0, { ms: worker.leaseMs })
     if (this.#isStopping) return
@@ -561,11 +591,15 @@ export class Runtime {
     const trouble = classify(error)
     if (now - this.#lastTroubleAt > 1_000) {
       this.#lastTroubleAt = now
-      log.warn({ what, trouble, error: error instanceof Error ? error.message : String(error) }, 'database trouble, trying again')
+      log.warn(
+        { what, trouble, error: error instanceof Error ? error.message : String(error) },
+        'database trouble, trying again',
+      )
     }
     if (trouble !== 'broken' && trouble !== 'corrupt') return
     this.#brokenSince ??= now
-    if (now - this.#brokenSince > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
+    if (now - this.#brokenSince > brokenForMs)
+      onFatal(error instanceof Error ? error : new Error(String(error)))
   }
 }
 

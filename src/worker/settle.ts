@@ -152,7 +152,9 @@ export class Settler {
       return
     }
     const sinceMs = Math.max(...missing.map(({ held }) => performance.now() - held.heldSince))
-    const before = isRepeat ? new Set(await settled(db, { ...leasesOf(missing), sinceMs })) : new Set<string>()
+    const before = isRepeat
+      ? new Set(await settled(db, { ...leasesOf(missing), sinceMs }))
+      : new Set<string>()
     const refused = missing.filter(({ held }) => !before.has(held.job.id))
     await this.#noteRefused(refused)
     const lost = new Set(refused)
@@ -167,9 +169,9 @@ export class Settler {
       ...{ id: job.id, lease: job.leaseId, epoch: job.epoch, attempt: job.attempt, ranMs },
       reason: `late settle refused: ${outcome.type}`,
     }))
-    await withPartitions(db, () => noteRefused(db, { worker: workerId(), items: JSON.stringify(items) })).catch(
-      this.#config.onTrouble,
-    )
+    await withPartitions(db, () =>
+      noteRefused(db, { worker: workerId(), items: JSON.stringify(items) }),
+    ).catch(this.#config.onTrouble)
   }
 
   #send(group: readonly Ended[]): Promise<string[]> {
@@ -199,7 +201,10 @@ export class Settler {
   }
 
   /** Where the handler's own transaction did not commit after all, its return still says that the job is done. */
-  async #afterHandOver(ended: Ended, { result, children }: Outcome & { type: 'handed-over' }): Promise<string[]> {
+  async #afterHandOver(
+    ended: Ended,
+    { result, children }: Outcome & { type: 'handed-over' },
+  ): Promise<string[]> {
     const { db } = this.#config
     const sinceMs = performance.now() - ended.held.heldSince
     const found = await settled(db, { ...leasesOf([ended]), sinceMs })
@@ -234,7 +239,9 @@ function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: string[] 
 /** One object by id, put together from texts that are JSON already; null where nobody has a result. */
 function resultsOf(group: readonly Ended[]): string | null {
   const members = group.flatMap(({ held, outcome }) =>
-    outcome.type === 'succeeded' && outcome.result !== undefined ? [`"${held.job.id}":${outcome.result}`] : [],
+    outcome.type === 'succeeded' && outcome.result !== undefined
+      ? [`"${held.job.id}":${outcome.result}`]
+      : [],
   )
   return members.length === 0 ? null : `{${members.join(',')}}`
 }

@@ -36,12 +36,15 @@ export async function sweepLost(config: UpkeepConfig): Promise<void> {
   const lost = await bury(db, { holdOffMs: leaseMs })
   if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
   for (;;) {
-    const { returned, quarantined } = await withPartitions(db, () => sweep(db, { limit: sweepLimit, crashLimit }))
+    const { returned, quarantined } = await withPartitions(db, () =>
+      sweep(db, { limit: sweepLimit, crashLimit }),
+    )
     const count = returned.length + quarantined.length
     if (count === 0) return
     events.emit('swept', { returned: returned.length, quarantined })
     log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')
-    for (const { id, kind, queue } of quarantined) log.error({ id, kind, queue }, 'dead: quarantined, its worker was lost too often')
+    for (const { id, kind, queue } of quarantined)
+      log.error({ id, kind, queue }, 'dead: quarantined, its worker was lost too often')
     onReturned(returned)
     if (count < sweepLimit) return
   }
@@ -58,7 +61,9 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
   const pending = new Set(pendingLeases())
   const rows = await heldRows(db, workerId())
   for (const leaseId of pendingLeases()) pending.add(leaseId)
-  const strays = [...rows].filter(([id, leaseId]) => !pending.has(leaseId) && held.get(id)?.job.leaseId !== leaseId)
+  const strays = [...rows].filter(
+    ([id, leaseId]) => !pending.has(leaseId) && held.get(id)?.job.leaseId !== leaseId,
+  )
   for (const one of mine) {
     // Asked again: it may have ended while the database was asked.
     if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one)) lose(one)
@@ -67,7 +72,10 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
   const unknown = strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId)
   if (unknown.length === 0) return
   log.warn({ jobs: unknown.length }, 'released jobs that were claimed for this worker without its knowing')
-  const items = unknown.map(([id, lease]) => [id, { lease, ranMs: 0, outcome: 'released', reason: 'the reply to its claim was lost' }])
+  const items = unknown.map(([id, lease]) => [
+    id,
+    { lease, ranMs: 0, outcome: 'released', reason: 'the reply to its claim was lost' },
+  ])
   await withPartitions(db, () =>
     putBack(db, {
       ids: unknown.map(([id]) => id),
@@ -96,7 +104,10 @@ export function watchUnknownKinds({ db, served, events, log }: UpkeepConfig): ()
     for (const { queue, kind, jobs } of found) {
       if (told.has(`${queue} ${kind}`)) continue
       told.add(`${queue} ${kind}`)
-      log.warn({ queue, kind, jobs }, 'jobs wait here that this worker has no handler for; they are left to others')
+      log.warn(
+        { queue, kind, jobs },
+        'jobs wait here that this worker has no handler for; they are left to others',
+      )
     }
   }
 }

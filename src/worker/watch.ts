@@ -74,7 +74,9 @@ export class Watch {
         held.abort('timeout', timeoutError(held))
       } else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
       if (held.isFlaggedSlow) continue
-      const slowAt = held.startedAt + Math.max(leastSlowMs, slowFactor * (this.#durations.get(held.job.kind)?.p95() ?? Infinity))
+      const slowAt =
+        held.startedAt +
+        Math.max(leastSlowMs, slowFactor * (this.#durations.get(held.job.kind)?.p95() ?? Infinity))
       if (slowAt <= now) this.#flag(held, now)
       else next = Math.min(next, slowAt === Infinity ? now + leastSlowMs : slowAt)
     }

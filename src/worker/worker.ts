@@ -17,6 +17,8 @@ import { resolveWorkerOptions } from './options.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
 import { Runtime } from './runtime.ts'
 
+const workerBrand: unique symbol = Symbol.for('stint.worker') as never
+
 type State = 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
 
 /**
@@ -25,7 +27,8 @@ type State = 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
  * One per process is usual. Handlers know nothing of queues: they return to succeed and throw to fail.
  */
 export class Worker {
-  readonly [Symbol.for('stint.worker')] = true
+  /** Known by this to `stint work`, also across two copies of the package. */
+  readonly [workerBrand] = true
   readonly #config: WorkerConfig
   readonly #handlers = new Handlers()
   readonly #log: Logger
@@ -46,7 +49,10 @@ export class Worker {
     const { log } = this.#config
     this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
     this.#events = new Events((error) => {
-      this.#log.error({ error: error instanceof Error ? error.stack : String(error) }, 'a listener of worker events threw')
+      this.#log.error(
+        { error: error instanceof Error ? error.stack : String(error) },
+        'a listener of worker events threw',
+      )
     })
   }
 
@@ -76,7 +82,10 @@ export class Worker {
   }
 
   /** Hears what the worker tells; gives the way to stop hearing. */
-  on<Name extends keyof WorkerEvents>(name: Name, listener: (...args: WorkerEvents[Name]) => void): () => void {
+  on<Name extends keyof WorkerEvents>(
+    name: Name,
+    listener: (...args: WorkerEvents[Name]) => void,
+  ): () => void {
     return this.#events.on(name, listener)
   }
 
@@ -94,7 +103,10 @@ export class Worker {
   async start(): Promise<void> {
     this.#mustBeNew('start()')
     if (this.#handlers.kinds.length === 0)
-      throw new StintError('unknown-handler', 'This worker has no handlers: call worker.handle(contract, handler) first.')
+      throw new StintError(
+        'unknown-handler',
+        'This worker has no handlers: call worker.handle(contract, handler) first.',
+      )
     this.#state = 'starting'
     try {
       this.#connected = await connect(this.#config.connection, process.env)
@@ -140,7 +152,10 @@ export class Worker {
    */
   async run(): Promise<void> {
     const onSignal = (signal: NodeJS.Signals): void => {
-      this.#log.info({ signal }, this.#stopping === undefined ? 'stopping: finishing what runs' : 'stopping now')
+      this.#log.info(
+        { signal },
+        this.#stopping === undefined ? 'stopping: finishing what runs' : 'stopping now',
+      )
       void this.stop(this.#stopping === undefined ? {} : { drain: 0 })
     }
     process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
@@ -183,7 +198,13 @@ export class Worker {
 
   async #checkSchema(url: string): Promise<void> {
     const { schema } = this.#config
-    const database = new Database({ url, schema, poolSize: 1, deadlineMs: 10_000, applicationName: 'stint worker' })
+    const database = new Database({
+      url,
+      schema,
+      poolSize: 1,
+      deadlineMs: 10_000,
+      applicationName: 'stint worker',
+    })
     try {
       await checkSchema(database)
     } finally {
@@ -202,6 +223,9 @@ export class Worker {
 
   #mustBeNew(what: string): void {
     if (this.#state === 'new') return
-    throw new StintError('worker-stopped', `${what} comes before start(), and a worker is started once: make a new one.`)
+    throw new StintError(
+      'worker-stopped',
+      `${what} comes before start(), and a worker is started once: make a new one.`,
+    )
   }
 }
