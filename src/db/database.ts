@@ -72,7 +72,7 @@ export class Database implements Copyable {
     return this.#onClient(async (client) => {
       const tx: OwnTransaction = {
         schema: this.schema,
-        client: client as unknown as PgTransaction,
+        client,
         query: async (text, values) => {
           const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
           return rows as unknown[]

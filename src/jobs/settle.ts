@@ -46,9 +46,9 @@ export function settled(db: Queryable, request: Batch & { sinceMs: number }): Pr
   return run(db, settledSql, request, toId)
 }
 
-/** Leaves a trace of results that came too late; `items` is a list. */
-export async function noteRefused(db: Queryable, request: { worker: string; items: string }): Promise<void> {
-  await run(db, refusedSql, request, () => undefined)
+/** Leaves a trace of results that came too late; `items` is JSON text, a list. */
+export async function noteRefused(db: Queryable, items: string): Promise<void> {
+  await run(db, refusedSql, { items }, () => undefined)
 }
 
 function toId(row: { id: string }): string {

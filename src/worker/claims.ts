@@ -13,14 +13,14 @@ const longLookMs = 10
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
   readonly #db: Queryable
-  readonly #workerId: () => string
+  readonly workerId: string
   readonly #kinds: string
   /** Of claims that were sent and not answered: rows under these are on their way to us. */
   readonly #pending = new Set<string>()
 
-  constructor({ db, workerId, kinds }: { db: Queryable; workerId: () => string; kinds: string }) {
+  constructor({ db, workerId, kinds }: { db: Queryable; workerId: string; kinds: string }) {
     this.#db = db
-    this.#workerId = workerId
+    this.workerId = workerId
     this.#kinds = kinds
   }
 
@@ -80,7 +80,7 @@ export class Claims {
     this.#pending.add(lease)
     try {
       return await send({
-        worker: this.#workerId(),
+        worker: this.workerId,
         lease,
         queue: pool.config.name,
         kinds: this.#kinds,

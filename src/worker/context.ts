@@ -226,11 +226,7 @@ export class JobContext implements HandlerContext {
   progress(percent: number, note?: string): Promise<void> {
     if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
       return Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
-    this.#services.notes.progress(
-      this.held,
-      percent,
-      note === undefined ? null : cleanText(String(note), 1024),
-    )
+    this.#services.notes.progress(this.held, percent, note === undefined ? null : cleanText(note, 1024))
     return Promise.resolve()
   }
 
@@ -264,7 +260,7 @@ export class JobContext implements HandlerContext {
       (level: keyof JobLog) =>
       (message: string, data?: unknown): void => {
         const stored = data === undefined ? undefined : toStorable(data, { maxBytes: 8 * 1024 }).text
-        const text = cleanText(String(message), 8 * 1024)
+        const text = cleanText(message, 8 * 1024)
         notes.log(this.held, { level, message: text, data: stored })
         logger[level](stored === undefined ? about : { ...about, data: JSON.parse(stored) as unknown }, text)
       }
@@ -278,5 +274,5 @@ export function resultText(value: unknown): string | undefined {
 }
 
 function withoutUndefined(options: JobOptions): JobOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as JobOptions
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }

@@ -89,7 +89,8 @@ export class Dispatcher {
         const claims = this.#claims
         const jobs = await claims.take(pool, wanted, now)
         const since = performance.now()
-        for (const job of jobs) this.#hold(pool, job, since)
+        pool.claimMs += 0.3 * (since - now - pool.claimMs)
+        for (const job of jobs) this.#hold(pool, job, { heldSince: since, workerId: claims.workerId })
         this.#failures = 0
         if (jobs.length > 0) onClaimed(jobs.length)
         this.startAll()
@@ -106,8 +107,8 @@ export class Dispatcher {
     }
   }
 
-  #hold(pool: QueuePool, job: ClaimedJob, since: number): void {
-    const held = new HeldJob(job, since)
+  #hold(pool: QueuePool, job: ClaimedJob, claimed: { heldSince: number; workerId: string }): void {
+    const held = new HeldJob(job, claimed)
     this.#config.held.add(held)
     pool.add(held)
   }
@@ -125,8 +126,7 @@ export class Dispatcher {
       return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
-    const ahead = Math.max(1, room - pool.config.concurrency)
-    return Math.min(room, Math.max(0, free) + ahead - pool.waiting)
+    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead(now)) - pool.waiting)
   }
 
   #nextToStart(): QueuePool | undefined {
@@ -151,6 +151,7 @@ export class Dispatcher {
     this.#turn = pool.turn
     pool.turn += (1 + more.length) / pool.config.weight
     pool.running++
+    pool.runningJobs += 1 + more.length
     this.#running++
     const { handlers, services } = this.#config
     if (more.length === 0) {
@@ -176,6 +177,7 @@ export class Dispatcher {
 
   #end(pool: QueuePool, batch: readonly HeldJob[], outcomes: readonly Outcome[]): void {
     pool.running--
+    pool.runningJobs -= batch.length
     this.#running--
     const now = performance.now()
     for (const [index, held] of batch.entries()) {

@@ -59,7 +59,7 @@ export class Events {
   ): () => void {
     const guarded = (...args: unknown[]): void => {
       try {
-        const returned: unknown = listener(...(args as WorkerEvents[Name]))
+        const returned = (listener as (...said: unknown[]) => unknown)(...args)
         if (returned instanceof Promise) returned.catch(this.#onListenerError)
       } catch (error) {
         this.#onListenerError(error)

@@ -14,7 +14,7 @@ import { JobContext, resultText } from './context.ts'
 import type { ContextServices, HandlerContext } from './context.ts'
 import { isLeaseLost } from './fenced-tx.ts'
 import type { Registered } from './handlers.ts'
-import type { Handlers, Middleware } from './handlers.ts'
+import type { Handlers, Middleware, Nothing } from './handlers.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Outcome } from './outcome.ts'
 
@@ -65,23 +65,22 @@ export async function executeBatch(
         return expired(held)
       }
       const ctx = new JobContext(held, services)
-      let hasJoined = false
-      let hasInput = false
+      const passed = { join: false, input: false }
       try {
         const input = await inputOf(held, contract, services)
-        hasInput = true
+        passed.input = true
         const value = await ambient.run(ctx, () =>
           around(handlers.middleware, ctx, () => {
-            hasJoined = true
+            passed.join = true
             return gathering.join({ input, ctx })
           }),
         )
-        if (!hasJoined) gathering.leave()
+        if (!passed.join) gathering.leave()
         return succeeded(ctx, value)
       } catch (thrown) {
-        if (!hasJoined) gathering.leave()
+        if (!passed.join) gathering.leave()
         // A batch is not repeated in place for one of its jobs.
-        const judged = judge(ctx, { thrown, contract, inPlaceTries: Infinity, hasInput })
+        const judged = judge(ctx, { thrown, contract, inPlaceTries: Infinity, hasInput: passed.input })
         return judged.type === 'in-place' ? released('to be tried again') : judged
       }
     }),
@@ -90,15 +89,15 @@ export async function executeBatch(
 
 /** Waits until every job of a batch has come through its middleware or dropped out, then calls the handler once. */
 class Gathering {
-  readonly #call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | void>
+  readonly #call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | Nothing>
   readonly #joined: { input: unknown; ctx: HandlerContext }[] = []
-  readonly #results: Promise<readonly unknown[] | void>
+  readonly #results: Promise<readonly unknown[] | Nothing>
   #open: () => void = () => undefined
   #expected: number
 
   constructor(
     expected: number,
-    call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | void>,
+    call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | Nothing>,
   ) {
     this.#expected = expected
     this.#call = call

@@ -3,11 +3,14 @@ import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import type { HandlerContext } from './context.ts'
 
+/** What a function gives that returns nothing. */
+export type Nothing = ReturnType<() => void>
+
 /** Returns to succeed, throws to fail. */
 export type Handler<Contract> = (
   input: ParsedInputOf<Contract>,
   ctx: HandlerContext,
-) => Promise<OutputOf<Contract> | void> | OutputOf<Contract> | void
+) => Promise<OutputOf<Contract> | Nothing> | OutputOf<Contract> | Nothing
 
 /** One of the jobs that a batch handler gets. */
 export interface BatchJob<Contract> {
@@ -21,7 +24,7 @@ export interface BatchJob<Contract> {
  */
 export type BatchHandler<Contract> = (
   jobs: readonly BatchJob<Contract>[],
-) => Promise<readonly (OutputOf<Contract> | Error | undefined)[] | void>
+) => Promise<readonly (OutputOf<Contract> | Error | undefined)[] | Nothing>
 
 export interface BatchOptions {
   /** Jobs in one call, at most; 1 to 1,000. It takes what is there and waits for no more. @default 100 */

@@ -10,6 +10,8 @@ import type { ClaimedJob } from '../jobs/claim.ts'
 export class HeldJob {
   readonly job: ClaimedJob
   readonly heldSince: number
+  /** The worker it was claimed for: this process may be another one by the time it ends. */
+  readonly workerId: string
   phase: 'waiting' | 'running' | 'settling' = 'waiting'
   startedAt = 0
   /** When its attempt has to be over; Infinity before it starts. */
@@ -23,9 +25,10 @@ export class HeldJob {
   /** Its handler has stored its completion: that its row is gone is no surprise. */
   isCompleted = false
 
-  constructor(job: ClaimedJob, heldSince: number) {
+  constructor(job: ClaimedJob, { heldSince, workerId }: { heldSince: number; workerId: string }) {
     this.job = job
     this.heldSince = heldSince
+    this.workerId = workerId
   }
 
   abort(cause: AbortCause, reason: unknown): void {

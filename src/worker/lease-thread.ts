@@ -29,8 +29,8 @@ let failures = 0
 while (!stop.signal.aborted) {
   // The first beat comes a third of a lease after the registration; after trouble at once, then a little later each time.
   const waitMs = failures === 0 ? leaseMs / 3 : Math.random() * Math.min(leaseMs / 6, 50 * 2 ** failures)
-  await pause(waitMs, undefined, { signal: stop.signal }).catch(() => undefined)
-  if (stop.signal.aborted) break
+  const isDue = await pause(waitMs, true, { signal: stop.signal }).catch(() => false)
+  if (!isDue) break
   // From when it was sent: by the time of the answer the database may have let others in.
   const sentAt = process.hrtime.bigint()
   try {

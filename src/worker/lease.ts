@@ -102,8 +102,9 @@ export class Lease {
     })
     thread.once('exit', () => {
       // Without it the lease would run out under healthy jobs; if it cannot live, the watch below sees to the rest.
-      if (this.#thread === thread)
-        setTimeout(() => this.#thread === thread && this.#startThread(), leaseMs / 30).unref()
+      setTimeout(() => {
+        if (this.#thread === thread) this.#startThread()
+      }, leaseMs / 30).unref()
     })
     // What keeps the process alive is the worker, not its heartbeat.
     thread.unref()

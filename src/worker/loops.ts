@@ -47,10 +47,9 @@ export class Loop {
     const { signal } = this.#stop
     while (!signal.aborted) {
       // Jittered, so that a fleet started together does not knock together.
-      await pause(everyMs * (0.8 + Math.random() * 0.4), undefined, { signal, ref: false }).catch(
-        () => undefined,
-      )
-      if (!signal.aborted) await this.runOnce()
+      const waitMs = everyMs * (0.8 + Math.random() * 0.4)
+      const isDue = await pause(waitMs, true, { signal, ref: false }).catch(() => false)
+      if (isDue) await this.runOnce()
     }
   }
 

@@ -5,6 +5,8 @@ import { Rate } from './rate.ts'
 
 /** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
 const aheadMs = 100
+/** Ended and not yet confirmed: beyond this many nothing more is taken, however free the slots are. */
+const maxUnsettled = 4_000
 
 /** One queue as this worker sees it: where its work is, what of it is in hand, how fast it goes. */
 export class QueuePool {
@@ -13,9 +15,13 @@ export class QueuePool {
   readonly rate = new Rate()
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   batchSize = 1
+  /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
   running = 0
+  runningJobs = 0
   /** Claimed and not confirmed to be settled: waiting, running and settling ones. */
   held = 0
+  /** How long claims take lately. */
+  claimMs = 0
   isClaiming = false
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
@@ -40,21 +46,28 @@ export class QueuePool {
     return this.mayHaveKeyed || this.floors.mayHaveWork
   }
 
-  /** How many more this process should have in hand. */
+  /** How many more this process should have in hand: for its free slots, and some work in advance. */
   room(now: number): number {
-    return this.#target(now) - this.held
+    const { concurrency, prefetch } = this.config
+    const unsettled = this.held - this.#waitingCount - this.runningJobs
+    if (unsettled > maxUnsettled) return 0
+    const slots = concurrency * this.batchSize - this.runningJobs - (prefetch === 0 ? unsettled : 0)
+    return slots + this.ahead(now) - this.#waitingCount
   }
 
   /** Whether it is worth asking for more: slots are free, or what was taken in advance is half used up. */
   isHungry(now: number): boolean {
     const room = this.room(now)
-    return room > 0 && (this.waiting === 0 || room * 2 >= this.#ahead(now))
+    return room > 0 && (this.#waitingCount === 0 || room * 2 >= this.ahead(now))
   }
 
   get canStart(): boolean {
     const { concurrency, prefetch } = this.config
-    const busy = prefetch === 0 ? this.held - this.#waitingCount : this.running
-    return this.#waitingCount > 0 && busy < concurrency * (prefetch === 0 ? this.batchSize : 1)
+    if (this.#waitingCount === 0) return false
+    // Without prefetch a slot is free only when its job's ending is stored.
+    return prefetch === 0
+      ? this.held - this.#waitingCount < concurrency * this.batchSize
+      : this.running < concurrency
   }
 
   /** Jobs with keys may wait. */
@@ -94,11 +107,9 @@ export class QueuePool {
     return taken
   }
 
-  #target(now: number): number {
-    return this.config.concurrency * this.batchSize + this.#ahead(now)
-  }
-
-  #ahead(now: number): number {
-    return Math.min(this.config.prefetch, Math.floor((this.rate.perSecond(now) * aheadMs) / 1_000))
+  /** Jobs to have waiting beyond the free slots. */
+  ahead(now: number): number {
+    const ms = aheadMs + this.claimMs
+    return Math.min(this.config.prefetch, Math.floor((this.rate.perSecond(now) * ms) / 1_000))
   }
 }

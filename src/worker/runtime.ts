@@ -114,7 +114,6 @@ export class Runtime {
     })
     this.#settler = new Settler({
       db: this.#db,
-      workerId: () => this.#lease.workerId,
       held: this.#held,
       onSettled: (ended) => {
         this.#settled(ended)
@@ -254,6 +253,10 @@ export class Runtime {
       // Nobody rang: look for yourself, cheaply; the survey has its own pace.
       if (performance.now() >= pollAt) for (const pool of this.#dispatcher.pools) pool.floors.probe()
     }
+  }
+
+  #mayGoOn(): boolean {
+    return !this.#isStopping
   }
 
   #isOpen(): boolean {
@@ -459,7 +462,7 @@ export class Runtime {
 
   #newClaims(): Claims {
     const { workerId } = this.#lease
-    return new Claims({ db: this.#db, workerId: () => workerId, kinds: this.#served.kinds })
+    return new Claims({ db: this.#db, workerId, kinds: this.#served.kinds })
   }
 
   #abortAll(): void {
@@ -481,14 +484,14 @@ export class Runtime {
     )
     this.#abortAll()
     await this.#until(() => this.#dispatcher.running === 0, { ms: worker.leaseMs })
-    if (this.#isStopping) return
+    if (!this.#mayGoOn()) return
     if (this.#dispatcher.running > 0) {
       onFatal(new Error(`${this.#dispatcher.running} handlers did not end after their worker was lost`))
       return
     }
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
-    for (let failures = 0; !this.#isStopping; failures++) {
+    for (let failures = 0; this.#mayGoOn(); failures++) {
       try {
         await this.#lease.begin(this.#db, this.#about())
         this.#dispatcher.use(this.#claims)

@@ -18,7 +18,6 @@ export interface Ended {
 
 export interface SettlerConfig {
   db: Database
-  workerId: () => string
   held: HeldJobs
   /** How its ending is stored, or refused because its lease is gone; then, and not before, its place is free. */
   onSettled: (ended: Ended) => void
@@ -99,7 +98,7 @@ export class Settler {
         !this.#config.held.isCurrent(held) ||
         outcome.type === 'handed-over' ||
         (outcome.type === 'succeeded' && outcome.children.length > 0)
-      const type = statementOf(outcome)
+      const type = `${held.workerId} ${statementOf(outcome)}`
       const current = open.get(type)
       const bytes = outcome.type === 'succeeded' ? (outcome.result?.length ?? 0) : 0
       if (isAlone) groups.push([ended])
@@ -164,18 +163,16 @@ export class Settler {
   /** A trace for people; it must not stand in the way of anything. */
   async #noteRefused(refused: readonly Ended[]): Promise<void> {
     if (refused.length === 0) return
-    const { db, workerId } = this.#config
-    const items = refused.map(({ held: { job }, outcome, ranMs }) => ({
-      ...{ id: job.id, lease: job.leaseId, epoch: job.epoch, attempt: job.attempt, ranMs },
+    const { db } = this.#config
+    const items = refused.map(({ held: { job, workerId }, outcome, ranMs }) => ({
+      ...{ id: job.id, lease: job.leaseId, epoch: job.epoch, attempt: job.attempt, ranMs, worker: workerId },
       reason: `late settle refused: ${outcome.type}`,
     }))
-    await withPartitions(db, () =>
-      noteRefused(db, { worker: workerId(), items: JSON.stringify(items) }),
-    ).catch(this.#config.onTrouble)
+    await withPartitions(db, () => noteRefused(db, JSON.stringify(items))).catch(this.#config.onTrouble)
   }
 
   #send(group: readonly Ended[]): Promise<string[]> {
-    const { db, workerId } = this.#config
+    const { db } = this.#config
     const [first] = group
     if (first === undefined) return Promise.resolve([])
     const batch = leasesOf(group)
@@ -189,10 +186,10 @@ export class Settler {
       case 'handed-over':
         return this.#afterHandOver(first, first.outcome)
       case 'retry':
-        return retry(db, { ...batch, worker: workerId(), items: itemsOf(group) })
+        return retry(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
       case 'snoozed':
       case 'released':
-        return putBack(db, { ...batch, worker: workerId(), items: itemsOf(group) })
+        return putBack(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
       case 'dead':
         return deadLetter(db, { ...batch, items: itemsOf(group) })
       case 'cancelled':
