@@ -7,7 +7,7 @@ import type { CheckedInput } from '../contracts/input.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import type { NewJob, SimpleMembers } from '../jobs/enqueue.ts'
 import { resolveJob } from './enqueue-options.ts'
-import type { JobOptions, Members } from './enqueue-options.ts'
+import type { JobOptions, Lineage, Members } from './enqueue-options.ts'
 import { nextId } from './ids.ts'
 
 /** Which inputs leave their row, and where to. */
@@ -32,25 +32,25 @@ export function prepareJob<Parsed>(
   input: unknown,
   options: JobOptions,
   blobs: BlobConfig | undefined,
+  lineage?: Lineage,
 ): PreparedJob | Promise<PreparedJob> {
   const checked = checkInput(contract, input, blobs?.maxBytes ?? maxInputBytes)
-  return checked instanceof Promise
-    ? checked.then((settled) => assemble(contract, settled, options, blobs))
-    : assemble(contract, checked, options, blobs)
+  const finish = (settled: CheckedInput<Parsed>): PreparedJob | Promise<PreparedJob> =>
+    assemble(settled, textsOf(contract, settled.parsed, options, lineage), contract.kind, blobs)
+  return checked instanceof Promise ? checked.then(finish) : finish(checked)
 }
 
-function assemble<Parsed>(
-  contract: JobContract<string, unknown, Parsed>,
-  { text, bytes, parsed }: CheckedInput<Parsed>,
-  options: JobOptions,
+function assemble(
+  { text, bytes }: CheckedInput<unknown>,
+  { queue, members, deciding, simple }: JobTexts,
+  kind: string,
   blobs: BlobConfig | undefined,
 ): PreparedJob | Promise<PreparedJob> {
   const id = nextId()
-  const { queue, members, deciding, simple } = textsOf(contract, parsed, options)
   const prepared = {
     job: { id, members, deciding, simple, input: text },
     queue,
-    kind: contract.kind,
+    kind,
     bytes,
     blob: undefined,
   }
@@ -80,7 +80,9 @@ function textsOf<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
   options: JobOptions,
+  lineage: Lineage | undefined,
 ): JobTexts {
+  if (lineage !== undefined) return makeTexts(contract, parsed, options, lineage)
   for (const name in options) {
     if (options[name as keyof JobOptions] !== undefined) return makeTexts(contract, parsed, options)
   }
@@ -96,8 +98,11 @@ function makeTexts<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
   options: JobOptions,
+  lineage: Lineage = {},
 ): JobTexts {
-  const { members, deciding } = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  const resolved = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  const { deciding } = resolved
+  const members = { ...resolved.members, ...lineage }
   return {
     queue: members.queue,
     members: membersText(members),
