@@ -5,7 +5,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, fileBlobStore, Stint } from '../src/entry/index.ts'
-import { createTestDatabase } from './support/database.ts'
+import { render } from '../src/db/statement.ts'
+import { listDeadSql } from '../src/jobs/list-dead.sql.ts'
+import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
 import type { Death } from './support/dead-letters.ts'
@@ -38,6 +40,7 @@ afterAll(async () => {
   await rm(dir, { recursive: true })
 })
 
+const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const unknownId = '01890000-0000-7000-8000-000000000000'
 const declined = { name: 'CardDeclined', message: 'do not honor', stack: 'CardDeclined: do not honor\n at …' }
 
@@ -111,15 +114,33 @@ describe('list', () => {
     ])
   })
 
-  test('looks so far for what is rare, and says where to go on', async () => {
-    const many = await createTestDatabase()
-    const client = new Stint({ connection: many.url })
-    const { id } = await client.enqueue(mail, { to: 'ana' })
-    await bury(many, id, { reason: 'expired' })
+  test.each([{ limit: 0 }, { reason: 'bored' }, { before: 'x' }, { que: 'a' }, { discarded: 'yes' }])(
+    'refuses %j',
+    async (options) => {
+      await expect(stint.dead.list(options as never)).rejects.toMatchObject({ code: 'invalid-option' })
+    },
+  )
+})
+
+describe('list of many', () => {
+  let many: TestDatabase
+  let client: Stint
+  beforeAll(async () => {
+    many = await createTestDatabase()
+    client = new Stint({ connection: many.url })
     await many.query(`insert into stint.dead
       (id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version, queue, kind, reason)
       select ('ffffffff-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, now(), now(), 1, 5, 5, 0, 0, 1, 'q', 'k', 'exhausted'
         from generate_series(1, 60000) as n`)
+  })
+  afterAll(async () => {
+    await client.close()
+    await many.drop()
+  })
+
+  test('looks so far for what is rare, and says where to go on', async () => {
+    const { id } = await client.enqueue(mail, { to: 'ana' })
+    await bury(many, id, { reason: 'expired' })
     const first = await client.dead.list({ reason: 'expired' })
     expect(first).toMatchObject({ dead: [], next: expect.any(String) as string })
     expect(await client.dead.list({ reason: 'expired', before: first.next })).toMatchObject({
@@ -127,16 +148,29 @@ describe('list', () => {
     })
     // By its own index it is found at once.
     expect(await client.dead.list({ queue: 'mail' })).toMatchObject({ dead: [{ id }], next: undefined })
-    await client.close()
-    await many.drop()
   })
 
-  test.each([{ limit: 0 }, { reason: 'bored' }, { before: 'x' }, { que: 'a' }, { discarded: 'yes' }])(
-    'refuses %j',
-    async (options) => {
-      await expect(stint.dead.list(options as never)).rejects.toMatchObject({ code: 'invalid-option' })
-    },
-  )
+  test('reads the index of its filter, and of that a window', async () => {
+    const prober = await connectTo(many.url)
+    await prober.query('analyze stint.dead')
+    await prober.query('set plan_cache_mode = force_generic_plan')
+    await prober.query(`prepare probe as ${render(listDeadSql, 'stint')}`)
+    const given: Record<string, string> = { before: `'${highestId}'`, window: '50', limit: '50' }
+    for (const by of ['queue', 'kind', 'key', 'fingerprint', 'id']) {
+      const flags = { by: `'${by}'`, [by]: `'q'`, discarded: 'false', replaced: 'false' }
+      const values = listDeadSql.params.map((param) => ({ ...given, ...flags })[param] ?? 'null')
+      const { rows } = await prober.query<{ 'QUERY PLAN': string }>(
+        `explain (analyze, costs off) execute probe (${values.join(', ')})`,
+      )
+      const scans = rows
+        .map((row) => row['QUERY PLAN'])
+        .filter((line) => /Index.* on dead|Seq Scan/.test(line))
+      const [first = '', ...others] = scans.filter((line) => !line.includes('never executed'))
+      expect(first, by).toContain(by === 'id' ? 'dead_pkey' : `dead_${by}`)
+      expect(others.filter((line) => !line.includes('dead_pkey'))).toEqual([])
+      expect(first).toMatch(/rows=(50|0)\b/)
+    }
+  })
 })
 
 describe('replay', () => {

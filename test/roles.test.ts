@@ -120,6 +120,7 @@ describe('the viewer', () => {
       await may('viewer', `select id, state, queue, kind, key, attempt from ${schema}.jobs limit 1`),
     ).toBe(true)
     expect((await login('viewer').stint.list({ queue: 'q', limit: 5 })).jobs).toHaveLength(5)
+    expect((await login('viewer').stint.status()).queues).toMatchObject([{ queue: 'q' }])
     for (const column of ['input', 'result', 'error', 'options', 'input_blob']) {
       expect(await may('viewer', `select ${column} from ${schema}.jobs limit 1`), column).toBe(false)
     }
@@ -273,5 +274,6 @@ test('roles of the same name that another database made are left to it', async (
 
 test('the step may be run again, and a client without rights to the tables says so', async () => {
   await owner.migrate({ roles: true })
-  await expect(login('producer').stint.list()).rejects.toMatchObject({ code: 'database-rejected' })
+  for (const call of [() => login('producer').stint.list(), () => login('producer').stint.status()])
+    await expect(call()).rejects.toMatchObject({ code: 'database-rejected' })
 })

@@ -32,6 +32,8 @@ import { keyText, timeOption } from '../intake/enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
+import { readStatus } from './status.ts'
+import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
 
 /** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
@@ -161,6 +163,11 @@ export class Stint<Tx = PgTransaction> {
   /** Which migrations are applied, and which are still to do. */
   migrationStatus(): Promise<MigrationStatus> {
     return this.#calls.send(migrationStatus)
+  }
+
+  /** The schema's version, the live workers, and what each queue has in each state, counted up to 10,000. */
+  status(): Promise<Status> {
+    return this.#calls.send(readStatus)
   }
 
   /** Deletes inputs from the blob store that no job refers to any more. */
