@@ -75,7 +75,6 @@ export interface Members {
   flowId?: string | undefined
   tokens?: readonly string[] | undefined
   options?: { timeoutMs: number } | undefined
-  parentId?: string | undefined
 }
 
 /** Where a job comes from, where its caller cannot say: an edited dead letter takes over what it had. */
