@@ -12,6 +12,8 @@ import type { Copyable } from './statement.ts'
 export interface OwnTransaction extends Copyable {
   /** The driver's client that it runs on, for statements that are not ours: they have no deadline of ours. */
   readonly client: PgTransaction
+  /** Gives it up for good, whatever is under way on it. */
+  reset(): void
 }
 
 export interface DatabaseConfig {
@@ -73,6 +75,9 @@ export class Database implements Copyable {
       const tx: OwnTransaction = {
         schema: this.schema,
         client,
+        reset: () => {
+          client.reset()
+        },
         query: async (text, values) => {
           const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
           return rows as unknown[]

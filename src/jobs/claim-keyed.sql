@@ -1,7 +1,7 @@
 -- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
 --
--- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. A pass that
--- comes to the last key ends there; the next one begins anew.
+-- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. The last row,
+-- without an id, says where the round came to: a key whose jobs are all for others still counts as visited.
 with recursive keys as (
   (select key
      from stint.job
@@ -61,5 +61,7 @@ with recursive keys as (
 )
 select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key, more,
        (run_at at time zone 'utc')::text as "runAt"
-  from claimed
- order by priority desc, claimed.run_at, id
+  from (select * from claimed order by priority desc, run_at, id) as ordered
+union all
+select null, null, null, null, null, null, null, null, max(key), null, count(*)::text
+  from turns

@@ -108,7 +108,6 @@ export class JobContext implements HandlerContext {
   constructor(held: HeldJob, services: ContextServices) {
     this.held = held
     this.#services = services
-    held.onAbort = (reason) => this.#controller?.abort(reason)
   }
 
   get jobId(): string {
@@ -162,8 +161,13 @@ export class JobContext implements HandlerContext {
   /** Made when first asked for: most handlers of short jobs never do. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.held.abortedFor !== undefined) this.#controller.abort(this.held.abortReason)
+      const controller = new AbortController()
+      this.#controller = controller
+      if (this.held.abortedFor !== undefined) controller.abort(this.held.abortReason)
+      else
+        this.held.listen((_, reason) => {
+          controller.abort(reason)
+        })
     }
     return this.#controller.signal
   }

@@ -72,6 +72,8 @@ export class Dispatcher {
 
   /** Starts whatever waits for a slot. */
   startAll(): void {
+    // What waits while the worker stops, or its lease is at risk, is given back.
+    if (!this.#config.isOpen()) return
     while (this.#running < this.#config.worker.concurrency) {
       const pool = this.#nextToStart()
       if (pool === undefined) return

@@ -79,8 +79,13 @@ export class FencedTransactions {
       try {
         return await this.#db.transaction(async (tx) => {
           if (!(await this.#hold(tx, held))) throw leaseLost(held)
-          done = { value: await work(tx) }
-          return done.value
+          const unwatch = resetWhenAborted(tx, held)
+          try {
+            done = { value: await work(tx) }
+            return done.value
+          } finally {
+            unwatch()
+          }
         })
       } catch (error) {
         // Before the work was over it is the work's own failure, but for what Postgres asks to be repeated.
@@ -124,6 +129,29 @@ export class FencedTransactions {
         await pause(Math.random() * 200)
       }
     }
+  }
+}
+
+/** How long a block may go on after its job's timeout: it may be about to end. */
+const graceMs = 5_000
+
+/**
+ * The user's statements have no deadline of ours. A lease that is lost, or a timeout that passed a while ago, ends
+ * them with their transaction: on a connection that hangs nothing else would.
+ */
+function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const unlisten = held.listen((cause) => {
+    if (cause === 'lease') tx.reset()
+    else if (cause === 'timeout') {
+      timer = setTimeout(() => {
+        tx.reset()
+      }, graceMs)
+    }
+  })
+  return () => {
+    unlisten()
+    clearTimeout(timer)
   }
 }
 

@@ -357,6 +357,7 @@ export class Runtime {
 
   #ended(ended: Ended): void {
     const { held, outcome } = ended
+    if (held.isGivenUp) return
     if (!this.#notes.concerns(held)) {
       this.#settler.add(ended)
       return
@@ -413,8 +414,8 @@ export class Runtime {
     await this.#until(() => this.#dispatcher.running === 0, { ms: 1_000 })
     for (const held of this.#held.all()) {
       if (held.phase !== 'running') continue
-      // Whatever its handler still says is refused: the lease is gone with this.
       held.phase = 'settling'
+      held.isGivenUp = true
       const ranMs = performance.now() - held.startedAt
       this.#settler.add({
         held,

@@ -39,6 +39,8 @@ export class Worker {
   #runtime: Runtime | undefined
   #health: HealthServer | undefined
   #healthPort: number | undefined
+  #begun: Promise<void> | undefined
+  #onBegun: () => void = () => undefined
   #stopping: Promise<void> | undefined
   #fatal: Error | undefined
   #onOver: () => void = () => undefined
@@ -108,6 +110,8 @@ export class Worker {
         'This worker has no handlers: call worker.handle(contract, handler) first.',
       )
     this.#state = 'starting'
+    const begun = new Promise<void>((resolve) => (this.#onBegun = resolve))
+    this.#begun = begun
     try {
       this.#connected = await connect(this.#config.connection, process.env)
       const { url } = this.#connected
@@ -130,6 +134,8 @@ export class Worker {
       await this.#health?.close()
       await this.#connected?.release()
       throw error
+    } finally {
+      this.#onBegun()
     }
   }
 
@@ -173,6 +179,8 @@ export class Worker {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    // Asked while it starts: it has to stand before it can be taken down.
+    await this.#begun
     if (this.#state === 'new' || this.#state === 'stopped') {
       this.#state = 'stopped'
       this.#onOver()
