@@ -530,7 +530,6 @@ export class Runtime {
     const { worker, events, log } = this.#config
     const config = {
       db: this.#db,
-      leaseMs: worker.leaseMs,
       crashLimit: worker.crashLimit,
       served: this.#served,
       held: this.#held,
