@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { isStintError } from '../core/errors.ts'
 import { classify } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -124,6 +125,8 @@ export class Settler {
         await this.#conclude(group, moved, isRepeat)
         return
       } catch (error) {
+        // Of a handler that outlived its worker: its job was given back, and nobody is left to ask.
+        if (isStintError(error, 'client-closed')) return
         const trouble = classify(error)
         if (trouble === 'unknown') isRepeat = true
         // What the database cannot hold, or trips over, is one job's: the others must not wait for it.
