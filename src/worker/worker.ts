@@ -39,8 +39,7 @@ export class Worker {
   #runtime: Runtime | undefined
   #health: HealthServer | undefined
   #healthPort: number | undefined
-  #begun: Promise<void> | undefined
-  #onBegun: () => void = () => undefined
+  #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #fatal: Error | undefined
   #onOver: () => void = () => undefined
@@ -103,45 +102,20 @@ export class Worker {
 
   /** Connects, takes a lease and begins to claim. Resolves when it does. */
   async start(): Promise<void> {
-    this.#mustBeNew('start()')
+    if (this.#state !== 'new')
+      throw new StintError('worker-stopped', 'A worker is started once: make a new one.')
     if (this.#handlers.kinds.length === 0)
       throw new StintError(
         'unknown-handler',
         'This worker has no handlers: call worker.handle(contract, handler) first.',
       )
     this.#state = 'starting'
-    const begun = new Promise<void>((resolve) => (this.#onBegun = resolve))
-    this.#begun = begun
-    try {
-      this.#connected = await connect(this.#config.connection, process.env)
-      const { url } = this.#connected
-      await this.#checkSchema(url)
-      await this.#startHealth()
-      this.#runtime = new Runtime({
-        worker: this.#config,
-        url,
-        handlers: this.#handlers,
-        events: this.#events,
-        log: this.#log,
-        onFatal: (error) => {
-          this.#giveUp(error)
-        },
-      })
-      await this.#runtime.start()
-      this.#state = 'running'
-    } catch (error) {
-      this.#state = 'stopped'
-      await this.#health?.close()
-      await this.#connected?.release()
-      throw error
-    } finally {
-      this.#onBegun()
-    }
+    return (this.#starting = this.#start())
   }
 
   /**
    * Stops claiming at once; running jobs get the drain, the rest is given back with nothing burned. A second call
-   * with a shorter drain hurries.
+   * with `drain: 0` ends the drain.
    */
   stop({ drain }: { drain?: Duration | undefined } = {}): Promise<void> {
     const drainMs = drain === undefined ? this.#config.drainMs : durationOption('drain', drain)
@@ -178,9 +152,35 @@ export class Worker {
     }
   }
 
+  async #start(): Promise<void> {
+    try {
+      this.#connected = await connect(this.#config.connection, process.env)
+      const { url } = this.#connected
+      await this.#checkSchema(url)
+      await this.#startHealth()
+      this.#runtime = new Runtime({
+        worker: this.#config,
+        url,
+        handlers: this.#handlers,
+        events: this.#events,
+        log: this.#log,
+        onFatal: (error) => {
+          this.#giveUp(error)
+        },
+      })
+      await this.#runtime.start()
+      this.#state = 'running'
+    } catch (error) {
+      this.#state = 'stopped'
+      await this.#health?.close()
+      await this.#connected?.release()
+      throw error
+    }
+  }
+
   async #stop(drainMs: number): Promise<void> {
-    // Asked while it starts: it has to stand before it can be taken down.
-    await this.#begun
+    // What is half started cannot be stopped: it would go on claiming afterwards.
+    await this.#starting?.catch(() => undefined)
     if (this.#state === 'new' || this.#state === 'stopped') {
       this.#state = 'stopped'
       this.#onOver()
@@ -188,9 +188,15 @@ export class Worker {
     }
     this.#state = 'stopping'
     this.#events.emit('stopping', { reason: this.#fatal?.message ?? 'asked to' })
-    await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
-    await this.#health?.close()
-    await this.#connected?.release()
+    // With its last job settled nothing of a worker keeps the process alive; stopping in good order does.
+    const alive = setInterval(() => undefined, 60_000)
+    try {
+      await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
+      await this.#health?.close()
+      await this.#connected?.release()
+    } finally {
+      clearInterval(alive)
+    }
     this.#state = 'stopped'
     this.#log.info({}, 'worker stopped')
     this.#events.emit('stopped')
@@ -233,7 +239,7 @@ export class Worker {
     if (this.#state === 'new') return
     throw new StintError(
       'worker-stopped',
-      `${what} comes before start(), and a worker is started once: make a new one.`,
+      `${what} comes before start(): make a new worker, and tell it what to do first.`,
     )
   }
 }
