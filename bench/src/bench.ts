@@ -15,7 +15,7 @@ export interface Sizes {
   warmUpJobs: number
   depths: readonly number[]
   drainJobs: number
-  /** Enough to tell one tuning of a worker from another. */
+  /** Enough to tell one tuning of a worker from another: with fewer, one wins that only starts well. */
   trialJobs: number
   /** A drain that takes longer is cut, and says so. */
   drainLimitMs: number
@@ -44,7 +44,7 @@ export const fullSizes: Sizes = {
   warmUpJobs: 5_000,
   depths: [0, 1_000_000, 5_000_000],
   drainJobs: 500_000,
-  trialJobs: 100_000,
+  trialJobs: 200_000,
   drainLimitMs: 300_000,
   processCounts: [1, 2, 4, 8],
   processJobs: 200_000,
@@ -95,6 +95,8 @@ export class Bench {
   readonly say: (line: string) => void
   readonly postgres: Postgres
   readonly redis: Redis | undefined
+  /** Which tuning won which trial, so that a later workload with the same trial need not repeat it. */
+  readonly won = new Map<string, Tuning>()
 
   constructor(parts: Pick<Bench, 'systems' | 'sizes' | 'say' | 'postgres' | 'redis'>) {
     this.systems = parts.systems

@@ -71,6 +71,9 @@ async function best(
 ): Promise<Tuning> {
   const [first = {}] = tunings
   if (tunings.length < 2) return first
+  const key = `${system.name} ${JSON.stringify([trial, tunings])}`
+  const known = bench.won.get(key)
+  if (known) return known
   const sign = isLessBetter ? -1 : 1
   let kept = { tuning: first, score: -Infinity }
   for (let pass = 0; pass < bench.sizes.tuningPasses; pass++) {
@@ -80,6 +83,7 @@ async function best(
       if (sign * figure > kept.score) kept = { tuning, score: sign * figure }
     }
   }
+  bench.won.set(key, kept.tuning)
   return kept.tuning
 }
 

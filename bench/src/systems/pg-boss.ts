@@ -28,11 +28,12 @@ export const pgBoss: System = {
     bulk: bulkTunings,
     drain: [
       { batch: 100, pollers: 1 },
-      { batch: 100, pollers: 4 },
       { batch: 500, pollers: 1 },
       { batch: 500, pollers: 2 },
+      { batch: 500, pollers: 4 },
       { batch: 1_000, pollers: 1 },
       { batch: 1_000, pollers: 4 },
+      { batch: 2_000, pollers: 4 },
     ],
     latency: [
       { notify: true, batch: 10, pollers: 1 },
