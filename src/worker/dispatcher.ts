@@ -66,7 +66,7 @@ export class Dispatcher {
   fill(now: number): void {
     if (!this.#config.isOpen() || now < this.#holdUntil) return
     for (const pool of this.pools) {
-      if (!pool.isClaiming && this.#wanted(pool, now) > 0) void this.#claim(pool)
+      if (!pool.isClaiming && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
 
@@ -86,7 +86,7 @@ export class Dispatcher {
     pool.isClaiming = true
     try {
       for (let now = performance.now(); ; now = performance.now()) {
-        const wanted = this.#wanted(pool, now)
+        const wanted = this.#wanted(pool)
         if (wanted <= 0 || !isOpen() || this.#claims === undefined) return
         const claims = this.#claims
         const jobs = await claims.take(pool, wanted, now)
@@ -116,19 +116,19 @@ export class Dispatcher {
   }
 
   /** How many jobs of a queue to ask for now. */
-  #wanted(pool: QueuePool, now: number): number {
-    if (!pool.mayHaveWork || !pool.isHungry(now)) return 0
-    const room = pool.room(now)
+  #wanted(pool: QueuePool): number {
+    if (!pool.mayHaveWork || !pool.isHungry()) return 0
+    const room = pool.room()
     if (!this.#isShared) return room
     const free = this.#config.worker.concurrency - this.#running
     if (this.#config.worker.order === 'strict') {
       // A lower queue gets what the higher ones leave, and only once they have been asked.
       const higher = this.pools.slice(0, this.pools.indexOf(pool))
-      if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry(now)))) return 0
+      if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry()))) return 0
       return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
-    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead(now)) - pool.waiting)
+    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead()) - pool.waiting)
   }
 
   #nextToStart(): QueuePool | undefined {
@@ -187,6 +187,7 @@ export class Dispatcher {
       if (outcome === undefined) continue
       held.phase = 'settling'
       const ranMs = now - held.startedAt
+      pool.ran(ranMs)
       this.#config.watch.ended(held, ranMs)
       this.#config.onEnded({ held, outcome, ranMs })
     }

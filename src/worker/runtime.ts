@@ -390,9 +390,8 @@ export class Runtime {
     this.#held.remove(held)
     if (pool === undefined) return
     pool.held--
-    pool.rate.add(1, performance.now())
     if (pool.config.prefetch === 0) this.#dispatcher.startAll()
-    if (pool.isHungry(performance.now())) this.#bell.ring()
+    if (pool.isHungry()) this.#bell.ring()
   }
 
   /** Gives back jobs that wait for a slot. */
