@@ -21,6 +21,7 @@ export class QueuePool {
   /** How long claims take lately. */
   claimMs = 0
   isClaiming = false
+  surveyedAt = -Infinity
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
   afterKey = ''

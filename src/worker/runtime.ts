@@ -45,6 +45,8 @@ export interface RuntimeConfig {
 
 /** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
 const surveyShare = 1 / 20
+/** A little before the poll is due, so that a jittered one does not come just too soon for it. */
+const early = 0.85
 const prefetchTtlMs = 2_000
 const promoteBatch = 500
 const brokenForMs = 60_000
@@ -263,15 +265,25 @@ export class Runtime {
     return !this.#isStopping && this.#lease.isTrusted
   }
 
+  /** Looks at every queue, without waiting for its time. */
+  #surveySoon(inMs = 0): void {
+    for (const pool of this.#dispatcher.pools) pool.surveyedAt = -Infinity
+    this.#nextSurveyAt = Math.min(this.#nextSurveyAt, performance.now() + inMs)
+    this.#bell.ring()
+  }
+
   async #survey(): Promise<void> {
     if (this.#isSurveying) return
     this.#isSurveying = true
     const startedAt = performance.now()
-    const { pollFloorMs } = this.#config.worker
+    const pools = this.#dispatcher.pools.filter(
+      ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
+    )
     this.#nextSurveyAt = Infinity
     try {
-      const floors = new Map(this.#dispatcher.pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
-      const findings = await survey(this.#db, this.#served)
+      const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
+      const queues = pools.map(({ config }) => config.name)
+      const findings = await survey(this.#db, { queues, kinds: this.#served.kinds })
       this.#isFine()
       this.#take(findings, { floors, since: performance.now() })
     } catch (error) {
@@ -279,7 +291,11 @@ export class Runtime {
     } finally {
       this.#isSurveying = false
       const now = performance.now()
-      this.#nextSurveyAt = now + Math.max(0.85 * pollFloorMs, (now - startedAt) / surveyShare)
+      for (const pool of pools) pool.surveyedAt = now
+      const nextAt = Math.min(
+        ...this.#dispatcher.pools.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
+      )
+      this.#nextSurveyAt = Math.max(nextAt, now + (now - startedAt) / surveyShare)
       this.#bell.ring()
     }
   }
@@ -292,9 +308,7 @@ export class Runtime {
     }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number },
   ): void {
     let nextDueMs = Infinity
-    const named = new Map<string, Set<number>>(
-      this.#dispatcher.pools.map(({ config }) => [config.name, new Set()]),
-    )
+    const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
     for (const finding of findings) {
       const pool = this.#dispatcher.pool(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
@@ -306,7 +320,7 @@ export class Runtime {
         pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
       }
     }
-    for (const pool of this.#dispatcher.pools) pool.floors.forget(named.get(pool.config.name) ?? new Set())
+    for (const [queue, priorities] of named) this.#dispatcher.pool(queue)?.floors.forget(priorities)
     this.#dueIn(nextDueMs)
   }
 
@@ -324,7 +338,7 @@ export class Runtime {
       this.#returned(returned)
       // More may be due; and when the next one is, the survey says.
       if (returned.length >= promoteBatch) this.#dueIn(0)
-      else this.#nextSurveyAt = Math.min(this.#nextSurveyAt, performance.now() + 5)
+      else this.#surveySoon(5)
     } catch (error) {
       this.#trouble('promote', error)
       this.#dueIn(Math.random() * 1_000)
@@ -519,8 +533,7 @@ export class Runtime {
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#nextSurveyAt = 0
-        this.#bell.ring()
+        this.#surveySoon()
       },
     })
   }
@@ -537,8 +550,7 @@ export class Runtime {
       isLeaseFresh: () => this.#lease.isTrusted && performance.now() - this.#lastGapAt > worker.leaseMs,
       onReturned: (returned: readonly Returned[]) => {
         this.#returned(returned)
-        this.#nextSurveyAt = 0
-        this.#bell.ring()
+        this.#surveySoon()
       },
       events,
       log,
