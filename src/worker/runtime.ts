@@ -79,6 +79,7 @@ export class Runtime {
   #isOver = false
   #nextSurveyAt = 0
   #isSurveying = false
+  #mustSurveyAgain = false
   #nextDueAt = Infinity
   #isPromoting = false
   #brokenSince: number | undefined
@@ -266,9 +267,10 @@ export class Runtime {
   }
 
   /** Looks at every queue, without waiting for its time. */
-  #surveySoon(inMs = 0): void {
+  #surveySoon(): void {
+    this.#mustSurveyAgain = this.#isSurveying
     for (const pool of this.#dispatcher.pools) pool.surveyedAt = -Infinity
-    this.#nextSurveyAt = Math.min(this.#nextSurveyAt, performance.now() + inMs)
+    if (!this.#isSurveying) this.#nextSurveyAt = 0
     this.#bell.ring()
   }
 
@@ -297,6 +299,8 @@ export class Runtime {
       )
       this.#nextSurveyAt = Math.max(nextAt, now + (now - startedAt) / surveyShare)
       this.#bell.ring()
+      // What was looked at may have changed behind its back.
+      if (this.#mustSurveyAgain) this.#surveySoon()
     }
   }
 
@@ -334,11 +338,14 @@ export class Runtime {
     this.#isPromoting = true
     this.#nextDueAt = Infinity
     try {
-      const returned = await promote(this.#db, { queues: this.#served.queues, limit: promoteBatch })
-      this.#returned(returned)
-      // More may be due; and when the next one is, the survey says.
-      if (returned.length >= promoteBatch) this.#dueIn(0)
-      else this.#surveySoon(5)
+      const { ready, nextInMs } = await promote(this.#db, {
+        queues: this.#served.queues,
+        limit: promoteBatch,
+      })
+      this.#returned(ready)
+      // A full batch means that more is probably due already.
+      if (ready.length >= promoteBatch) this.#dueIn(0)
+      else if (nextInMs !== undefined) this.#dueIn(nextInMs)
     } catch (error) {
       this.#trouble('promote', error)
       this.#dueIn(Math.random() * 1_000)
