@@ -77,7 +77,7 @@ export class FencedTransactions {
   ): Promise<Result> {
     const giveUpAt = performance.now() + this.#leaseMs
     for (let tries = 1; ; tries++) {
-      let hasBegun = false
+      let hasBegun: boolean | undefined
       let done: { value: Result } | undefined
       try {
         return await this.#db.transaction(async (tx) => {
@@ -89,7 +89,7 @@ export class FencedTransactions {
       } catch (error) {
         const trouble = classify(error)
         // No connection, or none that answers, before the work began: that is no failure of the handler's.
-        if (!hasBegun && !isStintError(error) && mayPass(trouble)) {
+        if (hasBegun !== true && !isStintError(error) && mayPass(trouble)) {
           if (held.abortedFor !== undefined || performance.now() > giveUpAt) throw error
           tries--
           await pause(Math.random() * 200)

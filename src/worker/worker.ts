@@ -39,6 +39,7 @@ export class Worker {
   #runtime: Runtime | undefined
   #health: HealthServer | undefined
   #healthPort: number | undefined
+  #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #fatal: Error | undefined
   #onOver: () => void = () => undefined
@@ -108,29 +109,7 @@ export class Worker {
         'This worker has no handlers: call worker.handle(contract, handler) first.',
       )
     this.#state = 'starting'
-    try {
-      this.#connected = await connect(this.#config.connection, process.env)
-      const { url } = this.#connected
-      await this.#checkSchema(url)
-      await this.#startHealth()
-      this.#runtime = new Runtime({
-        worker: this.#config,
-        url,
-        handlers: this.#handlers,
-        events: this.#events,
-        log: this.#log,
-        onFatal: (error) => {
-          this.#giveUp(error)
-        },
-      })
-      await this.#runtime.start()
-      this.#state = 'running'
-    } catch (error) {
-      this.#state = 'stopped'
-      await this.#health?.close()
-      await this.#connected?.release()
-      throw error
-    }
+    return (this.#starting = this.#start())
   }
 
   /**
@@ -172,7 +151,35 @@ export class Worker {
     }
   }
 
+  async #start(): Promise<void> {
+    try {
+      this.#connected = await connect(this.#config.connection, process.env)
+      const { url } = this.#connected
+      await this.#checkSchema(url)
+      await this.#startHealth()
+      this.#runtime = new Runtime({
+        worker: this.#config,
+        url,
+        handlers: this.#handlers,
+        events: this.#events,
+        log: this.#log,
+        onFatal: (error) => {
+          this.#giveUp(error)
+        },
+      })
+      await this.#runtime.start()
+      this.#state = 'running'
+    } catch (error) {
+      this.#state = 'stopped'
+      await this.#health?.close()
+      await this.#connected?.release()
+      throw error
+    }
+  }
+
   async #stop(drainMs: number): Promise<void> {
+    // What is half started cannot be stopped in order.
+    await this.#starting?.catch(() => undefined)
     if (this.#state === 'new' || this.#state === 'stopped') {
       this.#state = 'stopped'
       this.#onOver()
