@@ -156,6 +156,9 @@ export class Runtime {
       onClaimed: () => {
         this.#poll.found()
       },
+      onAsked: () => {
+        this.#bell.ring()
+      },
     })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
