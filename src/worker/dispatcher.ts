@@ -24,6 +24,8 @@ export interface DispatcherConfig {
   /** A claim failed; what it took, if anything, is found by the reconciling. */
   onTrouble: (error: unknown) => void
   onClaimed: (count: number) => void
+  /** A queue has been asked, and has no more to give for now: those that had to wait for it may be asked. */
+  onAsked: () => void
 }
 
 /** Whether one slot is given to the queue that is due by weight, or to the first in the list that has work. */
@@ -82,7 +84,7 @@ export class Dispatcher {
   }
 
   async #claim(pool: QueuePool): Promise<void> {
-    const { onClaimed, onTrouble, isOpen } = this.#config
+    const { onClaimed, onAsked, onTrouble, isOpen } = this.#config
     pool.isClaiming = true
     try {
       for (let now = performance.now(); ; now = performance.now()) {
@@ -106,6 +108,7 @@ export class Dispatcher {
       onTrouble(error)
     } finally {
       pool.isClaiming = false
+      if (this.#isShared) onAsked()
     }
   }
 

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
 import { classify } from '../db/classify.ts'
+import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { effectResult, keepEffect, takeEffect } from '../jobs/effect.ts'
@@ -74,11 +75,14 @@ export class FencedTransactions {
     work: (tx: OwnTransaction) => Promise<Result>,
     { isRepeatable = false }: { isRepeatable?: boolean } = {},
   ): Promise<Result> {
+    const giveUpAt = performance.now() + this.#leaseMs
     for (let tries = 1; ; tries++) {
+      let hasBegun: boolean | undefined
       let done: { value: Result } | undefined
       try {
         return await this.#db.transaction(async (tx) => {
           if (!(await this.#hold(tx, held))) throw leaseLost(held)
+          hasBegun = true
           const unwatch = resetWhenAborted(tx, held)
           try {
             done = { value: await work(tx) }
@@ -88,8 +92,15 @@ export class FencedTransactions {
           }
         })
       } catch (error) {
-        // Before the work was over it is the work's own failure, but for what Postgres asks to be repeated.
         const trouble = classify(error)
+        // No connection, or none that answers, before the work began: that is no failure of the handler's.
+        if (hasBegun !== true && !isStintError(error) && mayPass(trouble)) {
+          if (held.abortedFor !== undefined || performance.now() > giveUpAt) throw error
+          tries--
+          await pause(Math.random() * 200)
+          continue
+        }
+        // Before the work was over it is the work's own failure, but for what Postgres asks to be repeated.
         if (done === undefined && trouble !== 'again') throw error
         if (trouble === 'unknown' && !isRepeatable && (await this.#wasCommitted(held)) && done !== undefined)
           return done.value
@@ -120,12 +131,7 @@ export class FencedTransactions {
         throw leaseLost(held)
       } catch (error) {
         if (isStintError(error)) throw error
-        const trouble = classify(error)
-        if (
-          (trouble !== 'unknown' && trouble !== 'wait' && trouble !== 'again') ||
-          performance.now() > giveUpAt
-        )
-          throw error
+        if (!mayPass(classify(error)) || performance.now() > giveUpAt) throw error
         await pause(Math.random() * 200)
       }
     }
@@ -153,6 +159,11 @@ function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
     unlisten()
     clearTimeout(timer)
   }
+}
+
+/** Whether the same may go well a little later. */
+function mayPass(trouble: DatabaseTrouble): boolean {
+  return trouble === 'unknown' || trouble === 'wait' || trouble === 'again'
 }
 
 export const maxResultBytes = 256 * 1024

@@ -159,6 +159,9 @@ export class Runtime {
       onClaimed: () => {
         this.#poll.found()
       },
+      onAsked: () => {
+        this.#bell.ring()
+      },
     })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
@@ -567,14 +570,10 @@ export class Runtime {
     }
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
-    let idlePasses = 0
     return [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
-      loop('reconcile', worker.sweepEveryMs, async () => {
-        // With nothing in hand there is little to compare; now and then is enough.
-        if (this.#held.size === 0 && ++idlePasses % 6 !== 0) return
-        await reconcile(config)
-      }),
+      // With nothing in hand too: what is here without our knowing is what it looks for.
+      loop('reconcile', worker.sweepEveryMs, () => reconcile(config)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')

@@ -34,11 +34,14 @@ export const acts = {
       return { by: name }
     }
     await told('thawed')
-    try {
-      return await writes[write](ctx, tools)
-    } catch (error) {
-      note('threw', { write, code: error.code, error: error.name })
-      throw error
+    for (;;) {
+      try {
+        return await writes[write](ctx, tools)
+      } catch (error) {
+        note('threw', { write, code: error.code, error: String(error) })
+        // A machine so busy that no connection can be had in time: the question has not been put yet.
+        if (!/timeout|terminated/.test(error.message)) throw error
+      }
     }
   },
 
