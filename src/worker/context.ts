@@ -104,6 +104,7 @@ export class JobContext implements HandlerContext {
   readonly #services: ContextServices
   #controller: AbortController | undefined
   #log: JobLog | undefined
+  #isInTx = false
 
   constructor(held: HeldJob, services: ContextServices) {
     this.held = held
@@ -181,21 +182,34 @@ export class JobContext implements HandlerContext {
   }
 
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
-    this.#mustBeOpen()
-    const value = await this.#services.transactions.complete(this.held, {
-      work,
-      ended: (result) => this.#ended(result),
-    })
-    this.completion = 'committed'
-    this.held.isCompleted = true
-    return value
+    this.#mustBeFree()
+    const before = this.children.length
+    this.#isInTx = true
+    try {
+      const value = await this.#services.transactions.complete(this.held, {
+        work: (tx) => {
+          // The block may be run again: its children are those of the run that commits.
+          this.children.length = before
+          return work(tx)
+        },
+        ended: (result) => this.#ended(result),
+      })
+      this.completion = 'committed'
+      this.held.isCompleted = true
+      return value
+    } catch (error) {
+      this.children.length = before
+      throw error
+    } finally {
+      this.#isInTx = false
+    }
   }
 
   async complete<Tx = PgTransaction>(
     tx: Tx,
     { result, adapter }: { result?: unknown; adapter?: TxAdapter<Tx> | undefined } = {},
   ): Promise<void> {
-    this.#mustBeOpen()
+    this.#mustBeFree()
     const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
     if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
@@ -211,6 +225,7 @@ export class JobContext implements HandlerContext {
     if (!boundedText(key, 512))
       throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
     const holdMs = durationOption('for', hold, { minMs: 1 })
+    this.#mustBeFree()
     return this.#services.transactions.once(this.held, { key, holdMs, work })
   }
 
@@ -244,12 +259,19 @@ export class JobContext implements HandlerContext {
   }
 
   #mustBeOpen(): void {
-    if (this.completion === 'none') return
-    throw new StintError(
-      'job-completed',
-      `Job ${this.jobId} of '${this.kind}' was completed by this handler already; it can only return now.`,
-      { jobIds: [this.jobId] },
-    )
+    if (this.completion !== 'none')
+      throw this.#completed('was completed already; its handler can only return')
+  }
+
+  /** For what needs the job's row for itself: inside ctx.tx it would wait for ever, for the block around it. */
+  #mustBeFree(): void {
+    this.#mustBeOpen()
+    if (this.#isInTx) throw this.#completed('is being completed by ctx.tx; use the transaction of that block')
+  }
+
+  #completed(what: string): StintError {
+    const message = `Job ${this.jobId} of '${this.kind}' ${what}.`
+    return new StintError('job-completed', message, { jobIds: [this.jobId] })
   }
 
   #makeLog(): JobLog {
