@@ -4,6 +4,7 @@ import { StintError } from '../core/errors.ts'
 import { boundedText } from '../core/names.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import { cleanText, toStorable } from '../core/storable.ts'
+import { isError, peek } from '../core/thrown.ts'
 import { Snooze } from '../core/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
 import { foreignTx, pgAdapter } from '../db/foreign-tx.ts'
@@ -100,7 +101,7 @@ export class JobContext implements HandlerContext {
   readonly children: PreparedJob[] = []
   /** How this attempt's completion was stored by the handler itself, if it was. */
   completion: 'none' | 'committed' | 'handed-over' = 'none'
-  handedOver: { result: string | undefined; children: readonly PreparedJob[] } | undefined
+  handedOver: { result: string | undefined } | undefined
   readonly #services: ContextServices
   #controller: AbortController | undefined
   #log: JobLog | undefined
@@ -214,7 +215,7 @@ export class JobContext implements HandlerContext {
     if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
     this.held.isCompleted = true
-    this.handedOver = { result: resultText(result), children: this.children }
+    this.handedOver = { result: resultText(result) }
   }
 
   async once<Result>(
@@ -241,7 +242,7 @@ export class JobContext implements HandlerContext {
   progress(percent: number, note?: string): Promise<void> {
     if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
       return Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
-    this.#services.notes.progress(this.held, percent, note === undefined ? null : cleanText(note, 1024))
+    this.#services.notes.progress(this.held, percent, isNothing(note) ? null : textOf(note, 1024))
     return Promise.resolve()
   }
 
@@ -282,7 +283,7 @@ export class JobContext implements HandlerContext {
       (level: keyof JobLog) =>
       (message: string, data?: unknown): void => {
         const stored = data === undefined ? undefined : toStorable(data, { maxBytes: 8 * 1024 }).text
-        const text = cleanText(message, 8 * 1024)
+        const text = textOf(message, 8 * 1024)
         notes.log(this.held, { level, message: text, data: stored })
         logger[level](stored === undefined ? about : { ...about, data: JSON.parse(stored) as unknown }, text)
       }
@@ -293,6 +294,16 @@ export class JobContext implements HandlerContext {
 /** What a handler returned, as JSON that fits. */
 export function resultText(value: unknown): string | undefined {
   return value === undefined ? undefined : toStorable(value, { maxBytes: maxResultBytes }).text
+}
+
+/** Text to be stored. Callers without types pass anything: an Error is its message, the rest becomes JSON. */
+function textOf(said: unknown, maxBytes: number): string {
+  const text = isError(said) ? peek(said, 'message') : said
+  return typeof text === 'string' ? cleanText(text, maxBytes) : toStorable(text, { maxBytes }).text
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null
 }
 
 function withoutUndefined(options: JobOptions): JobOptions {
