@@ -104,7 +104,9 @@ export class TestWorker {
       }
       const timer = setTimeout(() => {
         this.#waiting.delete(look)
-        reject(new Error(`Nothing told of ${what}; told so far: ${JSON.stringify(this.#told.slice(-20))}`))
+        reject(
+          new Error(`Nothing told of ${what}; told so far: ${this.#told.map(({ name }) => name).join(', ')}`),
+        )
       }, patienceMs)
       this.#waiting.add(look)
       look()
