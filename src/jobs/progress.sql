@@ -1,8 +1,20 @@
--- Write how far running jobs are, where their lease still holds.
+-- Write how far running jobs are, where their lease still holds, and say which those are.
 --
+-- A row that somebody has locked is passed by: a handler inside ctx.tx keeps its own for as long as it likes, and all
+-- the others in this statement would wait for it.
 -- :items is an object by id: { percent, note }.
-update stint.job
-   set progress = (:items::jsonb -> id::text) || jsonb_build_object('at', stint.now())
+with free as materialized (
+  select id
+    from stint.job
+   where id       = any(:ids::uuid[])
+     and lease_id = any(:leaseIds::uuid[])
+     for no key update skip locked
+), written as (
+  update stint.job
+     set progress = (:items::jsonb -> id::text) || jsonb_build_object('at', stint.now())
+   where id = any(array(select id from free))
+)
+select id, id = any(array(select id from free)) as "isWritten"
+  from stint.job
  where id       = any(:ids::uuid[])
    and lease_id = any(:leaseIds::uuid[])
-returning id

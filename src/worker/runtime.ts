@@ -103,6 +103,7 @@ export class Runtime {
     })
     this.#notes = new Notes({
       db: this.#db,
+      held: this.#held,
       onLost: (held) => {
         held.abort('lease', leaseLost(held))
       },
