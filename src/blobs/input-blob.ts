@@ -30,24 +30,28 @@ export function inputDigest(text: string): string {
 /** The job with its input, wherever that lies. */
 export async function withInput<Found extends Job>(store: BlobStore | undefined, job: Found): Promise<Found> {
   if (job.inputBlob === null) return job
+  return { ...job, input: await readBlob(store, { jobId: job.id, key: job.inputBlob }) }
+}
+
+/** An input that lies in the store. */
+export async function readBlob(
+  store: BlobStore | undefined,
+  { jobId, key }: { jobId: string; key: string },
+): Promise<unknown> {
   if (store === undefined) {
     throw new StintError(
       'blob-missing',
-      `The input of job ${job.id} lies in a blob store (${job.inputBlob}); give this client the same \`blobs\`.`,
-      { jobIds: [job.id] },
+      `The input of job ${jobId} lies in a blob store (${key}); give this client or worker the same \`blobs\`.`,
+      { jobIds: [jobId] },
     )
   }
-  const bytes = await store.get(job.inputBlob)
+  const bytes = await store.get(key)
   if (bytes === undefined) {
-    throw new StintError(
-      'blob-missing',
-      `The input of job ${job.id} is gone from the blob store: ${job.inputBlob}.`,
-      {
-        jobIds: [job.id],
-      },
-    )
+    throw new StintError('blob-missing', `The input of job ${jobId} is gone from the blob store: ${key}.`, {
+      jobIds: [jobId],
+    })
   }
-  return { ...job, input: JSON.parse(new TextDecoder().decode(bytes)) as unknown }
+  return JSON.parse(new TextDecoder().decode(bytes)) as unknown
 }
 
 /** When a blob was made, in milliseconds; undefined for a key that is not ours. */

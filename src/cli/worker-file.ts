@@ -8,7 +8,7 @@ import { UsageError } from './arguments.ts'
 export interface RunnableWorker {
   /** Starts, drains at the first signal, hurries at the second; resolves when it has stopped. */
   run(): Promise<void>
-  stop(options?: { drain?: boolean | undefined }): Promise<void>
+  stop(): Promise<void>
 }
 
 const brand = Symbol.for('stint.worker')

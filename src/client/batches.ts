@@ -1,4 +1,4 @@
-import type { PreparedJob } from '../intake/new-job.ts'
+import type { JobHint, PreparedJob } from '../intake/new-job.ts'
 
 /** Rows and bytes of one statement: past these a larger batch is no faster, only later to be answered. */
 const limits = { maxItems: 5_000, maxBytes: 4 * 1024 * 1024 }
@@ -49,6 +49,10 @@ export class KeptBatches {
       this.#kept.push(next.value)
     }
     return this.#kept[index]
+  }
+
+  hints(): Set<JobHint> {
+    return new Set(this.#kept.flatMap((batch) => batch.map(({ hint }) => hint)))
   }
 
   ids(): string[] {

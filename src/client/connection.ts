@@ -19,6 +19,7 @@ interface Open {
 export class Connection {
   readonly #config: ConnectionConfig
   #open: Promise<Open> | undefined
+  #url: string | undefined
   #isClosed = false
 
   constructor(config: ConnectionConfig) {
@@ -32,6 +33,11 @@ export class Connection {
     return database
   }
 
+  /** The URL it is open at; undefined before it is open. */
+  get url(): string | undefined {
+    return this.#url
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     const open = await this.#open?.catch(() => undefined)
@@ -43,6 +49,7 @@ export class Connection {
     const { connection, schema, poolSize, timeoutMs } = this.#config
     try {
       const connected = await connect(connection, process.env)
+      this.#url = connected.url
       // A third of the caller's patience for one try, so that a stuck one leaves time for another.
       const deadlineMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
       const database = new Database({

@@ -16,6 +16,8 @@ import { prepareJob } from '../intake/new-job.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
 import type { StintConfig } from './options.ts'
 import { sendBatch } from '../intake/send-batch.ts'
+import { Announcer } from '../wake-up/announcer.ts'
+import { placeOf } from '../wake-up/local.ts'
 
 /** What enqueue() answers: the job that was stored, or the one that stands for it. */
 export interface EnqueuedJob {
@@ -64,6 +66,7 @@ const flushLimits = { maxItems: 500, maxBytes: 1024 * 1024 }
 export class Enqueuer<Tx> {
   readonly #config: StintConfig<Tx>
   readonly #connection: Connection
+  readonly #announcer: Announcer
   /** Apart, so that one unique job among many does not send them all through the function. */
   readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
   readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
@@ -71,6 +74,11 @@ export class Enqueuer<Tx> {
   constructor(config: StintConfig<Tx>, connection: Connection) {
     this.#config = config
     this.#connection = connection
+    this.#announcer = new Announcer({
+      database: () => connection.database(),
+      place: () => (connection.url === undefined ? undefined : placeOf(connection.url, config.schema)),
+      notify: config.notify,
+    })
   }
 
   async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {
@@ -99,12 +107,17 @@ export class Enqueuer<Tx> {
     if (tx === undefined && Symbol.asyncIterator in inputs)
       return summary(await this.#storeStream(batches, report))
     const kept = new KeptBatches(batches)
-    if (tx !== undefined)
-      return summary(
-        await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(unwrap),
+    if (tx !== undefined) {
+      const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(
+        unwrap,
       )
+      this.#announcer.storedInTransaction(kept.hints())
+      return summary(stored)
+    }
     const isWatched = onProgress !== undefined || signal !== undefined
-    return summary(await this.#storeAll(kept, { isWatched, report }))
+    const stored = await this.#storeAll(kept, { isWatched, report })
+    this.#announcer.stored(kept.hints())
+    return summary(stored)
   }
 
   /** Resolves when all that was enqueued so far has been answered. */
@@ -114,12 +127,8 @@ export class Enqueuer<Tx> {
 
   #prepare(contract: JobContract, input: unknown, options: JobOptions): PreparedJob | Promise<PreparedJob> {
     const { ambient, blobs } = this.#config
-    return prepareJob(
-      contract,
-      input,
-      ambient === undefined ? options : overlay(ambient() ?? {}, options),
-      blobs,
-    )
+    const around = ambient()
+    return prepareJob(contract, input, around === undefined ? options : overlay(around, options), blobs)
   }
 
   #gather(prepared: PreparedJob): Promise<Placed> {
@@ -130,6 +139,7 @@ export class Enqueuer<Tx> {
   async #storeIn(tx: Tx, prepared: PreparedJob): Promise<Placed> {
     const [placed] = await sendBatch(this.#foreign(tx), [prepared], false)
     if (placed === undefined) throw new Error('The transaction gave back no row for its enqueue')
+    this.#announcer.storedInTransaction(new Set([prepared.hint]))
     return placed
   }
 
@@ -225,7 +235,9 @@ export class Enqueuer<Tx> {
     const { schema, timeoutMs } = this.#config
     const delivery = { jobIds: () => jobs.map(({ job }) => job.id), schema, timeoutMs }
     const database = await this.#connection.database()
-    return deliver(delivery, (isRepeat) => sendBatch(database, jobs, isRepeat))
+    const placed = await deliver(delivery, (isRepeat) => sendBatch(database, jobs, isRepeat))
+    this.#announcer.stored(new Set(jobs.map(({ hint }) => hint)))
+    return placed
   }
 
   /** Adds to `jobs` what became of a batch, in its order. */

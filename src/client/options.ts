@@ -1,11 +1,12 @@
 import type { Duration } from '../core/duration.ts'
 import { schemaOption } from '../core/names.ts'
-import { durationOption, integerOption, rejectUnknown } from '../core/options.ts'
+import { booleanOption, durationOption, integerOption, rejectUnknown } from '../core/options.ts'
 import { pgAdapter } from '../db/foreign-tx.ts'
 import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
 import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
+import { currentJob } from '../ambient/ambient.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
 
 /** Options that a job takes over from where it is enqueued, when the call does not say them. */
@@ -23,7 +24,12 @@ export interface StintOptions<Tx = PgTransaction> {
   /** How long a call goes on trying through database trouble, from '100ms' up. @default '30s' */
   timeout?: Duration | undefined
   blobs?: BlobOptions | undefined
-  /** Asked at every enqueue, for what your request already carries (AsyncLocalStorage, OpenTelemetry). */
+  /** Tell workers in other processes at once that something was stored; without, they find it when they next poll. @default true */
+  notify?: boolean | undefined
+  /**
+   * Asked at every enqueue, for what your request already carries (AsyncLocalStorage, OpenTelemetry).
+   * @default inside a handler, its job's correlation id and trace context
+   */
   ambient?: (() => AmbientOptions | undefined) | undefined
 }
 
@@ -34,10 +40,11 @@ export interface StintConfig<Tx> {
   readonly poolSize: number
   readonly timeoutMs: number
   readonly blobs: BlobConfig | undefined
-  readonly ambient: (() => AmbientOptions | undefined) | undefined
+  readonly notify: boolean
+  readonly ambient: () => AmbientOptions | undefined
 }
 
-const known = ['connection', 'schema', 'adapter', 'poolSize', 'timeout', 'blobs', 'ambient']
+const known = ['connection', 'schema', 'adapter', 'poolSize', 'timeout', 'blobs', 'notify', 'ambient']
 
 export function resolveStintOptions<Tx>({
   connection,
@@ -46,7 +53,8 @@ export function resolveStintOptions<Tx>({
   poolSize = 10,
   timeout = '30s',
   blobs,
-  ambient,
+  notify = true,
+  ambient = ambientOfJob,
   ...rest
 }: StintOptions<Tx> = {}): StintConfig<Tx> {
   rejectUnknown('new Stint()', rest, known)
@@ -57,6 +65,15 @@ export function resolveStintOptions<Tx>({
     poolSize: integerOption('poolSize', poolSize, { min: 1, max: 1_000 }),
     timeoutMs: durationOption('timeout', timeout, { minMs: 100 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
+    notify: booleanOption('notify', notify),
     ambient,
   })
+}
+
+/** What is enqueued inside a handler belongs to the same story. */
+function ambientOfJob(): AmbientOptions | undefined {
+  const job = currentJob()
+  if (job === undefined) return undefined
+  const { correlationId, traceparent, tracestate } = job
+  return { correlationId, traceparent, tracestate }
 }

@@ -1,5 +1,10 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { Backoff } from '../core/backoff.ts'
 import type { Duration } from '../core/duration.ts'
+import type { FailureClass } from '../core/failure.ts'
+import type { ClassRules } from '../core/retry-policy.ts'
+
+export type { Backoff, FailureClass }
 
 /** What may happen when a job that is unique meets one that already stands for it. */
 export const conflictPolicies = ['keep', 'replace', 'debounce', 'error'] as const
@@ -22,18 +27,32 @@ export interface UniqueOptions {
   onConflict?: ConflictPolicy | undefined
 }
 
-/** How long to wait before each retry: one duration per retry (the last repeats), a growing one, or your own rule. */
-export type Backoff =
-  | readonly Duration[]
-  | { base: Duration; factor?: number | undefined; max?: Duration | undefined }
-  | ((attempt: number, error: unknown) => Duration)
-
 export interface RetryOptions {
   /** Attempts in all, the first included; 1 to 1,000. @default 5 */
   attempts?: number | undefined
   /** @default ['30s', '5m', '30m', '2h'] with jitter */
   backoff?: Backoff | undefined
+  /** What follows from a failure of each class, where it shall be something else than by default. */
+  classes?: { readonly [Class in FailureClass]?: ClassRuleOptions | undefined } | undefined
+  /** The class of what the handler threw, or `undefined` to let Stint tell. What it throws itself is ignored. */
+  classify?: ((error: unknown) => FailureClass | undefined) | undefined
 }
+
+/** `'retry'` is on the job's own attempts and backoff, `'dead'` at the first failure. */
+export type ClassRuleOptions =
+  | 'retry'
+  | 'dead'
+  | {
+      /** `'in-place'`: a few quick tries within the attempt, after those as `'retry'`. @default that of the class */
+      action?: 'retry' | 'dead' | 'in-place' | undefined
+      /**
+       * A budget of its own: failures of this class count against it, and not against the job's attempts; 1 to 1,000.
+       * With `'in-place'`, the quick tries; 1 to 10.
+       */
+      attempts?: number | undefined
+      /** Instead of the job's. */
+      backoff?: Backoff | undefined
+    }
 
 /** Words under which people find a job: at most 8, `{ country: 'BR', order: 77 }`. */
 export type SearchTokens = Readonly<Record<string, string | number | boolean | null | undefined>>
@@ -83,6 +102,9 @@ export interface UniqueRule {
 export interface RetryRule {
   readonly attempts: number
   readonly backoff: Backoff
+  /** The whole table: what the contract says, and the defaults for the rest. */
+  readonly rules: ClassRules
+  readonly classify?: (error: unknown) => FailureClass | undefined
 }
 
 /** A complete, checked definition. Importing one pulls in neither its handler nor the database driver. */

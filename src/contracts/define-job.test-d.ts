@@ -3,7 +3,8 @@ import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { Stint } from '../client/stint.ts'
-import type { InputOf, OutputOf, ParsedInputOf } from './contract.ts'
+import type { ClassRule } from '../core/retry-policy.ts'
+import type { FailureClass, InputOf, OutputOf, ParsedInputOf } from './contract.ts'
 import { defineJob, typed } from './define-job.ts'
 
 const stint = new Stint()
@@ -74,4 +75,28 @@ test('the transaction is that of the adapter', () => {
   void mine.enqueue(noop, {}, { tx: { send: () => Promise.resolve([]) } })
   // @ts-expect-error not that library's transaction
   void mine.enqueue(noop, {}, { tx: { query: () => Promise.resolve([]) } })
+})
+
+test('a retry rule names the classes of failure that there are', () => {
+  const job = defineJob({
+    kind: 'mail.send',
+    retry: {
+      classes: {
+        timeout: 'dead',
+        'rate-limited': { attempts: 100, backoff: { base: '5s' } },
+        crash: undefined,
+      },
+      classify: (error) => {
+        expectTypeOf(error).toEqualTypeOf<unknown>()
+        return error instanceof TypeError ? 'permanent' : undefined
+      },
+    },
+  })
+  expectTypeOf(job.retry.rules).toEqualTypeOf<Readonly<Record<FailureClass, ClassRule>>>()
+  // @ts-expect-error no such class
+  defineJob({ kind: 'a', retry: { classes: { timeouts: 'dead' } } })
+  // @ts-expect-error no such action
+  defineJob({ kind: 'a', retry: { classes: { timeout: 'later' } } })
+  // @ts-expect-error no such class
+  defineJob({ kind: 'a', retry: { classify: () => 'flaky' } })
 })

@@ -2,6 +2,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { defaultClassRules } from '../core/retry-policy.ts'
 import { defineJob, typed } from './define-job.ts'
 import { checkInput, readInput } from './input.ts'
 
@@ -12,7 +13,7 @@ describe('defineJob', () => {
       queue: 'default',
       version: 1,
       priority: 0,
-      retry: { attempts: 5, backoff: ['30s', '5m', '30m', '2h'] },
+      retry: { attempts: 5, backoff: ['30s', '5m', '30m', '2h'], rules: defaultClassRules },
       timeoutMs: 300_000,
       unique: undefined,
     })
@@ -37,6 +38,24 @@ describe('defineJob', () => {
     [{ kind: 'a', retry: { backoff: [] } }, 'retry.backoff'],
     [{ kind: 'a', retry: { backoff: ['5m', 'x'] } }, 'retry.backoff'],
     [{ kind: 'a', retry: { backoff: { base: '1s', factor: 0 } } }, 'retry.backoff.factor'],
+    [{ kind: 'a', retry: { backoff: null as never } }, 'retry.backoff'],
+    [{ kind: 'a', retry: { classify: 'rate-limited' as never } }, 'retry.classify'],
+    [{ kind: 'a', retry: { classes: { timeout: 'later' as 'dead' } } }, 'retry.classes.timeout'],
+    [{ kind: 'a', retry: { classes: { timeout: null as never } } }, 'retry.classes.timeout'],
+    [{ kind: 'a', retry: { classes: { timeout: { attempts: 0 } } } }, 'retry.classes.timeout.attempts'],
+    [{ kind: 'a', retry: { classes: { conflict: { attempts: 11 } } } }, 'retry.classes.conflict.attempts'],
+    [
+      { kind: 'a', retry: { classes: { timeout: { action: 'wait' as 'dead' } } } },
+      'retry.classes.timeout.action',
+    ],
+    [
+      { kind: 'a', retry: { classes: { timeout: { backoff: { base: 'x' } } } } },
+      'retry.classes.timeout.backoff.base',
+    ],
+    [
+      { kind: 'a', retry: { classes: { timeout: { action: 'dead' as const, attempts: 3 } } } },
+      'retry.classes.timeout',
+    ],
     [{ kind: 'a', unique: { until: 'later' as 'started' } }, 'unique.until'],
     [{ kind: 'a', unique: { until: 'started' as const, for: '1h' } }, 'unique'],
     [{ kind: 'a', unique: { onConflict: 'panic' as 'keep' } }, 'unique.onConflict'],
@@ -52,6 +71,45 @@ describe('defineJob', () => {
     expect(() => defineJob({ kind: 'a', prioritty: 3 } as never)).toThrow(
       /Unknown option `prioritty`.*Did you mean `priority`\?/,
     )
+    expect(() => defineJob({ kind: 'a', retry: { classes: { conection: 'dead' } } as never })).toThrow(
+      /Unknown option `conection` of retry\.classes\. Did you mean `connection`\?/,
+    )
+    expect(() => defineJob({ kind: 'a', retry: { classes: { timeout: { atempts: 3 } } } as never })).toThrow(
+      /Unknown option `atempts` of retry\.classes\.timeout\. Did you mean `attempts`\?/,
+    )
+  })
+
+  test('completes the table of retries: what is not said stays as it is by default', () => {
+    const classify = (): undefined => undefined
+    const { retry } = defineJob({
+      kind: 'a',
+      retry: {
+        classify,
+        classes: {
+          timeout: 'dead',
+          connection: { attempts: 50 },
+          conflict: { action: 'retry' },
+          'rate-limited': { attempts: 100 },
+          invalid: { backoff: ['1h'] },
+          contract: 'retry',
+          unknown: { action: 'in-place' },
+          crash: undefined,
+        },
+      },
+    })
+    expect(retry.classify).toBe(classify)
+    expect(retry.rules).toEqual({
+      timeout: { action: 'dead' },
+      connection: { action: 'retry', attempts: 50 },
+      conflict: { action: 'retry' },
+      'rate-limited': { action: 'retry', attempts: 100, backoff: { base: '1s', factor: 2, max: '5m' } },
+      invalid: { action: 'retry', backoff: ['1h'] },
+      contract: { action: 'retry' },
+      permanent: defaultClassRules.permanent,
+      crash: defaultClassRules.crash,
+      unknown: { action: 'in-place', attempts: 3 },
+    })
+    expect(Object.isFrozen(retry.rules)).toBe(true)
   })
 
   test('refuses upcasters that leave a gap', () => {

@@ -1,19 +1,17 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { durationMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
-import { durationOption, integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
+import {
+  durationOption,
+  functionOption,
+  integerOption,
+  invalidOption,
+  oneOfOption,
+  rejectUnknown,
+} from '../core/options.ts'
 import { conflictPolicies } from './contract.ts'
-import type {
-  Backoff,
-  JobContract,
-  JobDefinition,
-  RetryOptions,
-  RetryRule,
-  UniqueOptions,
-  UniqueRule,
-  Upcasters,
-} from './contract.ts'
+import type { JobContract, JobDefinition, UniqueOptions, UniqueRule, Upcasters } from './contract.ts'
+import { resolveRetry } from './retry.ts'
 
 const known = [
   ...['kind', 'queue', 'input', 'output', 'version', 'upcast', 'priority', 'retry', 'timeout', 'deadline'],
@@ -82,10 +80,6 @@ export function priorityOption(priority: unknown): number {
   return integerOption('priority', priority, { min: -100, max: 100 })
 }
 
-export function attemptsOption(name: string, attempts: unknown): number {
-  return integerOption(name, attempts, { min: 1, max: 1_000 })
-}
-
 /** `own` is what may stand beside these: `by` in a contract, `key` in a call. */
 export function resolveUnique(
   { until, for: hold, onConflict = 'keep', ...rest }: UniqueOptions,
@@ -112,36 +106,6 @@ export function resolveUnique(
   })
 }
 
-const defaultBackoff: Backoff = ['30s', '5m', '30m', '2h']
-
-function resolveRetry({ attempts = 5, backoff = defaultBackoff, ...rest }: RetryOptions = {}): RetryRule {
-  rejectUnknown('retry', rest, ['attempts', 'backoff'], 'retry.')
-  checkBackoff(backoff)
-  return Object.freeze({ attempts: attemptsOption('retry.attempts', attempts), backoff })
-}
-
-function checkBackoff(backoff: Backoff): void {
-  if (typeof backoff === 'function') return
-  if (isList(backoff)) {
-    const bad = backoff.find((wait) => durationMs(wait) === undefined)
-    if (backoff.length > 0 && bad === undefined) return
-    throw invalidOption('retry.backoff', "a list of durations such as ['30s', '5m']", bad ?? backoff)
-  }
-  const { base, factor = 2, max, ...rest } = backoff
-  rejectUnknown('retry.backoff', rest, ['base', 'factor', 'max'], 'retry.backoff.')
-  durationOption('retry.backoff.base', base, { minMs: 1 })
-  if (max !== undefined) durationOption('retry.backoff.max', max, { minMs: 1 })
-  if (!(factor >= 1 && factor <= 100))
-    throw invalidOption('retry.backoff.factor', 'a number from 1 to 100', factor)
-}
-
-/** Array.isArray does not narrow a readonly array out of a union. */
-function isList(
-  backoff: Exclude<Backoff, (...args: never) => unknown>,
-): backoff is readonly (number | string)[] {
-  return Array.isArray(backoff)
-}
-
 /** Versions without a gap up to the current one: an input that cannot reach it would be refused by every worker. */
 function resolveUpcast(upcast: Upcasters, version: number): ReadonlyMap<number, (input: unknown) => unknown> {
   const steps = Object.entries(upcast).map(([from, step]) => [Number(from), step] as const)
@@ -166,9 +130,4 @@ function schemaOption(name: string, schema: unknown): unknown {
   const isSchema = (typeof schema === 'object' && schema !== null) || typeof schema === 'function'
   if (isSchema && '~standard' in schema) return schema
   throw invalidOption(name, 'a Standard Schema (zod 3.24+, valibot 1+, arktype 2+ …)', schema)
-}
-
-function functionOption<Function>(name: string, value: Function): Function {
-  if (typeof value === 'function') return value
-  throw invalidOption(name, 'a function', value)
 }

@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { StintError } from '../core/errors.ts'
 import type { Issue } from '../core/errors.ts'
 import { copyJson, isPlainName } from '../core/json.ts'
+import { byteLength } from '../core/utf8.ts'
 import type { JobContract } from './contract.ts'
 
 /** An input that may be stored: as JSON text, and as the schema sees it. */
@@ -112,18 +113,4 @@ function tooLarge(kind: string, bytes: number, maxBytes: number): StintError {
       'Store it elsewhere and pass a reference, or give the client a blob store (`blobs`). It was not stored.',
     { issues: [{ path: 'input', message: `is ${bytes} bytes, at most ${maxBytes}` }] },
   )
-}
-
-const encoder = new TextEncoder()
-
-/** Of UTF-8. Most inputs are short, and for those counting is cheaper than encoding. */
-function byteLength(text: string): number {
-  if (text.length > 1_000) return encoder.encode(text).length
-  let bytes = text.length
-  for (let at = 0; at < text.length; at++) {
-    const unit = text.charCodeAt(at)
-    // Half of a surrogate pair is one of the two units that make four bytes.
-    if (unit >= 0x80) bytes += unit < 0x800 || (unit >= 0xd800 && unit < 0xe000) ? 1 : 2
-  }
-  return bytes
 }

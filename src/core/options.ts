@@ -27,6 +27,11 @@ export function integerOption(
   throw invalidOption(name, `an integer ${range}`, value)
 }
 
+export function booleanOption(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw invalidOption(name, 'true or false', value)
+}
+
 export interface DurationRange {
   minMs?: number
   maxMs?: number
@@ -54,6 +59,11 @@ export function oneOfOption<const Choice extends string>(
   const found = choices.find((choice) => choice === value)
   if (found !== undefined) return found
   throw invalidOption(name, choices.map((choice) => `'${choice}'`).join(' or '), value)
+}
+
+export function functionOption<Function>(name: string, value: Function): Function {
+  if (typeof value === 'function') return value
+  throw invalidOption(name, 'a function', value)
 }
 
 /** "Expected `lease` to be a duration from '5s' up, got '3s'." */

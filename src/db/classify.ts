@@ -1,5 +1,6 @@
 /**
- * What a failed call to the database means for whoever made it. The only reader of SQLSTATEs.
+ * What a failed call of ours to the database means for whoever made it. The only reader of SQLSTATEs but for
+ * core/failure.ts, which reads those that a handler throws.
  *
  * again      known undone: the same again, soon
  * unknown    it may have happened: ask with the same id before anything else

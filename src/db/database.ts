@@ -5,7 +5,16 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
 import { DeadlineError, isNamedStatementTrouble } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
+import type { PgTransaction } from './foreign-tx.ts'
 import type { Copyable } from './statement.ts'
+
+/** A transaction on a connection of ours. */
+export interface OwnTransaction extends Copyable {
+  /** The driver's client that it runs on, for statements that are not ours: they have no deadline of ours. */
+  readonly client: PgTransaction
+  /** Gives it up for good, whatever is under way on it. */
+  reset(): void
+}
 
 export interface DatabaseConfig {
   url: string
@@ -59,12 +68,16 @@ export class Database implements Copyable {
 
   /** Runs `work` between BEGIN and COMMIT on one connection; what it throws rolls back. */
   async transaction<Result>(
-    work: (tx: Copyable) => Promise<Result>,
+    work: (tx: OwnTransaction) => Promise<Result>,
     { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
   ): Promise<Result> {
     return this.#onClient(async (client) => {
-      const tx: Copyable = {
+      const tx: OwnTransaction = {
         schema: this.schema,
+        client,
+        reset: () => {
+          client.reset()
+        },
         query: async (text, values) => {
           const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
           return rows as unknown[]

@@ -3,7 +3,9 @@ export { defineJob, typed } from '../contracts/define-job.ts'
 export { readInput } from '../contracts/input.ts'
 export type {
   Backoff,
+  ClassRuleOptions,
   ConflictPolicy,
+  FailureClass,
   InputOf,
   JobContract,
   JobDefinition,

@@ -24,7 +24,9 @@ export type { PruneResult } from '../blobs/prune.ts'
 export { defineJob, typed } from '../contracts/define-job.ts'
 export type {
   Backoff,
+  ClassRuleOptions,
   ConflictPolicy,
+  FailureClass,
   InputOf,
   JobContract,
   JobDefinition,

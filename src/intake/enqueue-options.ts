@@ -1,4 +1,5 @@
-import { attemptsOption, priorityOption, resolveUnique } from '../contracts/define-job.ts'
+import { priorityOption, resolveUnique } from '../contracts/define-job.ts'
+import { attemptsOption } from '../contracts/retry.ts'
 import type { JobContract, SearchTokens, UniqueOptions } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { boundedText, nameOption } from '../core/names.ts'

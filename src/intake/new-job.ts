@@ -24,6 +24,16 @@ export interface PreparedJob {
   kind: string
   bytes: number
   blob: InputBlob | undefined
+  /** Where workers will find it; the same object for jobs that are found alike. */
+  hint: JobHint
+}
+
+export interface JobHint {
+  readonly queue: string
+  readonly priority: number
+  readonly keyed: boolean
+  /** When it falls due from now; 0 when it is ready. */
+  readonly inMs: number
 }
 
 /** Checks everything about one job and gives it its id. Nothing has been sent when this throws. */
@@ -42,7 +52,7 @@ export function prepareJob<Parsed>(
 
 function assemble(
   { text, bytes }: CheckedInput<unknown>,
-  { queue, members, deciding, simple }: JobTexts,
+  { queue, members, deciding, simple, hint }: JobTexts,
   kind: string,
   blobs: BlobConfig | undefined,
 ): PreparedJob | Promise<PreparedJob> {
@@ -53,6 +63,7 @@ function assemble(
     kind,
     bytes,
     blob: undefined,
+    hint,
   }
   if (blobs === undefined || bytes <= blobs.thresholdBytes) return prepared
   return putInput(blobs.store, id, text).then((blob) => ({
@@ -71,6 +82,7 @@ interface JobTexts {
   members: string
   deciding: string
   simple: SimpleMembers | undefined
+  hint: JobHint
 }
 
 /** Contracts whose jobs differ in nothing but id and input: their texts are made once. */
@@ -108,6 +120,14 @@ function makeTexts<Parsed>(
     members: membersText(members),
     deciding: prefixed(membersText(deciding)),
     simple: simpleOf(members),
+    hint: {
+      queue: members.queue,
+      priority: members.priority,
+      keyed: members.key !== undefined,
+      inMs:
+        members.delayMs ??
+        (members.runAt === undefined ? 0 : Math.max(0, Date.parse(members.runAt) - Date.now())),
+    },
   }
 }
 

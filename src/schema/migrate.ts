@@ -62,6 +62,18 @@ export async function migrationStatus(db: Queryable): Promise<MigrationStatus> {
   }
 }
 
+/** Whether this code and the schema fit; throws what to do where they do not. */
+export async function checkSchema(db: Queryable): Promise<void> {
+  const { pending } = await migrationStatus(db)
+  if (pending.length > 0) {
+    throw new StintError(
+      'schema-missing',
+      `The schema '${db.schema}' is missing or behind (not applied: ${pending.join(', ')}): run \`stint migrate\`.`,
+    )
+  }
+  await refuseNewer(db)
+}
+
 /** A schema that newer code has changed may mean something else by a column: old code keeps off it. */
 async function refuseNewer(db: Queryable): Promise<void> {
   const newest = (await appliedMigrations(db)).at(-1)

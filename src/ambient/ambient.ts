@@ -1,0 +1,23 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** What code that runs inside a handler may know of the job around it. */
+export interface Ambient {
+  readonly jobId: string
+  readonly kind: string
+  readonly queue: string
+  readonly attempt: number
+  readonly correlationId: string
+  readonly traceparent: string | undefined
+  readonly tracestate: string | undefined
+}
+
+const home = Symbol.for('stint.ambient')
+
+/** One for the whole process, also where two copies of the package are loaded. */
+export const ambient: AsyncLocalStorage<Ambient> = ((globalThis as Record<symbol, unknown>)[home] ??=
+  new AsyncLocalStorage<Ambient>()) as AsyncLocalStorage<Ambient>
+
+/** The job whose handler is running here, for log lines and nested enqueues; undefined outside of one. */
+export function currentJob(): Ambient | undefined {
+  return ambient.getStore()
+}

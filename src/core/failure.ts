@@ -1,0 +1,140 @@
+import { retryAfterMs } from './retry-after.ts'
+import { peek, withCauses } from './thrown.ts'
+import { verdictOf } from './verdict.ts'
+
+/**
+ * What kind of failure ended an attempt; retry-policy.ts says what follows from each.
+ *
+ * timeout       nothing answered in time: ours or somebody else's deadline
+ * connection    somebody could not be reached, or went away
+ * conflict      deadlock or serialization: the database asks for the same again
+ * rate-limited  somebody asks us to come back later
+ * invalid       the input does not pass the contract's schema
+ * contract      the input is of a version that this code cannot read
+ * permanent     the handler says that trying again is no use
+ * crash         the process went away under the attempt: found by the sweep, never thrown
+ * unknown       everything else
+ */
+export const failureClasses = [
+  'timeout',
+  'connection',
+  'conflict',
+  'rate-limited',
+  'invalid',
+  'contract',
+  'permanent',
+  'crash',
+  'unknown',
+] as const
+export type FailureClass = (typeof failureClasses)[number]
+
+const mostCauses = 5
+
+/**
+ * The class of what was thrown: what the contract's `classify` says of it, otherwise from shapes that are well known.
+ * Messages are not read: they are for people, and change. Never throws.
+ */
+export function classifyFailure(
+  thrown: unknown,
+  classify?: (error: unknown) => FailureClass | undefined,
+): FailureClass {
+  const own = ownClass(thrown, classify)
+  if (own !== undefined) return own
+  if (verdictOf(thrown, 0)?.type === 'permanent') return 'permanent'
+  // Only what was thrown itself may say that the input is at fault, and so end the job: a handler that wraps the
+  // failure of something it tried on the side has not said so.
+  const refused = refusedInput(thrown)
+  if (refused !== undefined) return refused
+  for (const value of withCauses(thrown, mostCauses)) {
+    const found = classOf(value)
+    if (found !== undefined) return found
+  }
+  return 'unknown'
+}
+
+function ownClass(
+  thrown: unknown,
+  classify: ((error: unknown) => unknown) | undefined,
+): FailureClass | undefined {
+  try {
+    const said = classify?.(thrown)
+    return failureClasses.find((known) => known === said)
+  } catch {
+    // A rule that fails is no rule: the failure at hand is the one to be told.
+    return undefined
+  }
+}
+
+function refusedInput(thrown: unknown): FailureClass | undefined {
+  if (peek(thrown, 'name') !== 'StintError') return undefined
+  const code = peek(thrown, 'code')
+  return code === 'invalid-input' ? 'invalid' : code === 'contract-mismatch' ? 'contract' : undefined
+}
+
+function classOf(value: unknown): FailureClass | undefined {
+  return classOfCode(peek(value, 'code')) ?? classOfName(peek(value, 'name')) ?? classOfStatus(value)
+}
+
+/**
+ * Codes of Node, undici, postgres.js and Prisma, SQLSTATEs, and our own.
+ *
+ * Not here: `blob-missing`. It is retried as unknown, since a store may be mounted late or lag behind, but no
+ * connection is at fault: it must not use up what a contract allows for those.
+ */
+const classByCode = new Map<string, FailureClass>([
+  ...each('timeout', 'ETIMEDOUT', 'ESOCKETTIMEDOUT', 'CONNECT_TIMEOUT', 'P1002', 'P1008', 'P2024'),
+  ...each('timeout', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'),
+  // statement_timeout, transaction_timeout
+  ...each('timeout', '57014', '25P04'),
+  ...each('connection', 'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'EAI_AGAIN', 'ENOTFOUND'),
+  ...each('connection', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH', 'ENETDOWN', 'P1001', 'P1017'),
+  ...each('connection', 'UND_ERR_SOCKET', 'UND_ERR_CLOSED', 'UND_ERR_DESTROYED'),
+  ...each('connection', 'CONNECTION_CLOSED', 'CONNECTION_ENDED', 'CONNECTION_DESTROYED'),
+  ...each('connection', 'database-unavailable', 'enqueue-unknown'),
+  ...each('conflict', '40001', '40P01', '55P03', 'P2034'),
+])
+
+function each(failureClass: FailureClass, ...codes: string[]): [string, FailureClass][] {
+  return codes.map((code) => [code, failureClass])
+}
+
+function classOfCode(code: unknown): FailureClass | undefined {
+  if (typeof code !== 'string') return undefined
+  // The classes of a connection's end, of a server out of resources, and of one shutting down or starting.
+  if (/^(?:08[0-9A-Z]{3}|53[0-9A-Z]{3}|57P[0-9A-Z]{2})$/.test(code)) return 'connection'
+  return classByCode.get(code)
+}
+
+/** An AbortError by itself says only that somebody called abort(); one about a deadline has that as its cause. */
+function classOfName(name: unknown): FailureClass | undefined {
+  return name === 'TimeoutError' ? 'timeout' : undefined
+}
+
+/**
+ * A 4xx is not permanent: 401 and 403 heal with a new token, 404 and 409 when a replica has caught up, 400 with the
+ * other side's next deployment. Whoever knows better says so: PermanentError, or the contract's `classify`.
+ */
+function classOfStatus(value: unknown): FailureClass | undefined {
+  switch (statusOf(value)) {
+    case 429:
+      return 'rate-limited'
+    case 503:
+    case 529:
+      return retryAfterMs(value, 0) === undefined ? 'connection' : 'rate-limited'
+    case 502:
+      return 'connection'
+    case 408:
+    case 504:
+      return 'timeout'
+    default:
+      return undefined
+  }
+}
+
+function statusOf(value: unknown): unknown {
+  return peek(value, 'status') ?? peek(value, 'statusCode') ?? responseStatus(peek(value, 'response'))
+}
+
+function responseStatus(response: unknown): unknown {
+  return peek(response, 'status') ?? peek(response, 'statusCode')
+}

@@ -1,0 +1,102 @@
+import type { FailureClass } from './failure.ts'
+import { fingerprint, framesStart } from './fingerprint.ts'
+import type { Json } from './json.ts'
+import { cleanText, toStorable } from './storable.ts'
+import { isError, peek, withCauses } from './thrown.ts'
+
+export interface StoredCause {
+  name: string
+  message: string
+  code?: string
+}
+
+/** A failure as it is kept with its job: bounded, and nothing in it that Postgres would refuse. */
+export interface StoredError extends StoredCause {
+  class: FailureClass
+  stack?: string
+  /** Nearest first, at most 10; those of an AggregateError too. */
+  causes: StoredCause[]
+  /** What was thrown, where that was no Error. */
+  thrown?: Json
+  /** The same for what people would call the same error. */
+  fingerprint: string
+  /** A text of it was too long, or held characters that Postgres cannot. */
+  cut?: true
+}
+
+const maxMessageBytes = 8 * 1024
+const maxStackBytes = 32 * 1024
+const maxCauseBytes = 2 * 1024
+const maxNameBytes = 256
+const mostCauses = 10
+
+/** Never throws, whatever was thrown. */
+export function describeFailure(
+  thrown: unknown,
+  { kind, failureClass }: { kind: string; failureClass: FailureClass },
+): StoredError {
+  const texts = new Texts()
+  const [, ...behind] = withCauses(thrown, mostCauses + 1)
+  const cause = describe(thrown, maxMessageBytes, texts)
+  const stack = peek(thrown, 'stack')
+  const stored = typeof stack === 'string' ? texts.stack(stack, messageOf(thrown)) : undefined
+  const causes = behind.map((each) => describe(each, maxCauseBytes, texts))
+  return {
+    class: failureClass,
+    ...cause,
+    ...(stored === undefined ? {} : { stack: stored }),
+    causes,
+    ...(isError(thrown)
+      ? {}
+      : { thrown: JSON.parse(toStorable(thrown, { maxBytes: maxMessageBytes }).text) as Json }),
+    fingerprint: fingerprint({ kind, failureClass, ...cause, stack: stored }),
+    ...(texts.areCut ? { cut: true } : {}),
+  }
+}
+
+function describe(value: unknown, maxBytes: number, texts: Texts): StoredCause {
+  const code = peek(value, 'code')
+  return {
+    name: texts.take(nameOf(value), maxNameBytes),
+    message: texts.take(messageOf(value), maxBytes),
+    ...(typeof code === 'string' || typeof code === 'number'
+      ? { code: texts.take(String(code), maxNameBytes) }
+      : {}),
+  }
+}
+
+/** A class that forgot to set its name is still known by its constructor. */
+function nameOf(value: unknown): string {
+  const name = peek(value, 'name')
+  if (typeof name === 'string' && name !== '' && name !== 'Error') return name
+  const constructor = peek(peek(value, 'constructor'), 'name')
+  if (typeof constructor === 'string' && constructor !== '') return constructor
+  if (typeof name === 'string' && name !== '') return name
+  return value === null ? 'null' : typeof value
+}
+
+function messageOf(value: unknown): string {
+  const message = typeof value === 'string' ? value : peek(value, 'message')
+  if (typeof message === 'string') return message
+  if (isError(value)) return ''
+  return `${value === undefined ? 'undefined' : toStorable(value, { maxBytes: maxCauseBytes }).text} was thrown`
+}
+
+/** Takes texts in, and knows afterwards whether all of them were taken as they were. */
+class Texts {
+  areCut = false
+
+  take(text: string, maxBytes: number): string {
+    const clean = cleanText(text, maxBytes)
+    if (clean !== text) this.areCut = true
+    return clean
+  }
+
+  /** The frames are what a stack is for, and they come after a message that may be megabytes. */
+  stack(stack: string, message: string): string {
+    const start = stack.length > maxStackBytes ? framesStart(stack, message) : -1
+    if (start <= maxMessageBytes) return this.take(stack, maxStackBytes)
+    this.areCut = true
+    return this.take(cleanText(stack.slice(0, start), maxMessageBytes) + stack.slice(start), maxStackBytes)
+  }
+}

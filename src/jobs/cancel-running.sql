@@ -1,0 +1,21 @@
+-- End running jobs whose handler cancelled them, where their lease still holds: they move to history as cancelled.
+--
+-- :items is an object by id: { lease, reason }.
+with gone as (
+  delete from stint.job
+   where id       = any(:ids::uuid[])
+     and lease_id = any(:leaseIds::uuid[])
+  returning *
+)
+insert into stint.finished (
+  id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+  created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
+  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+  attempts_before, replaces, reason
+)
+select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+       attempts_before, replaces, :items::jsonb -> id::text ->> 'reason'
+  from gone
+returning id

@@ -1,0 +1,82 @@
+import type { JobProgress } from '../core/job.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { claimKeyedSql } from './claim-keyed.sql.ts'
+import { claimSql } from './claim.sql.ts'
+import { floorParams } from './position.ts'
+import type { Position } from './position.ts'
+
+/** A job that a worker holds: its row says running, under this lease. */
+export interface ClaimedJob extends Position {
+  readonly kind: string
+  readonly queue: string
+  readonly leaseId: string
+  readonly epoch: number
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly version: number
+  readonly priority: number
+  readonly key: string | null
+  /** Null where it lies in a blob store. */
+  readonly input: unknown
+  /** What few jobs have; null for the rest, which spares them the reading. */
+  readonly more: ClaimedDetails | null
+}
+
+export interface ClaimedDetails {
+  correlationId: string | null
+  traceparent: string | null
+  tracestate: string | null
+  parentId: string | null
+  flowId: string | null
+  inputBlob: string | null
+  /** Its deadline has passed: not worth starting. Null where it has none. */
+  isExpired: boolean | null
+  timeoutMs: number | null
+  /** Failures so far, by class. */
+  failures: Record<string, number> | null
+  attemptsBefore: number | null
+  progress: JobProgress | null
+  crashes: number
+}
+
+export interface Claimant {
+  worker: string
+  /** New for every claim, and never used again. */
+  lease: string
+  queue: string
+  /** What this worker handles: JSON of kind → newest contract version it knows. */
+  kinds: string
+  limit: number
+}
+
+/** Jobs without a key, of one priority, from the floor on, in order. */
+export function claim(
+  db: Queryable,
+  { floor, ...request }: Claimant & { priority: number; floor: Position },
+): Promise<ClaimedJob[]> {
+  return run(db, claimSql, { ...request, ...floorParams(floor) }, held(request))
+}
+
+export interface KeyedRound {
+  jobs: ClaimedJob[]
+  /** The last key that was looked at, for the next round to go on after; undefined where the keys are through. */
+  lastKey: string | undefined
+}
+
+/** Jobs with keys, some of each, from the key after `afterKey` on. */
+export async function claimKeyed(
+  db: Queryable,
+  request: Claimant & { afterKey: string; maxKeys: number; perKey: number },
+): Promise<KeyedRound> {
+  const rows = await run(db, claimKeyedSql, request, (row: ClaimedJob) => row)
+  const end = rows.pop()
+  const isThrough = Number(end?.runAt ?? 0) < request.maxKeys
+  return { jobs: rows.map(held(request)), lastKey: isThrough ? undefined : (end?.key ?? undefined) }
+}
+
+/** Completes a row in place: at tens of thousands a second a copy would show. */
+function held({ queue, lease }: Claimant) {
+  return (row: ClaimedJob & { queue?: string; leaseId?: string }): ClaimedJob =>
+    Object.assign(row, { queue, leaseId: lease })
+}

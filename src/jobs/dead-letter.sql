@@ -1,0 +1,31 @@
+-- Move jobs that will not run again by themselves to the dead letters, where their lease still holds.
+--
+-- :items is an object by id: { lease, ranMs, outcome, reason, error, fingerprint }.
+with gone as (
+  delete from stint.job
+   where id       = any(:ids::uuid[])
+     and lease_id = any(:leaseIds::uuid[])
+  returning *
+), noted as (
+  insert into stint.attempt (
+    job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, error, fingerprint)
+  select id, epoch, attempt, item ->> 'outcome', worker_id, lease_id,
+         stint.now() - (item ->> 'ranMs')::float8 * interval '1 millisecond', stint.now(),
+         item -> 'error', item ->> 'fingerprint'
+    from gone
+   cross join lateral (select :items::jsonb -> id::text as item) as said
+)
+insert into stint.dead (
+  id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+  created_at, run_at, started_at, died_at, deadline_at, worker_id, lease_id,
+  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+  progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
+)
+select id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+       progress, failures, attempts_before, replaces, unique_key, unique_until_start,
+       item ->> 'reason', item -> 'error', item ->> 'fingerprint'
+  from gone
+ cross join lateral (select :items::jsonb -> id::text as item) as said
+returning id

@@ -1,0 +1,30 @@
+/** A place in the order of a queue's ready jobs of one priority. */
+export interface Position {
+  /** As Postgres prints it in UTC, to the microsecond: a Date would round it. Sorts as text. */
+  readonly runAt: string
+  readonly id: string
+}
+
+/** Before every job. */
+export const start: Position = { runAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+
+export function isBefore(a: Position, b: Position): boolean {
+  if (a.runAt === b.runAt) return a.id < b.id
+  if (a.runAt === start.runAt) return true
+  return b.runAt !== start.runAt && a.runAt < b.runAt
+}
+
+/** The place just before a job, so that what comes after it begins with that job. */
+export function justBefore({ runAt, id }: Position): Position {
+  const previous = BigInt(`0x${id.replaceAll('-', '')}`) - 1n
+  const hex = (previous < 0n ? 0n : previous).toString(16).padStart(32, '0')
+  return {
+    runAt,
+    id: `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`,
+  }
+}
+
+/** As a statement takes it: the text is in UTC and says so. */
+export function floorParams({ runAt, id }: Position): { floorAt: string; floorId: string } {
+  return { floorAt: runAt === start.runAt ? runAt : `${runAt}+00`, floorId: id }
+}

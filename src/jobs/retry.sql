@@ -1,0 +1,29 @@
+-- Send failed jobs back to wait for their next attempt, where their lease still holds, and note what went wrong.
+--
+-- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint }. An attempt that
+-- burns none (it counts against the budget of its class) is given back.
+with back as (
+  update stint.job
+     set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0
+                           then 'retrying' else 'ready' end::stint.job_state,
+         run_at     = stint.now() + (:items::jsonb -> id::text ->> 'delayMs')::float8 * interval '1 millisecond',
+         attempt    = attempt - case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end,
+         failures   = coalesce(failures, '{}') || jsonb_build_object(
+                        :items::jsonb -> id::text ->> 'class',
+                        coalesce((failures ->> (:items::jsonb -> id::text ->> 'class'))::integer, 0) + 1),
+         worker_id  = null,
+         lease_id   = null,
+         started_at = null
+   where id       = any(:ids::uuid[])
+     and lease_id = any(:leaseIds::uuid[])
+  returning id, epoch, attempt + case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end as attempt
+), noted as (
+  insert into stint.attempt (
+    job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, error, fingerprint)
+  select id, epoch, attempt, item ->> 'outcome', :worker::uuid, (item ->> 'lease')::uuid,
+         stint.now() - (item ->> 'ranMs')::float8 * interval '1 millisecond', stint.now(),
+         item -> 'error', item ->> 'fingerprint'
+    from back
+   cross join lateral (select :items::jsonb -> id::text as item) as said
+)
+select id from back

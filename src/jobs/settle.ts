@@ -1,0 +1,56 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { cancelRunningSql } from './cancel-running.sql.ts'
+import { deadLetterSql } from './dead-letter.sql.ts'
+import { putBackSql } from './put-back.sql.ts'
+import { refusedSql } from './refused.sql.ts'
+import { retrySql } from './retry.sql.ts'
+import { settledSql } from './settled.sql.ts'
+import { succeedSql } from './succeed.sql.ts'
+
+/**
+ * The endings of an attempt, each a statement over many jobs. All answer with the ids they moved: one that is missing
+ * had lost its lease. `items` is JSON text, an object by job id; the .sql files say what is in it.
+ */
+export interface Batch {
+  ids: readonly string[]
+  leaseIds: readonly string[]
+}
+
+export type ItemBatch = Batch & { items: string }
+export type NotedBatch = ItemBatch & { worker: string }
+
+/** `results` is an object by id, or null where no job has one. */
+export function succeed(db: Queryable, batch: Batch & { results: string | null }): Promise<string[]> {
+  return run(db, succeedSql, batch, toId)
+}
+
+export function retry(db: Queryable, batch: NotedBatch): Promise<string[]> {
+  return run(db, retrySql, batch, toId)
+}
+
+export function putBack(db: Queryable, batch: NotedBatch): Promise<string[]> {
+  return run(db, putBackSql, batch, toId)
+}
+
+export function deadLetter(db: Queryable, batch: ItemBatch): Promise<string[]> {
+  return run(db, deadLetterSql, batch, toId)
+}
+
+export function cancelRunning(db: Queryable, batch: ItemBatch): Promise<string[]> {
+  return run(db, cancelRunningSql, batch, toId)
+}
+
+/** Which of them were settled under these leases, asked when a reply was lost. */
+export function settled(db: Queryable, request: Batch & { sinceMs: number }): Promise<string[]> {
+  return run(db, settledSql, request, toId)
+}
+
+/** Leaves a trace of results that came too late; `items` is JSON text, a list. */
+export async function noteRefused(db: Queryable, items: string): Promise<void> {
+  await run(db, refusedSql, { items }, () => undefined)
+}
+
+function toId(row: { id: string }): string {
+  return row.id
+}

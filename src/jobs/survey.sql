@@ -1,0 +1,64 @@
+-- Where work is, for the queues of one worker: the first job it could claim at each priority, whether jobs with keys
+-- wait, and when the next one falls due. It takes nothing and locks nothing; a claim follows where it points.
+--
+-- The priorities of a queue come from a loose scan of job_ready. `age` is how long the first one has waited.
+with recursive served as (
+  select queue
+    from unnest(:queues::text[]) as queue
+), levels as (
+  select served.queue,
+         (select job.priority
+            from stint.job
+           where job.queue = served.queue
+             and job.key is null
+             and job.state = 'ready'
+           order by job.priority desc
+           limit 1) as priority
+    from served
+  union all
+  select levels.queue,
+         (select job.priority
+            from stint.job
+           where job.queue = levels.queue
+             and job.key is null
+             and job.state = 'ready'
+             and job.priority < levels.priority
+           order by job.priority desc
+           limit 1)
+    from levels
+   where levels.priority is not null
+)
+select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone 'utc')::text as "runAt", head.id,
+       extract(epoch from stint.now() - head.run_at)::float8 * 1000 as ms
+  from levels
+ cross join lateral (
+         select job.run_at, job.id
+           from stint.job
+          where job.queue = levels.queue
+            and job.key is null
+            and job.state = 'ready'
+            and job.priority = levels.priority
+            and job.version <= (:kinds::jsonb ->> job.kind)::smallint
+          order by job.run_at, job.id
+          limit 1) as head
+ where levels.priority is not null
+union all
+select 'keyed', served.queue, null, null, null, null
+  from served
+ where exists (
+         select
+           from stint.job
+          where job.queue = served.queue
+            and job.key is not null
+            and job.state = 'ready')
+union all
+select 'due', served.queue, null, null, null,
+       extract(epoch from next.run_at - stint.now())::float8 * 1000
+  from served
+ cross join lateral (
+         select job.run_at
+           from stint.job
+          where job.queue = served.queue
+            and job.state in ('scheduled', 'retrying')
+          order by job.run_at
+          limit 1) as next

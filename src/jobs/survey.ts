@@ -1,0 +1,65 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { floorParams } from './position.ts'
+import type { Position } from './position.ts'
+import { surveySql } from './survey.sql.ts'
+import { tailSql } from './tail.sql.ts'
+import { unknownKindsSql } from './unknown-kinds.sql.ts'
+
+/** What a look over some queues found. */
+export type Finding =
+  | { type: 'ready'; queue: string; priority: number; head: Position; ageMs: number }
+  | { type: 'keyed'; queue: string }
+  | { type: 'due'; queue: string; inMs: number }
+
+export interface Served {
+  queues: readonly string[]
+  /** JSON of kind → newest contract version. */
+  kinds: string
+}
+
+/** Where work is for a worker of these queues and kinds. */
+export function survey(db: Queryable, served: Served): Promise<Finding[]> {
+  return run(db, surveySql, served, toFinding)
+}
+
+interface FindingRow {
+  type: Finding['type']
+  queue: string
+  priority: number
+  runAt: string
+  id: string
+  ms: number
+}
+
+function toFinding({ type, queue, priority, runAt, id, ms }: FindingRow): Finding {
+  switch (type) {
+    case 'ready':
+      return { type, queue, priority, head: { runAt, id }, ageMs: ms }
+    case 'keyed':
+      return { type, queue }
+    case 'due':
+      return { type, queue, inMs: ms }
+  }
+}
+
+/** Where the ready jobs of a queue and priority end, above the floor. */
+export async function tail(
+  db: Queryable,
+  { floor, ...request }: { queue: string; priority: number; floor: Position },
+): Promise<Position | undefined> {
+  const [last] = await run(db, tailSql, { ...request, ...floorParams(floor) }, (row: Position) => row)
+  return last
+}
+
+export interface UnknownKind {
+  queue: string
+  kind: string
+  /** Ready ones among the first thousand of the queue. */
+  jobs: number
+}
+
+/** Kinds that wait in these queues and that this worker leaves to others. */
+export function unknownKinds(db: Queryable, served: Served): Promise<UnknownKind[]> {
+  return run(db, unknownKindsSql, { ...served, window: 1_000 }, (row: UnknownKind) => row)
+}

@@ -1,0 +1,49 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { burySql } from './bury.sql.ts'
+import { heldSql } from './held.sql.ts'
+import { registerSql } from './register.sql.ts'
+import { renewSql } from './renew.sql.ts'
+import { retireSql } from './retire.sql.ts'
+
+/** What a worker says of itself; kept with its lease for people to see. */
+export interface AboutWorker {
+  host: string
+  pid: number
+  /** Of the app, where it said one. */
+  version: string | null
+  stintVersion: string
+  /** Queue → jobs at once. */
+  queues: Readonly<Record<string, number>>
+  kinds: readonly string[]
+}
+
+/** Enters a worker that was never there before; its lease begins. */
+export async function register(
+  db: Queryable,
+  { worker, leaseMs, about }: { worker: string; leaseMs: number; about: AboutWorker },
+): Promise<void> {
+  await run(db, registerSql, { worker, leaseMs, about: JSON.stringify(about) }, () => undefined)
+}
+
+/** False where the worker is lost for good. */
+export async function renew(db: Queryable, request: { worker: string; leaseMs: number }): Promise<boolean> {
+  const renewed = await run(db, renewSql, request, () => true)
+  return renewed.length > 0
+}
+
+/** Ends a lease in good order. */
+export async function retire(db: Queryable, worker: string): Promise<void> {
+  await run(db, retireSql, { worker }, () => undefined)
+}
+
+/** Buries workers whose lease ran out and gives their ids; nobody within a lease of the server's start. */
+export function bury(db: Queryable): Promise<string[]> {
+  return run(db, burySql, {}, (row: { id: string }) => row.id)
+}
+
+/** What runs under a worker, by the database's book: job id → lease. */
+export async function held(db: Queryable, worker: string): Promise<Map<string, string>> {
+  const rows = await run(db, heldSql, { worker }, (row: { id: string; lease_id: string }) => row)
+  return new Map(rows.map(({ id, lease_id: lease }) => [id, lease]))
+}

@@ -1,0 +1,73 @@
+-- Take back what runs under workers that are lost. Total: it starts from the workers of running jobs, not from the
+-- table of workers, so a claim that commits after its worker was buried is found too. "Not live" never becomes live
+-- again, so deciding by this snapshot is safe.
+--
+-- A crash burns no attempt; :crashLimit of them quarantine the job.
+with recursive owner as (
+  (select worker_id
+     from stint.job
+    where state = 'running'
+    order by worker_id
+    limit 1)
+  union all
+  select (select job.worker_id
+            from stint.job
+           where job.state = 'running'
+             and job.worker_id > owner.worker_id
+           order by job.worker_id
+           limit 1)
+    from owner
+   where owner.worker_id is not null
+), gone as materialized (
+  select id, worker_id, lease_id, started_at, crashes + 1 >= :crashLimit::integer as poison
+    from stint.job
+   where state = 'running'
+     and worker_id = any(array(
+           select owner.worker_id
+             from owner
+            where owner.worker_id is not null
+              and not exists (select from stint.worker where worker.id = owner.worker_id and worker.lost_at is null)))
+   limit :limit::integer
+     for update skip locked
+), back as (
+  update stint.job
+     set state      = 'ready',
+         worker_id  = null,
+         lease_id   = null,
+         started_at = null,
+         attempt    = attempt - 1,
+         crashes    = crashes + 1
+   where id = any(array(select id from gone where not poison))
+  returning id, epoch, attempt + 1 as attempt, queue, kind, priority, run_at, key
+), killed as (
+  delete from stint.job
+   where id = any(array(select id from gone where poison))
+  returning *
+), buried as (
+  insert into stint.dead (
+    id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+    created_at, run_at, started_at, died_at, deadline_at, worker_id, lease_id,
+    correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+    progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
+  )
+  select id, queue, kind, key, priority, attempt, max_attempts, crashes + 1, epoch, version,
+         created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
+         correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+         progress, failures, attempts_before, replaces, unique_key, unique_until_start,
+         'quarantined',
+         jsonb_build_object(
+           'class', 'crash', 'name', 'WorkerLost',
+           'message', format('Its worker was lost while it ran, %s times in all.', crashes + 1), 'causes', '[]'::jsonb),
+         substr(md5('crash ' || kind), 1, 16)
+    from killed
+  returning id, epoch, attempt, queue, kind
+), noted as (
+  insert into stint.attempt (job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, reason)
+  select ended.id, ended.epoch, ended.attempt, 'lease-lost', gone.worker_id, gone.lease_id, gone.started_at, stint.now(),
+         'its worker was lost'
+    from (select id, epoch, attempt from back union all select id, epoch, attempt from buried) as ended
+    join gone using (id)
+)
+select id, queue, kind, priority, (run_at at time zone 'utc')::text as "runAt", key, false as quarantined from back
+union all
+select id, queue, kind, null, null, null, true from buried

@@ -1,0 +1,47 @@
+import type { Queryable } from '../db/statement.ts'
+import type { Hint } from './hint.ts'
+import { ringLocally } from './local.ts'
+import { Notifier } from './notify.ts'
+
+/** What lies further ahead is found by polling long before it is due. */
+const notifyWithinMs = 60_000
+/** When a caller's transaction has probably committed: nobody tells us, and a hint too early is only a hint. */
+const probablyCommittedMs = [15, 150] as const
+
+export interface AnnouncerConfig {
+  database: () => Promise<Queryable>
+  /** Where workers of this process listen; undefined while nothing is open. */
+  place: () => string | undefined
+  /** Whether workers of other processes are told. */
+  notify: boolean
+}
+
+/** Tells workers that something was stored: those of this process directly, others by NOTIFY after the commit. */
+export class Announcer {
+  readonly #config: AnnouncerConfig
+  readonly #notifier: Notifier
+
+  constructor(config: AnnouncerConfig) {
+    this.#config = config
+    this.#notifier = new Notifier(config.database)
+  }
+
+  /** For what is committed. Jobs that are found alike share one hint object. */
+  stored(hints: ReadonlySet<Hint>): void {
+    const list = [...hints]
+    const place = this.#config.place()
+    if (place !== undefined) ringLocally(place, list)
+    if (!this.#config.notify) return
+    const soon = list.filter(({ inMs }) => inMs <= notifyWithinMs)
+    if (soon.length > 0) this.#notifier.hint(soon)
+  }
+
+  /** For what was stored in a caller's transaction, whose commit we do not see. */
+  storedInTransaction(hints: ReadonlySet<Hint>): void {
+    for (const ms of probablyCommittedMs) {
+      setTimeout(() => {
+        this.stored(hints)
+      }, ms).unref()
+    }
+  }
+}

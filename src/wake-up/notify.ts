@@ -1,0 +1,55 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { channelOf, payloadsOf } from './hint.ts'
+import type { Hint } from './hint.ts'
+import { notifySql } from './notify.sql.ts'
+
+/** Hints of one process at most this often: workers that are awake find the rest by themselves. */
+const everyMs = 10
+
+/**
+ * Sends hints to other processes: the first at once, those that follow gathered and at most every few milliseconds.
+ * Failures are nobody's trouble: whoever was not woken polls.
+ */
+export class Notifier {
+  readonly #database: () => Promise<Queryable>
+  readonly #waiting = new Map<string, Hint>()
+  #timer: NodeJS.Timeout | undefined
+  #lastAt = -Infinity
+  #isSending = false
+
+  constructor(database: () => Promise<Queryable>) {
+    this.#database = database
+  }
+
+  hint(hints: readonly Hint[]): void {
+    for (const one of hints) this.#waiting.set(`${one.queue} ${one.priority} ${one.keyed}`, one)
+    if (this.#timer !== undefined || this.#isSending) return
+    const waitMs = this.#lastAt + everyMs - performance.now()
+    if (waitMs <= 0) return void this.#send()
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#send()
+    }, waitMs)
+    // A process that has nothing else to do may end: nobody waits for a hint.
+    this.#timer.unref()
+  }
+
+  async #send(): Promise<void> {
+    if (this.#waiting.size === 0) return
+    const hints = [...this.#waiting.values()]
+    this.#waiting.clear()
+    this.#lastAt = performance.now()
+    this.#isSending = true
+    try {
+      const database = await this.#database()
+      const request = { channel: channelOf(database.schema), payloads: payloadsOf(hints) }
+      await run(database, notifySql, request, () => undefined)
+    } catch {
+      // A hint is only a hint.
+    } finally {
+      this.#isSending = false
+    }
+    if (this.#waiting.size > 0) this.hint([])
+  }
+}

@@ -1,0 +1,27 @@
+const firstMs = 5
+
+/**
+ * How long to sleep when nobody rings: shortly after work was found, longer each time in vain, never longer than the
+ * floor. Jittered, so that many workers do not ask in step.
+ */
+export class Poll {
+  readonly #floorMs: number
+  #nextMs: number
+
+  constructor(floorMs: number) {
+    this.#floorMs = floorMs
+    this.#nextMs = floorMs
+  }
+
+  /** Something was found: where it came from there may soon be more. */
+  found(): void {
+    this.#nextMs = firstMs
+  }
+
+  /** The next wait; each one longer than the last. */
+  waitMs(): number {
+    const ms = this.#nextMs
+    this.#nextMs = Math.min(this.#floorMs, ms * 2)
+    return ms * (0.9 + Math.random() * 0.2)
+  }
+}

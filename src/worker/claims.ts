@@ -1,0 +1,91 @@
+import { randomUUID } from 'node:crypto'
+import type { Queryable } from '../db/statement.ts'
+import { claim, claimKeyed } from '../jobs/claim.ts'
+import type { ClaimedJob } from '../jobs/claim.ts'
+import { tail } from '../jobs/survey.ts'
+import type { QueuePool } from './queue-pool.ts'
+
+/** More in one statement is no faster, and later to be started. */
+const maxBatch = 1_000
+/** A claim that took this long and found little has read past many jobs that are not for us. */
+const longLookMs = 10
+
+/** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
+export class Claims {
+  readonly #db: Queryable
+  readonly workerId: string
+  readonly #kinds: string
+  /** Of claims that were sent and not answered: rows under these are on their way to us. */
+  readonly #pending = new Set<string>()
+
+  constructor({ db, workerId, kinds }: { db: Queryable; workerId: string; kinds: string }) {
+    this.#db = db
+    this.workerId = workerId
+    this.#kinds = kinds
+  }
+
+  get pending(): ReadonlySet<string> {
+    return this.#pending
+  }
+
+  /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
+  async take(pool: QueuePool, wanted: number, now: number): Promise<ClaimedJob[]> {
+    const limit = Math.min(wanted, maxBatch)
+    const level = pool.floors.next(now, pool.config.agingAfterMs)
+    if (level === undefined) return this.#takeKeyed(pool, limit)
+    const { hints, floor, priority } = level
+    const sentAt = performance.now()
+    const jobs = await this.#send(pool, limit, (claimant) =>
+      claim(this.#db, { ...claimant, priority, floor }),
+    )
+    level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
+    if (jobs.length < limit && performance.now() - sentAt > longLookMs) {
+      // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
+      const last = await tail(this.#db, { queue: pool.config.name, priority, floor: level.floor })
+      if (last !== undefined) level.raise(last)
+    }
+    return jobs
+  }
+
+  async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
+    const { afterKey, keyedHints, perKey } = pool
+    const request = { afterKey, maxKeys: Math.ceil(limit / perKey), perKey }
+    const { jobs, lastKey } = await this.#send(pool, limit, (claimant) =>
+      claimKeyed(this.#db, { ...claimant, ...request }),
+    )
+    pool.afterKey = lastKey ?? ''
+    // One of each key as long as there are keys enough; a queue of few keys gives more of each.
+    if (lastKey !== undefined) pool.perKey = 1
+    else if (jobs.length > 0) pool.perKey = Math.min(limit, perKey * 2)
+    // A round that began in the middle has not seen the keys before.
+    pool.mayHaveKeyed =
+      jobs.length > 0 || lastKey !== undefined || afterKey !== '' || pool.keyedHints !== keyedHints
+    return jobs
+  }
+
+  async #send<Result>(
+    pool: QueuePool,
+    limit: number,
+    send: (claimant: {
+      worker: string
+      lease: string
+      queue: string
+      kinds: string
+      limit: number
+    }) => Promise<Result>,
+  ): Promise<Result> {
+    const lease = randomUUID()
+    this.#pending.add(lease)
+    try {
+      return await send({
+        worker: this.workerId,
+        lease,
+        queue: pool.config.name,
+        kinds: this.#kinds,
+        limit,
+      })
+    } finally {
+      this.#pending.delete(lease)
+    }
+  }
+}

@@ -1,0 +1,282 @@
+import type { JobContract } from '../contracts/contract.ts'
+import type { Duration } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
+import { boundedText } from '../core/names.ts'
+import { durationOption, invalidOption } from '../core/options.ts'
+import { cleanText, toStorable } from '../core/storable.ts'
+import { Snooze } from '../core/verdict.ts'
+import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
+import { foreignTx, pgAdapter } from '../db/foreign-tx.ts'
+import type { JobOptions } from '../intake/enqueue-options.ts'
+import { prepareJob } from '../intake/new-job.ts'
+import type { BlobConfig, PreparedJob } from '../intake/new-job.ts'
+import { leaseLost, maxResultBytes } from './fenced-tx.ts'
+import type { FencedTransactions } from './fenced-tx.ts'
+import type { HeldJob } from './held-job.ts'
+import type { Logger } from './log.ts'
+import type { Notes } from './notes.ts'
+import { succeedIn } from './settle.ts'
+import type { Ended } from './settle.ts'
+
+/** What a worker proves when it writes elsewhere: refuse a smaller epoch, and an equal one with another token. */
+export interface Fence {
+  /** Random, new for every claim. */
+  readonly token: string
+  /** Grows with every claim of the job. */
+  readonly epoch: number
+}
+
+/** Lines kept with the attempt, and written to the worker's log. */
+export interface JobLog {
+  debug(message: string, data?: unknown): void
+  info(message: string, data?: unknown): void
+  warn(message: string, data?: unknown): void
+  error(message: string, data?: unknown): void
+}
+
+/** What a handler knows of its job, and may do under its lease. */
+export interface HandlerContext {
+  readonly jobId: string
+  readonly kind: string
+  readonly queue: string
+  readonly key: string | null
+  readonly priority: number
+  /** 1 the first time; goes on counting after a replay. */
+  readonly attempt: number
+  readonly maxAttempts: number
+  readonly runAt: Date
+  readonly correlationId: string
+  readonly traceparent: string | undefined
+  readonly tracestate: string | undefined
+  /** How far an earlier attempt was that was given back. */
+  readonly lastProgress: { percent: number; note: string | null } | null
+  /** Aborts at the job's timeout, when its lease is lost or at risk, and when the worker stops. Pass it on. */
+  readonly signal: AbortSignal
+  readonly fence: Fence
+  /** The same for every attempt of this job: for services that take one. */
+  readonly idempotencyKey: string
+  readonly log: JobLog
+  /**
+   * Runs your writes and completes the job in one commit: all of it or nothing, and at most once for the job. The
+   * job's result is what `work` returns; after it there is nothing left to do but return.
+   */
+  tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result>
+  /**
+   * Completes the job inside a transaction of yours. Throws `lease-lost` where the job is another's by now: let it
+   * roll back. `adapter` is one of `stint/drizzle`, `stint/kysely` …; a pg client needs none.
+   */
+  complete<Tx = PgTransaction>(
+    tx: Tx,
+    options?: { result?: unknown; adapter?: TxAdapter<Tx> | undefined },
+  ): Promise<void>
+  /**
+   * Causes an effect once for a key of this kind, however often jobs try: a repeat gives the first one's result. What
+   * `work` writes through its transaction commits with the key. Outside of Postgres it may happen again after a crash.
+   */
+  once<Result>(
+    key: string,
+    work: (tx: PgTransaction) => Promise<Result>,
+    options?: { for?: Duration | undefined },
+  ): Promise<Result>
+  /** A job that is stored together with the success of this one, and not if it fails. */
+  enqueue(contract: JobContract, input?: unknown, options?: JobOptions): Promise<{ id: string }>
+  /** Tells how far the job is: 0 to 100. Cheap to call often: only the newest is written, a few times a second. */
+  progress(percent: number, note?: string): Promise<void>
+  /** Ends this attempt and tries again later, without counting it. Never returns. */
+  snooze(when: Duration | Date, reason?: string): never
+}
+
+/** What contexts share: the worker's side of them. */
+export interface ContextServices {
+  readonly transactions: FencedTransactions
+  readonly notes: Notes
+  readonly logger: Logger
+  readonly schema: string
+  readonly blobs: BlobConfig | undefined
+}
+
+export class JobContext implements HandlerContext {
+  readonly held: HeldJob
+  readonly children: PreparedJob[] = []
+  /** How this attempt's completion was stored by the handler itself, if it was. */
+  completion: 'none' | 'committed' | 'handed-over' = 'none'
+  handedOver: { result: string | undefined; children: readonly PreparedJob[] } | undefined
+  readonly #services: ContextServices
+  #controller: AbortController | undefined
+  #log: JobLog | undefined
+
+  constructor(held: HeldJob, services: ContextServices) {
+    this.held = held
+    this.#services = services
+  }
+
+  get jobId(): string {
+    return this.held.job.id
+  }
+
+  get kind(): string {
+    return this.held.job.kind
+  }
+
+  get queue(): string {
+    return this.held.job.queue
+  }
+
+  get key(): string | null {
+    return this.held.job.key
+  }
+
+  get priority(): number {
+    return this.held.job.priority
+  }
+
+  get attempt(): number {
+    return this.held.job.attempt
+  }
+
+  get maxAttempts(): number {
+    return this.held.job.maxAttempts
+  }
+
+  get runAt(): Date {
+    return new Date(`${this.held.job.runAt.replace(' ', 'T')}Z`)
+  }
+
+  get correlationId(): string {
+    return this.held.job.more?.correlationId ?? this.held.job.id
+  }
+
+  get traceparent(): string | undefined {
+    return this.held.job.more?.traceparent ?? undefined
+  }
+
+  get tracestate(): string | undefined {
+    return this.held.job.more?.tracestate ?? undefined
+  }
+
+  get lastProgress(): { percent: number; note: string | null } | null {
+    return this.held.job.more?.progress ?? null
+  }
+
+  /** Made when first asked for: most handlers of short jobs never do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      const controller = new AbortController()
+      this.#controller = controller
+      if (this.held.abortedFor !== undefined) controller.abort(this.held.abortReason)
+      else
+        this.held.listen((_, reason) => {
+          controller.abort(reason)
+        })
+    }
+    return this.#controller.signal
+  }
+
+  get fence(): Fence {
+    return { token: this.held.job.leaseId, epoch: this.held.job.epoch }
+  }
+
+  get idempotencyKey(): string {
+    return this.held.job.id
+  }
+
+  get log(): JobLog {
+    return (this.#log ??= this.#makeLog())
+  }
+
+  async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
+    this.#mustBeOpen()
+    const value = await this.#services.transactions.complete(this.held, {
+      work,
+      ended: (result) => this.#ended(result),
+    })
+    this.completion = 'committed'
+    this.held.isCompleted = true
+    return value
+  }
+
+  async complete<Tx = PgTransaction>(
+    tx: Tx,
+    { result, adapter }: { result?: unknown; adapter?: TxAdapter<Tx> | undefined } = {},
+  ): Promise<void> {
+    this.#mustBeOpen()
+    const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
+    if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
+    this.completion = 'handed-over'
+    this.held.isCompleted = true
+    this.handedOver = { result: resultText(result), children: this.children }
+  }
+
+  async once<Result>(
+    key: string,
+    work: (tx: PgTransaction) => Promise<Result>,
+    { for: hold = '30d' }: { for?: Duration | undefined } = {},
+  ): Promise<Result> {
+    if (!boundedText(key, 512))
+      throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
+    const holdMs = durationOption('for', hold, { minMs: 1 })
+    return this.#services.transactions.once(this.held, { key, holdMs, work })
+  }
+
+  async enqueue(contract: JobContract, input?: unknown, options: JobOptions = {}): Promise<{ id: string }> {
+    this.#mustBeOpen()
+    const { correlationId, traceparent, tracestate } = this
+    const inherited = { correlationId, traceparent, tracestate, ...withoutUndefined(options) }
+    const child = await prepareJob(contract, input, inherited, this.#services.blobs, { parentId: this.jobId })
+    this.children.push(child)
+    return { id: child.job.id }
+  }
+
+  progress(percent: number, note?: string): Promise<void> {
+    if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
+      return Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
+    this.#services.notes.progress(this.held, percent, note === undefined ? null : cleanText(note, 1024))
+    return Promise.resolve()
+  }
+
+  snooze(when: Duration | Date, reason?: string): never {
+    throw new Snooze(when, reason)
+  }
+
+  #ended(value: unknown): Ended {
+    const ranMs = performance.now() - this.held.startedAt
+    return {
+      held: this.held,
+      outcome: { type: 'succeeded', result: resultText(value), children: this.children },
+      ranMs,
+    }
+  }
+
+  #mustBeOpen(): void {
+    if (this.completion === 'none') return
+    throw new StintError(
+      'job-completed',
+      `Job ${this.jobId} of '${this.kind}' was completed by this handler already; it can only return now.`,
+      { jobIds: [this.jobId] },
+    )
+  }
+
+  #makeLog(): JobLog {
+    const { notes, logger } = this.#services
+    const { jobId, kind, queue, attempt, correlationId } = this
+    const about = { jobId, kind, queue, attempt, correlationId }
+    const write =
+      (level: keyof JobLog) =>
+      (message: string, data?: unknown): void => {
+        const stored = data === undefined ? undefined : toStorable(data, { maxBytes: 8 * 1024 }).text
+        const text = cleanText(message, 8 * 1024)
+        notes.log(this.held, { level, message: text, data: stored })
+        logger[level](stored === undefined ? about : { ...about, data: JSON.parse(stored) as unknown }, text)
+      }
+    return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+  }
+}
+
+/** What a handler returned, as JSON that fits. */
+export function resultText(value: unknown): string | undefined {
+  return value === undefined ? undefined : toStorable(value, { maxBytes: maxResultBytes }).text
+}
+
+function withoutUndefined(options: JobOptions): JobOptions {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
+}

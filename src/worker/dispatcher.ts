@@ -1,0 +1,196 @@
+import type { ClaimedJob } from '../jobs/claim.ts'
+import type { Claims } from './claims.ts'
+import type { ContextServices } from './context.ts'
+import { execute, executeBatch } from './execute.ts'
+import type { Handlers } from './handlers.ts'
+import { HeldJob } from './held-job.ts'
+import type { HeldJobs } from './held-job.ts'
+import type { WorkerConfig } from './options.ts'
+import type { Outcome } from './outcome.ts'
+import { QueuePool } from './queue-pool.ts'
+import type { Ended } from './settle.ts'
+import type { Watch } from './watch.ts'
+
+export interface DispatcherConfig {
+  worker: WorkerConfig
+  handlers: Handlers
+  held: HeldJobs
+  watch: Watch
+  services: ContextServices
+  /** Whether claiming is allowed now: not while stopping, nor with a lease at risk. */
+  isOpen: () => boolean
+  onStarted: (held: HeldJob) => void
+  onEnded: (ended: Ended) => void
+  /** A claim failed; what it took, if anything, is found by the reconciling. */
+  onTrouble: (error: unknown) => void
+  onClaimed: (count: number) => void
+}
+
+/** Whether one slot is given to the queue that is due by weight, or to the first in the list that has work. */
+export class Dispatcher {
+  readonly pools: readonly QueuePool[]
+  readonly #config: DispatcherConfig
+  readonly #byName: ReadonlyMap<string, QueuePool>
+  readonly #isShared: boolean
+  #claims: Claims | undefined
+  #running = 0
+  /** The turn of whoever started last: a queue that was empty does not get to catch up on what it missed. */
+  #turn = 0
+  #holdUntil = 0
+  #failures = 0
+
+  constructor(config: DispatcherConfig) {
+    this.#config = config
+    const { queues, concurrency } = config.worker
+    this.pools = queues.map((queue) => new QueuePool(queue))
+    this.#byName = new Map(this.pools.map((pool) => [pool.config.name, pool]))
+    // Where every queue could use all its slots at once, there is nothing to share out.
+    this.#isShared = concurrency < queues.reduce((sum, queue) => sum + queue.concurrency, 0)
+    for (const pool of this.pools) pool.batchSize = config.handlers.batchSizeOf(pool.config.name)
+  }
+
+  get running(): number {
+    return this.#running
+  }
+
+  pool(queue: string): QueuePool | undefined {
+    return this.#byName.get(queue)
+  }
+
+  /** From here on claims are made in this name: anew after a lost lease. */
+  use(claims: Claims): void {
+    this.#claims = claims
+  }
+
+  /** Asks for work wherever some may be and there is room for it. */
+  fill(now: number): void {
+    if (!this.#config.isOpen() || now < this.#holdUntil) return
+    for (const pool of this.pools) {
+      if (!pool.isClaiming && this.#wanted(pool) > 0) void this.#claim(pool)
+    }
+  }
+
+  /** Starts whatever waits for a slot. */
+  startAll(): void {
+    // What waits while the worker stops, or its lease is at risk, is given back.
+    if (!this.#config.isOpen()) return
+    while (this.#running < this.#config.worker.concurrency) {
+      const pool = this.#nextToStart()
+      if (pool === undefined) return
+      this.#start(pool)
+    }
+  }
+
+  async #claim(pool: QueuePool): Promise<void> {
+    const { onClaimed, onTrouble, isOpen } = this.#config
+    pool.isClaiming = true
+    try {
+      for (let now = performance.now(); ; now = performance.now()) {
+        const wanted = this.#wanted(pool)
+        if (wanted <= 0 || !isOpen() || this.#claims === undefined) return
+        const claims = this.#claims
+        const jobs = await claims.take(pool, wanted, now)
+        const since = performance.now()
+        pool.claimMs += 0.3 * (since - now - pool.claimMs)
+        for (const job of jobs) this.#hold(pool, job, { heldSince: since, workerId: claims.workerId })
+        this.#failures = 0
+        if (jobs.length > 0) onClaimed(jobs.length)
+        this.startAll()
+      }
+    } catch (error) {
+      const waitMs = Math.random() * Math.min(30_000, 200 * 2 ** Math.min(this.#failures++, 8))
+      this.#holdUntil = performance.now() + waitMs
+      // What could not be asked is still to be asked.
+      pool.floors.probe()
+      pool.hintKeyed()
+      onTrouble(error)
+    } finally {
+      pool.isClaiming = false
+    }
+  }
+
+  #hold(pool: QueuePool, job: ClaimedJob, claimed: { heldSince: number; workerId: string }): void {
+    const held = new HeldJob(job, claimed)
+    this.#config.held.add(held)
+    pool.add(held)
+  }
+
+  /** How many jobs of a queue to ask for now. */
+  #wanted(pool: QueuePool): number {
+    if (!pool.mayHaveWork || !pool.isHungry()) return 0
+    const room = pool.room()
+    if (!this.#isShared) return room
+    const free = this.#config.worker.concurrency - this.#running
+    if (this.#config.worker.order === 'strict') {
+      // A lower queue gets what the higher ones leave, and only once they have been asked.
+      const higher = this.pools.slice(0, this.pools.indexOf(pool))
+      if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry()))) return 0
+      return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
+    }
+    // One in hand is enough for the queue to have its turn; the rest is for what is free.
+    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead()) - pool.waiting)
+  }
+
+  #nextToStart(): QueuePool | undefined {
+    let best: QueuePool | undefined
+    for (const pool of this.pools) {
+      if (!pool.canStart) continue
+      if (this.#config.worker.order === 'strict') return pool
+      pool.turn = Math.max(pool.turn, this.#turn - 1)
+      if (best === undefined || pool.turn < best.turn) best = pool
+    }
+    return best
+  }
+
+  #start(pool: QueuePool): void {
+    const first = pool.take()
+    if (first === undefined) return
+    const registered = this.#config.handlers.get(first.job.kind)
+    const more =
+      registered.type === 'batch' && registered.size > 1
+        ? pool.takeWhere(({ job }) => job.kind === first.job.kind, registered.size - 1)
+        : []
+    this.#turn = pool.turn
+    pool.turn += (1 + more.length) / pool.config.weight
+    pool.running++
+    pool.runningJobs += 1 + more.length
+    this.#running++
+    const { handlers, services } = this.#config
+    if (more.length === 0) {
+      this.#begin(first, registered.contract.timeoutMs)
+      void execute(first, handlers, services).then((outcome) => {
+        this.#end(pool, [first], [outcome])
+      })
+      return
+    }
+    const batch = [first, ...more]
+    for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
+    void executeBatch(batch, handlers, services).then((outcomes) => {
+      this.#end(pool, batch, outcomes)
+    })
+  }
+
+  #begin(held: HeldJob, timeoutMs: number): void {
+    held.phase = 'running'
+    held.startedAt = performance.now()
+    this.#config.watch.started(held, held.job.more?.timeoutMs ?? timeoutMs)
+    this.#config.onStarted(held)
+  }
+
+  #end(pool: QueuePool, batch: readonly HeldJob[], outcomes: readonly Outcome[]): void {
+    pool.running--
+    pool.runningJobs -= batch.length
+    this.#running--
+    const now = performance.now()
+    for (const [index, held] of batch.entries()) {
+      const outcome = outcomes[index]
+      if (outcome === undefined) continue
+      held.phase = 'settling'
+      const ranMs = now - held.startedAt
+      pool.ran(ranMs)
+      this.#config.watch.ended(held, ranMs)
+      this.#config.onEnded({ held, outcome, ranMs })
+    }
+    this.startAll()
+  }
+}

@@ -1,0 +1,264 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { ambient } from '../ambient/ambient.ts'
+import { readBlob } from '../blobs/input-blob.ts'
+import type { JobContract } from '../contracts/contract.ts'
+import { readInput } from '../contracts/input.ts'
+import { isStintError, StintError } from '../core/errors.ts'
+import { classifyFailure } from '../core/failure.ts'
+import type { FailureClass } from '../core/failure.ts'
+import { retryAfterMs } from '../core/retry-after.ts'
+import { decide } from '../core/retry-policy.ts'
+import { describeFailure } from '../core/stored-error.ts'
+import { verdictOf } from '../core/verdict.ts'
+import { JobContext, resultText } from './context.ts'
+import type { ContextServices, HandlerContext } from './context.ts'
+import { isLeaseLost } from './fenced-tx.ts'
+import type { Registered } from './handlers.ts'
+import type { Handlers, Middleware, Nothing } from './handlers.ts'
+import type { HeldJob } from './held-job.ts'
+import type { Outcome } from './outcome.ts'
+
+/** Runs one job to its outcome. Never throws: whatever goes wrong in a handler is an outcome too. */
+export async function execute(
+  held: HeldJob,
+  handlers: Handlers,
+  services: ContextServices,
+): Promise<Outcome> {
+  const registered = handlers.get(held.job.kind)
+  const { contract } = registered
+  if (held.job.more?.isExpired === true) return expired(held)
+  for (let inPlaceTries = 0; ; inPlaceTries++) {
+    // A context of its own for each try: children of one that failed are not stored.
+    const ctx = new JobContext(held, services)
+    let hasInput = false
+    try {
+      const input = await inputOf(held, contract, services)
+      hasInput = true
+      const value = await ambient.run(ctx, () =>
+        around(handlers.middleware, ctx, () => call(registered, input, ctx)),
+      )
+      return succeeded(ctx, value)
+    } catch (thrown) {
+      const judged = judge(ctx, { thrown, contract, inPlaceTries, hasInput })
+      if (judged.type !== 'in-place') return judged
+      await pause(judged.delayMs)
+    }
+  }
+}
+
+/** Runs several jobs of one kind in one call, each to its own outcome, in their order. */
+export async function executeBatch(
+  batch: readonly HeldJob[],
+  handlers: Handlers,
+  services: ContextServices,
+): Promise<Outcome[]> {
+  const [first] = batch
+  if (first === undefined) return []
+  const registered = handlers.get(first.job.kind)
+  if (registered.type === 'single') return Promise.all(batch.map((held) => execute(held, handlers, services)))
+  const { contract } = registered
+  const gathering = new Gathering(batch.length, (jobs) => registered.handler(jobs))
+  return Promise.all(
+    batch.map(async (held) => {
+      if (held.job.more?.isExpired === true) {
+        gathering.leave()
+        return expired(held)
+      }
+      const ctx = new JobContext(held, services)
+      const passed = { join: false, input: false }
+      try {
+        const input = await inputOf(held, contract, services)
+        passed.input = true
+        const value = await ambient.run(ctx, () =>
+          around(handlers.middleware, ctx, () => {
+            passed.join = true
+            return gathering.join({ input, ctx })
+          }),
+        )
+        if (!passed.join) gathering.leave()
+        return succeeded(ctx, value)
+      } catch (thrown) {
+        if (!passed.join) gathering.leave()
+        // A batch is not repeated in place for one of its jobs.
+        const judged = judge(ctx, { thrown, contract, inPlaceTries: Infinity, hasInput: passed.input })
+        return judged.type === 'in-place' ? released('to be tried again') : judged
+      }
+    }),
+  )
+}
+
+/** Waits until every job of a batch has come through its middleware or dropped out, then calls the handler once. */
+class Gathering {
+  readonly #call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | Nothing>
+  readonly #joined: { input: unknown; ctx: HandlerContext }[] = []
+  readonly #results: Promise<readonly unknown[] | Nothing>
+  #open: () => void = () => undefined
+  #expected: number
+
+  constructor(
+    expected: number,
+    call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | Nothing>,
+  ) {
+    this.#expected = expected
+    this.#call = call
+    const gate = new Promise<void>((resolve) => (this.#open = resolve))
+    this.#results = gate.then(() => (this.#joined.length === 0 ? [] : this.#call(this.#joined)))
+    this.#results.catch(() => undefined)
+  }
+
+  async join(job: { input: unknown; ctx: HandlerContext }): Promise<unknown> {
+    const place = this.#joined.push(job) - 1
+    this.#arrive()
+    const results = await this.#results
+    if (results === undefined) return undefined
+    if (!Array.isArray(results) || results.length !== this.#joined.length) {
+      throw new StintError(
+        'invalid-option',
+        `Expected the batch handler of '${job.ctx.kind}' to return nothing or one entry for each of its ${this.#joined.length} jobs, got ${Array.isArray(results) ? `${results.length} entries` : typeof results}.`,
+      )
+    }
+    const result: unknown = results[place]
+    if (result instanceof Error) throw result
+    return result
+  }
+
+  leave(): void {
+    this.#arrive()
+  }
+
+  #arrive(): void {
+    if (--this.#expected === 0) this.#open()
+  }
+}
+
+function around(
+  middleware: readonly Middleware[],
+  ctx: JobContext,
+  run: () => Promise<unknown>,
+): Promise<unknown> {
+  if (middleware.length === 0) return run()
+  const step = (index: number): Promise<unknown> => {
+    const layer = middleware[index]
+    return layer === undefined ? run() : layer(ctx, () => step(index + 1))
+  }
+  return step(0)
+}
+
+async function call(registered: Registered, input: unknown, ctx: JobContext): Promise<unknown> {
+  if (registered.type === 'single') return registered.handler(input, ctx)
+  const [result] = (await registered.handler([{ input, ctx }])) ?? []
+  if (result instanceof Error) throw result
+  return result
+}
+
+async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): Promise<unknown> {
+  const { version, more, id } = held.job
+  const blob = more?.inputBlob
+  const input =
+    typeof blob === 'string' ? await readBlob(blobs?.store, { jobId: id, key: blob }) : held.job.input
+  return readInput(contract, { version, input })
+}
+
+function succeeded(ctx: JobContext, value: unknown): Outcome {
+  if (ctx.completion === 'committed') return { type: 'completed' }
+  if (ctx.handedOver !== undefined) return { ...ctx.handedOver, type: 'handed-over' }
+  return { type: 'succeeded', result: resultText(value), children: ctx.children }
+}
+
+interface Failure {
+  thrown: unknown
+  contract: JobContract
+  inPlaceTries: number
+  /** Its input passed: whatever else is wrong is not that. */
+  hasInput: boolean
+}
+
+type Judged = Outcome | { type: 'in-place'; delayMs: number }
+
+/** What becomes of a job whose handler threw. */
+function judge(ctx: JobContext, { thrown, contract, inPlaceTries, hasInput }: Failure): Judged {
+  const { held } = ctx
+  const { job } = held
+  // It is stored that the job succeeded; what the handler did afterwards cannot undo that.
+  if (ctx.completion === 'committed') return { type: 'completed' }
+  if (isLeaseLost(thrown)) return released('its lease was lost')
+  const now = Date.now()
+  const verdict = verdictOf(thrown, now)
+  if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
+  if (verdict === undefined && held.abortedFor === 'lease') return released('its lease was at risk')
+  const timedOut = held.abortedFor === 'timeout'
+  const failureClass =
+    verdict?.type === 'permanent' ? 'permanent' : classOf(thrown, { contract, timedOut, hasInput })
+  const before = job.more?.attemptsBefore ?? 0
+  const decision = decide({
+    failureClass,
+    verdict,
+    retryAfterMs: retryAfterMs(thrown, now),
+    attempt: job.attempt - before,
+    maxAttempts: job.maxAttempts - before,
+    classFailures: job.more?.failures ?? {},
+    inPlaceTries,
+    rules: contract.retry.rules,
+    backoff: contract.retry.backoff,
+    error: thrown,
+    random: Math.random,
+  })
+  switch (decision.type) {
+    case 'in-place':
+      return decision
+    case 'snooze':
+      return { type: 'snoozed', delayMs: decision.delayMs, reason: decision.reason }
+    case 'cancel':
+      return { type: 'cancelled', reason: decision.reason }
+    case 'retry': {
+      const { delayMs, burnsAttempt } = decision
+      return {
+        type: 'retry',
+        delayMs,
+        burnsAttempt,
+        error: described(thrown, contract, failureClass),
+        timedOut,
+      }
+    }
+    case 'dead':
+      return {
+        type: 'dead',
+        reason: decision.reason,
+        error: described(thrown, contract, failureClass),
+        timedOut,
+      }
+  }
+}
+
+function classOf(
+  thrown: unknown,
+  { contract, timedOut, hasInput }: { contract: JobContract; timedOut: boolean; hasInput: boolean },
+): FailureClass {
+  if (timedOut) return 'timeout'
+  const found = classifyFailure(thrown, contract.retry.classify)
+  // A handler that was refused an input of its own making has a bug: no reason to give up on the job it was given.
+  const isOthersInput = hasInput && isStintError(thrown) && (found === 'invalid' || found === 'contract')
+  return isOthersInput ? 'unknown' : found
+}
+
+function described(thrown: unknown, { kind }: JobContract, failureClass: FailureClass) {
+  return describeFailure(thrown, { kind, failureClass })
+}
+
+function expired(held: HeldJob): Outcome {
+  const { job } = held
+  const error = new StintError(
+    'attempt-timeout',
+    `Its deadline had passed before attempt ${job.attempt} could start.`,
+  )
+  return {
+    type: 'dead',
+    reason: 'expired',
+    error: describeFailure(error, { kind: job.kind, failureClass: 'timeout' }),
+    timedOut: false,
+  }
+}
+
+function released(reason: string): Outcome {
+  return { type: 'released', reason }
+}

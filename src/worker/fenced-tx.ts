@@ -1,0 +1,170 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isStintError, StintError } from '../core/errors.ts'
+import { toStorable } from '../core/storable.ts'
+import { classify } from '../db/classify.ts'
+import type { Database, OwnTransaction } from '../db/database.ts'
+import type { PgTransaction } from '../db/foreign-tx.ts'
+import { effectResult, keepEffect, takeEffect } from '../jobs/effect.ts'
+import { settled } from '../jobs/settle.ts'
+import { holdRunning } from '../jobs/while-running.ts'
+import type { HeldJob } from './held-job.ts'
+import { succeedIn } from './settle.ts'
+import type { Ended } from './settle.ts'
+
+/**
+ * The user's writes and the fence, in one commit.
+ *
+ * First the job's row is taken under its lease and held to the COMMIT: whoever sweeps, cancels or settles it waits or
+ * passes it by, and a worker that lost its lease finds no row and gets no further. Then come the user's writes, and
+ * last what makes the commit mean something: the completion, or the key of an effect. A crash at any point leaves
+ * either all of it or nothing.
+ *
+ * A worker that freezes in here would hold the row for ever; the server ends its transaction after one lease without
+ * a statement (idle_in_transaction_session_timeout, set for this transaction only, so it works through a pooler).
+ *
+ * When the answer to COMMIT is lost, the row is asked for again. That waits for the lost transaction's lock, so by
+ * the time it answers the transaction has ended one way or the other: a row still there under our lease means that
+ * nothing was committed; none means that it was, or that the lease is gone, and history knows which.
+ */
+export class FencedTransactions {
+  readonly #db: Database
+  readonly #leaseMs: number
+
+  constructor(db: Database, leaseMs: number) {
+    this.#db = db
+    this.#leaseMs = leaseMs
+  }
+
+  /** Runs `work`, and completes the job with what it returns; both are stored, or neither. */
+  async complete<Result>(
+    held: HeldJob,
+    { work, ended }: { work: (tx: PgTransaction) => Promise<Result>; ended: (value: Result) => Ended },
+  ): Promise<Result> {
+    return this.#again(held, async (tx) => {
+      const value = await work(tx.client)
+      const moved = await succeedIn(tx, ended(value))
+      if (moved.length === 0) throw leaseLost(held)
+      return value
+    })
+  }
+
+  /** Runs `work` once for a key, however often it is asked; a repeat gives what the first gave. */
+  async once<Result>(
+    held: HeldJob,
+    { key, holdMs, work }: { key: string; holdMs: number; work: (tx: PgTransaction) => Promise<Result> },
+  ): Promise<Result> {
+    const effect = { scope: held.job.kind, key }
+    return this.#again(
+      held,
+      async (tx) => {
+        if (!(await takeEffect(tx, { ...effect, id: held.job.id, holdMs })))
+          return (await effectResult(tx, effect)) as Result
+        const { text } = toStorable(await work(tx.client), { maxBytes: maxResultBytes })
+        await keepEffect(tx, { ...effect, result: text })
+        // As whoever asks again will see it.
+        return JSON.parse(text) as Result
+      },
+      // Asking again is safe: the key says whether it happened.
+      { isRepeatable: true },
+    )
+  }
+
+  async #again<Result>(
+    held: HeldJob,
+    work: (tx: OwnTransaction) => Promise<Result>,
+    { isRepeatable = false }: { isRepeatable?: boolean } = {},
+  ): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      let done: { value: Result } | undefined
+      try {
+        return await this.#db.transaction(async (tx) => {
+          if (!(await this.#hold(tx, held))) throw leaseLost(held)
+          const unwatch = resetWhenAborted(tx, held)
+          try {
+            done = { value: await work(tx) }
+            return done.value
+          } finally {
+            unwatch()
+          }
+        })
+      } catch (error) {
+        // Before the work was over it is the work's own failure, but for what Postgres asks to be repeated.
+        const trouble = classify(error)
+        if (done === undefined && trouble !== 'again') throw error
+        if (trouble === 'unknown' && !isRepeatable && (await this.#wasCommitted(held)) && done !== undefined)
+          return done.value
+        if (trouble !== 'again' && trouble !== 'unknown') throw error
+        if (tries >= 3) throw error
+        await pause(Math.random() * 50 * 2 ** tries)
+      }
+    }
+  }
+
+  #hold(tx: OwnTransaction, { job }: HeldJob): Promise<boolean> {
+    return holdRunning(tx, { id: job.id, lease: job.leaseId, idleMs: Math.ceil(this.#leaseMs) })
+  }
+
+  /** After a COMMIT whose answer was lost. Throws where the database does not say. */
+  async #wasCommitted(held: HeldJob): Promise<boolean> {
+    const { job } = held
+    const giveUpAt = performance.now() + this.#leaseMs
+    for (;;) {
+      try {
+        if (await this.#db.transaction((tx) => this.#hold(tx, held))) return false
+        const request = {
+          ids: [job.id],
+          leaseIds: [job.leaseId],
+          sinceMs: performance.now() - held.heldSince,
+        }
+        if ((await settled(this.#db, request)).length > 0) return true
+        throw leaseLost(held)
+      } catch (error) {
+        if (isStintError(error)) throw error
+        const trouble = classify(error)
+        if (
+          (trouble !== 'unknown' && trouble !== 'wait' && trouble !== 'again') ||
+          performance.now() > giveUpAt
+        )
+          throw error
+        await pause(Math.random() * 200)
+      }
+    }
+  }
+}
+
+/** How long a block may go on after its job's timeout: it may be about to end. */
+const graceMs = 5_000
+
+/**
+ * The user's statements have no deadline of ours. A lease that is lost, or a timeout that passed a while ago, ends
+ * them with their transaction: on a connection that hangs nothing else would.
+ */
+function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const unlisten = held.listen((cause) => {
+    if (cause === 'lease') tx.reset()
+    else if (cause === 'timeout') {
+      timer = setTimeout(() => {
+        tx.reset()
+      }, graceMs)
+    }
+  })
+  return () => {
+    unlisten()
+    clearTimeout(timer)
+  }
+}
+
+export const maxResultBytes = 256 * 1024
+
+export function leaseLost({ job }: HeldJob): StintError {
+  return new StintError(
+    'lease-lost',
+    `Job ${job.id} of '${job.kind}' is not this worker's any more (epoch ${job.epoch}): its lease was lost, and nothing it does now is kept.`,
+    { jobIds: [job.id] },
+  )
+}
+
+export function isLeaseLost(error: unknown): boolean {
+  return isStintError(error, 'lease-lost')
+}

@@ -1,0 +1,104 @@
+import type { JobContract, OutputOf, ParsedInputOf } from '../contracts/contract.ts'
+import { StintError } from '../core/errors.ts'
+import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import type { HandlerContext } from './context.ts'
+
+/** What a function gives that returns nothing. */
+export type Nothing = ReturnType<() => void>
+
+/** Returns to succeed, throws to fail. */
+export type Handler<Contract> = (
+  input: ParsedInputOf<Contract>,
+  ctx: HandlerContext,
+) => Promise<OutputOf<Contract> | Nothing> | OutputOf<Contract> | Nothing
+
+/** One of the jobs that a batch handler gets. */
+export interface BatchJob<Contract> {
+  readonly input: ParsedInputOf<Contract>
+  readonly ctx: HandlerContext
+}
+
+/**
+ * Returns one entry for each job, in their order: its result, or an Error where only that one failed. Returning
+ * nothing says that all succeeded; throwing fails all.
+ */
+export type BatchHandler<Contract> = (
+  jobs: readonly BatchJob<Contract>[],
+) => Promise<readonly (OutputOf<Contract> | Error | undefined)[] | Nothing>
+
+export interface BatchOptions {
+  /** Jobs in one call, at most; 1 to 1,000. It takes what is there and waits for no more. @default 100 */
+  size?: number | undefined
+}
+
+/** Runs around every attempt: `next()` goes on to the handler and gives what it returned. */
+export type Middleware = (ctx: HandlerContext, next: () => Promise<unknown>) => Promise<unknown>
+
+export type Registered =
+  | { readonly type: 'single'; readonly contract: JobContract; readonly handler: Handler<JobContract> }
+  | {
+      readonly type: 'batch'
+      readonly contract: JobContract
+      readonly handler: BatchHandler<JobContract>
+      readonly size: number
+    }
+
+/** What this worker can do, by kind. */
+export class Handlers {
+  readonly middleware: Middleware[] = []
+  readonly #byKind = new Map<string, Registered>()
+
+  add(contract: JobContract, handler: unknown): void {
+    this.#register({ type: 'single', contract, handler: handlerOption(handler) as Handler<JobContract> })
+  }
+
+  addBatch(contract: JobContract, handler: unknown, { size = 100, ...rest }: BatchOptions): void {
+    rejectUnknown('handleBatch()', rest, ['size'])
+    const checked = integerOption('size', size, { min: 1, max: 1_000 })
+    this.#register({
+      type: 'batch',
+      contract,
+      handler: handlerOption(handler) as BatchHandler<JobContract>,
+      size: checked,
+    })
+  }
+
+  get(kind: string): Registered {
+    const registered = this.#byKind.get(kind)
+    if (registered !== undefined) return registered
+    throw new StintError('unknown-handler', `This worker has no handler for '${kind}'.`)
+  }
+
+  get kinds(): string[] {
+    return [...this.#byKind.keys()]
+  }
+
+  /** For statements: JSON of kind → newest contract version. */
+  versions(): string {
+    return JSON.stringify(
+      Object.fromEntries([...this.#byKind].map(([kind, { contract }]) => [kind, contract.version])),
+    )
+  }
+
+  /** The largest batch that a queue's kinds take. */
+  batchSizeOf(queue: string): number {
+    const sizes = [...this.#byKind.values()].map((one) =>
+      one.type === 'batch' && one.contract.queue === queue ? one.size : 1,
+    )
+    return Math.max(1, ...sizes)
+  }
+
+  #register(registered: Registered): void {
+    const { kind } = registered.contract
+    if (this.#byKind.has(kind))
+      throw new StintError('invalid-option', `Expected one handler for '${kind}', got a second one.`, {
+        issues: [{ path: 'contract', message: `'${kind}' has a handler already` }],
+      })
+    this.#byKind.set(kind, registered)
+  }
+}
+
+function handlerOption(handler: unknown): unknown {
+  if (typeof handler === 'function') return handler
+  throw invalidOption('handler', 'a function', handler)
+}

@@ -1,0 +1,39 @@
+import { pino } from 'pino'
+
+/** What the worker needs of a logger; pino's own fits. */
+export interface Logger {
+  debug(fields: object, message: string): void
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+  isLevelEnabled?(level: string): boolean
+}
+
+export const silent: Logger = {
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+  isLevelEnabled: () => false,
+}
+
+/** JSON lines, or lines for people where STINT_LOG is `pretty`: `stint dev` and a terminal ask for those. */
+export function defaultLogger(environment: NodeJS.ProcessEnv): Logger {
+  const level = environment['STINT_LOG_LEVEL'] ?? 'info'
+  if (environment['STINT_LOG'] !== 'pretty')
+    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime })
+  const output = pino.destination(1)
+  return pino({ level, base: null }, { write: (line) => void output.write(prettyLine(line)) })
+}
+
+const levelNames: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info ', 40: 'warn ', 50: 'error' }
+
+/** `23:22:13.123 warn  failed  image.resize 01a1…  attempt 2, retry in 31s`. */
+function prettyLine(line: string): string {
+  const { level, time, msg, ...fields } = JSON.parse(line) as { level: number; time: number; msg: string }
+  const clock = new Date(time).toISOString().slice(11, 23)
+  const rest = Object.entries(fields).map(
+    ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  )
+  return `${clock} ${levelNames[level] ?? String(level)} ${msg}${rest.length > 0 ? `  ${rest.join(' ')}` : ''}\n`
+}

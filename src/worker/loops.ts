@@ -1,0 +1,64 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+export interface LoopConfig {
+  name: string
+  everyMs: number
+  /** One pass. What it throws is told, and the next pass comes all the same. */
+  pass: () => Promise<void>
+  onTrouble: (name: string, error: unknown) => void
+}
+
+/** Something done again and again, that does not die of one failure, and whose last success can be asked for. */
+export class Loop {
+  readonly name: string
+  readonly #config: LoopConfig
+  readonly #stop = new AbortController()
+  #running: Promise<void> | undefined
+  #passing: Promise<void> | undefined
+  #lastOkAt = performance.now()
+
+  constructor(config: LoopConfig) {
+    this.name = config.name
+    this.#config = config
+  }
+
+  /** How long since a pass went well. */
+  get ageMs(): number {
+    return performance.now() - this.#lastOkAt
+  }
+
+  start(): void {
+    this.#running ??= this.#run()
+  }
+
+  /** A pass at once; together with one that is under way. */
+  runOnce(): Promise<void> {
+    return (this.#passing ??= this.#pass().finally(() => (this.#passing = undefined)))
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort()
+    await this.#running
+    await this.#passing
+  }
+
+  async #run(): Promise<void> {
+    const { everyMs } = this.#config
+    const { signal } = this.#stop
+    while (!signal.aborted) {
+      // Jittered, so that a fleet started together does not knock together.
+      const waitMs = everyMs * (0.8 + Math.random() * 0.4)
+      const isDue = await pause(waitMs, true, { signal, ref: false }).catch(() => false)
+      if (isDue) await this.runOnce()
+    }
+  }
+
+  async #pass(): Promise<void> {
+    try {
+      await this.#config.pass()
+      this.#lastOkAt = performance.now()
+    } catch (error) {
+      this.#config.onTrouble(this.name, error)
+    }
+  }
+}

@@ -1,0 +1,162 @@
+import { classify } from '../db/classify.ts'
+import type { Queryable } from '../db/statement.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { addLog, progress } from '../jobs/while-running.ts'
+import type { HeldJob } from './held-job.ts'
+
+/** One line that a handler logged. */
+interface Line {
+  held: HeldJob
+  line: number
+  at: number
+  level: string
+  message: string
+  /** JSON text, or undefined. */
+  data: string | undefined
+}
+
+interface Stand {
+  held: HeldJob
+  percent: number
+  note: string | null
+}
+
+const everyMs = 500
+/** Of one attempt: what more it says is counted and dropped. */
+const maxLines = 1_000
+const maxBytes = 256 * 1024
+
+/**
+ * What running jobs say about themselves: progress, of which only the newest matters, and lines of log. Gathered, and
+ * written a few times a second for all jobs together; what a job has left to say is written before its ending, for
+ * afterwards its lease is gone and nobody may write about it.
+ */
+export class Notes {
+  readonly #db: Queryable
+  readonly #onLost: (held: HeldJob) => void
+  readonly #onTrouble: (error: unknown) => void
+  readonly #stands = new Map<HeldJob, Stand>()
+  #lines: Line[] = []
+  readonly #said = new WeakMap<HeldJob, { lines: number; bytes: number }>()
+  #timer: NodeJS.Timeout | undefined
+  #writing: Promise<void> = Promise.resolve()
+
+  constructor(config: {
+    db: Queryable
+    onLost: (held: HeldJob) => void
+    onTrouble: (error: unknown) => void
+  }) {
+    this.#db = config.db
+    this.#onLost = config.onLost
+    this.#onTrouble = config.onTrouble
+  }
+
+  progress(held: HeldJob, percent: number, note: string | null): void {
+    this.#stands.set(held, { held, percent, note })
+    this.#schedule()
+  }
+
+  log(
+    held: HeldJob,
+    { level, message, data }: { level: string; message: string; data: string | undefined },
+  ): void {
+    const said = this.#said.get(held) ?? { lines: 0, bytes: 0 }
+    this.#said.set(held, said)
+    said.lines++
+    said.bytes += message.length + (data?.length ?? 0)
+    const isFull = said.lines > maxLines || said.bytes > maxBytes
+    if (isFull && said.lines > maxLines + 1) return
+    const line = { held, line: said.lines, at: performance.now() }
+    if (isFull) {
+      said.lines = maxLines + 1
+      this.#lines.push({
+        ...line,
+        level: 'warn',
+        message: 'More was logged than is kept for one attempt; the rest is dropped.',
+        data: undefined,
+      })
+    } else this.#lines.push({ ...line, level, message, data })
+    this.#schedule()
+  }
+
+  /** Whether the job has said anything: most never do. */
+  concerns(held: HeldJob): boolean {
+    return this.#said.has(held) || this.#stands.has(held)
+  }
+
+  /** Writes what a job has left to say. */
+  async finish(held: HeldJob, isProgressKept: boolean): Promise<void> {
+    if (!isProgressKept) this.#stands.delete(held)
+    if (this.concerns(held)) await this.flush()
+  }
+
+  /** Writes all that is there. Does not fail: what cannot be written in time is dropped, and said so. */
+  flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    return (this.#writing = this.#writing.then(() => this.#write()).catch(this.#onTrouble))
+  }
+
+  #schedule(): void {
+    this.#timer ??= setTimeout(() => void this.flush(), everyMs)
+  }
+
+  async #write(): Promise<void> {
+    const stands = [...this.#stands.values()]
+    const lines = this.#lines
+    this.#stands.clear()
+    this.#lines = []
+    for (const some of chunks(stands, 1_000)) await this.#again(() => this.#writeProgress(some))
+    for (const some of chunks(lines, 1_000)) await this.#again(() => this.#writeLines(some))
+  }
+
+  /** A write of these is worth a few tries, not an endless wait. */
+  async #again(write: () => Promise<void>): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        await write()
+        return
+      } catch (error) {
+        const trouble = classify(error)
+        if (tries >= 3 || (trouble !== 'again' && trouble !== 'unknown' && trouble !== 'wait')) {
+          this.#onTrouble(error)
+          return
+        }
+      }
+    }
+  }
+
+  async #writeProgress(stands: readonly Stand[]): Promise<void> {
+    const items = stands.map(({ held, percent, note }) => [held.job.id, { percent, note }] as const)
+    const moved = new Set(
+      await progress(this.#db, {
+        ids: stands.map(({ held }) => held.job.id),
+        leaseIds: [...new Set(stands.map(({ held }) => held.job.leaseId))],
+        items: JSON.stringify(Object.fromEntries(items)),
+      }),
+    )
+    for (const { held } of stands) if (!moved.has(held.job.id)) this.#onLost(held)
+  }
+
+  async #writeLines(lines: readonly Line[]): Promise<void> {
+    const now = performance.now()
+    const texts = lines.map(({ held: { job }, line, at, level, message, data }) => {
+      const known = {
+        id: job.id,
+        lease: job.leaseId,
+        epoch: job.epoch,
+        line,
+        agoMs: now - at,
+        level,
+        message,
+      }
+      const text = JSON.stringify(known)
+      return data === undefined ? text : `${text.slice(0, -1)},"data":${data}}`
+    })
+    await withPartitions(this.#db, () => addLog(this.#db, `[${texts.join(',')}]`))
+  }
+}
+
+function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
+}

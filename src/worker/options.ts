@@ -1,0 +1,215 @@
+import type { Duration } from '../core/duration.ts'
+import { nameOption, schemaOption } from '../core/names.ts'
+import {
+  booleanOption,
+  durationOption,
+  integerOption,
+  invalidOption,
+  oneOfOption,
+  rejectUnknown,
+} from '../core/options.ts'
+import { resolveBlobs } from '../intake/blob-options.ts'
+import type { BlobOptions } from '../intake/blob-options.ts'
+import type { BlobConfig } from '../intake/new-job.ts'
+import type { Logger } from './log.ts'
+
+export interface QueueOptions {
+  /** Jobs of this queue that this worker runs at once; 1 to 10,000. @default 10 */
+  concurrency?: number | undefined
+  /**
+   * Jobs held ready beyond those that run, at most; 0 to 20,000. The worker takes about 100 ms of work in advance and
+   * no more, so slow jobs are not hoarded. With 0 a slot is also held until its job's ending is stored.
+   * @default 2000
+   */
+  prefetch?: number | undefined
+  /** Its share of the worker's slots when several queues have work and `concurrency` is short; 1 to 1,000. @default 1 */
+  weight?: number | undefined
+  /** How often to look for its work when nobody says that there is some; from '50ms' up. @default the worker's */
+  pollFloor?: Duration | undefined
+  /** A lower priority whose oldest ready job has waited this long is served first. @default '10m' */
+  agingAfter?: Duration | undefined
+}
+
+export interface WorkerOptions {
+  /** postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
+  connection?: string | undefined
+  /** For LISTEN, straight to the server where `connection` goes through a pooler. @default `connection` */
+  listenConnection?: string | undefined
+  /** The Postgres schema that Stint lives in. @default 'stint' */
+  schema?: string | undefined
+  /** Which queues to serve, with their options or just their concurrency. @default { default: 10 } */
+  queues?: Readonly<Record<string, QueueOptions | number>> | undefined
+  /** Jobs of all queues together that this worker runs at once. @default the sum of the queues' */
+  concurrency?: number | undefined
+  /** How queues share those slots: by `weight`, or `strict`: in the order they are listed. @default 'weighted' */
+  order?: 'weighted' | 'strict' | undefined
+  /** How long jobs stay this worker's without a heartbeat; from '1s' up. @default '30s' */
+  lease?: Duration | undefined
+  /** How long running jobs may go on after a stop was asked for. @default '25s' */
+  drain?: Duration | undefined
+  /** For queues that do not say it: how often to look for work when nobody says that there is some. @default '1s' */
+  pollFloor?: Duration | undefined
+  /** How often to look for lost workers' jobs, and whether ours are still ours. @default '5s' */
+  sweepEvery?: Duration | undefined
+  /** Lost workers after which a job is put aside as a dead letter; 1 to 100. @default 3 */
+  crashLimit?: number | undefined
+  /** Listen for what producers say. Without, polling alone finds everything. @default true */
+  notify?: boolean | undefined
+  /** Connections for claiming and settling; 2 to 50. @default 4 */
+  poolSize?: number | undefined
+  /** Connections for `ctx.tx` and `ctx.once`; 1 to 1,000. @default 10 */
+  txPoolSize?: number | undefined
+  blobs?: BlobOptions | undefined
+  /** Answers /healthz and /readyz here. */
+  health?: { port: number; host?: string | undefined } | undefined
+  /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
+  version?: string | undefined
+  /** A pino logger (or one like it) of yours; false for silence. @default pino on standard output, level STINT_LOG_LEVEL or info */
+  log?: Logger | false | undefined
+}
+
+export interface QueueConfig {
+  readonly name: string
+  readonly concurrency: number
+  readonly prefetch: number
+  readonly weight: number
+  readonly agingAfterMs: number
+  readonly pollFloorMs: number
+}
+
+export interface WorkerConfig {
+  readonly connection: string | undefined
+  readonly listenConnection: string | undefined
+  readonly schema: string
+  readonly queues: readonly QueueConfig[]
+  readonly concurrency: number
+  readonly order: 'weighted' | 'strict'
+  readonly leaseMs: number
+  readonly drainMs: number
+  readonly pollFloorMs: number
+  readonly sweepEveryMs: number
+  readonly crashLimit: number
+  readonly notify: boolean
+  readonly poolSize: number
+  readonly txPoolSize: number
+  readonly blobs: BlobConfig | undefined
+  readonly health: { readonly port: number; readonly host: string } | undefined
+  readonly version: string | null
+  readonly log: Logger | false | undefined
+}
+
+const known = [
+  ...[
+    'connection',
+    'listenConnection',
+    'schema',
+    'queues',
+    'concurrency',
+    'order',
+    'lease',
+    'drain',
+    'pollFloor',
+  ],
+  ...['sweepEvery', 'crashLimit', 'notify', 'poolSize', 'txPoolSize', 'blobs', 'health', 'version', 'log'],
+]
+
+export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig {
+  const {
+    connection,
+    listenConnection,
+    schema = 'stint',
+    queues = { default: 10 },
+    concurrency,
+    ...more
+  } = options
+  const {
+    order = 'weighted',
+    lease = '30s',
+    drain = '25s',
+    pollFloor = '1s',
+    sweepEvery = '5s',
+    ...others
+  } = more
+  const {
+    crashLimit = 3,
+    notify = true,
+    poolSize = 4,
+    txPoolSize = 10,
+    blobs,
+    health,
+    version,
+    log,
+    ...rest
+  } = others
+  rejectUnknown('new Worker()', rest, known)
+  const resolved = resolveQueues(queues, pollFloor)
+  return Object.freeze({
+    connection,
+    listenConnection,
+    schema: schemaOption(schema),
+    queues: resolved,
+    concurrency:
+      concurrency === undefined
+        ? resolved.reduce((sum, queue) => sum + queue.concurrency, 0)
+        : integerOption('concurrency', concurrency, { min: 1, max: 100_000 }),
+    order: oneOfOption('order', order, ['weighted', 'strict']),
+    leaseMs: durationOption('lease', lease, { minMs: 1_000, maxMs: 3_600_000 }),
+    drainMs: durationOption('drain', drain),
+    pollFloorMs: Math.min(...resolved.map((queue) => queue.pollFloorMs)),
+    sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
+    crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),
+    notify: booleanOption('notify', notify),
+    poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
+    txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
+    blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
+    health: health === undefined ? undefined : resolveHealth(health),
+    version: version ?? process.env['STINT_APP_VERSION'] ?? null,
+    log,
+  })
+}
+
+function resolveQueues(queues: unknown, pollFloor: Duration): QueueConfig[] {
+  const pollFloorMs = durationOption('pollFloor', pollFloor, { minMs: 50 })
+  if (
+    typeof queues !== 'object' ||
+    queues === null ||
+    Array.isArray(queues) ||
+    Object.keys(queues).length === 0
+  )
+    throw invalidOption('queues', 'an object with at least one queue, such as { media: 4 }', queues)
+  return Object.entries(queues as Record<string, QueueOptions | number | undefined>).map(([name, options]) =>
+    resolveQueue(
+      nameOption('queues', name),
+      typeof options === 'object' ? options : { concurrency: options },
+      pollFloorMs,
+    ),
+  )
+}
+
+function resolveQueue(name: string, options: QueueOptions, workerPollFloorMs: number): QueueConfig {
+  const { concurrency = 10, prefetch = 2_000, weight = 1, agingAfter = '10m', pollFloor, ...rest } = options
+  const path = `queues.${name}`
+  rejectUnknown(
+    `queue '${name}'`,
+    rest,
+    ['concurrency', 'prefetch', 'weight', 'agingAfter', 'pollFloor'],
+    `${path}.`,
+  )
+  return Object.freeze({
+    name,
+    concurrency: integerOption(`${path}.concurrency`, concurrency, { min: 1, max: 10_000 }),
+    prefetch: integerOption(`${path}.prefetch`, prefetch, { min: 0, max: 20_000 }),
+    weight: integerOption(`${path}.weight`, weight, { min: 1, max: 1_000 }),
+    agingAfterMs: durationOption(`${path}.agingAfter`, agingAfter, { minMs: 1 }),
+    pollFloorMs:
+      pollFloor === undefined
+        ? workerPollFloorMs
+        : durationOption(`${path}.pollFloor`, pollFloor, { minMs: 50 }),
+  })
+}
+
+function resolveHealth(health: { port: number; host?: string | undefined }): { port: number; host: string } {
+  const { port, host = '0.0.0.0', ...rest } = health
+  rejectUnknown('health', rest, ['port', 'host'], 'health.')
+  return Object.freeze({ port: integerOption('health.port', port, { min: 0, max: 65_535 }), host })
+}

@@ -1,0 +1,23 @@
+import type { StoredError } from '../core/stored-error.ts'
+import type { PreparedJob } from '../intake/new-job.ts'
+
+/** How an attempt ended. Endings are values; nobody but settle.ts writes them. */
+export type Outcome =
+  | {
+      type: 'succeeded'
+      /** JSON text, or undefined where the handler returned nothing. */
+      result: string | undefined
+      children: readonly PreparedJob[]
+    }
+  /** The handler stored it in a fenced transaction, which has committed. */
+  | { type: 'completed' }
+  /** The handler stored it in a transaction of its own, of whose end it alone knows. */
+  | { type: 'handed-over'; result: string | undefined; children: readonly PreparedJob[] }
+  | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }
+  | { type: 'dead'; reason: DeadReason; error: StoredError; timedOut: boolean }
+  | { type: 'cancelled'; reason: string }
+  | { type: 'snoozed'; delayMs: number; reason: string | null }
+  /** Given back untouched: a shutdown, a lease at risk, a prefetched job that waited too long. */
+  | { type: 'released'; reason: string }
+
+export type DeadReason = 'exhausted' | 'permanent' | 'quarantined' | 'expired' | 'discarded-contract'

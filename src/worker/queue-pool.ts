@@ -1,0 +1,121 @@
+import { Floors } from './floor.ts'
+import type { HeldJob } from './held-job.ts'
+import type { QueueConfig } from './options.ts'
+
+/** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
+const aheadMs = 100
+/** Ended and not yet confirmed: beyond this many nothing more is taken, however free the slots are. */
+const maxUnsettled = 4_000
+
+/** One queue as this worker sees it: where its work is, what of it is in hand, how fast it goes. */
+export class QueuePool {
+  readonly config: QueueConfig
+  readonly floors = new Floors()
+  /** Jobs that one slot may take at once, where a batch handler serves this queue. */
+  batchSize = 1
+  /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
+  running = 0
+  runningJobs = 0
+  /** Claimed and not confirmed to be settled: waiting, running and settling ones. */
+  held = 0
+  /** How long claims take lately. */
+  claimMs = 0
+  isClaiming = false
+  surveyedAt = -Infinity
+  /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
+  mayHaveKeyed = false
+  afterKey = ''
+  keyedHints = 0
+  /** Jobs of one key in one round. */
+  perKey = 1
+  /** What starting costs it under weighted order: the lowest goes first. */
+  turn = 0
+  readonly #waiting = new Map<number, HeldJob[]>()
+  #waitingCount = 0
+  #meanRunMs: number | undefined
+
+  constructor(config: QueueConfig) {
+    this.config = config
+  }
+
+  get waiting(): number {
+    return this.#waitingCount
+  }
+
+  get mayHaveWork(): boolean {
+    return this.mayHaveKeyed || this.floors.mayHaveWork
+  }
+
+  /** How many more this process should have in hand: for its free slots, and some work in advance. */
+  room(): number {
+    const { concurrency, prefetch } = this.config
+    const unsettled = this.held - this.#waitingCount - this.runningJobs
+    if (unsettled > maxUnsettled) return 0
+    const slots = concurrency * this.batchSize - this.runningJobs - (prefetch === 0 ? unsettled : 0)
+    return slots + this.ahead() - this.#waitingCount
+  }
+
+  /** Whether it is worth asking for more: slots are free, or what was taken in advance is half used up. */
+  isHungry(): boolean {
+    const room = this.room()
+    return room > 0 && (this.#waitingCount === 0 || room * 2 >= this.ahead())
+  }
+
+  get canStart(): boolean {
+    const { concurrency, prefetch } = this.config
+    if (this.#waitingCount === 0) return false
+    // Without prefetch a slot is free only when its job's ending is stored.
+    return prefetch === 0
+      ? this.held - this.#waitingCount < concurrency * this.batchSize
+      : this.running < concurrency
+  }
+
+  /** Jobs with keys may wait. */
+  hintKeyed(): void {
+    this.keyedHints++
+    this.mayHaveKeyed = true
+  }
+
+  add(held: HeldJob): void {
+    const list = this.#waiting.get(held.job.priority)
+    if (list === undefined) this.#waiting.set(held.job.priority, [held])
+    else list.push(held)
+    this.#waitingCount++
+    this.held++
+  }
+
+  /** The one to start next: of the highest priority, the first that came. */
+  take(): HeldJob | undefined {
+    let best: number | undefined
+    for (const [priority, list] of this.#waiting) {
+      if (list.length > 0 && (best === undefined || priority > best)) best = priority
+    }
+    if (best === undefined) return undefined
+    this.#waitingCount--
+    return this.#waiting.get(best)?.shift()
+  }
+
+  /** Takes those out that satisfy a test, at most `limit`, in order. */
+  takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
+    const taken: HeldJob[] = []
+    for (const [priority, list] of [...this.#waiting].sort(([a], [b]) => b - a)) {
+      const kept: HeldJob[] = []
+      for (const held of list) (taken.length < limit && test(held) ? taken : kept).push(held)
+      this.#waiting.set(priority, kept)
+    }
+    this.#waitingCount -= taken.length
+    return taken
+  }
+
+  /** A job of this queue ran for so long; newer ones count more. */
+  ran(ms: number): void {
+    this.#meanRunMs = this.#meanRunMs === undefined ? ms : this.#meanRunMs + 0.05 * (ms - this.#meanRunMs)
+  }
+
+  /** Jobs to have waiting beyond the free slots: what the slots get through in the time to be covered. */
+  ahead(): number {
+    if (this.#meanRunMs === undefined) return 0
+    const inMs = (this.config.concurrency * (aheadMs + this.claimMs)) / Math.max(this.#meanRunMs, 0.001)
+    return Math.min(this.config.prefetch, Math.floor(inMs))
+  }
+}

@@ -1,0 +1,99 @@
+import type { Events, JobFacts } from './events.ts'
+import type { HeldJob } from './held-job.ts'
+import type { Logger } from './log.ts'
+import type { Ended } from './settle.ts'
+
+/** Tells what became of jobs, in events and log lines; from here and nowhere else. */
+export class Report {
+  readonly #events: Events
+  readonly #log: Logger
+  readonly #isDebug: boolean
+
+  constructor(events: Events, log: Logger) {
+    this.#events = events
+    this.#log = log
+    // Asked once: at tens of thousands a second even asking shows.
+    this.#isDebug = log.isLevelEnabled?.('debug') ?? true
+  }
+
+  started(held: HeldJob): void {
+    if (this.#events.has('started')) this.#events.emit('started', factsOf(held))
+    if (this.#isDebug) this.#log.debug(factsOf(held), 'started')
+  }
+
+  settled({ held, outcome, ranMs: exactMs }: Ended): void {
+    const ranMs = Math.round(exactMs)
+    switch (outcome.type) {
+      case 'succeeded':
+      case 'completed':
+      case 'handed-over':
+        if (this.#events.has('succeeded')) this.#events.emit('succeeded', { ...factsOf(held), ranMs })
+        if (this.#isDebug) this.#log.debug({ ...factsOf(held), ranMs }, 'succeeded')
+        return
+      case 'retry': {
+        const { error, delayMs } = outcome
+        this.#events.emit('failed', { ...factsOf(held), ranMs, error, delayMs })
+        this.#log.warn(
+          {
+            ...factsOf(held),
+            ranMs,
+            delayMs: Math.round(delayMs),
+            class: error.class,
+            error: `${error.name}: ${error.message}`,
+          },
+          'failed, will be tried again',
+        )
+        return
+      }
+      case 'dead': {
+        const { error, reason } = outcome
+        this.#events.emit('dead', { ...factsOf(held), ranMs, error, reason })
+        this.#log.error(
+          {
+            ...factsOf(held),
+            ranMs,
+            reason,
+            class: error.class,
+            error: `${error.name}: ${error.message}`,
+            fingerprint: error.fingerprint,
+          },
+          'dead',
+        )
+        return
+      }
+      case 'cancelled':
+        this.#events.emit('cancelled', { ...factsOf(held), reason: outcome.reason })
+        this.#log.info({ ...factsOf(held), reason: outcome.reason }, 'cancelled by its handler')
+        return
+      case 'snoozed': {
+        const { delayMs, reason } = outcome
+        this.#events.emit('snoozed', { ...factsOf(held), delayMs, reason })
+        this.#log.info({ ...factsOf(held), delayMs: Math.round(delayMs), reason }, 'snoozed')
+        return
+      }
+      case 'released':
+        this.#events.emit('released', { ...factsOf(held), reason: outcome.reason })
+        this.#log.info({ ...factsOf(held), reason: outcome.reason }, 'released')
+        return
+    }
+  }
+
+  refused({ held, outcome, ranMs }: Ended): void {
+    this.#events.emit('leaseLost', { ...factsOf(held), ranMs: Math.round(ranMs) })
+    this.#log.warn(
+      { ...factsOf(held), ranMs: Math.round(ranMs), outcome: outcome.type },
+      'lease lost: what it did was refused, the job is run by others',
+    )
+  }
+
+  slow(held: HeldJob, { ranMs, usualMs }: { ranMs: number; usualMs: number }): void {
+    const facts = { ...factsOf(held), ranMs: Math.round(ranMs), usualMs: Math.round(usualMs) }
+    this.#events.emit('slow', facts)
+    this.#log.warn(facts, 'slow: running much longer than its kind usually does')
+  }
+}
+
+export function factsOf({ job }: HeldJob): JobFacts {
+  const { id, kind, queue, key, attempt, maxAttempts, epoch, more } = job
+  return { id, kind, queue, key, attempt, maxAttempts, epoch, correlationId: more?.correlationId ?? id }
+}

@@ -1,0 +1,311 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isStintError } from '../core/errors.ts'
+import { classify } from '../db/classify.ts'
+import type { Database } from '../db/database.ts'
+import type { Queryable } from '../db/statement.ts'
+import { sendBatch } from '../intake/send-batch.ts'
+import type { JobHint } from '../intake/new-job.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { cancelRunning, deadLetter, noteRefused, putBack, retry, settled, succeed } from '../jobs/settle.ts'
+import type { HeldJob, HeldJobs } from './held-job.ts'
+import type { Outcome } from './outcome.ts'
+
+/** An attempt that is over. */
+export interface Ended {
+  readonly held: HeldJob
+  readonly outcome: Outcome
+  readonly ranMs: number
+}
+
+export interface SettlerConfig {
+  db: Database
+  held: HeldJobs
+  /** How its ending is stored, or refused because its lease is gone; then, and not before, its place is free. */
+  onSettled: (ended: Ended) => void
+  onRefused: (ended: Ended) => void
+  /** Children were stored with it. */
+  onChildren: (hints: ReadonlySet<JobHint>) => void
+  onTrouble: (error: unknown) => void
+}
+
+/** Past this a statement is no faster; an uncapped one grew with the square of its rows. */
+const maxBatch = 1_000
+const maxBatchBytes = 1024 * 1024
+const maxInFlight = 2
+
+/**
+ * Stores how attempts ended: gathered by the way they ended, capped, each batch one statement under the fence.
+ *
+ * A batch goes out at once when none is on its way, otherwise with all that gathers meanwhile. A batch holds a job
+ * once, and only under the newest lease that this process has for it; an older lease is sent alone, because a
+ * statement with two lists (ids, leases) would accept a late result of job X under lease A if X runs here again under
+ * B and B is also in the batch.
+ *
+ * Nothing is thrown away while the process lives: a settle whose reply was lost is sent again with the same lease,
+ * and what then does not match is looked up: settled by the first try, or lost.
+ */
+export class Settler {
+  readonly #config: SettlerConfig
+  #waiting: Ended[] = []
+  #inFlight = 0
+  #isScheduled = false
+  #idle: (() => void)[] = []
+
+  constructor(config: SettlerConfig) {
+    this.#config = config
+  }
+
+  add(ended: Ended): void {
+    this.#waiting.push(ended)
+    this.#schedule()
+  }
+
+  /** Resolves when all that was added has been stored or refused. */
+  drained(): Promise<void> {
+    if (this.#waiting.length === 0 && this.#inFlight === 0) return Promise.resolve()
+    return new Promise((resolve) => this.#idle.push(resolve))
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight >= maxInFlight) return
+    // With one on its way there is time to gather; a full batch need not wait.
+    if (this.#inFlight > 0 && this.#waiting.length < maxBatch / 2) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      void this.#flush()
+    })
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#waiting.splice(0, maxBatch)
+    if (batch.length > 0) {
+      this.#inFlight++
+      if (this.#waiting.length >= maxBatch / 2) this.#schedule()
+      await Promise.all(this.#groups(batch).map((group) => this.#settle(group)))
+      this.#inFlight--
+    }
+    if (this.#waiting.length > 0) this.#schedule()
+    else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve()
+  }
+
+  /** By ending; alone where it has children, or a lease that is not the newest. */
+  #groups(batch: readonly Ended[]): Ended[][] {
+    const groups: Ended[][] = []
+    const open = new Map<string, { group: Ended[]; bytes: number }>()
+    for (const ended of batch) {
+      const { held, outcome } = ended
+      const isAlone =
+        !this.#config.held.isCurrent(held) ||
+        outcome.type === 'handed-over' ||
+        (outcome.type === 'succeeded' && outcome.children.length > 0)
+      const type = `${held.workerId} ${statementOf(outcome)}`
+      const current = open.get(type)
+      const bytes = outcome.type === 'succeeded' ? (outcome.result?.length ?? 0) : 0
+      if (isAlone) groups.push([ended])
+      else if (current !== undefined && current.bytes + bytes <= maxBatchBytes) {
+        current.group.push(ended)
+        current.bytes += bytes
+      } else {
+        const group = [ended]
+        groups.push(group)
+        open.set(type, { group, bytes })
+      }
+    }
+    return groups
+  }
+
+  /** Sends one group until the answer is known for each of its jobs. */
+  async #settle(group: readonly Ended[]): Promise<void> {
+    const { db, onTrouble } = this.#config
+    let isRepeat = false
+    for (let tries = 1; ; tries++) {
+      try {
+        const moved = new Set(await withPartitions(db, () => this.#send(group)))
+        await this.#conclude(group, moved, isRepeat)
+        return
+      } catch (error) {
+        // Nothing of the database's: its connections were closed, after the time for stopping was over.
+        if (isStintError(error, 'client-closed')) return
+        const trouble = classify(error)
+        if (trouble === 'unknown') isRepeat = true
+        // What the database cannot hold, or trips over, is one job's: the others must not wait for it.
+        const isOneJobs = trouble === 'value' || trouble === 'corrupt' || (trouble === 'again' && tries >= 5)
+        if (isOneJobs && group.length > 1) {
+          await Promise.all(group.map((ended) => this.#settle([ended])))
+          return
+        }
+        if (trouble === 'value') {
+          await this.#settle(group.map(withoutContent))
+          return
+        }
+        onTrouble(error)
+        const longestMs = trouble === 'broken' || trouble === 'corrupt' ? 30_000 : 2_000
+        await pause(Math.random() * Math.min(longestMs, 20 * 2 ** Math.min(tries, 12)))
+      }
+    }
+  }
+
+  async #conclude(group: readonly Ended[], moved: ReadonlySet<string>, isRepeat: boolean): Promise<void> {
+    const { db, onSettled, onRefused } = this.#config
+    const missing = group.filter(({ held }) => !moved.has(held.job.id))
+    if (missing.length === 0) {
+      for (const ended of group) onSettled(ended)
+      return
+    }
+    const sinceMs = Math.max(...missing.map(({ held }) => performance.now() - held.heldSince))
+    const before = isRepeat
+      ? new Set(await settled(db, { ...leasesOf(missing), sinceMs }))
+      : new Set<string>()
+    const refused = missing.filter(({ held }) => !before.has(held.job.id))
+    await this.#noteRefused(refused)
+    const lost = new Set(refused)
+    for (const ended of group) (lost.has(ended) ? onRefused : onSettled)(ended)
+  }
+
+  /** A trace for people; it must not stand in the way of anything. */
+  async #noteRefused(refused: readonly Ended[]): Promise<void> {
+    if (refused.length === 0) return
+    const { db } = this.#config
+    const items = refused.map(({ held: { job, workerId }, outcome, ranMs }) => ({
+      ...{ id: job.id, lease: job.leaseId, epoch: job.epoch, attempt: job.attempt, ranMs, worker: workerId },
+      reason: `late settle refused: ${outcome.type}`,
+    }))
+    await withPartitions(db, () => noteRefused(db, JSON.stringify(items))).catch(this.#config.onTrouble)
+  }
+
+  #send(group: readonly Ended[]): Promise<string[]> {
+    const { db } = this.#config
+    const [first] = group
+    if (first === undefined) return Promise.resolve([])
+    const batch = leasesOf(group)
+    switch (first.outcome.type) {
+      case 'succeeded':
+        return first.outcome.children.length > 0
+          ? this.#succeedWithChildren(first)
+          : succeed(db, { ...batch, results: resultsOf(group) })
+      case 'completed':
+        return Promise.resolve(batch.ids)
+      case 'handed-over':
+        return this.#afterHandOver(first, first.outcome)
+      case 'retry':
+        return retry(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
+      case 'snoozed':
+      case 'released':
+        return putBack(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
+      case 'dead':
+        return deadLetter(db, { ...batch, items: itemsOf(group) })
+      case 'cancelled':
+        return cancelRunning(db, { ...batch, items: itemsOf(group) })
+    }
+  }
+
+  /** Where the handler's own transaction did not commit after all, its return still says that the job is done. */
+  async #afterHandOver(
+    ended: Ended,
+    { result, children }: Outcome & { type: 'handed-over' },
+  ): Promise<string[]> {
+    const { db } = this.#config
+    const sinceMs = performance.now() - ended.held.heldSince
+    const found = await settled(db, { ...leasesOf([ended]), sinceMs })
+    if (found.length > 0) return found
+    return this.#succeedWithChildren({ ...ended, outcome: { type: 'succeeded', result, children } })
+  }
+
+  async #succeedWithChildren(ended: Ended): Promise<string[]> {
+    const { db, onChildren } = this.#config
+    const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
+    const moved = await db.transaction((tx) => succeedIn(tx, ended))
+    if (moved.length > 0) onChildren(new Set(children.map(({ hint }) => hint)))
+    return moved
+  }
+}
+
+/** Completes a job and stores its children on one transaction; nothing of it where the lease is gone. */
+export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
+  const moved = await succeed(tx, { ...leasesOf([ended]), results: resultsOf([ended]) })
+  const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
+  if (moved.length > 0 && children.length > 0) await sendBatch(tx, children, false)
+  return moved
+}
+
+function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: string[] } {
+  return {
+    ids: group.map(({ held }) => held.job.id),
+    leaseIds: [...new Set(group.map(({ held }) => held.job.leaseId))],
+  }
+}
+
+/** One object by id, put together from texts that are JSON already; null where nobody has a result. */
+function resultsOf(group: readonly Ended[]): string | null {
+  const members = group.flatMap(({ held, outcome }) =>
+    outcome.type === 'succeeded' && outcome.result !== undefined
+      ? [`"${held.job.id}":${outcome.result}`]
+      : [],
+  )
+  return members.length === 0 ? null : `{${members.join(',')}}`
+}
+
+function itemsOf(group: readonly Ended[]): string {
+  return JSON.stringify(Object.fromEntries(group.map((ended) => [ended.held.job.id, itemOf(ended)])))
+}
+
+function itemOf({ held, outcome, ranMs }: Ended): object {
+  const common = { lease: held.job.leaseId, ranMs }
+  switch (outcome.type) {
+    case 'retry': {
+      const { delayMs, burnsAttempt, error, timedOut } = outcome
+      const { fingerprint } = error
+      return {
+        ...common,
+        ...{ delayMs, burns: burnsAttempt, class: error.class, error, fingerprint },
+        outcome: timedOut ? 'timed-out' : 'failed',
+      }
+    }
+    case 'dead': {
+      const { reason, error, timedOut } = outcome
+      return {
+        ...common,
+        ...{ reason, error, fingerprint: error.fingerprint },
+        outcome: timedOut ? 'timed-out' : reason === 'expired' ? 'expired' : 'failed',
+      }
+    }
+    case 'snoozed':
+      return { ...common, outcome: 'snoozed', delayMs: outcome.delayMs, reason: outcome.reason }
+    case 'released':
+      return { ...common, outcome: 'released', reason: outcome.reason }
+    case 'cancelled':
+      return { ...common, reason: outcome.reason }
+    case 'succeeded':
+    case 'completed':
+    case 'handed-over':
+      return common
+  }
+}
+
+/** Which endings share a statement. */
+function statementOf({ type }: Outcome): string {
+  return type === 'snoozed' ? 'released' : type
+}
+
+/** The ending without what the database would not take: it counts more than what was said about it. */
+function withoutContent(ended: Ended): Ended {
+  const { outcome } = ended
+  const note = 'The database could not store what was here'
+  switch (outcome.type) {
+    case 'succeeded':
+      return { ...ended, outcome: { ...outcome, result: JSON.stringify({ 'stint:unstorable': note }) } }
+    case 'retry':
+    case 'dead': {
+      const { class: failureClass, fingerprint } = outcome.error
+      const error = { class: failureClass, name: 'Error', message: note, causes: [], fingerprint }
+      return { ...ended, outcome: { ...outcome, error } }
+    }
+    case 'handed-over':
+    case 'completed':
+    case 'cancelled':
+    case 'snoozed':
+    case 'released':
+      return { ...ended, outcome: { type: 'released', reason: note } }
+  }
+}

@@ -1,0 +1,112 @@
+import type { Database } from '../db/database.ts'
+import { putBack } from '../jobs/settle.ts'
+import { unknownKinds } from '../jobs/survey.ts'
+import type { Served } from '../jobs/survey.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { bury, held as heldRows } from '../leases/lease.ts'
+import type { Returned } from '../maintenance/promote.ts'
+import { sweep } from '../maintenance/sweep.ts'
+import type { Events } from './events.ts'
+import { leaseLost } from './fenced-tx.ts'
+import type { HeldJob, HeldJobs } from './held-job.ts'
+import type { Logger } from './log.ts'
+
+export interface UpkeepConfig {
+  db: Database
+  crashLimit: number
+  served: Served
+  held: HeldJobs
+  workerId: () => string
+  /** Leases of claims that are on their way: their rows are not unknown, only not here yet. */
+  pendingLeases: () => ReadonlySet<string>
+  /** Whether our own heartbeats have had no gap lately: after one, others may only seem to be lost. */
+  isLeaseFresh: () => boolean
+  onReturned: (returned: readonly Returned[]) => void
+  events: Events
+  log: Logger
+}
+
+const sweepLimit = 500
+
+/** What any worker does for all: takes back the jobs of lost workers. */
+export async function sweepLost(config: UpkeepConfig): Promise<void> {
+  const { db, crashLimit, events, log, onReturned, isLeaseFresh } = config
+  if (!isLeaseFresh()) return
+  const lost = await bury(db)
+  if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
+  for (;;) {
+    const { returned, quarantined } = await withPartitions(db, () =>
+      sweep(db, { limit: sweepLimit, crashLimit }),
+    )
+    const count = returned.length + quarantined.length
+    if (count === 0) return
+    events.emit('swept', { returned: returned.length, quarantined })
+    log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')
+    for (const { id, kind, queue } of quarantined)
+      log.error({ id, kind, queue }, 'dead: quarantined, its worker was lost too often')
+    onReturned(returned)
+    if (count < sweepLimit) return
+  }
+}
+
+/**
+ * Compares what runs under this worker with what it knows of, both ways. One lease for all jobs means that a claim
+ * whose reply was lost would be renewed for ever with nobody at it: such a job is given back, nothing burned. One that
+ * we hold and the database does not is lost.
+ */
+export async function reconcile(config: UpkeepConfig): Promise<void> {
+  const { db, held, workerId, pendingLeases, log, onReturned } = config
+  const mine = held.all().filter(isRunning)
+  const pending = new Set(pendingLeases())
+  const rows = await heldRows(db, workerId())
+  for (const leaseId of pendingLeases()) pending.add(leaseId)
+  const strays = [...rows].filter(
+    ([id, leaseId]) => !pending.has(leaseId) && held.get(id)?.job.leaseId !== leaseId,
+  )
+  for (const one of mine) {
+    // Asked again: it may have ended while the database was asked.
+    if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one)) lose(one)
+  }
+  // A claim's answer may have come while we asked: those are known by now.
+  const unknown = strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId)
+  if (unknown.length === 0) return
+  log.warn({ jobs: unknown.length }, 'released jobs that were claimed for this worker without its knowing')
+  const items = unknown.map(([id, lease]) => [
+    id,
+    { lease, ranMs: 0, outcome: 'released', reason: 'the reply to its claim was lost' },
+  ])
+  await withPartitions(db, () =>
+    putBack(db, {
+      ids: unknown.map(([id]) => id),
+      leaseIds: [...new Set(unknown.map(([, leaseId]) => leaseId))],
+      worker: workerId(),
+      items: JSON.stringify(Object.fromEntries(items)),
+    }),
+  )
+  onReturned([])
+}
+
+function isRunning({ phase, isCompleted }: HeldJob): boolean {
+  return phase !== 'settling' && !isCompleted
+}
+
+function lose(held: HeldJob): void {
+  held.abort('lease', leaseLost(held))
+}
+
+/** Tells which kinds wait in our queues that we have no handler for. */
+export function watchUnknownKinds({ db, served, events, log }: UpkeepConfig): () => Promise<void> {
+  const told = new Set<string>()
+  return async () => {
+    const found = await unknownKinds(db, served)
+    if (found.length > 0) events.emit('unknownKinds', found)
+    for (const { queue, kind, jobs } of found) {
+      if (told.has(`${queue} ${kind}`)) continue
+      told.add(`${queue} ${kind}`)
+      log.warn(
+        { queue, kind, jobs },
+        'jobs wait here that this worker has no handler for; they are left to others',
+      )
+    }
+  }
+}

@@ -1,0 +1,100 @@
+import { StintError } from '../core/errors.ts'
+import type { HeldJob, HeldJobs } from './held-job.ts'
+
+/** Durations of the newest attempts of a kind. */
+class Durations {
+  readonly #recent = new Float64Array(128)
+  #count = 0
+
+  add(ms: number): void {
+    this.#recent[this.#count++ % this.#recent.length] = ms
+  }
+
+  /** What 95 of 100 stay below; undefined before there is enough to tell. */
+  p95(): number | undefined {
+    const count = Math.min(this.#count, this.#recent.length)
+    if (count < 20) return undefined
+    const sorted = this.#recent.slice(0, count).sort()
+    return sorted[Math.floor(count * 0.95)]
+  }
+}
+
+const slowFactor = 3
+const leastSlowMs = 10_000
+
+/** Watches running attempts: aborts those past their deadline, and points out those that take unusually long. */
+export class Watch {
+  readonly #held: HeldJobs
+  readonly #onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void
+  readonly #durations = new Map<string, Durations>()
+  #timer: NodeJS.Timeout | undefined
+  #lookAt = Infinity
+
+  constructor(held: HeldJobs, onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void) {
+    this.#held = held
+    this.#onSlow = onSlow
+  }
+
+  started(held: HeldJob, timeoutMs: number): void {
+    held.deadlineAt = held.startedAt + timeoutMs
+    this.#lookBy(Math.min(held.deadlineAt, held.startedAt + leastSlowMs))
+  }
+
+  ended({ job }: HeldJob, ranMs: number): void {
+    let durations = this.#durations.get(job.kind)
+    if (durations === undefined) this.#durations.set(job.kind, (durations = new Durations()))
+    durations.add(ranMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer)
+    this.#lookAt = -Infinity
+  }
+
+  /** One timer for all: a timer a job would cost more than most jobs. */
+  #lookBy(at: number): void {
+    if (at >= this.#lookAt) return
+    this.#lookAt = at
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(
+      () => {
+        this.#look()
+      },
+      Math.max(5, at - performance.now()),
+    )
+    this.#timer.unref()
+  }
+
+  #look(): void {
+    const now = performance.now()
+    let next = Infinity
+    for (const held of this.#held.all()) {
+      if (held.phase !== 'running') continue
+      if (held.deadlineAt <= now && held.abortedFor === undefined) {
+        held.abort('timeout', timeoutError(held))
+      } else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
+      if (held.isFlaggedSlow) continue
+      const slowAt =
+        held.startedAt +
+        Math.max(leastSlowMs, slowFactor * (this.#durations.get(held.job.kind)?.p95() ?? Infinity))
+      if (slowAt <= now) this.#flag(held, now)
+      else next = Math.min(next, slowAt === Infinity ? now + leastSlowMs : slowAt)
+    }
+    this.#lookAt = Infinity
+    if (next < Infinity) this.#lookBy(next)
+  }
+
+  #flag(held: HeldJob, now: number): void {
+    held.isFlaggedSlow = true
+    const usualMs = this.#durations.get(held.job.kind)?.p95() ?? 0
+    this.#onSlow(held, { ranMs: now - held.startedAt, usualMs })
+  }
+}
+
+function timeoutError({ job, deadlineAt, startedAt }: HeldJob): StintError {
+  return new StintError(
+    'attempt-timeout',
+    `Attempt ${job.attempt} of job ${job.id} ('${job.kind}') ran past its timeout of ${Math.round(deadlineAt - startedAt)} ms.`,
+    { jobIds: [job.id] },
+  )
+}

@@ -1,0 +1,245 @@
+import type { JobContract } from '../contracts/contract.ts'
+import type { Duration } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
+import { durationOption } from '../core/options.ts'
+import { connect } from '../db/connect.ts'
+import type { Connected } from '../db/connect.ts'
+import { Database } from '../db/database.ts'
+import { checkSchema } from '../schema/migrate.ts'
+import { Events } from './events.ts'
+import type { WorkerEvents } from './events.ts'
+import { Handlers } from './handlers.ts'
+import type { BatchHandler, BatchOptions, Handler, Middleware } from './handlers.ts'
+import { HealthServer } from './health.ts'
+import { defaultLogger, silent } from './log.ts'
+import type { Logger } from './log.ts'
+import { resolveWorkerOptions } from './options.ts'
+import type { WorkerConfig, WorkerOptions } from './options.ts'
+import { Runtime } from './runtime.ts'
+
+const workerBrand: unique symbol = Symbol.for('stint.worker') as never
+
+type State = 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
+
+/**
+ * Claims jobs, runs their handlers under a lease, stores how they ended.
+ *
+ * One per process is usual. Handlers know nothing of queues: they return to succeed and throw to fail.
+ */
+export class Worker {
+  /** Known by this to `stint work`, also across two copies of the package. */
+  readonly [workerBrand] = true
+  readonly #config: WorkerConfig
+  readonly #handlers = new Handlers()
+  readonly #log: Logger
+  readonly #events: Events
+  readonly #hurry = new AbortController()
+  #state: State = 'new'
+  #connected: Connected | undefined
+  #runtime: Runtime | undefined
+  #health: HealthServer | undefined
+  #healthPort: number | undefined
+  #starting: Promise<void> | undefined
+  #stopping: Promise<void> | undefined
+  #fatal: Error | undefined
+  #onOver: () => void = () => undefined
+  readonly #over = new Promise<void>((resolve) => (this.#onOver = resolve))
+
+  constructor(options?: WorkerOptions) {
+    this.#config = resolveWorkerOptions(options)
+    const { log } = this.#config
+    this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
+    this.#events = new Events((error) => {
+      this.#log.error(
+        { error: error instanceof Error ? error.stack : String(error) },
+        'a listener of worker events threw',
+      )
+    })
+  }
+
+  /** What to do for jobs of this kind. Before start(). */
+  handle<Contract extends JobContract>(contract: Contract, handler: Handler<Contract>): this {
+    this.#mustBeNew('handle()')
+    this.#handlers.add(contract, handler)
+    return this
+  }
+
+  /** What to do for several jobs of this kind in one call. Before start(). */
+  handleBatch<Contract extends JobContract>(
+    contract: Contract,
+    handler: BatchHandler<Contract>,
+    options: BatchOptions = {},
+  ): this {
+    this.#mustBeNew('handleBatch()')
+    this.#handlers.addBatch(contract, handler, options)
+    return this
+  }
+
+  /** Puts something around every attempt; the first one added is the outermost. Before start(). */
+  use(middleware: Middleware): this {
+    this.#mustBeNew('use()')
+    this.#handlers.middleware.push(middleware)
+    return this
+  }
+
+  /** Hears what the worker tells; gives the way to stop hearing. */
+  on<Name extends keyof WorkerEvents>(
+    name: Name,
+    listener: (...args: WorkerEvents[Name]) => void,
+  ): () => void {
+    return this.#events.on(name, listener)
+  }
+
+  /** Its id, new for every boot; undefined before it has a lease. */
+  get id(): string | undefined {
+    return this.#runtime?.workerId
+  }
+
+  /** Where /healthz and /readyz are answered; undefined where they are not. */
+  get healthPort(): number | undefined {
+    return this.#healthPort
+  }
+
+  /** Connects, takes a lease and begins to claim. Resolves when it does. */
+  async start(): Promise<void> {
+    if (this.#state !== 'new')
+      throw new StintError('worker-stopped', 'A worker is started once: make a new one.')
+    if (this.#handlers.kinds.length === 0)
+      throw new StintError(
+        'unknown-handler',
+        'This worker has no handlers: call worker.handle(contract, handler) first.',
+      )
+    this.#state = 'starting'
+    return (this.#starting = this.#start())
+  }
+
+  /**
+   * Stops claiming at once; running jobs get the drain, the rest is given back with nothing burned. A second call
+   * with `drain: 0` ends the drain.
+   */
+  stop({ drain }: { drain?: Duration | undefined } = {}): Promise<void> {
+    const drainMs = drain === undefined ? this.#config.drainMs : durationOption('drain', drain)
+    if (this.#stopping !== undefined) {
+      if (drainMs === 0) this.#hurry.abort()
+      return this.#stopping
+    }
+    return (this.#stopping = this.#stop(drainMs))
+  }
+
+  /**
+   * Starts, and stops on SIGTERM or SIGINT; a second one hurries. Resolves when all is stopped; rejects where it had
+   * to give up, and the process should end with an error.
+   */
+  async run(): Promise<void> {
+    const onSignal = (signal: NodeJS.Signals): void => {
+      this.#log.info(
+        { signal },
+        this.#stopping === undefined ? 'stopping: finishing what runs' : 'stopping now',
+      )
+      void this.stop(this.#stopping === undefined ? {} : { drain: 0 })
+    }
+    process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+    // Timers and sockets of a worker do not keep a process alive; being asked to run does.
+    const alive = setInterval(() => undefined, 60_000)
+    try {
+      await this.start()
+      await this.#over
+      await this.#stopping
+      if (this.#fatal !== undefined) throw this.#fatal
+    } finally {
+      clearInterval(alive)
+      process.off('SIGTERM', onSignal).off('SIGINT', onSignal)
+    }
+  }
+
+  async #start(): Promise<void> {
+    try {
+      this.#connected = await connect(this.#config.connection, process.env)
+      const { url } = this.#connected
+      await this.#checkSchema(url)
+      await this.#startHealth()
+      this.#runtime = new Runtime({
+        worker: this.#config,
+        url,
+        handlers: this.#handlers,
+        events: this.#events,
+        log: this.#log,
+        onFatal: (error) => {
+          this.#giveUp(error)
+        },
+      })
+      await this.#runtime.start()
+      this.#state = 'running'
+    } catch (error) {
+      this.#state = 'stopped'
+      await this.#health?.close()
+      await this.#connected?.release()
+      throw error
+    }
+  }
+
+  async #stop(drainMs: number): Promise<void> {
+    // What is half started cannot be stopped: it would go on claiming afterwards.
+    await this.#starting?.catch(() => undefined)
+    if (this.#state === 'new' || this.#state === 'stopped') {
+      this.#state = 'stopped'
+      this.#onOver()
+      return
+    }
+    this.#state = 'stopping'
+    this.#events.emit('stopping', { reason: this.#fatal?.message ?? 'asked to' })
+    // With its last job settled nothing of a worker keeps the process alive; stopping in good order does.
+    const alive = setInterval(() => undefined, 60_000)
+    try {
+      await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
+      await this.#health?.close()
+      await this.#connected?.release()
+    } finally {
+      clearInterval(alive)
+    }
+    this.#state = 'stopped'
+    this.#log.info({}, 'worker stopped')
+    this.#events.emit('stopped')
+    this.#onOver()
+  }
+
+  #giveUp(error: Error): void {
+    if (this.#fatal !== undefined) return
+    this.#fatal = error
+    this.#log.error({ error: error.message }, 'the worker cannot go on')
+    void this.stop({ drain: 0 })
+  }
+
+  async #checkSchema(url: string): Promise<void> {
+    const { schema } = this.#config
+    const database = new Database({
+      url,
+      schema,
+      poolSize: 1,
+      deadlineMs: 10_000,
+      applicationName: 'stint worker',
+    })
+    try {
+      await checkSchema(database)
+    } finally {
+      await database.close()
+    }
+  }
+
+  async #startHealth(): Promise<void> {
+    const { health } = this.#config
+    if (health === undefined) return
+    const healthz = (): string[] => this.#runtime?.problems() ?? ['it is starting']
+    const readyz = (): string[] => (this.#state === 'running' ? healthz() : [`it is ${this.#state}`])
+    this.#health = new HealthServer({ healthz, readyz })
+    this.#healthPort = await this.#health.listen(health)
+  }
+
+  #mustBeNew(what: string): void {
+    if (this.#state === 'new') return
+    throw new StintError(
+      'worker-stopped',
+      `${what} comes before start(): make a new worker, and tell it what to do first.`,
+    )
+  }
+}
