@@ -1,13 +1,18 @@
 import { withInput } from '../blobs/input-blob.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
-import { invalidOption } from '../core/options.ts'
+import { invalidOption, rejectUnknown } from '../core/options.ts'
 import { isUuid } from '../core/uuid.ts'
 import type { Database } from '../db/database.ts'
 import { get } from '../jobs/get.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
 import type { Connection } from './connection.ts'
 import { deliver } from './deliver.ts'
+
+export interface GetOptions {
+  /** Also read an input that lies in the blob store; else it is null, and `inputBlob` says where it is. @default true */
+  blob?: boolean | undefined
+}
 
 export interface CallsConfig {
   schema: string
@@ -54,8 +59,9 @@ export class Calls {
     return this.withInputIfThere(job)
   }
 
-  withInput<Found extends Job>(job: Found): Promise<Found> {
-    return withInput(this.#config.blobs?.store, job)
+  async withInput<Found extends Job>(job: Found, { blob = true, ...rest }: GetOptions = {}): Promise<Found> {
+    rejectUnknown('get', rest, ['blob'])
+    return blob ? withInput(this.#config.blobs?.store, job) : job
   }
 
   /** For a change: what it did must not be hidden by an input that this client cannot read. */

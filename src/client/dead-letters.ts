@@ -21,7 +21,7 @@ import type { ReplayRequest } from '../jobs/replay.ts'
 import { restore } from '../jobs/restore.ts'
 import { uniqueHolder } from '../jobs/unique-holder.ts'
 import { checkId } from './calls.ts'
-import type { Calls } from './calls.ts'
+import type { Calls, GetOptions } from './calls.ts'
 import { resolveListDeadOptions } from './dead-letter-options.ts'
 import type { ListDeadOptions } from './dead-letter-options.ts'
 import { prepareEdit } from './edit.ts'
@@ -64,11 +64,11 @@ export class DeadLetters {
   }
 
   /** One dead letter with its attempts, or undefined where the job is none. */
-  async get(id: string): Promise<DeadLetter | undefined> {
+  async get(id: string, options?: GetOptions): Promise<DeadLetter | undefined> {
     checkId(id)
     const found = await this.#calls.send((db) => getDead(db, id))
     if (found === undefined) return undefined
-    const letter = await this.#calls.withInput(found.letter)
+    const letter = await this.#calls.withInput(found.letter, options)
     return { ...letter, attempts: await this.#calls.send((db) => attempts(db, id)) }
   }
 
@@ -112,8 +112,7 @@ export class DeadLetters {
   async #replayable(id: string): Promise<StoredDeadLetter> {
     const dead = await this.#calls.send((db) => getDead(db, id))
     if (dead === undefined) throw refusal(await this.#calls.find(id))
-    const { discardedAt, replacedBy } = dead.letter
-    if (discardedAt !== null || replacedBy !== null) throw refusal(dead.letter)
+    if (whyNotReplay(dead.letter) !== undefined) throw refusal(dead.letter)
     return dead
   }
 
@@ -189,16 +188,20 @@ function duplicate({ id }: { id: string }, holder: string | undefined, cause?: u
   )
 }
 
-function refusal({ id, kind, state, discardedAt, replacedBy }: Job): StintError {
-  const why =
-    state !== 'dead'
-      ? `is ${state}, so it is no dead letter`
-      : replacedBy !== null
-        ? `was edited into job ${replacedBy}; act on that one`
-        : discardedAt !== null
-          ? 'is in the trash; restore it first'
-          : 'was changed meanwhile; look at it again'
-  return new StintError('state-changed', `Job ${id} of '${kind}' ${why}.`, { jobIds: [id] })
+function refusal(job: Job): StintError {
+  const why = whyNotReplay(job) ?? 'was changed meanwhile; look at it again'
+  return new StintError('state-changed', `Job ${job.id} of '${job.kind}' ${why}.`, { jobIds: [job.id] })
+}
+
+/** Why a job is no dead letter that anything can be done to; undefined where it is one. */
+export function whyNoDeadLetter({ state, replacedBy }: Job): string | undefined {
+  if (state !== 'dead') return `is ${state}, so it is no dead letter`
+  return replacedBy === null ? undefined : `was edited into job ${replacedBy}; act on that one`
+}
+
+/** Why a dead letter cannot be replayed as it is. */
+export function whyNotReplay(job: Job): string | undefined {
+  return whyNoDeadLetter(job) ?? (job.discardedAt === null ? undefined : 'is in the trash; restore it first')
 }
 
 function isRefused(error: unknown): boolean {

@@ -20,6 +20,7 @@ import { updateInput } from '../jobs/update-input.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
 import { Calls, checkId } from './calls.ts'
+import type { GetOptions } from './calls.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { Enqueuer } from './enqueuer.ts'
@@ -85,10 +86,10 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /** One job, live or ended, or undefined where there is none (any more). */
-  async get(id: string): Promise<Job | undefined> {
+  async get(id: string, options?: GetOptions): Promise<Job | undefined> {
     checkId(id)
     const job = await this.#calls.send((db) => get(db, id))
-    return job === undefined ? undefined : this.#calls.withInput(job)
+    return job === undefined ? undefined : this.#calls.withInput(job, options)
   }
 
   /** A page of jobs, newest first. */

@@ -8,6 +8,7 @@ export type {
   Progress,
 } from '../client/enqueuer.ts'
 
+export type { GetOptions } from '../client/calls.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from '../client/dead-letters.ts'
 export type { ListDeadOptions } from '../client/dead-letter-options.ts'
 export type { JobOptions } from '../intake/enqueue-options.ts'
