@@ -5,7 +5,7 @@ import { holdRunningSql } from './hold-running.sql.ts'
 import { progressSql } from './progress.sql.ts'
 import type { ItemBatch } from './settle.ts'
 
-/** Writes progress and answers with the ids it still could. */
+/** Writes progress and answers with the ids whose lease still holds. */
 export function progress(db: Queryable, batch: ItemBatch): Promise<string[]> {
   return run(db, progressSql, batch, (row: { id: string }) => row.id)
 }

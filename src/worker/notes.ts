@@ -128,14 +128,14 @@ export class Notes {
 
   async #writeProgress(stands: readonly Stand[]): Promise<void> {
     const items = stands.map(({ held, percent, note }) => [held.job.id, { percent, note }] as const)
-    const moved = new Set(
+    const ours = new Set(
       await progress(this.#db, {
         ids: stands.map(({ held }) => held.job.id),
         leaseIds: [...new Set(stands.map(({ held }) => held.job.leaseId))],
         items: JSON.stringify(Object.fromEntries(items)),
       }),
     )
-    for (const { held } of stands) if (!moved.has(held.job.id)) this.#onLost(held)
+    for (const { held } of stands) if (!ours.has(held.job.id) && !held.isCompleted) this.#onLost(held)
   }
 
   async #writeLines(lines: readonly Line[]): Promise<void> {
