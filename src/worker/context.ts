@@ -183,7 +183,11 @@ export class JobContext implements HandlerContext {
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
     this.#mustBeOpen()
     const value = await this.#services.transactions.complete(this.held, {
-      work,
+      work: async (tx) => {
+        const result = await work(tx)
+        await this.#lastWords()
+        return result
+      },
       ended: (result) => this.#ended(result),
     })
     this.completion = 'committed'
@@ -197,6 +201,7 @@ export class JobContext implements HandlerContext {
   ): Promise<void> {
     this.#mustBeOpen()
     const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
+    await this.#lastWords()
     if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
     this.held.isCompleted = true
@@ -232,6 +237,11 @@ export class JobContext implements HandlerContext {
 
   snooze(when: Duration | Date, reason?: string): never {
     throw new Snooze(when, reason)
+  }
+
+  /** Lines are kept under the lease: those that are not written before the completion never are. */
+  #lastWords(): Promise<void> {
+    return this.#services.notes.finish(this.held, false)
   }
 
   #ended(value: unknown): Ended {
