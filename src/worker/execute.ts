@@ -160,7 +160,7 @@ async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextS
 }
 
 function succeeded(ctx: JobContext, value: unknown): Outcome {
-  if (ctx.completion === 'committed') return { type: 'completed' }
+  if (ctx.completion === 'committed') return { type: 'completed', children: ctx.children }
   if (ctx.handedOver !== undefined) return { ...ctx.handedOver, type: 'handed-over' }
   return { type: 'succeeded', result: resultText(value), children: ctx.children }
 }
@@ -180,7 +180,7 @@ function judge(ctx: JobContext, { thrown, contract, inPlaceTries, hasInput }: Fa
   const { held } = ctx
   const { job } = held
   // It is stored that the job succeeded; what the handler did afterwards cannot undo that.
-  if (ctx.completion === 'committed') return { type: 'completed' }
+  if (ctx.completion === 'committed') return { type: 'completed', children: ctx.children }
   if (isLeaseLost(thrown)) return released('its lease was lost')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)

@@ -10,7 +10,7 @@ export type Outcome =
       children: readonly PreparedJob[]
     }
   /** The handler stored it in a fenced transaction, which has committed. */
-  | { type: 'completed' }
+  | { type: 'completed'; children: readonly PreparedJob[] }
   /** The handler stored it in a transaction of its own, of whose end it alone knows. */
   | { type: 'handed-over'; result: string | undefined; children: readonly PreparedJob[] }
   | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }

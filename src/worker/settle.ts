@@ -4,7 +4,7 @@ import { classify } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
 import { sendBatch } from '../intake/send-batch.ts'
-import type { JobHint } from '../intake/new-job.ts'
+import type { JobHint, PreparedJob } from '../intake/new-job.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { cancelRunning, deadLetter, noteRefused, putBack, retry, settled, succeed } from '../jobs/settle.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
@@ -185,6 +185,7 @@ export class Settler {
           ? this.#succeedWithChildren(first)
           : succeed(db, { ...batch, results: resultsOf(group) })
       case 'completed':
+        for (const { outcome } of group) if (outcome.type === 'completed') this.#announce(outcome.children)
         return Promise.resolve(batch.ids)
       case 'handed-over':
         return this.#afterHandOver(first, first.outcome)
@@ -208,16 +209,22 @@ export class Settler {
     const { db } = this.#config
     const sinceMs = performance.now() - ended.held.heldSince
     const found = await settled(db, { ...leasesOf([ended]), sinceMs })
-    if (found.length > 0) return found
+    if (found.length > 0) {
+      this.#announce(children)
+      return found
+    }
     return this.#succeedWithChildren({ ...ended, outcome: { type: 'succeeded', result, children } })
   }
 
   async #succeedWithChildren(ended: Ended): Promise<string[]> {
-    const { db, onChildren } = this.#config
-    const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
+    const { db } = this.#config
     const moved = await db.transaction((tx) => succeedIn(tx, ended))
-    if (moved.length > 0) onChildren(new Set(children.map(({ hint }) => hint)))
+    if (moved.length > 0 && ended.outcome.type === 'succeeded') this.#announce(ended.outcome.children)
     return moved
+  }
+
+  #announce(children: readonly PreparedJob[]): void {
+    if (children.length > 0) this.#config.onChildren(new Set(children.map(({ hint }) => hint)))
   }
 }
 
