@@ -207,6 +207,8 @@ export class Runtime {
       },
       'worker ready',
     )
+    for (const about of this.#config.handlers.outside(this.#served.queues))
+      this.#config.log.warn(about, 'a handler waits here for jobs of a queue that this worker does not serve')
   }
 
   /**
