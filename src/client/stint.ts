@@ -1,7 +1,7 @@
 import { withInput } from '../blobs/input-blob.ts'
 import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
-import type { InputOf, JobContract } from '../contracts/contract.ts'
+import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
@@ -30,12 +30,6 @@ import { priorityOption } from '../contracts/define-job.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { hasInput, prepareUpdate } from './update.ts'
-
-/** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
-export type EnqueueArguments<Contract, Options> =
-  unknown extends InputOf<Contract>
-    ? [input?: unknown, options?: Options]
-    : [input: Exclude<InputOf<Contract>, undefined>, options?: Options]
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.

@@ -1,5 +1,4 @@
 export { Stint } from '../client/stint.ts'
-export type { EnqueueArguments } from '../client/stint.ts'
 export type {
   EnqueuedJob,
   EnqueuedJobs,
@@ -21,6 +20,7 @@ export type {
   Backoff,
   ClassRuleOptions,
   ConflictPolicy,
+  EnqueueArguments,
   FailureClass,
   InputOf,
   JobContract,

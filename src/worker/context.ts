@@ -1,4 +1,4 @@
-import type { JobContract } from '../contracts/contract.ts'
+import type { EnqueueArguments, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { boundedText } from '../core/names.ts'
@@ -79,7 +79,10 @@ export interface HandlerContext {
     options?: { for?: Duration | undefined },
   ): Promise<Result>
   /** A job that is stored together with the success of this one, and not if it fails. */
-  enqueue(contract: JobContract, input?: unknown, options?: JobOptions): Promise<{ id: string }>
+  enqueue<Contract extends JobContract>(
+    contract: Contract,
+    ...[input, options]: EnqueueArguments<Contract, JobOptions>
+  ): Promise<{ id: string }>
   /** Tells how far the job is: 0 to 100. Cheap to call often: only the newest is written, a few times a second. */
   progress(percent: number, note?: string): Promise<void>
   /** Ends this attempt and tries again later, without counting it. Never returns. */
@@ -219,7 +222,10 @@ export class JobContext implements HandlerContext {
     return this.#services.transactions.once(this.held, { key, holdMs, work })
   }
 
-  async enqueue(contract: JobContract, input?: unknown, options: JobOptions = {}): Promise<{ id: string }> {
+  async enqueue<Contract extends JobContract>(
+    contract: Contract,
+    ...[input, options = {}]: EnqueueArguments<Contract, JobOptions>
+  ): Promise<{ id: string }> {
     this.#mustBeOpen()
     const { correlationId, traceparent, tracestate } = this
     const inherited = { correlationId, traceparent, tracestate, ...withoutUndefined(options) }
