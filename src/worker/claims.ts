@@ -34,7 +34,8 @@ export class Claims {
   async take(pool: QueuePool, wanted: number, now: number): Promise<ClaimedJob[]> {
     const limit = Math.min(wanted, maxBatch)
     const level = pool.floors.next(now, pool.config.agingAfterMs)
-    if (level === undefined) return this.#takeKeyed(pool, limit)
+    pool.wasKeyed = level === undefined || (pool.mayHaveKeyed && !pool.wasKeyed)
+    if (level === undefined || pool.wasKeyed) return this.#takeKeyed(pool, limit)
     const { hints, floor, priority } = level
     const sentAt = performance.now()
     const jobs = await this.#send(pool, limit, (claimant) =>
