@@ -1,6 +1,6 @@
 import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
-import type { InputOf, JobContract } from '../contracts/contract.ts'
+import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
@@ -36,12 +36,6 @@ import type { StintConfig, StintOptions } from './options.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
-
-/** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
-export type EnqueueArguments<Contract, Options> =
-  unknown extends InputOf<Contract>
-    ? [input?: unknown, options?: Options]
-    : [input: Exclude<InputOf<Contract>, undefined>, options?: Options]
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.

@@ -139,3 +139,8 @@ export type ParsedInputOf<Contract> =
 /** What a handler returns. */
 export type OutputOf<Contract> =
   Contract extends JobContract<string, unknown, unknown, infer Output> ? Output : never
+/** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
+export type EnqueueArguments<Contract, Options> =
+  unknown extends InputOf<Contract>
+    ? [input?: unknown, options?: Options]
+    : [input: Exclude<InputOf<Contract>, undefined>, options?: Options]

@@ -36,11 +36,11 @@ export function checkInput<Parsed>(
     'input',
     limits,
   )
-  if (!copy.ok) throw invalidInput(contract.kind, copy.issues)
+  if (!copy.ok) throw invalidInput(contract.kind, copy.issues, 'new')
   const text = JSON.stringify(copy.value)
   const bytes = byteLength(text)
   if (bytes > maxBytes) throw tooLarge(contract.kind, bytes, maxBytes)
-  const parsed = validate<Parsed>(contract, copy.value)
+  const parsed = validate<Parsed>(contract, copy.value, 'new')
   return parsed instanceof Promise
     ? parsed.then((value) => ({ text, bytes, parsed: value }))
     : { text, bytes, parsed }
@@ -69,19 +69,20 @@ export async function readInput<Parsed>(
     }
     input = await step(input)
   }
-  return validate<Parsed>(contract, input)
+  return validate<Parsed>(contract, input, 'stored')
 }
 
 function validate<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   value: unknown,
+  which: 'new' | 'stored',
 ): Parsed | Promise<Parsed> {
   const schema = contract.inputSchema
   if (schema === undefined) return value as Parsed
   const result = schema['~standard'].validate(value)
   const read = (settled: StandardSchemaV1.Result<Parsed>): Parsed => {
     if (settled.issues === undefined) return settled.value
-    throw invalidInput(contract.kind, settled.issues.slice(0, maxIssues).map(toIssue))
+    throw invalidInput(contract.kind, settled.issues.slice(0, maxIssues).map(toIssue), which)
   }
   return result instanceof Promise ? result.then(read) : read(result)
 }
@@ -97,13 +98,12 @@ function appendStep(path: string, step: PropertyKey): string {
   return isPlainName(name) ? `${path}.${name}` : `${path}[${JSON.stringify(name)}]`
 }
 
-function invalidInput(kind: string, issues: readonly Issue[]): StintError {
+function invalidInput(kind: string, issues: readonly Issue[], which: 'new' | 'stored'): StintError {
   const [first, ...others] = issues
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const what = first === undefined ? 'it cannot be read' : `${first.path} ${first.message}${more}`
-  return new StintError('invalid-input', `Invalid input for '${kind}': ${what}. It was not stored.`, {
-    issues,
-  })
+  const outcome = which === 'new' ? 'It was not stored.' : 'It was stored by other code than this.'
+  return new StintError('invalid-input', `Invalid input for '${kind}': ${what}. ${outcome}`, { issues })
 }
 
 function tooLarge(kind: string, bytes: number, maxBytes: number): StintError {

@@ -1,5 +1,4 @@
 export { Stint } from '../client/stint.ts'
-export type { EnqueueArguments } from '../client/stint.ts'
 export type {
   EnqueuedJob,
   EnqueuedJobs,
@@ -26,6 +25,7 @@ export type {
   Backoff,
   ClassRuleOptions,
   ConflictPolicy,
+  EnqueueArguments,
   FailureClass,
   InputOf,
   JobContract,

@@ -1,7 +1,8 @@
 -- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
 --
 -- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. The last row,
--- without an id, says where the round came to: a key whose jobs are all for others still counts as visited.
+-- without an id, says where the round came to: a key whose jobs are all for others still counts as visited. Of a key
+-- the first 1,000 are looked at: a million of a kind that this worker does not know must not cost it a look at each.
 with recursive keys as (
   (select key
      from stint.job
@@ -27,6 +28,22 @@ with recursive keys as (
     from keys
    where key is not null
    limit :maxKeys::integer
+), picked as (
+  select mine.id
+    from turns
+   cross join lateral (
+           select seen.id
+             from (select id, kind, version
+                     from stint.job
+                    where queue = :queue::text
+                      and key = turns.key
+                      and key is not null
+                      and state = 'ready'
+                    order by priority desc, run_at, id
+                    limit 1000) as seen
+            where seen.version <= (:kinds::jsonb ->> seen.kind)::smallint
+            limit :perKey::integer) as mine
+   limit :limit::integer
 ), claimed as (
   update stint.job
      set state      = 'running',
@@ -37,20 +54,11 @@ with recursive keys as (
          started_at = stint.now(),
          unique_key = case when unique_until_start then null else unique_key end
    where id = any(array(
-           select mine.id
-             from turns
-            cross join lateral (
-                    select id
-                      from stint.job
-                     where queue = :queue::text
-                       and key = turns.key
-                       and key is not null
-                       and state = 'ready'
-                       and version <= (:kinds::jsonb ->> kind)::smallint
-                     order by priority desc, run_at, id
-                     limit :perKey::integer
-                       for update skip locked) as mine
-            limit :limit::integer))
+           select id
+             from stint.job
+            where id = any(array(select id from picked))
+              and state = 'ready'
+              for update skip locked))
   returning id, kind, input, attempt, max_attempts, epoch, version, run_at, priority, key,
             jsonb_build_object(
               'correlationId', correlation_id, 'traceparent', traceparent, 'tracestate', tracestate,

@@ -50,7 +50,8 @@ select 'keyed', served.queue, null, null, null, null
            from stint.job
           where job.queue = served.queue
             and job.key is not null
-            and job.state = 'ready')
+            and job.state = 'ready'
+            and job.version <= (:kinds::jsonb ->> job.kind)::smallint)
 union all
 select 'due', served.queue, null, null, null,
        extract(epoch from next.run_at - stint.now())::float8 * 1000

@@ -43,10 +43,10 @@ function toFinding({ type, queue, priority, runAt, id, ms }: FindingRow): Findin
   }
 }
 
-/** Where the ready jobs of a queue and priority end, above the floor. */
+/** Where the ready jobs of a queue and priority end, above the floor, of those that were there `agoMs` ago. */
 export async function tail(
   db: Queryable,
-  { floor, ...request }: { queue: string; priority: number; floor: Position },
+  { floor, ...request }: { queue: string; priority: number; floor: Position; agoMs: number },
 ): Promise<Position | undefined> {
   const [last] = await run(db, tailSql, { ...request, ...floorParams(floor) }, (row: Position) => row)
   return last

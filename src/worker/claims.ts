@@ -9,6 +9,8 @@ import type { QueuePool } from './queue-pool.ts'
 const maxBatch = 1_000
 /** A claim that took this long and found little has read past many jobs that are not for us. */
 const longLookMs = 10
+/** Between sending a claim and its snapshot lies the wait for a connection. */
+const marginMs = 1_000
 
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
@@ -32,17 +34,21 @@ export class Claims {
   async take(pool: QueuePool, wanted: number, now: number): Promise<ClaimedJob[]> {
     const limit = Math.min(wanted, maxBatch)
     const level = pool.floors.next(now, pool.config.agingAfterMs)
-    if (level === undefined) return this.#takeKeyed(pool, limit)
+    pool.wasKeyed = level === undefined || (pool.mayHaveKeyed && !pool.wasKeyed)
+    if (level === undefined || pool.wasKeyed) return this.#takeKeyed(pool, limit)
     const { hints, floor, priority } = level
     const sentAt = performance.now()
     const jobs = await this.#send(pool, limit, (claimant) =>
       claim(this.#db, { ...claimant, priority, floor }),
     )
     level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
-    if (jobs.length < limit && performance.now() - sentAt > longLookMs) {
+    const lookedMs = performance.now() - sentAt
+    if (jobs.length < limit && lookedMs > longLookMs) {
       // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
-      const last = await tail(this.#db, { queue: pool.config.name, priority, floor: level.floor })
-      if (last !== undefined) level.raise(last)
+      const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: lookedMs + marginMs }
+      const last = await tail(this.#db, request)
+      // Whatever was said of it since may be about a job below.
+      if (last !== undefined && level.hints === hints) level.raise(last)
     }
     return jobs
   }

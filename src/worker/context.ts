@@ -1,4 +1,4 @@
-import type { JobContract } from '../contracts/contract.ts'
+import type { EnqueueArguments, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { boundedText } from '../core/names.ts'
@@ -80,7 +80,10 @@ export interface HandlerContext {
     options?: { for?: Duration | undefined },
   ): Promise<Result>
   /** A job that is stored together with the success of this one, and not if it fails. */
-  enqueue(contract: JobContract, input?: unknown, options?: JobOptions): Promise<{ id: string }>
+  enqueue<Contract extends JobContract>(
+    contract: Contract,
+    ...[input, options]: EnqueueArguments<Contract, JobOptions>
+  ): Promise<{ id: string }>
   /** Tells how far the job is: 0 to 100. Cheap to call often: only the newest is written, a few times a second. */
   progress(percent: number, note?: string): Promise<void>
   /** Ends this attempt and tries again later, without counting it. Never returns. */
@@ -192,10 +195,12 @@ export class JobContext implements HandlerContext {
     this.#isInTx = true
     try {
       const value = await this.#services.transactions.complete(this.held, {
-        work: (tx) => {
+        work: async (tx) => {
           // The block may be run again: its children are those of the run that commits.
           this.children.length = before
-          return work(tx)
+          const value = await work(tx)
+          await this.#lastWords()
+          return value
         },
         ended: (result) => this.#ended(result),
       })
@@ -216,6 +221,7 @@ export class JobContext implements HandlerContext {
   ): Promise<void> {
     this.#mustBeFree()
     const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
+    await this.#lastWords()
     if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
     this.held.isCompleted = true
@@ -234,7 +240,10 @@ export class JobContext implements HandlerContext {
     return this.#services.transactions.once(this.held, { key, holdMs, work })
   }
 
-  async enqueue(contract: JobContract, input?: unknown, options: JobOptions = {}): Promise<{ id: string }> {
+  async enqueue<Contract extends JobContract>(
+    contract: Contract,
+    ...[input, options = {}]: EnqueueArguments<Contract, JobOptions>
+  ): Promise<{ id: string }> {
     this.#mustBeOpen()
     const { correlationId, traceparent, tracestate } = this
     const inherited = { correlationId, traceparent, tracestate, ...withoutUndefined(options) }
@@ -252,6 +261,11 @@ export class JobContext implements HandlerContext {
 
   snooze(when: Duration | Date, reason?: string): never {
     throw new Snooze(when, reason)
+  }
+
+  /** Lines are kept under the lease: those that are not written before the completion never are. */
+  #lastWords(): Promise<void> {
+    return this.#services.notes.finish(this.held, false)
   }
 
   #ended(value: unknown): Ended {

@@ -73,6 +73,14 @@ export class Handlers {
     return [...this.#byKind.keys()]
   }
 
+  /** Those whose contract puts its jobs elsewhere than into these queues. */
+  outside(queues: readonly string[]): { kind: string; queue: string }[] {
+    const contracts = [...this.#byKind.values()].map(({ contract }) => contract)
+    return contracts
+      .filter(({ queue }) => !queues.includes(queue))
+      .map(({ kind, queue }) => ({ kind, queue }))
+  }
+
   /** For statements: JSON of kind → newest contract version. */
   versions(): string {
     return JSON.stringify(

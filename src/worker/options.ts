@@ -60,7 +60,7 @@ export interface WorkerOptions {
   /** Connections for `ctx.tx` and `ctx.once`; 1 to 1,000. @default 10 */
   txPoolSize?: number | undefined
   blobs?: BlobOptions | undefined
-  /** Answers /healthz and /readyz here. */
+  /** Answers /healthz and /readyz here; `host` is '0.0.0.0' where probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
   version?: string | undefined
@@ -177,12 +177,15 @@ function resolveQueues(queues: unknown, pollFloor: Duration): QueueConfig[] {
     Object.keys(queues).length === 0
   )
     throw invalidOption('queues', 'an object with at least one queue, such as { media: 4 }', queues)
-  return Object.entries(queues as Record<string, QueueOptions | number | undefined>).map(([name, options]) =>
-    resolveQueue(
-      nameOption('queues', name),
-      typeof options === 'object' ? options : { concurrency: options },
-      pollFloorMs,
-    ),
+  return Object.entries(queues as Record<string, QueueOptions | number | null | undefined>).map(
+    ([name, options]) =>
+      resolveQueue(
+        nameOption('queues', name),
+        typeof options === 'object' && options !== null
+          ? options
+          : ({ concurrency: options } as QueueOptions),
+        pollFloorMs,
+      ),
   )
 }
 
@@ -209,7 +212,7 @@ function resolveQueue(name: string, options: QueueOptions, workerPollFloorMs: nu
 }
 
 function resolveHealth(health: { port: number; host?: string | undefined }): { port: number; host: string } {
-  const { port, host = '0.0.0.0', ...rest } = health
+  const { port, host = '127.0.0.1', ...rest } = health
   rejectUnknown('health', rest, ['port', 'host'], 'health.')
   return Object.freeze({ port: integerOption('health.port', port, { min: 0, max: 65_535 }), host })
 }

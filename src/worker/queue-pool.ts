@@ -26,6 +26,8 @@ export class QueuePool {
   mayHaveKeyed = false
   afterKey = ''
   keyedHints = 0
+  /** Whether the last claim was for them: those with and those without a key take turns. */
+  wasKeyed = false
   /** Jobs of one key in one round. */
   perKey = 1
   /** What starting costs it under weighted order: the lowest goes first. */

@@ -214,6 +214,8 @@ export class Runtime {
       },
       'worker ready',
     )
+    for (const about of this.#config.handlers.outside(this.#served.queues))
+      this.#config.log.warn(about, 'a handler waits here for jobs of a queue that this worker does not serve')
   }
 
   /**
@@ -255,9 +257,9 @@ export class Runtime {
       }
       this.#dispatcher.fill(now)
       const pollAt = now + this.#poll.waitMs()
-      const wakeAt = Math.min(pollAt, this.#nextDueAt)
+      const wakeAt = Math.min(pollAt, this.#nextDueAt, this.#nextSurveyAt)
       await this.#bell.next(Math.max(1, wakeAt - now))
-      // Nobody rang: look for yourself, cheaply; the survey has its own pace.
+      // Nobody rang and no survey was due: it costs much here, and has its own pace. A look from the floors is cheap.
       if (performance.now() >= pollAt) for (const pool of this.#dispatcher.pools) pool.floors.probe()
     }
   }

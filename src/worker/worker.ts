@@ -1,7 +1,8 @@
 import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
-import { StintError } from '../core/errors.ts'
+import { isStintError, StintError } from '../core/errors.ts'
 import { durationOption } from '../core/options.ts'
+import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
 import { Database } from '../db/database.ts'
@@ -221,6 +222,8 @@ export class Worker {
     })
     try {
       await checkSchema(database)
+    } catch (error) {
+      throw isStintError(error) ? error : notStarted(error)
     } finally {
       await database.close()
     }
@@ -242,4 +245,17 @@ export class Worker {
       `${what} comes before start(): make a new worker, and tell it what to do first.`,
     )
   }
+}
+
+function notStarted(cause: unknown): StintError {
+  const message = cause instanceof Error ? cause.message : String(cause)
+  return classify(cause) === 'broken'
+    ? new StintError('database-rejected', `The database refused the worker: ${message}.`, { cause })
+    : new StintError(
+        'database-unavailable',
+        `The database could not be reached: ${message}. Start it again later.`,
+        {
+          cause,
+        },
+      )
 }
