@@ -220,6 +220,8 @@ alter table stint.job alter column version set statistics 0;
 
 alter table stint.job alter column worker_id set statistics 0;
 
+alter table stint.job set (vacuum_truncate=off);
+
 alter table stint.worker set (fillfactor=50);
 
 -- indexes
