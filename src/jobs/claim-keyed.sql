@@ -1,7 +1,8 @@
 -- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
 --
 -- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. The last row,
--- without an id, says where the round came to: a key whose jobs are all for others still counts as visited. Of a key
+-- without an id, says where the next round goes on: after the last key that was served where the limit cut it short,
+-- else after the last one that was looked at, for one whose jobs are all for others counts too. Of a key
 -- the first 1,000 are looked at: a million of a kind that this worker does not know must not cost it a look at each.
 with recursive keys as (
   (select key
@@ -29,7 +30,7 @@ with recursive keys as (
    where key is not null
    limit :maxKeys::integer
 ), picked as (
-  select mine.id
+  select mine.id, turns.key
     from turns
    cross join lateral (
            select seen.id
@@ -71,5 +72,10 @@ select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, 
        (run_at at time zone 'utc')::text as "runAt"
   from (select * from claimed order by priority desc, run_at, id) as ordered
 union all
-select null, null, null, null, null, null, null, null, max(key), null, count(*)::text
+select null, null, null, null, null, null, null, null,
+       case when (select count(*) from picked) >= :limit::integer
+            then (select max(key) from picked)
+            when count(*) >= :maxKeys::integer
+            then max(key)
+       end, null, null
   from turns

@@ -71,8 +71,7 @@ export async function claimKeyed(
 ): Promise<KeyedRound> {
   const rows = await run(db, claimKeyedSql, request, (row: ClaimedJob) => row)
   const end = rows.pop()
-  const isThrough = Number(end?.runAt ?? 0) < request.maxKeys
-  return { jobs: rows.map(held(request)), lastKey: isThrough ? undefined : (end?.key ?? undefined) }
+  return { jobs: rows.map(held(request)), lastKey: end?.key ?? undefined }
 }
 
 /** Completes a row in place: at tens of thousands a second a copy would show. */

@@ -2,6 +2,7 @@
 -- wait, and when the next one falls due. It takes nothing and locks nothing; a claim follows where it points.
 --
 -- The priorities of a queue come from a loose scan of job_ready. `age` is how long the first one has waited.
+-- `lateral … limit 1`, not `exists`: that is a join to the planner, which hashed every job with a key to answer it.
 with recursive served as (
   select queue
     from unnest(:queues::text[]) as queue
@@ -45,13 +46,13 @@ select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone
 union all
 select 'keyed', served.queue, null, null, null, null
   from served
- where exists (
+ cross join lateral (
          select
            from stint.job
           where job.queue = served.queue
             and job.key is not null
             and job.state = 'ready'
-            and job.version <= (:kinds::jsonb ->> job.kind)::smallint)
+          limit 1) as waiting
 union all
 select 'due', served.queue, null, null, null,
        extract(epoch from next.run_at - stint.now())::float8 * 1000

@@ -1,4 +1,6 @@
 -- Ready jobs that this worker passes over, by kind, among the first :window of each queue.
+--
+-- Without the order a limit invites a scan of the table itself, and a queue of few jobs among a million reads it all.
 select queue, kind, count(*)::integer as jobs
   from unnest(:queues::text[]) as served (queue)
  cross join lateral (
@@ -7,6 +9,7 @@ select queue, kind, count(*)::integer as jobs
           where job.queue = served.queue
             and job.key is null
             and job.state = 'ready'
+          order by job.priority desc, job.run_at, job.id
           limit :window::integer) as seen
  where (version <= (:kinds::jsonb ->> kind)::smallint) is not true
  group by queue, kind

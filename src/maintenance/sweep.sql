@@ -3,6 +3,8 @@
 -- again, so deciding by this snapshot is safe.
 --
 -- A crash burns no attempt; :crashLimit of them quarantine the job.
+-- What is in "gone" is locked, so all of it goes back or is killed, and the notes need no join with those: joined, a
+-- planner that expects one row compared each with each.
 with recursive owner as (
   (select worker_id
      from stint.job
@@ -19,7 +21,7 @@ with recursive owner as (
     from owner
    where owner.worker_id is not null
 ), gone as materialized (
-  select id, worker_id, lease_id, started_at, crashes + 1 >= :crashLimit::integer as poison
+  select id, epoch, attempt, worker_id, lease_id, started_at, crashes + 1 >= :crashLimit::integer as poison
     from stint.job
    where state = 'running'
      and worker_id = any(array(
@@ -38,7 +40,7 @@ with recursive owner as (
          attempt    = attempt - 1,
          crashes    = crashes + 1
    where id = any(array(select id from gone where not poison))
-  returning id, epoch, attempt + 1 as attempt, queue, kind, priority, run_at, key
+  returning id, queue, kind, priority, run_at, key
 ), killed as (
   delete from stint.job
    where id = any(array(select id from gone where poison))
@@ -60,13 +62,11 @@ with recursive owner as (
            'message', format('Its worker was lost while it ran, %s times in all.', crashes + 1), 'causes', '[]'::jsonb),
          substr(md5('crash ' || kind), 1, 16)
     from killed
-  returning id, epoch, attempt, queue, kind
+  returning id, queue, kind
 ), noted as (
   insert into stint.attempt (job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, reason)
-  select ended.id, ended.epoch, ended.attempt, 'lease-lost', gone.worker_id, gone.lease_id, gone.started_at, stint.now(),
-         'its worker was lost'
-    from (select id, epoch, attempt from back union all select id, epoch, attempt from buried) as ended
-    join gone using (id)
+  select id, epoch, attempt, 'lease-lost', worker_id, lease_id, started_at, stint.now(), 'its worker was lost'
+    from gone
 )
 select id, queue, kind, priority, (run_at at time zone 'utc')::text as "runAt", key, false as quarantined from back
 union all

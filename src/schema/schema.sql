@@ -202,6 +202,28 @@ alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
 
 alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
+-- storage
+
+alter table stint.job alter column key set statistics 0;
+
+alter table stint.job alter column lease_id set statistics 0;
+
+alter table stint.job alter column priority set statistics 0;
+
+alter table stint.job alter column queue set statistics 0;
+
+alter table stint.job alter column run_at set statistics 0;
+
+alter table stint.job alter column state set statistics 0;
+
+alter table stint.job alter column version set statistics 0;
+
+alter table stint.job alter column worker_id set statistics 0;
+
+alter table stint.job set (vacuum_truncate=off);
+
+alter table stint.worker set (fillfactor=50);
+
 -- indexes
 
 CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch);

@@ -7,6 +7,8 @@ import type { QueuePool } from './queue-pool.ts'
 
 /** More in one statement is no faster, and later to be started. */
 const maxBatch = 1_000
+/** Keys looked at in one statement while none of them has a job for us. */
+const keysAtOnce = 1_000
 /** A claim that took this long and found little has read past many jobs that are not for us. */
 const longLookMs = 10
 /** Between sending a claim and its snapshot lies the wait for a connection. */
@@ -55,11 +57,13 @@ export class Claims {
 
   async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
     const { afterKey, keyedHints, perKey } = pool
-    const request = { afterKey, maxKeys: Math.ceil(limit / perKey), perKey }
+    const maxKeys = pool.isPastStrangers ? Math.ceil(limit / perKey) : keysAtOnce
+    const request = { afterKey, maxKeys, perKey }
     const { jobs, lastKey } = await this.#send(pool, limit, (claimant) =>
       claimKeyed(this.#db, { ...claimant, ...request }),
     )
     pool.afterKey = lastKey ?? ''
+    pool.isPastStrangers = jobs.length > 0 || lastKey === undefined
     // One of each key as long as there are keys enough; a queue of few keys gives more of each.
     if (lastKey !== undefined) pool.perKey = 1
     else if (jobs.length > 0) pool.perKey = Math.min(limit, perKey * 2)

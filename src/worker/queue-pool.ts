@@ -28,6 +28,8 @@ export class QueuePool {
   keyedHints = 0
   /** Whether the last claim was for them: those with and those without a key take turns. */
   wasKeyed = false
+  /** The last keys had jobs for us; else many are looked at in one statement, to get past those of others. */
+  isPastStrangers = true
   /** Jobs of one key in one round. */
   perKey = 1
   /** What starting costs it under weighted order: the lowest goes first. */

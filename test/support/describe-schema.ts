@@ -27,6 +27,17 @@ const sections: [title: string, query: string][] = [
       where k.connamespace = $1::regnamespace and not c.relispartition and k.contype <> 'n'`,
   ],
   [
+    'storage',
+    `select format('alter table %s set (%s);', oid::regclass, array_to_string(reloptions, ', '))
+       from pg_class
+      where relnamespace = $1::regnamespace and relkind = 'r' and not relispartition and reloptions is not null
+     union all
+     select format('alter table %s alter column %I set statistics %s;', attrelid::regclass, attname, attstattarget)
+       from pg_attribute a join pg_class c on c.oid = a.attrelid
+      where c.relnamespace = $1::regnamespace and c.relkind = 'r' and not c.relispartition
+        and a.attnum > 0 and a.attstattarget >= 0`,
+  ],
+  [
     'indexes',
     `select pg_get_indexdef(i.indexrelid) || ';'
        from pg_index i join pg_class c on c.oid = i.indrelid
