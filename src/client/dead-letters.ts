@@ -51,10 +51,16 @@ export interface EditOptions<Contract> extends ReplayOptions {
 export class DeadLetters {
   readonly #calls: Calls
   readonly #blobs: BlobConfig | undefined
+  /** Told of what may run again. */
+  readonly #onReady: (job: Job) => void
 
-  constructor(calls: Calls, blobs: BlobConfig | undefined) {
+  constructor(
+    calls: Calls,
+    { blobs, onReady }: { blobs: BlobConfig | undefined; onReady: (job: Job) => void },
+  ) {
     this.#calls = calls
     this.#blobs = blobs
+    this.#onReady = onReady
   }
 
   /** A page of dead letters, newest first; without those in the trash and those edited into another job. */
@@ -89,9 +95,11 @@ export class DeadLetters {
     if (contract === undefined && input !== undefined)
       throw invalidOption('contract', 'given with `input`: it checks it', contract)
     const dead = await this.#replayable(id)
-    return contract === undefined
+    const job = await (contract === undefined
       ? this.#replayAsItWas(dead, delayMs)
-      : this.#replayEdited(dead, { contract, input, delayMs })
+      : this.#replayEdited(dead, { contract, input, delayMs }))
+    this.#onReady(job)
+    return job
   }
 
   /** Puts a dead letter into the trash, where it stays for 24 hours; again is no error. */

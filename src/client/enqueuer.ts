@@ -16,8 +16,7 @@ import { prepareJob } from '../intake/new-job.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
 import type { StintConfig } from './options.ts'
 import { sendBatch } from '../intake/send-batch.ts'
-import { Announcer } from '../wake-up/announcer.ts'
-import { placeOf } from '../wake-up/local.ts'
+import type { Announcer } from '../wake-up/announcer.ts'
 
 /** What enqueue() answers: the job that was stored, or the one that stands for it. */
 export interface EnqueuedJob {
@@ -71,14 +70,10 @@ export class Enqueuer<Tx> {
   readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
   readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
 
-  constructor(config: StintConfig<Tx>, connection: Connection) {
+  constructor(config: StintConfig<Tx>, connection: Connection, announcer: Announcer) {
     this.#config = config
     this.#connection = connection
-    this.#announcer = new Announcer({
-      database: () => connection.database(),
-      place: () => (connection.url === undefined ? undefined : placeOf(connection.url, config.schema)),
-      notify: config.notify,
-    })
+    this.#announcer = announcer
   }
 
   async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {

@@ -31,6 +31,8 @@ import { resolveLogsOptions } from './log-options.ts'
 import type { LogsOptions } from './log-options.ts'
 import { keyText, timeOption } from '../intake/enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
+import { Announcer } from '../wake-up/announcer.ts'
+import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { readStatus } from './status.ts'
@@ -47,6 +49,7 @@ export class Stint<Tx = PgTransaction> {
   readonly #config: StintConfig<Tx>
   readonly #connection: Connection
   readonly #calls: Calls
+  readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
@@ -55,8 +58,20 @@ export class Stint<Tx = PgTransaction> {
     this.#config = resolveStintOptions(options)
     this.#connection = new Connection(this.#config)
     this.#calls = new Calls(this.#config, this.#connection)
-    this.#enqueuer = new Enqueuer(this.#config, this.#connection)
-    this.dead = new DeadLetters(this.#calls, this.#config.blobs)
+    const connection = this.#connection
+    const { schema, notify, blobs } = this.#config
+    this.#announcer = new Announcer({
+      database: () => connection.database(),
+      place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
+      notify,
+    })
+    this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
+    this.dead = new DeadLetters(this.#calls, {
+      blobs,
+      onReady: (job) => {
+        this.#announce(job)
+      },
+    })
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -124,7 +139,9 @@ export class Stint<Tx = PgTransaction> {
       runAt: runAt === undefined ? null : timeOption('runAt', runAt),
       delayMs: delay === undefined ? null : durationOption('delay', delay),
     }
-    return this.#calls.changed(id, await this.#calls.send((db) => reschedule(db, request)))
+    return this.#announce(
+      await this.#calls.changed(id, await this.#calls.send((db) => reschedule(db, request))),
+    )
   }
 
   /** Changes the priority of a job that is not running. */
@@ -179,5 +196,13 @@ export class Stint<Tx = PgTransaction> {
   async close(): Promise<void> {
     await this.#enqueuer.drained()
     await this.#connection.close()
+  }
+
+  /** Workers look for it at its new place and time. */
+  #announce(job: Job): Job {
+    const { queue, priority, key, runAt } = job
+    const inMs = Math.max(0, runAt.getTime() - Date.now())
+    this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, inMs }]))
+    return job
   }
 }
