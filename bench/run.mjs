@@ -4,7 +4,7 @@
 // installs bench/ (its own lockfile, so that peers never enter the root install), finds the Node that came
 // with it and hands over to src/main.ts, which that Node reads as it is.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -14,6 +14,8 @@ if (isStale()) install()
 handOver(findNode())
 
 function isStale() {
+  // Another checkout's install, lent by a link: npm ci would empty the folder behind it.
+  if (lstatSync(join(here, 'node_modules'), { throwIfNoEntry: false })?.isSymbolicLink()) return false
   // npm writes this file last, so a half-finished install counts as none.
   const installed = join(here, 'node_modules', '.package-lock.json')
   return (

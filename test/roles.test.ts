@@ -120,6 +120,7 @@ describe('the viewer', () => {
       await may('viewer', `select id, state, queue, kind, key, attempt from ${schema}.jobs limit 1`),
     ).toBe(true)
     expect((await login('viewer').stint.list({ queue: 'q', limit: 5 })).jobs).toHaveLength(5)
+    expect((await login('viewer').stint.status()).queues).toMatchObject([{ queue: 'q' }])
     for (const column of ['input', 'result', 'error', 'options', 'input_blob']) {
       expect(await may('viewer', `select ${column} from ${schema}.jobs limit 1`), column).toBe(false)
     }
@@ -153,6 +154,45 @@ test('the operator does what an operator does, through the library', async () =>
   expect(await may('operator', `update ${schema}.job set epoch = 0`)).toBe(false)
   expect(await may('operator', `delete from ${schema}.finished`)).toBe(false)
   expect(await may('operator', `select 1 from ${schema}.idempotency_key`)).toBe(false)
+})
+
+test('the operator repairs dead letters, through the library', async () => {
+  const { stint } = login('operator')
+  const dead = async (): Promise<string> => {
+    const { id } = await owner.enqueue(job, { n: 1 }, { unique: { key: 'dead' } })
+    await db.query(
+      `with gone as (delete from ${schema}.job where id = $1 returning *)
+       insert into ${schema}.dead (id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version,
+                                   queue, kind, input, reason)
+       select id, created_at, run_at, 3, 5, max_attempts, crashes, priority, version, queue, kind, input, 'exhausted'
+         from gone`,
+      [id],
+    )
+    return id
+  }
+  const id = await dead()
+  expect((await stint.dead.list({ queue: 'q' })).dead).toMatchObject([{ id }])
+  expect(await stint.dead.get(id)).toMatchObject({ input: { n: 1 }, attempts: [] })
+  expect(await stint.logs(id)).toEqual([])
+  await stint.dead.discard(id)
+  await stint.dead.restore(id)
+  expect(await stint.dead.replay(id)).toMatchObject({ id, state: 'ready', epoch: 3 })
+  const old = await dead()
+  for (const unique of [false, {}] as const) {
+    const contract = defineJob({ kind: 'role.probe', queue: 'q', ...(unique === false ? {} : { unique }) })
+    const from = unique === false ? old : await dead()
+    expect(await stint.dead.replay(from, { contract, input: { n: 9 } })).toMatchObject({ replaces: from })
+  }
+  for (const role of ['producer', 'viewer'] as const) {
+    for (const call of [
+      () => login(role).stint.dead.list(),
+      () => login(role).stint.dead.replay(old),
+      () => login(role).stint.dead.discard(old),
+      () => login(role).stint.attempts(old),
+      () => login(role).stint.logs(old),
+    ])
+      await expect(call(), role).rejects.toMatchObject({ code: 'database-rejected' })
+  }
 })
 
 test('the worker claims and settles, and changes no schema', async () => {
@@ -234,5 +274,6 @@ test('roles of the same name that another database made are left to it', async (
 
 test('the step may be run again, and a client without rights to the tables says so', async () => {
   await owner.migrate({ roles: true })
-  await expect(login('producer').stint.list()).rejects.toMatchObject({ code: 'database-rejected' })
+  for (const call of [() => login('producer').stint.list(), () => login('producer').stint.status()])
+    await expect(call()).rejects.toMatchObject({ code: 'database-rejected' })
 })

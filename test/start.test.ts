@@ -6,7 +6,7 @@ import { start } from './support/processes.ts'
 
 const root = join(import.meta.dirname, '..')
 
-test('npm start stores jobs that one can see, and Ctrl-C stops all of it', async () => {
+test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async () => {
   // A copy, so that a developer's own server and data stay out of it.
   const project = await mkdtemp(join(tmpdir(), 'stint-start-'))
   await chmod(project, 0o755)
@@ -22,7 +22,8 @@ test('npm start stores jobs that one can see, and Ctrl-C stops all of it', async
       env: { ...process.env, DATABASE_URL: '' },
     })
     await example.says('schema at version')
-    await example.says('ready')
+    await example.says('2 workers')
+    await example.says('running')
     example.child.kill('SIGINT')
     expect(await example.finished).toMatchObject({
       code: 0,

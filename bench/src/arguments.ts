@@ -2,11 +2,10 @@ import { parseArgs } from 'node:util'
 import { type Suite, suites } from './suites.ts'
 import { optionalSystems, systems } from './systems/all.ts'
 import type { System } from './systems/system.ts'
-import type { Workload } from './workloads/workload.ts'
 
 export interface Arguments {
-  suite: Suite
-  workloads: readonly Workload[]
+  /** Each with those of its workloads that were asked for. */
+  suites: readonly Suite[]
   systems: readonly System[]
   isQuick: boolean
   isJson: boolean
@@ -15,9 +14,9 @@ export interface Arguments {
   page: string | undefined
 }
 
-export const usage = `npm run bench -- <suite> [options]
+export const usage = `npm run bench -- <suite> [<suite> …] [options]
 
-  suite             ${suites.map(({ name }) => name).join(', ')}
+  suite             ${suites.map(({ name }) => name).join(', ')}, or all
   --workload a,b    only these workloads
   --only a,b        only these systems (${[...systems, ...optionalSystems].map(({ name }) => name).join(', ')})
   --rounds n        rounds per workload (3)
@@ -40,9 +39,13 @@ export function readArguments(argv: readonly string[]): Arguments {
       page: { type: 'string' },
     },
   })
-  const [suite] = pick('suite', positionals.join(',') || undefined, suites)
-  if (!suite || positionals.length !== 1)
-    throw new Error(`Name one suite: ${suites.map(({ name }) => name).join(', ')}`)
+  if (positionals.length === 0) throw new Error(`Name a suite: ${suites.map(({ name }) => name).join(', ')}`)
+  const asked = pick('suite', positionals.includes('all') ? undefined : positionals.join(','), suites)
+  const workloads = pick(
+    'workload',
+    values.workload,
+    asked.flatMap((suite) => suite.workloads),
+  )
   const rounds = values.rounds === undefined ? undefined : Number(values.rounds)
   if (rounds !== undefined && !(Number.isInteger(rounds) && rounds >= 1)) {
     throw new Error(`Expected --rounds to be an integer from 1 up, got '${values.rounds}'`)
@@ -51,8 +54,9 @@ export function readArguments(argv: readonly string[]): Arguments {
   const isWhole = values.workload === undefined && values.only === undefined
   const wholePage = isWhole ? 'docs/benchmarks.md' : undefined
   return {
-    suite,
-    workloads: pick('workload', values.workload, suite.workloads),
+    suites: asked
+      .map((suite) => ({ ...suite, workloads: suite.workloads.filter((one) => workloads.includes(one)) }))
+      .filter((suite) => suite.workloads.length > 0),
     systems:
       values.only === undefined ? systems : pick('system', values.only, [...systems, ...optionalSystems]),
     isQuick: values.quick,

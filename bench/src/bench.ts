@@ -14,6 +14,25 @@ export interface Sizes {
   bulkJobs: number
   warmUpJobs: number
   depths: readonly number[]
+  drainJobs: number
+  /** Enough to tell one tuning of a worker from another: with fewer, one wins that only starts well. */
+  trialJobs: number
+  /** A drain that takes longer is cut, and says so. */
+  drainLimitMs: number
+  processCounts: readonly number[]
+  processJobs: number
+  /** Jobs that wait beside those that are measured. */
+  claimDepths: readonly number[]
+  claimFinished: number
+  claimJobs: number
+  claimWarmUpJobs: number
+  memoryJobs: number
+  latencySamples: number
+  trialSamples: number
+  steadyMs: number
+  trialSteadyMs: number
+  idleSettleMs: number
+  idleMs: number
 }
 
 export const fullSizes: Sizes = {
@@ -24,6 +43,23 @@ export const fullSizes: Sizes = {
   bulkJobs: 100_000,
   warmUpJobs: 5_000,
   depths: [0, 1_000_000, 5_000_000],
+  drainJobs: 500_000,
+  trialJobs: 200_000,
+  drainLimitMs: 300_000,
+  processCounts: [1, 2, 4, 8],
+  processJobs: 200_000,
+  claimDepths: [1_000, 100_000, 1_000_000, 5_000_000],
+  claimFinished: 5_000_000,
+  claimJobs: 20_000,
+  claimWarmUpJobs: 20_000,
+  memoryJobs: 1_000_000,
+  latencySamples: 400,
+  trialSamples: 100,
+  steadyMs: 20_000,
+  trialSteadyMs: 6_000,
+  // PostgreSQL may take ten seconds to count what an idle session did last.
+  idleSettleMs: 12_000,
+  idleMs: 30_000,
 }
 
 export const quickSizes: Sizes = {
@@ -34,6 +70,22 @@ export const quickSizes: Sizes = {
   bulkJobs: 10_000,
   warmUpJobs: 1_000,
   depths: [0, 20_000, 100_000],
+  drainJobs: 20_000,
+  trialJobs: 20_000,
+  drainLimitMs: 60_000,
+  processCounts: [1, 2, 4, 8],
+  processJobs: 20_000,
+  claimDepths: [1_000, 20_000, 100_000],
+  claimFinished: 100_000,
+  claimJobs: 5_000,
+  claimWarmUpJobs: 5_000,
+  memoryJobs: 50_000,
+  latencySamples: 60,
+  trialSamples: 60,
+  steadyMs: 3_000,
+  trialSteadyMs: 3_000,
+  idleSettleMs: 5_000,
+  idleMs: 5_000,
 }
 
 /** What a workload works with: the chosen systems, the sizes, and a way to measure. */
@@ -43,6 +95,8 @@ export class Bench {
   readonly say: (line: string) => void
   readonly postgres: Postgres
   readonly redis: Redis | undefined
+  /** Which tuning won which trial, so that a later workload with the same trial need not repeat it. */
+  readonly won = new Map<string, Tuning>()
 
   constructor(parts: Pick<Bench, 'systems' | 'sizes' | 'say' | 'postgres' | 'redis'>) {
     this.systems = parts.systems
@@ -52,9 +106,11 @@ export class Bench {
     this.redis = parts.redis
   }
 
-  whySkipped(system: System): string | undefined {
+  whySkipped(system: System, measure: Measure): string | undefined {
     if (system.store === 'redis' && !this.redis) return 'no redis-server'
-    return system.missing
+    if (system.store === 'redis' && measure.type === 'drain' && measure.isHeld)
+      return 'Redis has no snapshots'
+    return system.missing ?? (needsWorker(measure) ? system.missingWorker : undefined)
   }
 
   /** Measures on an empty store: a new database, or a flushed Redis. */
@@ -65,7 +121,11 @@ export class Bench {
     }
     const database = `bench_${system.name.replace(/\W/g, '_')}`
     await this.postgres.recreate(database)
-    return this.measureAt(this.postgres.url(database), { system, measure, tuning })
+    try {
+      return await this.measureAt(this.postgres.url(database), { system, measure, tuning })
+    } finally {
+      await this.postgres.drop(database)
+    }
   }
 
   /** Measures on a store as it stands. */
@@ -78,6 +138,26 @@ export class Bench {
   }
 }
 
+function needsWorker(measure: Measure): boolean {
+  switch (measure.type) {
+    case 'callers':
+    case 'transactions':
+    case 'bulk':
+      return false
+    case 'fill':
+      return measure.table === 'stint.finished'
+    case 'drain':
+    case 'drain-part':
+    case 'latency':
+    case 'steady':
+    case 'idle':
+      return true
+    default:
+      return measure satisfies never
+  }
+}
+
+/** Past any honest measurement, with what is done before and after it. */
 function limitMs(measure: Measure): number {
   switch (measure.type) {
     case 'callers':
@@ -87,6 +167,16 @@ function limitMs(measure: Measure): number {
       return 60_000 + measure.jobs
     case 'fill':
       return 60_000 + measure.rows / 5
+    case 'drain':
+      return 120_000 + measure.jobs / 2 + measure.limitMs
+    case 'drain-part':
+      return 240_000
+    case 'latency':
+      return 60_000 + measure.samples * 1_000
+    case 'steady':
+      return 150_000 + measure.warmUpMs + measure.durationMs
+    case 'idle':
+      return 60_000 + measure.settleMs + measure.durationMs
     default:
       return measure satisfies never
   }

@@ -7,11 +7,12 @@ import { type Run, writePage } from './page.ts'
 import { jsonLines, terminalReport } from './report.ts'
 import { startPostgres } from './servers/postgres.ts'
 import { startRedis } from './servers/redis.ts'
+import type { Suite } from './suites.ts'
 import { describeSurroundings } from './surroundings.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-// Past any honest run: what is still going then hangs.
-const overallLimitMs = { quick: 5 * 60_000, full: 90 * 60_000 }
+// Past any honest run of one suite: what is still going then hangs.
+const suiteLimitMs = { quick: 5 * 60_000, full: 90 * 60_000 }
 
 const stops: (() => Promise<void>)[] = []
 let isStopping = false
@@ -33,27 +34,36 @@ if (!isStopping) {
 }
 
 async function main(args: Arguments): Promise<number> {
-  const limit = args.isQuick ? overallLimitMs.quick : overallLimitMs.full
+  const limit = args.suites.length * (args.isQuick ? suiteLimitMs.quick : suiteLimitMs.full)
   setTimeout(() => void abort(`${limit / 60_000} minutes, its limit`), limit).unref()
   const bench = await start(args)
   const surroundings = describeSurroundings(bench)
   const load = surroundings.loadAtStart.toFixed(2)
   if (surroundings.loadAtStart > 0.5) say(`load is ${load}: others are at work here, expect noise`)
+  let hasFailed = false
+  for (const suite of args.suites) {
+    const results = await runSuite(suite, bench, args)
+    if (results.some(({ results: rows }) => rows.some(({ outcome }) => outcome === 'failed'))) {
+      hasFailed = true
+    } else if (args.page !== undefined) {
+      const file = resolve(root, args.page)
+      writePage(file, { suite, systems: args.systems, sizes: bench.sizes, surroundings, results })
+      say(`wrote ${file}`)
+    }
+  }
+  return hasFailed ? 1 : 0
+}
+
+async function runSuite(suite: Suite, bench: Bench, { isJson }: Arguments): Promise<Run['results']> {
   const results: Run['results'][number][] = []
-  for (const workload of args.workloads) {
+  for (const workload of suite.workloads) {
     say(`${workload.name}: ${workload.title(bench.sizes)}`)
     const rows = await workload.run(bench)
     if (rows.length === 0) continue
     results.push({ workload, results: rows })
-    process.stdout.write(args.isJson ? jsonLines(rows) : terminalReport(workload, rows, bench.sizes))
+    process.stdout.write(isJson ? jsonLines(rows) : terminalReport(workload, rows, bench.sizes))
   }
-  const hasFailed = results.some(({ results: rows }) => rows.some(({ outcome }) => outcome === 'failed'))
-  if (args.page !== undefined && !hasFailed) {
-    const file = resolve(root, args.page)
-    writePage(file, { suite: args.suite, systems: args.systems, sizes: bench.sizes, surroundings, results })
-    say(`wrote ${file}`)
-  }
-  return hasFailed ? 1 : 0
+  return results
 }
 
 function readArgumentsOrExit(): Arguments {

@@ -2,11 +2,16 @@
 // system inherits another's heap, compiled code or timers, and so that one that hangs can be killed.
 import { measureBulk } from './measures/bulk.ts'
 import { measureCallers } from './measures/callers.ts'
+import { measureDrainPart } from './measures/drain-part.ts'
+import { measureDrain } from './measures/drain.ts'
 import { fill } from './measures/fill.ts'
-import type { Answer, Order, Sample } from './measures/order.ts'
+import { measureIdle } from './measures/idle.ts'
+import { measureLatency } from './measures/latency.ts'
+import type { Answer, Measure, Order, Sample } from './measures/order.ts'
+import { measureSteady } from './measures/steady.ts'
 import { measureTransactions } from './measures/transactions.ts'
 import { systemNamed } from './systems/all.ts'
-import type { Session } from './systems/system.ts'
+import type { Session, Tuning } from './systems/system.ts'
 
 process.once('message', (order: Order) => void answer(order))
 // The parent is gone, and with it whoever wanted to know.
@@ -25,24 +30,44 @@ async function answer(order: Order): Promise<void> {
 }
 
 async function carryOut(order: Order): Promise<Sample> {
-  const session = await systemNamed(order.system).setup(order.url, order.tuning)
+  const { measure: asked } = order
+  const session = await systemNamed(order.system).setup(order.url, { ...producing(asked), ...order.tuning })
+  if (asked.type === 'idle') {
+    // The store is made; from here on nobody but the worker may be connected.
+    await session.teardown()
+    return measureIdle(asked, order)
+  }
   try {
-    return await measure(session, order)
+    return await measure(session, asked, order)
   } finally {
     await session.teardown()
   }
 }
 
-function measure(session: Session, { measure: asked, tuning, url }: Order): Promise<Sample> {
+/** Where a worker is measured, whoever enqueues for it has what it needs to be in nobody's way. */
+function producing({ type }: Measure): Tuning {
+  const isAboutEnqueueing = type === 'callers' || type === 'bulk' || type === 'transactions'
+  return isAboutEnqueueing ? {} : { connections: 10, viaSql: true }
+}
+
+function measure(session: Session, asked: Exclude<Measure, { type: 'idle' }>, order: Order): Promise<Sample> {
   switch (asked.type) {
     case 'callers':
       return measureCallers(session, asked)
     case 'bulk':
-      return measureBulk(session, asked, tuning)
+      return measureBulk(session, asked, order.tuning)
     case 'transactions':
-      return measureTransactions(session, asked, url)
+      return measureTransactions(session, asked, order.url)
     case 'fill':
-      return fill(session, asked, url)
+      return fill(session, asked, order)
+    case 'drain':
+      return measureDrain(session, asked, order)
+    case 'drain-part':
+      return measureDrainPart(session, asked, order)
+    case 'latency':
+      return measureLatency(session, asked, order)
+    case 'steady':
+      return measureSteady(session, asked, order)
     default:
       return asked satisfies never
   }

@@ -33,9 +33,9 @@ export function writePage(file: string, run: Run): void {
   writeFileSync(file, text)
 }
 
-function renderSection({ systems, sizes, surroundings, results }: Run): string {
+function renderSection({ suite, systems, sizes, surroundings, results }: Run): string {
   const { date, commit, machine, loadAtStart, versions } = surroundings
-  const settings = systems.map(({ name, version, settings: said }) => [name, version, said])
+  const settings = systems.map(({ name, version, settings: said }) => [name, version, said[suite.about]])
   return [
     `Measured on ${date} at commit ${commit}. ${machine}; load before the start ${loadAtStart.toFixed(2)}.`,
     `The servers and the measured process share this machine.`,
@@ -45,8 +45,8 @@ function renderSection({ systems, sizes, surroundings, results }: Run): string {
       .join(' · '),
     '',
     `Each figure is the median of ${sizes.rounds} rounds; in a round every system has its turn. *Spread* is the distance`,
-    'between the slowest and the fastest round, as a share of the median. Ratios are taken round by round. A figure',
-    'counts only if the store was then found to hold exactly the jobs that were acknowledged.',
+    'between the lowest and the highest round, as a share of the median. Ratios are taken round by round.',
+    suite.rule,
     '',
     ...results.map(({ workload, results: rows }) => markdownReport(workload, rows, sizes)),
     '### Settings',
@@ -72,6 +72,6 @@ function listed(settings: Record<string, string>): string {
 const skeleton = `# Benchmarks
 
 Stint and its peers, measured side by side on one machine by \`npm run bench\`. Read the ratios rather than the
-figures: those are of the machine as much as of the systems. To check them, run \`npm run bench -- enqueue\` on
+figures: those are of the machine as much as of the systems. To check them, run \`npm run bench -- all\` on
 yours; \`bench/README.md\` says how the measuring works and what it leaves out.
 `

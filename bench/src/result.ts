@@ -1,10 +1,10 @@
-import type { Sample } from './measures/order.ts'
+import type { Details, Sample } from './measures/order.ts'
 import type { Series } from './rounds.ts'
 import { median, spread } from './statistics.ts'
 import { describeTuning, type System } from './systems/system.ts'
 
-/** What one system did in one workload: a line of --json, a row of the tables. */
-export interface Result {
+/** What one system did in one workload: a line of --json, a row of the tables. The details are medians as well. */
+export interface Result extends Details {
   workload: string
   system: string
   version: string
@@ -15,21 +15,18 @@ export interface Result {
   tuning?: string
   rounds?: number[]
   median?: number
-  /** From the slowest to the fastest round, as a share of the median. */
+  /** From the lowest to the highest round, as a share of the median. */
   spread?: number
-  p50Ms?: number
-  p99Ms?: number
   /** Rows that the stores were found to hold, all rounds together. */
   stored?: number
   /** stint ÷ this system, round by round, and their median. */
   stintRatios?: number[]
   stintRatio?: number
-  /** Median over the rounds of this system ÷ no queue. */
-  baselineRatio?: number
+  /** Median over the rounds of this ÷ what the workload calls its base: no queue, depth 0, one process, unheld. */
+  baseRatio?: number
   /** Which part of a workload that has several: the depth, say. */
   at?: string
-  /** Median over the rounds of this depth ÷ depth 0. */
-  emptyRatio?: number
+  rssTenthsMb?: number[]
 }
 
 interface Naming {
@@ -45,28 +42,60 @@ export function toResult({ name, unit }: Naming, system: System, series: Series)
 }
 
 export function summarise(samples: readonly Sample[]) {
-  const rounds = samples.map(({ perSecond }) => perSecond)
-  const p50s = samples.flatMap(({ p50Ms }) => p50Ms ?? [])
-  const p99s = samples.flatMap(({ p99Ms }) => p99Ms ?? [])
+  const rounds = samples.map(({ figure }) => figure)
+  const tenths = samples.findLast(({ rssTenthsMb }) => rssTenthsMb !== undefined)?.rssTenthsMb
   return {
     rounds,
     median: median(rounds),
     spread: spread(rounds),
-    ...(p50s.length > 0 && { p50Ms: median(p50s), p99Ms: median(p99s) }),
+    ...medians(samples),
+    ...(tenths && { rssTenthsMb: tenths }),
     stored: samples.reduce((sum, { stored }) => sum + stored, 0),
   }
 }
 
-/** Round by round, so that a slow minute of the machine hits both sides of a ratio. */
-export function ratios(over: readonly number[] = [], under: readonly number[] = []): number[] {
-  return over.flatMap((value, round) => (under[round] === undefined ? [] : value / under[round]))
+const detailNames = [
+  'p50Ms',
+  'p90Ms',
+  'p99Ms',
+  'maxMs',
+  'firstTenth',
+  'lastTenth',
+  'lastOfFirst',
+  'cpuMicrosPerJob',
+  'cpuPercent',
+  'walBytesPerJob',
+  'rssStartMb',
+  'rssMiddleMb',
+  'rssEndMb',
+  'rssMaxMb',
+  'cutAfterSeconds',
+] as const satisfies (keyof Details)[]
+
+function medians(samples: readonly Details[]): Details {
+  const details: Details = {}
+  for (const name of detailNames) {
+    const values = samples.flatMap((sample) => sample[name] ?? [])
+    if (values.length > 0) details[name] = median(values)
+  }
+  return details
 }
 
-/** Adds stint ÷ peer to every peer of the same workload. */
+/** Round by round, so that a slow minute of the machine hits both sides of a ratio. */
+export function ratios(over: readonly number[] = [], under: readonly number[] = []): number[] {
+  return over.flatMap((value, round) => (under[round] ? value / under[round] : []))
+}
+
+/** Adds stint ÷ peer to every peer of the same workload, and of the same part of it. */
 export function withStintRatios(results: readonly Result[]): Result[] {
-  const stint = results.find(({ system }) => system === 'stint')?.rounds
   return results.map((result) => {
+    const stint = results.find(({ system, at }) => system === 'stint' && at === result.at)?.rounds
     const stintRatios = result.system === 'stint' ? [] : ratios(stint, result.rounds)
     return stintRatios.length === 0 ? result : { ...result, stintRatios, stintRatio: median(stintRatios) }
   })
+}
+
+export function withBaseRatio(result: Result, base: readonly number[] | undefined): Result {
+  const ofBase = ratios(result.rounds, base)
+  return ofBase.length === 0 ? result : { ...result, baseRatio: median(ofBase) }
 }

@@ -15,7 +15,8 @@ export const sendMail = defineJob({
   kind: 'mail.send',
   queue: 'mail',
   input: z.object({ to: z.email(), template: z.enum(['welcome', 'receipt', 'reminder']) }),
-  retry: { attempts: 8 },
+  // A short list, so that a look at the screen shows what retries do.
+  retry: { attempts: 4, backoff: ['2s', '5s', '10s'] },
   search: (input) => ({ to: input.to, template: input.template }),
 })
 
@@ -24,6 +25,7 @@ export const chargeCard = defineJob({
   queue: 'billing',
   input: z.object({ orderId: z.number().int(), cents: z.number().int().positive() }),
   priority: 10,
+  retry: { attempts: 3, backoff: ['3s'] },
 })
 
 export const syncAccount = defineJob({
@@ -32,4 +34,10 @@ export const syncAccount = defineJob({
   input: z.object({ account: z.string() }),
   // However often an account changes, it is synchronised once, a little later, with what is newest.
   unique: { by: (input) => input.account, until: 'started', onConflict: 'debounce' },
+})
+
+export const renderReport = defineJob({
+  kind: 'report.render',
+  queue: 'media',
+  input: z.object({ reportId: z.number().int(), isPoison: z.boolean() }),
 })

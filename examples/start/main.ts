@@ -1,11 +1,12 @@
-// `npm start`: PostgreSQL from npm, the schema, a producer in a process of its own, and a view of the jobs it stores.
+// `npm start`: PostgreSQL from npm, the schema, a producer and two workers in processes of their own, and a live view.
 import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { Stint } from 'stint'
 import { startEmbedded } from 'stint/embedded'
-import { drawScreen, lineFor } from './screen.ts'
+import { drawScreen, summaryLine } from './screen.ts'
 
 const stopped = new AbortController()
 const stop = (): void => {
@@ -21,28 +22,46 @@ console.log(
   `PostgreSQL is up at ${server.url.replace(/:[^:@]+@/, ':…@')} (data in .stint/postgres), schema at version ${version}.`,
 )
 
-const producer = fork(fileURLToPath(new URL('producer.ts', import.meta.url)), {
-  env: { ...process.env, DATABASE_URL: server.url },
-  // Not in our terminal's process group: Ctrl-C is ours to hand on.
-  detached: true,
-})
-const producerEnded = once(producer, 'exit')
-const refusals: string[] = []
-producer.on('message', ({ refused }: { refused: string }) => refusals.push(refused))
-producer.on('exit', stop)
+const news: string[] = []
+const children = new Map<string, ChildProcess>()
 
-let newest = ''
+/** Runs a program and, where it dies before we stop, runs it again: what systemd or Kubernetes does elsewhere. */
+function keepRunning(name: string, file: string): void {
+  const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
+    env: { ...process.env, DATABASE_URL: server.url, STINT_LOG_LEVEL: 'silent' },
+    // Not in our terminal's process group: Ctrl-C is ours to hand on.
+    detached: true,
+  })
+  children.set(name, child)
+  child.on('message', ({ refused }: { refused: string }) => news.push(`refused at the door: ${refused}`))
+  child.on('exit', (code, signal) => {
+    if (stopped.signal.aborted) return
+    news.push(`${name} ended (${signal ?? code}); its jobs run again when its lease is over`)
+    setTimeout(() => {
+      if (!stopped.signal.aborted) keepRunning(name, file)
+    }, 1_000)
+  })
+}
+
+keepRunning('producer', 'producer.ts')
+keepRunning('worker 1', 'run-worker.ts')
+keepRunning('worker 2', 'run-worker.ts')
+
 while (!stopped.signal.aborted) {
-  const { jobs } = await stint.list({ limit: 15 })
-  if (process.stdout.isTTY) console.log(drawScreen(jobs, refusals.at(-1)))
-  else for (const job of jobs.filter(({ id }) => id > newest).reverse()) console.log(lineFor(job))
-  newest = jobs[0]?.id ?? newest
+  const [status, { jobs }] = await Promise.all([stint.status(), stint.list({ limit: 12 })])
+  console.log(process.stdout.isTTY ? drawScreen(status, jobs, news.slice(-4)) : summaryLine(status))
   await pause(1_000, undefined, { signal: stopped.signal }).catch(() => undefined)
 }
 
 console.log('Stopping …')
-producer.kill('SIGTERM')
-await producerEnded
+await Promise.all(
+  [...children.values()].map(async (child) => {
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGTERM')
+    await ended
+  }),
+)
 await stint.close()
 await server.release()
 console.log('Stopped. The jobs are kept in .stint/postgres for the next start.')

@@ -2,7 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { isStintError, Stint } from 'stint'
-import { chargeCard, resizeImage, sendMail, syncAccount } from './contracts.ts'
+import { chargeCard, renderReport, resizeImage, sendMail, syncAccount } from './contracts.ts'
 
 const stint = new Stint()
 const pool = new pg.Pool({ connectionString: process.env['DATABASE_URL'] })
@@ -45,8 +45,15 @@ async function upload(): Promise<void> {
   ])
 }
 
+let reports = 0
+
+/** Every 40th brings its worker down: after three of them Stint puts that job aside. */
+async function report(): Promise<void> {
+  await stint.enqueue(renderReport, { reportId: ++reports, isPoison: reports % 40 === 3 })
+}
+
 async function touchAccount(): Promise<void> {
-  await stint.enqueue(syncAccount, { account: pick(customers) }, { delay: '30s' })
+  await stint.enqueue(syncAccount, { account: pick(customers) }, { delay: '5s' })
 }
 
 /** Bad input never gets in; the error says what is wrong with it. */
@@ -54,7 +61,7 @@ async function mistake(): Promise<void> {
   await stint.enqueue(sendMail, { to: 'not an address', template: 'receipt' })
 }
 
-const acts = [placeOrder, welcome, upload, touchAccount, mistake] as const
+const acts = [placeOrder, welcome, upload, report, touchAccount, mistake] as const
 const stopped = new AbortController()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {
@@ -63,7 +70,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 
 await pool.query(`create table if not exists example_order (
-  id integer generated always as identity primary key, customer text not null, cents integer not null)`)
+  id integer generated always as identity primary key, customer text not null, cents integer not null,
+  charged_cents integer)`)
 while (!stopped.signal.aborted) {
   try {
     await pick(acts)()
@@ -71,7 +79,7 @@ while (!stopped.signal.aborted) {
     if (!isStintError(error, 'invalid-input')) throw error
     process.send?.({ refused: error.message })
   }
-  await pause(400)
+  await pause(150)
 }
 await stint.close()
 await pool.end()

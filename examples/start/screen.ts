@@ -1,4 +1,4 @@
-import type { JobSummary } from 'stint'
+import type { Count, JobSummary, Status } from 'stint'
 
 const marks = {
   scheduled: '◷',
@@ -11,37 +11,62 @@ const marks = {
   dead: '✖',
 } as const satisfies Record<JobSummary['state'], string>
 
-/** The newest jobs, drawn over the last drawing. */
-export function drawScreen(jobs: readonly JobSummary[], refusal: string | undefined): string {
+/** Queues, workers and the newest jobs, drawn over the last drawing. */
+export function drawScreen(status: Status, jobs: readonly JobSummary[], news: readonly string[]): string {
   const clear = '\u001b[2J\u001b[H'
   const lines = [
-    'Stint: the newest jobs, as a producer stores them       Ctrl-C stops all',
+    `Stint: a producer and ${status.workers.length} workers at work                Ctrl-C stops all`,
     '',
-    columns(['STATE', 'QUEUE', 'KIND', 'KEY', 'PRIORITY', 'DUE', 'ID']),
-    ...jobs.map(lineFor),
+    columns(['QUEUE', 'READY', 'RUNNING', 'SCHEDULED', 'RETRYING', 'DEAD', 'OLDEST READY'], queueWidths),
+    ...status.queues.map((queue) =>
+      columns(
+        [
+          queue.queue,
+          ...[queue.ready, queue.running, queue.scheduled, queue.retrying, queue.dead].map(counted),
+          queue.oldestReadyMs === null ? '–' : `${(queue.oldestReadyMs / 1_000).toFixed(1)}s`,
+        ],
+        queueWidths,
+      ),
+    ),
     '',
-    'No worker runs yet, so jobs wait. They are rows of stint.job: stored, durable, yours to query.',
-    refusal === undefined ? '' : `Refused at the door: ${refusal}`,
+    columns(['STATE', 'KIND', 'ATTEMPT', 'KEY', 'ID'], jobWidths),
+    ...jobs.map(jobLine),
+    '',
+    ...status.workers.map(({ host, pid, leaseUntil }) => {
+      const leftMs = leaseUntil.getTime() - status.asOf.getTime()
+      return `worker ${host ?? '?'}/${pid ?? '?'}  ${leftMs > 0 ? `lease ${(leftMs / 1_000).toFixed(1)}s` : 'lease over: its jobs are taken back'}`
+    }),
+    '',
+    ...news,
+    'Dead ones wait for you: npx stint dead list',
   ]
   return clear + lines.join('\n')
 }
 
-export function lineFor(job: JobSummary): string {
-  const state = `${marks[job.state]} ${job.state}`
-  return columns([state, job.queue, job.kind, job.key ?? '–', String(job.priority), due(job.runAt), job.id])
+/** For a log instead of a terminal. */
+export function summaryLine({ queues, workers }: Status): string {
+  const each = queues.map(
+    ({ queue, ready, running, dead }) =>
+      `${queue}: ${counted(ready)} ready, ${counted(running)} running, ${counted(dead)} dead`,
+  )
+  return [`${workers.length} workers`, ...each].join(' · ')
 }
 
-function columns(cells: readonly string[]): string {
-  const widths = [12, 9, 14, 10, 9, 10, 36]
+const queueWidths = [10, 7, 8, 10, 9, 6, 12]
+const jobWidths = [12, 14, 8, 10, 36]
+
+function jobLine(job: JobSummary): string {
+  const attempt = `${job.attempt}/${job.maxAttempts}`
+  return columns([`${marks[job.state]} ${job.state}`, job.kind, attempt, job.key ?? '–', job.id], jobWidths)
+}
+
+function counted({ count, isExact }: Count): string {
+  return isExact ? String(count) : `${count}+`
+}
+
+function columns(cells: readonly string[], widths: readonly number[]): string {
   return cells
     .map((cell, index) => cell.padEnd(widths[index] ?? 0))
     .join(' ')
     .trimEnd()
-}
-
-function due(runAt: Date): string {
-  const seconds = Math.round((runAt.getTime() - Date.now()) / 1_000)
-  if (seconds <= 0) return 'now'
-  if (seconds < 120) return `in ${seconds}s`
-  return seconds < 7_200 ? `in ${Math.round(seconds / 60)}m` : `in ${Math.round(seconds / 3_600)}h`
 }

@@ -28,7 +28,7 @@ export function inputDigest(text: string): string {
 }
 
 /** The job with its input, wherever that lies. */
-export async function withInput(store: BlobStore | undefined, job: Job): Promise<Job> {
+export async function withInput<Found extends Job>(store: BlobStore | undefined, job: Found): Promise<Found> {
   if (job.inputBlob === null) return job
   return { ...job, input: await readBlob(store, { jobId: job.id, key: job.inputBlob }) }
 }

@@ -1,48 +1,58 @@
 #!/usr/bin/env node
 import { readFileSync } from 'node:fs'
-import { isStintError } from '../core/errors.ts'
+import { choose } from './arguments.ts'
+import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
+import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
-import { say, UsageError } from './output.ts'
+import { status } from './commands/status.ts'
+import { work } from './commands/work.ts'
+import { report } from './errors.ts'
+import { say } from './output.ts'
 
 const help = `Stint: background jobs on PostgreSQL
 
+Look
+  stint status              queues with what they have in each state, and the workers that live
+  stint job list            jobs, newest first
+  stint job get ID          all that is known of one: input, attempts, log
+
+Repair
+  stint job cancel ID…      end jobs that are not running
+  stint dead list           jobs that will not run again by themselves
+  stint dead get ID         why, with every attempt
+  stint dead replay ID…     bring them back
+  stint dead discard ID…    put them into the trash, for 24 hours
+  stint dead restore ID…    and out of it
+
+Run
+  stint work FILE           run the workers that a file exports, TypeScript or JavaScript
+  stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
   stint migrate             create or upgrade the tables
   stint migrate status      what is applied and what is not
-  stint dev                 start the embedded PostgreSQL, migrate, stay until Ctrl-C
 
   stint <command> --help    options and examples
   stint --version
 
 The database is DATABASE_URL, or --database-url; without one, outside production, the embedded PostgreSQL.
-Exit codes: 0 done, 1 failed, 2 called wrongly.`
+Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
+4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
 
-const commands = new Map([
-  ['migrate', migrate],
-  ['dev', dev],
-])
+const commands = { status, job, dead, work, dev, migrate }
+const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */
 async function main([name, ...rest]: readonly string[]): Promise<number> {
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') return say(help)
   if (name === '--version' || name === '-v') return say(ownVersion())
-  const command = commands.get(name)
   try {
-    if (command === undefined)
-      throw new UsageError(`Unknown command '${name}'. Known: ${[...commands.keys()].join(', ')}.`)
-    return await command(rest)
+    return await commands[choose('command', name, names)](rest)
   } catch (error) {
-    if (error instanceof UsageError) {
-      console.error(`stint: ${error.message}\nSee stint --help.`)
-      return 2
-    }
-    console.error(`stint: ${isStintError(error) ? `${error.message} (${error.code})` : describe(error)}`)
-    return 1
+    return report(
+      error,
+      names.find((known) => known === name),
+    )
   }
-}
-
-function describe(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
 function ownVersion(): string {

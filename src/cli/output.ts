@@ -1,8 +1,6 @@
-import { parseArgs } from 'node:util'
-import type { ParseArgsConfig } from 'node:util'
-
-/** Called wrongly: exit code 2, with a pointer to the help. */
-export class UsageError extends Error {}
+import { choose } from './arguments.ts'
+import { oneLine, paint } from './format.ts'
+import type { Styled } from './format.ts'
 
 /** Data for standard output; gives the exit code of success. */
 export function say(text: string): 0 {
@@ -10,33 +8,64 @@ export function say(text: string): 0 {
   return 0
 }
 
+/** Prose: it must not get into what another program reads. */
+export function note(text: string): void {
+  console.error(text)
+}
+
+/** A library's object as it is; dates become ISO 8601. */
+export function sayJson(value: unknown): 0 {
+  return say(JSON.stringify(value, undefined, 2))
+}
+
+export const outputs = ['table', 'json', 'id'] as const
+export type Output = (typeof outputs)[number]
+
+export const outputOption = { output: { type: 'string', short: 'o', default: 'table' } } as const
+export const outputHelp = `  -o, --output FORMAT   table (default), json: the library's objects, or id: one id a line`
+
+export function outputOf(text: string): Output {
+  return choose('output', text, outputs)
+}
+
+export type Cell = string | Styled
+/** A head; of a column of numbers with `>` in front, which sets it to the right. */
+export type Head = string
+
 /** Rows under their heads, each column as wide as its widest cell. */
-export function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [heads, ...rows]
-  const widths = heads.map((_, column) => Math.max(...lines.map((line) => (line[column] ?? '').length)))
+export function table(heads: readonly Head[], rows: readonly (readonly Cell[])[]): string {
+  const isRight = heads.map((head) => head.startsWith('>'))
+  const lines = [heads.map((head) => head.replace(/^>/, '')), ...rows].map((line) =>
+    line.map((cell) => {
+      const { text, style } = typeof cell === 'string' ? { text: cell, style: undefined } : cell
+      return { text: oneLine(text, 200), style }
+    }),
+  )
+  const widths = heads.map((_, column) => Math.max(...lines.map((line) => line[column]?.text.length ?? 0)))
   return lines
     .map((line) =>
       line
-        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .map(({ text, style }, column) => {
+          const pad = ' '.repeat((widths[column] ?? 0) - text.length)
+          const shown = paint({ text, style })
+          return isRight[column] === true ? `${pad}${shown}` : `${shown}${pad}`
+        })
         .join('  ')
         .trimEnd(),
     )
     .join('\n')
 }
 
-type OptionsConfig = NonNullable<ParseArgsConfig['options']>
-type Options<Config extends OptionsConfig> = ReturnType<
-  typeof parseArgs<{ options: Config; allowPositionals: true }>
->
-
-/** The arguments of a command, or a usage error in the parser's words. */
-export function parse<const Config extends OptionsConfig>(
-  args: readonly string[],
-  options: Config,
-): Options<Config> {
-  try {
-    return parseArgs({ args: [...args], options, allowPositionals: true })
-  } catch (error) {
-    throw new UsageError(error instanceof Error ? error.message : String(error))
-  }
+/** Names and values in two columns; what has no value is left out. */
+export function facts(entries: readonly (readonly [name: string, value: Cell | null])[]): string {
+  const shown = entries.flatMap(([name, value]) =>
+    value === null || value === '' ? [] : ([[name, value]] as const),
+  )
+  const width = Math.max(...shown.map(([name]) => name.length))
+  return shown
+    .map(([name, value]) => {
+      const { text, style } = typeof value === 'string' ? { text: value, style: undefined } : value
+      return `${name.padEnd(width)}  ${paint({ text: oneLine(text, 500), style })}`
+    })
+    .join('\n')
 }

@@ -46,7 +46,7 @@ function statesOf(state: JobState | readonly JobState[]): JobState[] {
   return states.map((one) => oneOfOption('state', one, jobStates))
 }
 
-function textOption(name: string, value: unknown): string | null {
+export function textOption(name: string, value: unknown): string | null {
   if (value === undefined) return null
   if (typeof value === 'string' && !value.includes('\0')) return value
   throw invalidOption(name, 'a string', value)

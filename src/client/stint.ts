@@ -1,34 +1,40 @@
-import { withInput } from '../blobs/input-blob.ts'
 import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
 import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
-import { isStintError, StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
-import { isUuid } from '../core/uuid.ts'
-import type { Database } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
+import { attempts } from '../jobs/attempts.ts'
+import type { Attempt } from '../jobs/attempts.ts'
 import { cancel } from '../jobs/cancel.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { get } from '../jobs/get.ts'
 import { list } from '../jobs/list.ts'
 import type { JobPage } from '../jobs/list.ts'
+import { lastLogs, logs } from '../jobs/logs.ts'
+import type { LogLine } from '../jobs/logs.ts'
 import { reprioritize } from '../jobs/reprioritize.ts'
 import { reschedule } from '../jobs/reschedule.ts'
 import { updateInput } from '../jobs/update-input.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
+import { Calls, checkId } from './calls.ts'
+import type { GetOptions } from './calls.ts'
 import { Connection } from './connection.ts'
-import { deliver } from './deliver.ts'
+import { DeadLetters } from './dead-letters.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
+import { resolveLogsOptions } from './log-options.ts'
+import type { LogsOptions } from './log-options.ts'
 import { keyText, timeOption } from '../intake/enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
+import { readStatus } from './status.ts'
+import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
 
 /**
@@ -40,12 +46,17 @@ import { hasInput, prepareUpdate } from './update.ts'
 export class Stint<Tx = PgTransaction> {
   readonly #config: StintConfig<Tx>
   readonly #connection: Connection
+  readonly #calls: Calls
   readonly #enqueuer: Enqueuer<Tx>
+  /** Jobs that will not run again by themselves: find, replay, edit, discard. */
+  readonly dead: DeadLetters
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
     this.#connection = new Connection(this.#config)
+    this.#calls = new Calls(this.#config, this.#connection)
     this.#enqueuer = new Enqueuer(this.#config, this.#connection)
+    this.dead = new DeadLetters(this.#calls, this.#config.blobs)
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -69,24 +80,37 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /** One job, live or ended, or undefined where there is none (any more). */
-  async get(id: string): Promise<Job | undefined> {
+  async get(id: string, options?: GetOptions): Promise<Job | undefined> {
     checkId(id)
-    const job = await this.#call((db) => get(db, id))
-    return job === undefined ? undefined : withInput(this.#config.blobs?.store, job)
+    const job = await this.#calls.send((db) => get(db, id))
+    return job === undefined ? undefined : this.#calls.withInput(job, options)
   }
 
   /** A page of jobs, newest first. */
   async list(options?: ListOptions): Promise<JobPage> {
     const request = resolveListOptions(options)
-    return this.#call((db) => list(db, request))
+    return this.#calls.send((db) => list(db, request))
+  }
+
+  /** The last 1,000 attempts of a job that did not simply succeed, in order; none for a job that is not there. */
+  async attempts(id: string): Promise<Attempt[]> {
+    checkId(id)
+    return this.#calls.send((db) => attempts(db, id))
+  }
+
+  /** What a job's handler logged, in order. Give the last line back as `after` to go on from there. */
+  async logs(id: string, options?: LogsOptions): Promise<LogLine[]> {
+    checkId(id)
+    const { request, isLast } = resolveLogsOptions(id, options)
+    return this.#calls.send((db) => (isLast ? lastLogs(db, request) : logs(db, request)))
   }
 
   /** Ends a job that is not running; again is no error. Throws `state-changed` where it runs or ended otherwise. */
   async cancel(id: string, { reason = null }: { reason?: string | null | undefined } = {}): Promise<Job> {
     checkId(id)
     const request = { id, reason: reason === null ? null : (keyText('reason', reason, 1024) ?? null) }
-    const isDone = await this.#call((db) => withPartitions(db, () => cancel(db, request)))
-    return this.#changed(id, isDone, (job) => job.state === 'cancelled')
+    const isDone = await this.#calls.send((db) => withPartitions(db, () => cancel(db, request)))
+    return this.#calls.changed(id, isDone, (job) => job.state === 'cancelled')
   }
 
   /** Moves a job that waits for its time or a worker to another time. */
@@ -100,14 +124,14 @@ export class Stint<Tx = PgTransaction> {
       runAt: runAt === undefined ? null : timeOption('runAt', runAt),
       delayMs: delay === undefined ? null : durationOption('delay', delay),
     }
-    return this.#changed(id, await this.#call((db) => reschedule(db, request)))
+    return this.#calls.changed(id, await this.#calls.send((db) => reschedule(db, request)))
   }
 
   /** Changes the priority of a job that is not running. */
   async reprioritize(id: string, priority: number): Promise<Job> {
     checkId(id)
     const request = { id, priority: priorityOption(priority) }
-    return this.#changed(id, await this.#call((db) => reprioritize(db, request)))
+    return this.#calls.changed(id, await this.#calls.send((db) => reprioritize(db, request)))
   }
 
   /**
@@ -120,10 +144,10 @@ export class Stint<Tx = PgTransaction> {
     input: InputOf<Contract>,
   ): Promise<Job> {
     checkId(id)
-    const job = await this.#withInputIfThere((await this.#call((db) => get(db, id))) ?? missingJob(id))
+    const job = await this.#calls.withInputIfThere(await this.#calls.find(id))
     const request = await prepareUpdate(contract, job, input, this.#config.blobs)
-    const isDone = await this.#call((db) => updateInput(db, request))
-    return this.#changed(id, isDone, (changed) => hasInput(changed, request))
+    const isDone = await this.#calls.send((db) => updateInput(db, request))
+    return this.#calls.changed(id, isDone, (changed) => hasInput(changed, request))
   }
 
   /** Creates or upgrades the tables; any number of processes may call it at once. */
@@ -133,7 +157,12 @@ export class Stint<Tx = PgTransaction> {
 
   /** Which migrations are applied, and which are still to do. */
   migrationStatus(): Promise<MigrationStatus> {
-    return this.#call(migrationStatus)
+    return this.#calls.send(migrationStatus)
+  }
+
+  /** The schema's version, the live workers, and what each queue has in each state, counted up to 10,000. */
+  status(): Promise<Status> {
+    return this.#calls.send(readStatus)
   }
 
   /** Deletes inputs from the blob store that no job refers to any more. */
@@ -142,7 +171,7 @@ export class Stint<Tx = PgTransaction> {
     if (blobs === undefined)
       throw invalidOption('blobs', 'given to new Stint() before pruneBlobs() is called', blobs)
     const graceMs = durationOption('grace', grace)
-    // Not through #call: the store's troubles are not the database's, and all that was pruned stays pruned.
+    // Not through #calls: the store's troubles are not the database's, and all that was pruned stays pruned.
     return pruneBlobs(await this.#connection.database(), blobs.store, graceMs)
   }
 
@@ -151,44 +180,4 @@ export class Stint<Tx = PgTransaction> {
     await this.#enqueuer.drained()
     await this.#connection.close()
   }
-
-  #call<Result>(work: (db: Database) => Promise<Result>): Promise<Result> {
-    const { schema, timeoutMs } = this.#config
-    return deliver({ schema, timeoutMs }, async () => work(await this.#connection.database()))
-  }
-
-  /** The job after a change, or the reason why there was none. */
-  async #changed(id: string, isDone: boolean, isFine: (job: Job) => boolean = () => false): Promise<Job> {
-    const job = (await this.#call((db) => get(db, id))) ?? missingJob(id)
-    if (!isDone && !isFine(job)) {
-      throw new StintError(
-        'state-changed',
-        `Job ${id} of '${job.kind}' is ${job.state}, so this cannot be done to it.`,
-        {
-          jobIds: [id],
-        },
-      )
-    }
-    return this.#withInputIfThere(job)
-  }
-
-  /** For a change: what it did must not be hidden by an input that this client cannot read. */
-  async #withInputIfThere(job: Job): Promise<Job> {
-    try {
-      return await withInput(this.#config.blobs?.store, job)
-    } catch (error) {
-      if (isStintError(error, 'blob-missing')) return job
-      throw error
-    }
-  }
-}
-
-function checkId(id: unknown): asserts id is string {
-  if (!isUuid(id)) throw invalidOption('id', 'a job id (a UUID)', id)
-}
-
-function missingJob(id: string): never {
-  throw new StintError('job-not-found', `There is no job ${id}; it may have been dropped with its history.`, {
-    jobIds: [id],
-  })
 }

@@ -1,12 +1,13 @@
 import { inputDigest, putInput } from '../blobs/input-blob.ts'
-import type { JobContract, SearchTokens } from '../contracts/contract.ts'
-import { checkInput, maxInputBytes, readInput } from '../contracts/input.ts'
+import type { JobContract } from '../contracts/contract.ts'
+import { checkInput, maxInputBytes } from '../contracts/input.ts'
 import type { Job } from '../core/job.ts'
 import type { UpdateInputRequest } from '../jobs/update-input.ts'
-import { contractUniqueKey, keyText, searchTokens } from '../intake/enqueue-options.ts'
+import { searchTokens } from '../intake/enqueue-options.ts'
 import { nextId } from '../intake/ids.ts'
 import { asInvalidInput } from '../intake/new-job.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
+import { derive, deriveOld, ownSearch } from './derived.ts'
 
 /**
  * What changes when a job gets another input: with it the key, search words and unique key that the contract derives.
@@ -21,16 +22,12 @@ export async function prepareUpdate(
   const { text, bytes, parsed } = await checkInput(contract, input, blobs?.maxBytes ?? maxInputBytes)
   const oldText = JSON.stringify(job.input)
   const next = asInvalidInput(contract.kind, () => derive(contract, parsed, text))
-  const old = await deriveOld(contract, job, oldText)
+  const old = await deriveOld(contract, job)
   const blob =
     blobs !== undefined && bytes > blobs.thresholdBytes
       ? await putInput(blobs.store, nextId(), text)
       : undefined
   const isKeyDerived = job.key === (old?.key ?? null)
-  const oldNames = Object.keys(old?.search ?? {})
-  const ownSearch = Object.fromEntries(
-    Object.entries(job.search).filter(([name]) => !oldNames.includes(name)),
-  )
   return {
     id: job.id,
     kind: contract.kind,
@@ -40,32 +37,9 @@ export async function prepareUpdate(
     oldInput: job.inputBlob === null ? oldText : null,
     oldInputBlob: job.inputBlob,
     key: isKeyDerived ? (next.key ?? null) : job.key,
-    tokens: searchTokens({ ...next.search, ...ownSearch }) ?? null,
+    tokens: searchTokens({ ...next.search, ...ownSearch(job, old) }) ?? null,
     oldUnique: old?.unique ?? inputDigest(oldText),
     newUnique: next.unique,
-  }
-}
-
-interface Derived {
-  key: string | undefined
-  search: SearchTokens
-  unique: string
-}
-
-function derive(contract: JobContract, parsed: unknown, text: string): Derived {
-  return {
-    key: keyText('key', contract.keyOf?.(parsed), 512),
-    search: { ...contract.searchOf?.(parsed) },
-    unique: contractUniqueKey(contract, parsed) ?? inputDigest(text),
-  }
-}
-
-/** Of an input that the contract does not understand, nothing can have been derived that we could still tell. */
-async function deriveOld(contract: JobContract, job: Job, text: string): Promise<Derived | undefined> {
-  try {
-    return derive(contract, await readInput(contract, job), text)
-  } catch {
-    return undefined
   }
 }
 

@@ -1,3 +1,5 @@
+import { isError, peek } from './thrown.ts'
+
 /** Every error that Stint throws carries one of these; docs/reference/errors.md has a heading for each. */
 export const errorCodes = [
   'invalid-option',
@@ -58,8 +60,9 @@ export class StintError extends Error {
   }
 }
 
-/** Known by name and code, because `instanceof` fails across two copies of a package. */
+/** Known by name and code, because `instanceof` fails across two copies of a package. Never throws. */
 export function isStintError(error: unknown, code?: ErrorCode): error is StintError {
-  if (!(error instanceof Error) || error.name !== 'StintError' || !('code' in error)) return false
-  return code === undefined || error.code === code
+  if (!isError(error) || peek(error, 'name') !== 'StintError') return false
+  const own = peek(error, 'code')
+  return code === undefined ? typeof own === 'string' : own === code
 }

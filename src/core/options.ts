@@ -92,7 +92,7 @@ function shorten(text: string): string {
 }
 
 /** The known name at the smallest edit distance, where that is small enough to be a slip of the pen. */
-function nearest(name: string, known: readonly string[]): string | undefined {
+export function nearest(name: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)

@@ -1,3 +1,5 @@
+import { peek } from '../core/thrown.ts'
+
 /**
  * What a failed call of ours to the database means for whoever made it. The only reader of SQLSTATEs but for
  * core/failure.ts, which reads those that a handler throws.
@@ -32,9 +34,9 @@ const value = new Set(['22P05', '22P02', '22021', '22001', '22003', '54000', '54
 const corrupt = new Set(['XX000', 'XX001', 'XX002', '58P01'])
 
 export function classify(error: unknown): DatabaseTrouble {
-  if (error instanceof DeadlineError) return 'unknown'
   const code = codeOf(error)
-  const message = error instanceof Error ? error.message : ''
+  const said = peek(error, 'message')
+  const message = typeof said === 'string' ? said : ''
   // The driver gave up before a connection stood: nothing was sent.
   if (/timeout exceeded when trying to connect|self-signed certificate|certificate has expired/.test(message))
     return 'wait'
@@ -66,6 +68,6 @@ export function isSchemaMissing(error: unknown): boolean {
 }
 
 function codeOf(error: unknown): string | undefined {
-  if (typeof error !== 'object' || error === null || !('code' in error)) return undefined
-  return typeof error.code === 'string' ? error.code : undefined
+  const code = peek(error, 'code')
+  return typeof code === 'string' ? code : undefined
 }

@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
+import { isError } from '../core/thrown.ts'
 import { DeadlineError, isNamedStatementTrouble } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
@@ -12,6 +13,8 @@ import type { Copyable } from './statement.ts'
 export interface OwnTransaction extends Copyable {
   /** The driver's client that it runs on, for statements that are not ours: they have no deadline of ours. */
   readonly client: PgTransaction
+  /** Gives it up for good, whatever is under way on it. */
+  reset(): void
 }
 
 export interface DatabaseConfig {
@@ -73,6 +76,9 @@ export class Database implements Copyable {
       const tx: OwnTransaction = {
         schema: this.schema,
         client,
+        reset: () => {
+          client.reset()
+        },
         query: async (text, values) => {
           const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
           return rows as unknown[]
@@ -109,7 +115,7 @@ export class Database implements Copyable {
       return result
     } catch (error) {
       // A server's own error leaves the connection usable; whatever else happened, nobody knows what is still on it.
-      client.release(!(error instanceof pg.DatabaseError) || isFatal(error))
+      client.release(!leavesUsable(error))
       throw error
     }
   }
@@ -150,8 +156,10 @@ async function copyRows(client: ResettableClient, text: string, rows: string): P
   await finished(stream)
 }
 
-function isFatal(error: pg.DatabaseError): boolean {
-  return error.severity === 'FATAL' || error.severity === 'PANIC'
+function leavesUsable(error: unknown): boolean {
+  // Not asked of anything: a handler may throw what cannot even be asked.
+  if (!isError(error) || !(error instanceof pg.DatabaseError)) return false
+  return error.severity !== 'FATAL' && error.severity !== 'PANIC'
 }
 
 const names = new Map<string, string>()

@@ -71,10 +71,14 @@ export interface Members {
   correlationId?: string | undefined
   traceparent?: string | undefined
   tracestate?: string | undefined
+  parentId?: string | undefined
+  flowId?: string | undefined
   tokens?: readonly string[] | undefined
   options?: { timeoutMs: number } | undefined
-  parentId?: string | undefined
 }
+
+/** Where a job comes from, where its caller cannot say: an edited dead letter takes over what it had. */
+export type Lineage = Pick<Members, 'parentId' | 'flowId'>
 
 /** What has to be decided before the job can be stored. */
 export interface Deciding {

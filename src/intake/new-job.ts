@@ -7,7 +7,7 @@ import type { CheckedInput } from '../contracts/input.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import type { NewJob, SimpleMembers } from '../jobs/enqueue.ts'
 import { resolveJob } from './enqueue-options.ts'
-import type { JobOptions, Members } from './enqueue-options.ts'
+import type { JobOptions, Lineage, Members } from './enqueue-options.ts'
 import { nextId } from './ids.ts'
 
 /** Which inputs leave their row, and where to. */
@@ -45,29 +45,22 @@ export function prepareJob<Parsed>(
   lineage?: Lineage,
 ): PreparedJob | Promise<PreparedJob> {
   const checked = checkInput(contract, input, blobs?.maxBytes ?? maxInputBytes)
-  const texts = (parsed: Parsed): JobTexts =>
-    lineage === undefined ? textsOf(contract, parsed, options) : makeTexts(contract, parsed, options, lineage)
-  return checked instanceof Promise
-    ? checked.then((settled) => assemble(contract, settled, texts(settled.parsed), blobs))
-    : assemble(contract, checked, texts(checked.parsed), blobs)
+  const finish = (settled: CheckedInput<Parsed>): PreparedJob | Promise<PreparedJob> =>
+    assemble(settled, textsOf(contract, settled.parsed, options, lineage), contract.kind, blobs)
+  return checked instanceof Promise ? checked.then(finish) : finish(checked)
 }
 
-/** Where a job comes from, which is nothing that its producer may say. */
-export interface Lineage {
-  parentId?: string | undefined
-}
-
-function assemble<Parsed>(
-  contract: JobContract<string, unknown, Parsed>,
-  { text, bytes }: CheckedInput<Parsed>,
+function assemble(
+  { text, bytes }: CheckedInput<unknown>,
   { queue, members, deciding, simple, hint }: JobTexts,
+  kind: string,
   blobs: BlobConfig | undefined,
 ): PreparedJob | Promise<PreparedJob> {
   const id = nextId()
   const prepared = {
     job: { id, members, deciding, simple, input: text },
     queue,
-    kind: contract.kind,
+    kind,
     bytes,
     blob: undefined,
     hint,
@@ -99,7 +92,9 @@ function textsOf<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
   options: JobOptions,
+  lineage: Lineage | undefined,
 ): JobTexts {
+  if (lineage !== undefined) return makeTexts(contract, parsed, options, lineage)
   for (const name in options) {
     if (options[name as keyof JobOptions] !== undefined) return makeTexts(contract, parsed, options)
   }
@@ -117,10 +112,9 @@ function makeTexts<Parsed>(
   options: JobOptions,
   lineage: Lineage = {},
 ): JobTexts {
-  const { members: given, deciding } = asInvalidInput(contract.kind, () =>
-    resolveJob(contract, parsed, options),
-  )
-  const members = { ...given, ...lineage }
+  const resolved = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
+  const { deciding } = resolved
+  const members = { ...resolved.members, ...lineage }
   return {
     queue: members.queue,
     members: membersText(members),

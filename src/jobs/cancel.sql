@@ -8,10 +8,12 @@ with gone as (
 insert into stint.finished (
   id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
   created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
-  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob, reason
+  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+  attempts_before, replaces, reason
 )
 select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
-       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob, :reason::text
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+       attempts_before, replaces, :reason::text
   from gone
 returning id

@@ -1,8 +1,7 @@
 -- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
 --
--- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. A pass that
--- comes to the last key ends there; the next one begins anew. A key counts only for a job that this worker knows how
--- to handle: as many keys of others as it asks for would otherwise keep it from all that come after them.
+-- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. The last row,
+-- without an id, says where the round came to: a key whose jobs are all for others still counts as visited.
 with recursive keys as (
   (select key
      from stint.job
@@ -10,7 +9,6 @@ with recursive keys as (
       and state = 'ready'
       and key is not null
       and key > :afterKey::text
-      and version <= (:kinds::jsonb ->> kind)::smallint
     order by key
     limit 1)
   union all
@@ -20,7 +18,6 @@ with recursive keys as (
              and next.state = 'ready'
              and next.key is not null
              and next.key > keys.key
-             and next.version <= (:kinds::jsonb ->> next.kind)::smallint
            order by next.key
            limit 1)
     from keys
@@ -64,5 +61,7 @@ with recursive keys as (
 )
 select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key, more,
        (run_at at time zone 'utc')::text as "runAt"
-  from claimed
- order by priority desc, claimed.run_at, id
+  from (select * from claimed order by priority desc, run_at, id) as ordered
+union all
+select null, null, null, null, null, null, null, null, max(key), null, count(*)::text
+  from turns

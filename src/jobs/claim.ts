@@ -58,12 +58,21 @@ export function claim(
   return run(db, claimSql, { ...request, ...floorParams(floor) }, held(request))
 }
 
+export interface KeyedRound {
+  jobs: ClaimedJob[]
+  /** The last key that was looked at, for the next round to go on after; undefined where the keys are through. */
+  lastKey: string | undefined
+}
+
 /** Jobs with keys, some of each, from the key after `afterKey` on. */
-export function claimKeyed(
+export async function claimKeyed(
   db: Queryable,
   request: Claimant & { afterKey: string; maxKeys: number; perKey: number },
-): Promise<ClaimedJob[]> {
-  return run(db, claimKeyedSql, request, held(request))
+): Promise<KeyedRound> {
+  const rows = await run(db, claimKeyedSql, request, (row: ClaimedJob) => row)
+  const end = rows.pop()
+  const isThrough = Number(end?.runAt ?? 0) < request.maxKeys
+  return { jobs: rows.map(held(request)), lastKey: isThrough ? undefined : (end?.key ?? undefined) }
 }
 
 /** Completes a row in place: at tens of thousands a second a copy would show. */

@@ -9,7 +9,11 @@ export async function withPartitions<Result>(db: Queryable, write: () => Promise
     return await write()
   } catch (error) {
     if (classify(error) !== 'partition') throw error
-    await run(db, ensurePartitionsSql, {}, () => undefined)
+    await ensurePartitions(db)
     return write()
   }
+}
+
+export async function ensurePartitions(db: Queryable): Promise<void> {
+  await run(db, ensurePartitionsSql, {}, () => undefined)
 }

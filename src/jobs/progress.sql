@@ -1,14 +1,9 @@
--- Write how far running jobs are, and say whose lease still holds.
+-- Write how far running jobs are, where their lease still holds, and say which those are.
 --
--- A row that is locked is passed over and still named: its handler is in a fenced transaction, and all other jobs would
--- wait here for its commit.
+-- A row that somebody has locked is passed by: a handler inside ctx.tx keeps its own for as long as it likes, and all
+-- the others in this statement would wait for it.
 -- :items is an object by id: { percent, note }.
-with held as (
-  select id
-    from stint.job
-   where id       = any(:ids::uuid[])
-     and lease_id = any(:leaseIds::uuid[])
-), free as materialized (
+with free as materialized (
   select id
     from stint.job
    where id       = any(:ids::uuid[])
@@ -19,4 +14,7 @@ with held as (
      set progress = (:items::jsonb -> id::text) || jsonb_build_object('at', stint.now())
    where id = any(array(select id from free))
 )
-select id from held
+select id, id = any(array(select id from free)) as "isWritten"
+  from stint.job
+ where id       = any(:ids::uuid[])
+   and lease_id = any(:leaseIds::uuid[])

@@ -5,9 +5,10 @@ import { holdRunningSql } from './hold-running.sql.ts'
 import { progressSql } from './progress.sql.ts'
 import type { ItemBatch } from './settle.ts'
 
-/** Writes progress and answers with the ids whose lease still holds. */
-export function progress(db: Queryable, batch: ItemBatch): Promise<string[]> {
-  return run(db, progressSql, batch, (row: { id: string }) => row.id)
+/** Writes progress. Answers for each job that is still ours whether it could: its row may be in use just now. */
+export async function progress(db: Queryable, batch: ItemBatch): Promise<ReadonlyMap<string, boolean>> {
+  const rows = await run(db, progressSql, batch, (row: { id: string; isWritten: boolean }) => row)
+  return new Map(rows.map(({ id, isWritten }) => [id, isWritten]))
 }
 
 /** `lines` is JSON text, a list. Lines of a lost lease are dropped in silence: its attempt row tells the story. */

@@ -37,9 +37,9 @@ export async function retire(db: Queryable, worker: string): Promise<void> {
   await run(db, retireSql, { worker }, () => undefined)
 }
 
-/** Buries workers whose lease ran out and gives their ids; nobody within `holdOffMs` of the server's start. */
-export function bury(db: Queryable, request: { holdOffMs: number }): Promise<string[]> {
-  return run(db, burySql, request, (row: { id: string }) => row.id)
+/** Buries workers whose lease ran out and gives their ids; nobody within a lease of the server's start. */
+export function bury(db: Queryable): Promise<string[]> {
+  return run(db, burySql, {}, (row: { id: string }) => row.id)
 }
 
 /** What runs under a worker, by the database's book: job id → lease. */

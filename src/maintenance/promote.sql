@@ -1,16 +1,32 @@
--- Make due jobs of these queues ready, in the order they fell due, and say where they are now.
-update stint.job
-   set state = 'ready'
- where id = any(array(
-         select due.id
-           from unnest(:queues::text[]) as served (queue)
-          cross join lateral (
-                  select id
-                    from stint.job
-                   where job.queue = served.queue
-                     and state in ('scheduled', 'retrying')
-                     and run_at <= stint.now()
-                   order by run_at
-                   limit :limit::integer
-                     for update skip locked) as due))
-returning id, queue, priority, (run_at at time zone 'utc')::text as "runAt", key
+-- Make due jobs of these queues ready, in the order they fell due, and say where they are now. The last row, without
+-- an id, says when the next one falls due.
+with promoted as (
+  update stint.job
+     set state = 'ready'
+   where id = any(array(
+           select due.id
+             from unnest(:queues::text[]) as served (queue)
+            cross join lateral (
+                    select id
+                      from stint.job
+                     where job.queue = served.queue
+                       and state in ('scheduled', 'retrying')
+                       and run_at <= stint.now()
+                     order by run_at
+                     limit :limit::integer
+                       for update skip locked) as due))
+  returning id, queue, priority, run_at, key
+)
+select id, queue, priority, (run_at at time zone 'utc')::text as "runAt", key, null::float8 as "inMs"
+  from promoted
+union all
+select null, null, null, null, null, (extract(epoch from min(next.run_at) - stint.now()) * 1000)::float8
+  from unnest(:queues::text[]) as served (queue)
+ cross join lateral (
+         select run_at
+           from stint.job
+          where job.queue = served.queue
+            and state in ('scheduled', 'retrying')
+            and run_at > stint.now()
+          order by run_at
+          limit 1) as next

@@ -11,10 +11,20 @@ export interface Returned {
   key: string | null
 }
 
+export interface Promoted {
+  ready: Returned[]
+  /** When the next one falls due; undefined where none waits for its time. */
+  nextInMs: number | undefined
+}
+
+type PromotedRow = Returned & { inMs: number | null }
+
 /** Makes due jobs of these queues ready, at most `limit` of each. */
-export function promote(
+export async function promote(
   db: Queryable,
   request: { queues: readonly string[]; limit: number },
-): Promise<Returned[]> {
-  return run(db, promoteSql, request, (row: Returned) => row)
+): Promise<Promoted> {
+  const rows = await run(db, promoteSql, request, (row: PromotedRow) => row)
+  const end = rows.pop()
+  return { ready: rows, nextInMs: end?.inMs ?? undefined }
 }

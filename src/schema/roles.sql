@@ -94,7 +94,7 @@ grant select on stint.migration, stint.worker to stint_viewer;
 
 -- An operator also reads inputs, and changes jobs that do not run: cancel, reschedule, reprioritize, update.
 grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.log, stint.blob to stint_operator;
-grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options)
+grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options, replaces)
    on stint.job to stint_operator;
 grant delete on stint.job to stint_operator;
 grant insert on stint.finished, stint.blob to stint_operator;

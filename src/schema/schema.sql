@@ -234,6 +234,8 @@ CREATE INDEX job_ready_keyed ON stint.job USING btree (queue, key, priority DESC
 
 CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'running'::stint.job_state);
 
+CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state);
+
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);

@@ -23,7 +23,7 @@ export class Notifier {
   }
 
   hint(hints: readonly Hint[]): void {
-    for (const one of hints) this.#waiting.set(`${one.queue} ${one.priority} ${one.keyed}`, one)
+    for (const one of hints) this.#add(one)
     if (this.#timer !== undefined || this.#isSending) return
     const waitMs = this.#lastAt + everyMs - performance.now()
     if (waitMs <= 0) return void this.#send()
@@ -33,6 +33,13 @@ export class Notifier {
     }, waitMs)
     // A process that has nothing else to do may end: nobody waits for a hint.
     this.#timer.unref()
+  }
+
+  /** Of jobs that are found alike, what is ready and what falls due first is enough: whoever looks then sees the rest. */
+  #add(hint: Hint): void {
+    const name = `${hint.queue} ${hint.priority} ${hint.keyed} ${hint.inMs > 0}`
+    const known = this.#waiting.get(name)
+    if (known === undefined || hint.inMs < known.inMs) this.#waiting.set(name, hint)
   }
 
   async #send(): Promise<void> {

@@ -54,24 +54,22 @@ export class Claims {
   }
 
   async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
-    const { afterKey, keyedHints } = pool
-    // One each as long as there are keys enough; a queue of few keys gets more of each.
-    const request = { afterKey, maxKeys: limit, perKey: pool.perKey }
-    const jobs = await this.#send(pool, limit, (claimant) =>
+    const { afterKey, keyedHints, perKey } = pool
+    const request = { afterKey, maxKeys: Math.ceil(limit / perKey), perKey }
+    const { jobs, lastKey } = await this.#send(pool, limit, (claimant) =>
       claimKeyed(this.#db, { ...claimant, ...request }),
     )
-    const keys = new Set(jobs.map(({ key }) => key))
-    const isRoundOver = keys.size < limit
-    pool.afterKey = isRoundOver
-      ? ''
-      : [...keys].reduce<string>((last, key) => (key !== null && key > last ? key : last), '')
-    if (jobs.length > 0 && isRoundOver) pool.perKey = Math.min(limit, pool.perKey * 2)
-    else if (!isRoundOver) pool.perKey = 1
-    pool.mayHaveKeyed = jobs.length > 0 || afterKey !== '' || pool.keyedHints !== keyedHints
+    pool.afterKey = lastKey ?? ''
+    // One of each key as long as there are keys enough; a queue of few keys gives more of each.
+    if (lastKey !== undefined) pool.perKey = 1
+    else if (jobs.length > 0) pool.perKey = Math.min(limit, perKey * 2)
+    // A round that began in the middle has not seen the keys before.
+    pool.mayHaveKeyed =
+      jobs.length > 0 || lastKey !== undefined || afterKey !== '' || pool.keyedHints !== keyedHints
     return jobs
   }
 
-  async #send(
+  async #send<Result>(
     pool: QueuePool,
     limit: number,
     send: (claimant: {
@@ -80,8 +78,8 @@ export class Claims {
       queue: string
       kinds: string
       limit: number
-    }) => Promise<ClaimedJob[]>,
-  ): Promise<ClaimedJob[]> {
+    }) => Promise<Result>,
+  ): Promise<Result> {
     const lease = randomUUID()
     this.#pending.add(lease)
     try {

@@ -4,6 +4,7 @@ import { StintError } from '../core/errors.ts'
 import { boundedText } from '../core/names.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import { cleanText, toStorable } from '../core/storable.ts'
+import { isError, peek } from '../core/thrown.ts'
 import { Snooze } from '../core/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
 import { foreignTx, pgAdapter } from '../db/foreign-tx.ts'
@@ -103,15 +104,15 @@ export class JobContext implements HandlerContext {
   readonly children: PreparedJob[] = []
   /** How this attempt's completion was stored by the handler itself, if it was. */
   completion: 'none' | 'committed' | 'handed-over' = 'none'
-  handedOver: { result: string | undefined; children: readonly PreparedJob[] } | undefined
+  handedOver: { result: string | undefined } | undefined
   readonly #services: ContextServices
   #controller: AbortController | undefined
   #log: JobLog | undefined
+  #isInTx = false
 
   constructor(held: HeldJob, services: ContextServices) {
     this.held = held
     this.#services = services
-    held.onAbort = (reason) => this.#controller?.abort(reason)
   }
 
   get jobId(): string {
@@ -165,8 +166,13 @@ export class JobContext implements HandlerContext {
   /** Made when first asked for: most handlers of short jobs never do. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
-      this.#controller = new AbortController()
-      if (this.held.abortedFor !== undefined) this.#controller.abort(this.held.abortReason)
+      const controller = new AbortController()
+      this.#controller = controller
+      if (this.held.abortedFor !== undefined) controller.abort(this.held.abortReason)
+      else
+        this.held.listen((_, reason) => {
+          controller.abort(reason)
+        })
     }
     return this.#controller.signal
   }
@@ -184,31 +190,42 @@ export class JobContext implements HandlerContext {
   }
 
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
-    this.#mustBeOpen()
-    const value = await this.#services.transactions.complete(this.held, {
-      work: async (tx) => {
-        const result = await work(tx)
-        await this.#lastWords()
-        return result
-      },
-      ended: (result) => this.#ended(result),
-    })
-    this.completion = 'committed'
-    this.held.isCompleted = true
-    return value
+    this.#mustBeFree()
+    const before = this.children.length
+    this.#isInTx = true
+    try {
+      const value = await this.#services.transactions.complete(this.held, {
+        work: async (tx) => {
+          // The block may be run again: its children are those of the run that commits.
+          this.children.length = before
+          const result = await work(tx)
+          await this.#lastWords()
+          return result
+        },
+        ended: (result) => this.#ended(result),
+      })
+      this.completion = 'committed'
+      this.held.isCompleted = true
+      return value
+    } catch (error) {
+      this.children.length = before
+      throw error
+    } finally {
+      this.#isInTx = false
+    }
   }
 
   async complete<Tx = PgTransaction>(
     tx: Tx,
     { result, adapter }: { result?: unknown; adapter?: TxAdapter<Tx> | undefined } = {},
   ): Promise<void> {
-    this.#mustBeOpen()
+    this.#mustBeFree()
     const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
     await this.#lastWords()
     if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
     this.held.isCompleted = true
-    this.handedOver = { result: resultText(result), children: this.children }
+    this.handedOver = { result: resultText(result) }
   }
 
   async once<Result>(
@@ -219,6 +236,7 @@ export class JobContext implements HandlerContext {
     if (!boundedText(key, 512))
       throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
     const holdMs = durationOption('for', hold, { minMs: 1 })
+    this.#mustBeFree()
     return this.#services.transactions.once(this.held, { key, holdMs, work })
   }
 
@@ -237,7 +255,7 @@ export class JobContext implements HandlerContext {
   progress(percent: number, note?: string): Promise<void> {
     if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
       return Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
-    this.#services.notes.progress(this.held, percent, note === undefined ? null : cleanText(note, 1024))
+    this.#services.notes.progress(this.held, percent, isNothing(note) ? null : textOf(note, 1024))
     return Promise.resolve()
   }
 
@@ -260,12 +278,19 @@ export class JobContext implements HandlerContext {
   }
 
   #mustBeOpen(): void {
-    if (this.completion === 'none') return
-    throw new StintError(
-      'job-completed',
-      `Job ${this.jobId} of '${this.kind}' was completed by this handler already; it can only return now.`,
-      { jobIds: [this.jobId] },
-    )
+    if (this.completion !== 'none')
+      throw this.#completed('was completed already; its handler can only return')
+  }
+
+  /** For what needs the job's row for itself: inside ctx.tx it would wait for ever, for the block around it. */
+  #mustBeFree(): void {
+    this.#mustBeOpen()
+    if (this.#isInTx) throw this.#completed('is being completed by ctx.tx; use the transaction of that block')
+  }
+
+  #completed(what: string): StintError {
+    const message = `Job ${this.jobId} of '${this.kind}' ${what}.`
+    return new StintError('job-completed', message, { jobIds: [this.jobId] })
   }
 
   #makeLog(): JobLog {
@@ -276,7 +301,7 @@ export class JobContext implements HandlerContext {
       (level: keyof JobLog) =>
       (message: string, data?: unknown): void => {
         const stored = data === undefined ? undefined : toStorable(data, { maxBytes: 8 * 1024 }).text
-        const text = cleanText(message, 8 * 1024)
+        const text = textOf(message, 8 * 1024)
         notes.log(this.held, { level, message: text, data: stored })
         logger[level](stored === undefined ? about : { ...about, data: JSON.parse(stored) as unknown }, text)
       }
@@ -287,6 +312,16 @@ export class JobContext implements HandlerContext {
 /** What a handler returned, as JSON that fits. */
 export function resultText(value: unknown): string | undefined {
   return value === undefined ? undefined : toStorable(value, { maxBytes: maxResultBytes }).text
+}
+
+/** Text to be stored. Callers without types pass anything: an Error is its message, the rest becomes JSON. */
+function textOf(said: unknown, maxBytes: number): string {
+  const text = isError(said) ? peek(said, 'message') : said
+  return typeof text === 'string' ? cleanText(text, maxBytes) : toStorable(text, { maxBytes }).text
+}
+
+function isNothing(value: unknown): boolean {
+  return value === undefined || value === null
 }
 
 function withoutUndefined(options: JobOptions): JobOptions {

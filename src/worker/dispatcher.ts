@@ -24,6 +24,8 @@ export interface DispatcherConfig {
   /** A claim failed; what it took, if anything, is found by the reconciling. */
   onTrouble: (error: unknown) => void
   onClaimed: (count: number) => void
+  /** A queue has been asked, and has no more to give for now: those that had to wait for it may be asked. */
+  onAsked: () => void
 }
 
 /** Whether one slot is given to the queue that is due by weight, or to the first in the list that has work. */
@@ -66,12 +68,14 @@ export class Dispatcher {
   fill(now: number): void {
     if (!this.#config.isOpen() || now < this.#holdUntil) return
     for (const pool of this.pools) {
-      if (!pool.isClaiming && this.#wanted(pool, now) > 0) void this.#claim(pool)
+      if (!pool.isClaiming && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
 
   /** Starts whatever waits for a slot. */
   startAll(): void {
+    // What waits while the worker stops, or its lease is at risk, is given back.
+    if (!this.#config.isOpen()) return
     while (this.#running < this.#config.worker.concurrency) {
       const pool = this.#nextToStart()
       if (pool === undefined) return
@@ -80,11 +84,11 @@ export class Dispatcher {
   }
 
   async #claim(pool: QueuePool): Promise<void> {
-    const { onClaimed, onTrouble, isOpen } = this.#config
+    const { onClaimed, onAsked, onTrouble, isOpen } = this.#config
     pool.isClaiming = true
     try {
       for (let now = performance.now(); ; now = performance.now()) {
-        const wanted = this.#wanted(pool, now)
+        const wanted = this.#wanted(pool)
         if (wanted <= 0 || !isOpen() || this.#claims === undefined) return
         const claims = this.#claims
         const jobs = await claims.take(pool, wanted, now)
@@ -104,6 +108,7 @@ export class Dispatcher {
       onTrouble(error)
     } finally {
       pool.isClaiming = false
+      if (this.#isShared) onAsked()
     }
   }
 
@@ -114,19 +119,19 @@ export class Dispatcher {
   }
 
   /** How many jobs of a queue to ask for now. */
-  #wanted(pool: QueuePool, now: number): number {
-    if (!pool.mayHaveWork || !pool.isHungry(now)) return 0
-    const room = pool.room(now)
+  #wanted(pool: QueuePool): number {
+    if (!pool.mayHaveWork || !pool.isHungry()) return 0
+    const room = pool.room()
     if (!this.#isShared) return room
     const free = this.#config.worker.concurrency - this.#running
     if (this.#config.worker.order === 'strict') {
       // A lower queue gets what the higher ones leave, and only once they have been asked.
       const higher = this.pools.slice(0, this.pools.indexOf(pool))
-      if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry(now)))) return 0
+      if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry()))) return 0
       return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
-    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead(now)) - pool.waiting)
+    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead()) - pool.waiting)
   }
 
   #nextToStart(): QueuePool | undefined {
@@ -185,6 +190,7 @@ export class Dispatcher {
       if (outcome === undefined) continue
       held.phase = 'settling'
       const ranMs = now - held.startedAt
+      pool.ran(ranMs)
       this.#config.watch.ended(held, ranMs)
       this.#config.onEnded({ held, outcome, ranMs })
     }

@@ -16,7 +16,7 @@ import { isLeaseLost } from './fenced-tx.ts'
 import type { Registered } from './handlers.ts'
 import type { Handlers, Middleware, Nothing } from './handlers.ts'
 import type { HeldJob } from './held-job.ts'
-import type { Outcome } from './outcome.ts'
+import type { Ending, Outcome } from './outcome.ts'
 
 /** Runs one job to its outcome. Never throws: whatever goes wrong in a handler is an outcome too. */
 export async function execute(
@@ -159,10 +159,10 @@ async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextS
   return readInput(contract, { version, input })
 }
 
-function succeeded(ctx: JobContext, value: unknown): Outcome {
-  if (ctx.completion === 'committed') return { type: 'completed', children: ctx.children }
-  if (ctx.handedOver !== undefined) return { ...ctx.handedOver, type: 'handed-over' }
-  return { type: 'succeeded', result: resultText(value), children: ctx.children }
+function succeeded({ completion, children, handedOver }: JobContext, value: unknown): Outcome {
+  if (completion === 'committed') return { type: 'completed', children }
+  if (handedOver === undefined) return { type: 'succeeded', result: resultText(value), children }
+  return { type: 'handed-over', children, otherwise: { ...handedOver, type: 'succeeded', children } }
 }
 
 interface Failure {
@@ -176,11 +176,20 @@ interface Failure {
 type Judged = Outcome | { type: 'in-place'; delayMs: number }
 
 /** What becomes of a job whose handler threw. */
-function judge(ctx: JobContext, { thrown, contract, inPlaceTries, hasInput }: Failure): Judged {
-  const { held } = ctx
-  const { job } = held
+function judge({ completion, children, held }: JobContext, failure: Failure): Judged {
   // It is stored that the job succeeded; what the handler did afterwards cannot undo that.
-  if (ctx.completion === 'committed') return { type: 'completed', children: ctx.children }
+  if (completion === 'committed') return { type: 'completed', children }
+  if (completion === 'none') return decided(held, failure)
+  // Not tried again in place: it may well be over.
+  const otherwise = decided(held, { ...failure, inPlaceTries: Infinity })
+  return otherwise.type === 'in-place' ? otherwise : { type: 'handed-over', children, otherwise }
+}
+
+function decided(
+  held: HeldJob,
+  { thrown, contract, inPlaceTries, hasInput }: Failure,
+): Ending | { type: 'in-place'; delayMs: number } {
+  const { job } = held
   if (isLeaseLost(thrown)) return released('its lease was lost')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)
@@ -245,7 +254,7 @@ function described(thrown: unknown, { kind }: JobContract, failureClass: Failure
   return describeFailure(thrown, { kind, failureClass })
 }
 
-function expired(held: HeldJob): Outcome {
+function expired(held: HeldJob): Ending {
   const { job } = held
   const error = new StintError(
     'attempt-timeout',
@@ -259,6 +268,6 @@ function expired(held: HeldJob): Outcome {
   }
 }
 
-function released(reason: string): Outcome {
+function released(reason: string): Ending {
   return { type: 'released', reason }
 }

@@ -2,9 +2,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
 import { classify } from '../db/classify.ts'
+import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { effectResult, keepEffect, takeEffect } from '../jobs/effect.ts'
+import { ensurePartitions } from '../jobs/ensure-partitions.ts'
 import { settled } from '../jobs/settle.ts'
 import { holdRunning } from '../jobs/while-running.ts'
 import type { HeldJob } from './held-job.ts'
@@ -40,8 +42,8 @@ export class FencedTransactions {
     held: HeldJob,
     { work, ended }: { work: (tx: PgTransaction) => Promise<Result>; ended: (value: Result) => Ended },
   ): Promise<Result> {
-    return this.#again(held, async (tx) => {
-      const value = await work(tx.client)
+    return this.#again(held, async (tx, theirs) => {
+      const value = await theirs(() => work(tx.client))
       const moved = await succeedIn(tx, ended(value))
       if (moved.length === 0) throw leaseLost(held)
       return value
@@ -56,10 +58,10 @@ export class FencedTransactions {
     const effect = { scope: held.job.kind, key }
     return this.#again(
       held,
-      async (tx) => {
+      async (tx, theirs) => {
         if (!(await takeEffect(tx, { ...effect, id: held.job.id, holdMs })))
           return (await effectResult(tx, effect)) as Result
-        const { text } = toStorable(await work(tx.client), { maxBytes: maxResultBytes })
+        const { text } = toStorable(await theirs(() => work(tx.client)), { maxBytes: maxResultBytes })
         await keepEffect(tx, { ...effect, result: text })
         // As whoever asks again will see it.
         return JSON.parse(text) as Result
@@ -69,28 +71,45 @@ export class FencedTransactions {
     )
   }
 
+  /**
+   * Repeats a transaction until it is known to be stored or refused. What fails inside `theirs` is the handler's own
+   * failure, but for what Postgres asks to be repeated; all else is ours, and no failure of the handler.
+   */
   async #again<Result>(
     held: HeldJob,
-    work: (tx: OwnTransaction) => Promise<Result>,
+    work: (tx: OwnTransaction, theirs: Theirs) => Promise<Result>,
     { isRepeatable = false }: { isRepeatable?: boolean } = {},
   ): Promise<Result> {
+    const giveUpAt = performance.now() + this.#leaseMs
     for (let tries = 1; ; tries++) {
+      const at = { hasBegun: false, isTheirs: false }
       let done: { value: Result } | undefined
+      const theirs: Theirs = async (run) => {
+        at.hasBegun = at.isTheirs = true
+        const value = await run()
+        at.isTheirs = false
+        return value
+      }
       try {
         return await this.#db.transaction(async (tx) => {
           if (!(await this.#hold(tx, held))) throw leaseLost(held)
-          done = { value: await work(tx) }
-          return done.value
+          const unwatch = resetWhenAborted(tx, held)
+          try {
+            done = { value: await work(tx, theirs) }
+            return done.value
+          } finally {
+            unwatch()
+          }
         })
       } catch (error) {
-        // Before the work was over it is the work's own failure, but for what Postgres asks to be repeated.
+        if (isLeaseLost(error)) throw error
         const trouble = classify(error)
-        if (done === undefined && trouble !== 'again') throw error
-        if (trouble === 'unknown' && !isRepeatable && (await this.#wasCommitted(held)) && done !== undefined)
-          return done.value
-        if (trouble !== 'again' && trouble !== 'unknown') throw error
-        if (tries >= 3) throw error
-        await pause(Math.random() * 50 * 2 ** tries)
+        const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs
+        if (isLost && done !== undefined && (await this.#wasCommitted(held))) return done.value
+        const isOver = at.hasBegun ? tries >= mostTries : performance.now() > giveUpAt
+        if (isOver || held.abortedFor !== undefined || !isWorthAnother(trouble, at)) throw error
+        if (trouble === 'partition') await ensurePartitions(this.#db)
+        await pause(Math.random() * Math.min(2_000, 50 * 2 ** tries))
       }
     }
   }
@@ -126,6 +145,40 @@ export class FencedTransactions {
     }
   }
 }
+
+/** How long a block may go on after its job's timeout: it may be about to end. */
+const graceMs = 5_000
+
+/**
+ * The user's statements have no deadline of ours. A lease that is lost, or a timeout that passed a while ago, ends
+ * them with their transaction: on a connection that hangs nothing else would.
+ */
+function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
+  let timer: NodeJS.Timeout | undefined
+  const unlisten = held.listen((cause) => {
+    if (cause === 'lease') tx.reset()
+    else if (cause === 'timeout') {
+      timer = setTimeout(() => {
+        tx.reset()
+      }, graceMs)
+    }
+  })
+  return () => {
+    unlisten()
+    clearTimeout(timer)
+  }
+}
+
+/** Of a block, however it failed: it may cause effects elsewhere that nothing rolls back. */
+const mostTries = 3
+
+function isWorthAnother(trouble: DatabaseTrouble, { isTheirs }: { isTheirs: boolean }): boolean {
+  if (isTheirs) return trouble === 'again'
+  return trouble === 'again' || trouble === 'unknown' || trouble === 'wait' || trouble === 'partition'
+}
+
+/** Runs the handler's part of a transaction. */
+type Theirs = <Value>(run: () => Promise<Value>) => Promise<Value>
 
 export const maxResultBytes = 256 * 1024
 

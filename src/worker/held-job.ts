@@ -19,9 +19,10 @@ export class HeldJob {
   /** Why its handler was aborted by us, which is then no failure of its own; the first reason stays. */
   abortedFor: AbortCause | undefined
   abortReason: unknown
-  /** Told when it is aborted: the context of its running handler. */
-  onAbort: ((reason: unknown) => void) | undefined
+  #listeners: ((cause: AbortCause, reason: unknown) => void)[] | undefined
   isFlaggedSlow = false
+  /** Given back while its handler would not end: whatever that still comes to is nobody's business. */
+  isGivenUp = false
   /** Its handler has stored its completion: that its row is gone is no surprise. */
   isCompleted = false
 
@@ -35,7 +36,15 @@ export class HeldJob {
     if (this.abortedFor !== undefined) return
     this.abortedFor = cause
     this.abortReason = reason
-    this.onAbort?.(reason)
+    for (const listener of this.#listeners ?? []) listener(cause, reason)
+  }
+
+  /** Told when it is aborted; gives the way to be told no more. */
+  listen(listener: (cause: AbortCause, reason: unknown) => void): () => void {
+    this.#listeners = [...(this.#listeners ?? []), listener]
+    return () => {
+      this.#listeners = this.#listeners?.filter((one) => one !== listener)
+    }
   }
 }
 

@@ -22,7 +22,8 @@ export function defaultLogger(environment: NodeJS.ProcessEnv): Logger {
   const level = environment['STINT_LOG_LEVEL'] ?? 'info'
   if (environment['STINT_LOG'] !== 'pretty')
     return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime })
-  return pino({ level, base: null }, { write: (line) => void process.stdout.write(prettyLine(line)) })
+  const output = pino.destination(1)
+  return pino({ level, base: null }, { write: (line) => void output.write(prettyLine(line)) })
 }
 
 const levelNames: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info ', 40: 'warn ', 50: 'error' }

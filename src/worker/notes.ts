@@ -2,7 +2,7 @@ import { classify } from '../db/classify.ts'
 import type { Queryable } from '../db/statement.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { addLog, progress } from '../jobs/while-running.ts'
-import type { HeldJob } from './held-job.ts'
+import type { HeldJob, HeldJobs } from './held-job.ts'
 
 /** One line that a handler logged. */
 interface Line {
@@ -33,6 +33,7 @@ const maxBytes = 256 * 1024
  */
 export class Notes {
   readonly #db: Queryable
+  readonly #held: HeldJobs
   readonly #onLost: (held: HeldJob) => void
   readonly #onTrouble: (error: unknown) => void
   readonly #stands = new Map<HeldJob, Stand>()
@@ -43,15 +44,18 @@ export class Notes {
 
   constructor(config: {
     db: Queryable
+    held: HeldJobs
     onLost: (held: HeldJob) => void
     onTrouble: (error: unknown) => void
   }) {
     this.#db = config.db
+    this.#held = config.held
     this.#onLost = config.onLost
     this.#onTrouble = config.onTrouble
   }
 
   progress(held: HeldJob, percent: number, note: string | null): void {
+    if (held.isCompleted) return
     this.#stands.set(held, { held, percent, note })
     this.#schedule()
   }
@@ -126,16 +130,32 @@ export class Notes {
     }
   }
 
-  async #writeProgress(stands: readonly Stand[]): Promise<void> {
+  async #writeProgress(all: readonly Stand[]): Promise<void> {
+    // Two leases of one job in one statement would cross: the older one's word would be taken for the newer one's.
+    const stands = all.filter(({ held }) => this.#held.isCurrent(held))
     const items = stands.map(({ held, percent, note }) => [held.job.id, { percent, note }] as const)
-    const ours = new Set(
-      await progress(this.#db, {
-        ids: stands.map(({ held }) => held.job.id),
-        leaseIds: [...new Set(stands.map(({ held }) => held.job.leaseId))],
-        items: JSON.stringify(Object.fromEntries(items)),
-      }),
-    )
-    for (const { held } of stands) if (!ours.has(held.job.id) && !held.isCompleted) this.#onLost(held)
+    const ours = await progress(this.#db, {
+      ids: stands.map(({ held }) => held.job.id),
+      leaseIds: [...new Set(stands.map(({ held }) => held.job.leaseId))],
+      items: JSON.stringify(Object.fromEntries(items)),
+    })
+    for (const stand of all) {
+      const { held } = stand
+      const isWritten = this.#held.isCurrent(held) ? ours.get(held.job.id) : undefined
+      if (isWritten === undefined) this.#lose(held)
+      else if (!isWritten) this.#keep(stand)
+    }
+  }
+
+  #lose(held: HeldJob): void {
+    // One that has stored its completion is gone as it should be.
+    if (!held.isCompleted) this.#onLost(held)
+  }
+
+  /** For the next time, unless the job has said something newer. */
+  #keep(stand: Stand): void {
+    if (!this.#stands.has(stand.held)) this.#stands.set(stand.held, stand)
+    this.#schedule()
   }
 
   async #writeLines(lines: readonly Line[]): Promise<void> {

@@ -24,6 +24,8 @@ export interface QueueOptions {
   prefetch?: number | undefined
   /** Its share of the worker's slots when several queues have work and `concurrency` is short; 1 to 1,000. @default 1 */
   weight?: number | undefined
+  /** How often to look for its work when nobody says that there is some; from '50ms' up. @default the worker's */
+  pollFloor?: Duration | undefined
   /** A lower priority whose oldest ready job has waited this long is served first. @default '10m' */
   agingAfter?: Duration | undefined
 }
@@ -45,7 +47,7 @@ export interface WorkerOptions {
   lease?: Duration | undefined
   /** How long running jobs may go on after a stop was asked for. @default '25s' */
   drain?: Duration | undefined
-  /** How often to look for work when nobody says that there is some; from '50ms' up. @default '1s' */
+  /** For queues that do not say it: how often to look for work when nobody says that there is some. @default '1s' */
   pollFloor?: Duration | undefined
   /** How often to look for lost workers' jobs, and whether ours are still ours. @default '5s' */
   sweepEvery?: Duration | undefined
@@ -72,6 +74,7 @@ export interface QueueConfig {
   readonly prefetch: number
   readonly weight: number
   readonly agingAfterMs: number
+  readonly pollFloorMs: number
 }
 
 export interface WorkerConfig {
@@ -139,7 +142,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     ...rest
   } = others
   rejectUnknown('new Worker()', rest, known)
-  const resolved = resolveQueues(queues)
+  const resolved = resolveQueues(queues, pollFloor)
   return Object.freeze({
     connection,
     listenConnection,
@@ -152,7 +155,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     order: oneOfOption('order', order, ['weighted', 'strict']),
     leaseMs: durationOption('lease', lease, { minMs: 1_000, maxMs: 3_600_000 }),
     drainMs: durationOption('drain', drain),
-    pollFloorMs: durationOption('pollFloor', pollFloor, { minMs: 50 }),
+    pollFloorMs: Math.min(...resolved.map((queue) => queue.pollFloorMs)),
     sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
     crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),
     notify: booleanOption('notify', notify),
@@ -165,7 +168,8 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   })
 }
 
-function resolveQueues(queues: unknown): QueueConfig[] {
+function resolveQueues(queues: unknown, pollFloor: Duration): QueueConfig[] {
+  const pollFloorMs = durationOption('pollFloor', pollFloor, { minMs: 50 })
   if (
     typeof queues !== 'object' ||
     queues === null ||
@@ -180,20 +184,30 @@ function resolveQueues(queues: unknown): QueueConfig[] {
         typeof options === 'object' && options !== null
           ? options
           : ({ concurrency: options } as QueueOptions),
+        pollFloorMs,
       ),
   )
 }
 
-function resolveQueue(name: string, options: QueueOptions): QueueConfig {
-  const { concurrency = 10, prefetch = 2_000, weight = 1, agingAfter = '10m', ...rest } = options
+function resolveQueue(name: string, options: QueueOptions, workerPollFloorMs: number): QueueConfig {
+  const { concurrency = 10, prefetch = 2_000, weight = 1, agingAfter = '10m', pollFloor, ...rest } = options
   const path = `queues.${name}`
-  rejectUnknown(`queue '${name}'`, rest, ['concurrency', 'prefetch', 'weight', 'agingAfter'], `${path}.`)
+  rejectUnknown(
+    `queue '${name}'`,
+    rest,
+    ['concurrency', 'prefetch', 'weight', 'agingAfter', 'pollFloor'],
+    `${path}.`,
+  )
   return Object.freeze({
     name,
     concurrency: integerOption(`${path}.concurrency`, concurrency, { min: 1, max: 10_000 }),
     prefetch: integerOption(`${path}.prefetch`, prefetch, { min: 0, max: 20_000 }),
     weight: integerOption(`${path}.weight`, weight, { min: 1, max: 1_000 }),
     agingAfterMs: durationOption(`${path}.agingAfter`, agingAfter, { minMs: 1 }),
+    pollFloorMs:
+      pollFloor === undefined
+        ? workerPollFloorMs
+        : durationOption(`${path}.pollFloor`, pollFloor, { minMs: 50 }),
   })
 }
 

@@ -9,15 +9,17 @@ export type Outcome =
       result: string | undefined
       children: readonly PreparedJob[]
     }
-  /** The handler stored it in a fenced transaction, which has committed. */
+  /** The handler stored it itself, in a transaction that has committed. */
   | { type: 'completed'; children: readonly PreparedJob[] }
-  /** The handler stored it in a transaction of its own, of whose end it alone knows. */
-  | { type: 'handed-over'; result: string | undefined; children: readonly PreparedJob[] }
+  /** The handler stored it in a transaction of its own; `otherwise` is for where that has not committed. */
+  | { type: 'handed-over'; children: readonly PreparedJob[]; otherwise: Ending }
   | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }
   | { type: 'dead'; reason: DeadReason; error: StoredError; timedOut: boolean }
   | { type: 'cancelled'; reason: string }
   | { type: 'snoozed'; delayMs: number; reason: string | null }
   /** Given back untouched: a shutdown, a lease at risk, a prefetched job that waited too long. */
   | { type: 'released'; reason: string }
+
+export type Ending = Exclude<Outcome, { type: 'completed' | 'handed-over' }>
 
 export type DeadReason = 'exhausted' | 'permanent' | 'quarantined' | 'expired' | 'discarded-contract'

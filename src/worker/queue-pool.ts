@@ -1,7 +1,6 @@
 import { Floors } from './floor.ts'
 import type { HeldJob } from './held-job.ts'
 import type { QueueConfig } from './options.ts'
-import { Rate } from './rate.ts'
 
 /** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
 const aheadMs = 100
@@ -12,7 +11,6 @@ const maxUnsettled = 4_000
 export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
-  readonly rate = new Rate()
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   batchSize = 1
   /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
@@ -23,6 +21,7 @@ export class QueuePool {
   /** How long claims take lately. */
   claimMs = 0
   isClaiming = false
+  surveyedAt = -Infinity
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
   afterKey = ''
@@ -35,6 +34,7 @@ export class QueuePool {
   turn = 0
   readonly #waiting = new Map<number, HeldJob[]>()
   #waitingCount = 0
+  #meanRunMs: number | undefined
 
   constructor(config: QueueConfig) {
     this.config = config
@@ -49,18 +49,18 @@ export class QueuePool {
   }
 
   /** How many more this process should have in hand: for its free slots, and some work in advance. */
-  room(now: number): number {
+  room(): number {
     const { concurrency, prefetch } = this.config
     const unsettled = this.held - this.#waitingCount - this.runningJobs
     if (unsettled > maxUnsettled) return 0
     const slots = concurrency * this.batchSize - this.runningJobs - (prefetch === 0 ? unsettled : 0)
-    return slots + this.ahead(now) - this.#waitingCount
+    return slots + this.ahead() - this.#waitingCount
   }
 
   /** Whether it is worth asking for more: slots are free, or what was taken in advance is half used up. */
-  isHungry(now: number): boolean {
-    const room = this.room(now)
-    return room > 0 && (this.#waitingCount === 0 || room * 2 >= this.ahead(now))
+  isHungry(): boolean {
+    const room = this.room()
+    return room > 0 && (this.#waitingCount === 0 || room * 2 >= this.ahead())
   }
 
   get canStart(): boolean {
@@ -109,9 +109,15 @@ export class QueuePool {
     return taken
   }
 
-  /** Jobs to have waiting beyond the free slots. */
-  ahead(now: number): number {
-    const ms = aheadMs + this.claimMs
-    return Math.min(this.config.prefetch, Math.floor((this.rate.perSecond(now) * ms) / 1_000))
+  /** A job of this queue ran for so long; newer ones count more. */
+  ran(ms: number): void {
+    this.#meanRunMs = this.#meanRunMs === undefined ? ms : this.#meanRunMs + 0.05 * (ms - this.#meanRunMs)
+  }
+
+  /** Jobs to have waiting beyond the free slots: what the slots get through in the time to be covered. */
+  ahead(): number {
+    if (this.#meanRunMs === undefined) return 0
+    const inMs = (this.config.concurrency * (aheadMs + this.claimMs)) / Math.max(this.#meanRunMs, 0.001)
+    return Math.min(this.config.prefetch, Math.floor(inMs))
   }
 }

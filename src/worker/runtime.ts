@@ -45,6 +45,8 @@ export interface RuntimeConfig {
 
 /** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
 const surveyShare = 1 / 20
+/** A little before the poll is due, so that a jittered one does not come just too soon for it. */
+const early = 0.85
 const prefetchTtlMs = 2_000
 const promoteBatch = 500
 const brokenForMs = 60_000
@@ -77,6 +79,7 @@ export class Runtime {
   #isOver = false
   #nextSurveyAt = 0
   #isSurveying = false
+  #mustSurveyAgain = false
   #nextDueAt = Infinity
   #isPromoting = false
   #brokenSince: number | undefined
@@ -100,6 +103,7 @@ export class Runtime {
     })
     this.#notes = new Notes({
       db: this.#db,
+      held: this.#held,
       onLost: (held) => {
         held.abort('lease', leaseLost(held))
       },
@@ -155,6 +159,9 @@ export class Runtime {
       },
       onClaimed: () => {
         this.#poll.found()
+      },
+      onAsked: () => {
+        this.#bell.ring()
       },
     })
     this.#lease = this.#newLease()
@@ -265,15 +272,26 @@ export class Runtime {
     return !this.#isStopping && this.#lease.isTrusted
   }
 
+  /** Looks at every queue, without waiting for its time. */
+  #surveySoon(): void {
+    this.#mustSurveyAgain = this.#isSurveying
+    for (const pool of this.#dispatcher.pools) pool.surveyedAt = -Infinity
+    if (!this.#isSurveying) this.#nextSurveyAt = 0
+    this.#bell.ring()
+  }
+
   async #survey(): Promise<void> {
     if (this.#isSurveying) return
     this.#isSurveying = true
     const startedAt = performance.now()
-    const { pollFloorMs } = this.#config.worker
+    const pools = this.#dispatcher.pools.filter(
+      ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
+    )
     this.#nextSurveyAt = Infinity
     try {
-      const floors = new Map(this.#dispatcher.pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
-      const findings = await survey(this.#db, this.#served)
+      const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
+      const queues = pools.map(({ config }) => config.name)
+      const findings = await survey(this.#db, { queues, kinds: this.#served.kinds })
       this.#isFine()
       this.#take(findings, { floors, since: performance.now() })
     } catch (error) {
@@ -281,8 +299,14 @@ export class Runtime {
     } finally {
       this.#isSurveying = false
       const now = performance.now()
-      this.#nextSurveyAt = now + Math.max(0.85 * pollFloorMs, (now - startedAt) / surveyShare)
+      for (const pool of pools) pool.surveyedAt = now
+      const nextAt = Math.min(
+        ...this.#dispatcher.pools.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
+      )
+      this.#nextSurveyAt = Math.max(nextAt, now + (now - startedAt) / surveyShare)
       this.#bell.ring()
+      // What was looked at may have changed behind its back.
+      if (this.#mustSurveyAgain) this.#surveySoon()
     }
   }
 
@@ -294,9 +318,7 @@ export class Runtime {
     }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number },
   ): void {
     let nextDueMs = Infinity
-    const named = new Map<string, Set<number>>(
-      this.#dispatcher.pools.map(({ config }) => [config.name, new Set()]),
-    )
+    const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
     for (const finding of findings) {
       const pool = this.#dispatcher.pool(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
@@ -308,7 +330,7 @@ export class Runtime {
         pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
       }
     }
-    for (const pool of this.#dispatcher.pools) pool.floors.forget(named.get(pool.config.name) ?? new Set())
+    for (const [queue, priorities] of named) this.#dispatcher.pool(queue)?.floors.forget(priorities)
     this.#dueIn(nextDueMs)
   }
 
@@ -322,11 +344,14 @@ export class Runtime {
     this.#isPromoting = true
     this.#nextDueAt = Infinity
     try {
-      const returned = await promote(this.#db, { queues: this.#served.queues, limit: promoteBatch })
-      this.#returned(returned)
-      // More may be due; and when the next one is, the survey says.
-      if (returned.length >= promoteBatch) this.#dueIn(0)
-      else this.#nextSurveyAt = Math.min(this.#nextSurveyAt, performance.now() + 5)
+      const { ready, nextInMs } = await promote(this.#db, {
+        queues: this.#served.queues,
+        limit: promoteBatch,
+      })
+      this.#returned(ready)
+      // A full batch means that more is probably due already.
+      if (ready.length >= promoteBatch) this.#dueIn(0)
+      else if (nextInMs !== undefined) this.#dueIn(nextInMs)
     } catch (error) {
       this.#trouble('promote', error)
       this.#dueIn(Math.random() * 1_000)
@@ -359,6 +384,7 @@ export class Runtime {
 
   #ended(ended: Ended): void {
     const { held, outcome } = ended
+    if (held.isGivenUp) return
     if (!this.#notes.concerns(held)) {
       this.#settler.add(ended)
       return
@@ -391,9 +417,8 @@ export class Runtime {
     this.#held.remove(held)
     if (pool === undefined) return
     pool.held--
-    pool.rate.add(1, performance.now())
     if (pool.config.prefetch === 0) this.#dispatcher.startAll()
-    if (pool.isHungry(performance.now())) this.#bell.ring()
+    if (pool.isHungry()) this.#bell.ring()
   }
 
   /** Gives back jobs that wait for a slot. */
@@ -415,8 +440,8 @@ export class Runtime {
     await this.#until(() => this.#dispatcher.running === 0, { ms: 1_000 })
     for (const held of this.#held.all()) {
       if (held.phase !== 'running') continue
-      // Whatever its handler still says is refused: the lease is gone with this.
       held.phase = 'settling'
+      held.isGivenUp = true
       const ranMs = performance.now() - held.startedAt
       this.#settler.add({
         held,
@@ -521,8 +546,7 @@ export class Runtime {
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#nextSurveyAt = 0
-        this.#bell.ring()
+        this.#surveySoon()
       },
     })
   }
@@ -531,7 +555,6 @@ export class Runtime {
     const { worker, events, log } = this.#config
     const config = {
       db: this.#db,
-      leaseMs: worker.leaseMs,
       crashLimit: worker.crashLimit,
       served: this.#served,
       held: this.#held,
@@ -540,8 +563,7 @@ export class Runtime {
       isLeaseFresh: () => this.#lease.isTrusted && performance.now() - this.#lastGapAt > worker.leaseMs,
       onReturned: (returned: readonly Returned[]) => {
         this.#returned(returned)
-        this.#nextSurveyAt = 0
-        this.#bell.ring()
+        this.#surveySoon()
       },
       events,
       log,
@@ -551,14 +573,10 @@ export class Runtime {
     }
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
-    let idlePasses = 0
     return [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
-      loop('reconcile', worker.sweepEveryMs, async () => {
-        // With nothing in hand there is little to compare; now and then is enough.
-        if (this.#held.size === 0 && ++idlePasses % 6 !== 0) return
-        await reconcile(config)
-      }),
+      // With nothing in hand too: what is here without our knowing is what it looks for.
+      loop('reconcile', worker.sweepEveryMs, () => reconcile(config)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')

@@ -4,7 +4,7 @@ import { classify } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
 import { sendBatch } from '../intake/send-batch.ts'
-import type { JobHint, PreparedJob } from '../intake/new-job.ts'
+import type { JobHint } from '../intake/new-job.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { cancelRunning, deadLetter, noteRefused, putBack, retry, settled, succeed } from '../jobs/settle.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
@@ -116,16 +116,18 @@ export class Settler {
   }
 
   /** Sends one group until the answer is known for each of its jobs. */
-  async #settle(group: readonly Ended[]): Promise<void> {
+  async #settle(group: readonly Ended[], { isBare = false } = {}): Promise<void> {
     const { db, onTrouble } = this.#config
     let isRepeat = false
+    let known: readonly Ended[] | undefined
     for (let tries = 1; ; tries++) {
       try {
-        const moved = new Set(await withPartitions(db, () => this.#send(group)))
-        await this.#conclude(group, moved, isRepeat)
+        const endings = (known ??= await this.#afterHandOver(group))
+        const moved = new Set(await withPartitions(db, () => this.#send(endings)))
+        await this.#conclude(endings, moved, isRepeat)
         return
       } catch (error) {
-        // Of a handler that outlived its worker: its job was given back, and nobody is left to ask.
+        // Nothing of the database's: its connections were closed, after the time for stopping was over.
         if (isStintError(error, 'client-closed')) return
         const trouble = classify(error)
         if (trouble === 'unknown') isRepeat = true
@@ -135,8 +137,8 @@ export class Settler {
           await Promise.all(group.map((ended) => this.#settle([ended])))
           return
         }
-        if (trouble === 'value') {
-          await this.#settle(group.map(withoutContent))
+        if (trouble === 'value' && !isBare) {
+          await this.#settle((known ?? group).map(withoutContent), { isBare: true })
           return
         }
         onTrouble(error)
@@ -150,6 +152,7 @@ export class Settler {
     const { db, onSettled, onRefused } = this.#config
     const missing = group.filter(({ held }) => !moved.has(held.job.id))
     if (missing.length === 0) {
+      this.#announceChildren(group)
       for (const ended of group) onSettled(ended)
       return
     }
@@ -160,7 +163,17 @@ export class Settler {
     const refused = missing.filter(({ held }) => !before.has(held.job.id))
     await this.#noteRefused(refused)
     const lost = new Set(refused)
+    this.#announceChildren(group.filter((ended) => !lost.has(ended)))
     for (const ended of group) (lost.has(ended) ? onRefused : onSettled)(ended)
+  }
+
+  #announceChildren(group: readonly Ended[]): void {
+    const hints = new Set<JobHint>()
+    for (const { outcome } of group) {
+      if (outcome.type === 'succeeded' || outcome.type === 'completed')
+        for (const { hint } of outcome.children) hints.add(hint)
+    }
+    if (hints.size > 0) this.#config.onChildren(hints)
   }
 
   /** A trace for people; it must not stand in the way of anything. */
@@ -185,10 +198,9 @@ export class Settler {
           ? this.#succeedWithChildren(first)
           : succeed(db, { ...batch, results: resultsOf(group) })
       case 'completed':
-        for (const { outcome } of group) if (outcome.type === 'completed') this.#announce(outcome.children)
         return Promise.resolve(batch.ids)
       case 'handed-over':
-        return this.#afterHandOver(first, first.outcome)
+        throw new Error('What became of it has to be asked first')
       case 'retry':
         return retry(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
       case 'snoozed':
@@ -201,30 +213,18 @@ export class Settler {
     }
   }
 
-  /** Where the handler's own transaction did not commit after all, its return still says that the job is done. */
-  async #afterHandOver(
-    ended: Ended,
-    { result, children }: Outcome & { type: 'handed-over' },
-  ): Promise<string[]> {
-    const { db } = this.#config
-    const sinceMs = performance.now() - ended.held.heldSince
-    const found = await settled(db, { ...leasesOf([ended]), sinceMs })
-    if (found.length > 0) {
-      this.#announce(children)
-      return found
-    }
-    return this.#succeedWithChildren({ ...ended, outcome: { type: 'succeeded', result, children } })
+  /** A handler that stored its completion itself may have committed that or not: only the database knows. */
+  async #afterHandOver(group: readonly Ended[]): Promise<readonly Ended[]> {
+    const [first] = group
+    if (first?.outcome.type !== 'handed-over') return group
+    const { children, otherwise } = first.outcome
+    const sinceMs = performance.now() - first.held.heldSince
+    const found = await settled(this.#config.db, { ...leasesOf([first]), sinceMs })
+    return [{ ...first, outcome: found.length > 0 ? { type: 'completed', children } : otherwise }]
   }
 
-  async #succeedWithChildren(ended: Ended): Promise<string[]> {
-    const { db } = this.#config
-    const moved = await db.transaction((tx) => succeedIn(tx, ended))
-    if (moved.length > 0 && ended.outcome.type === 'succeeded') this.#announce(ended.outcome.children)
-    return moved
-  }
-
-  #announce(children: readonly PreparedJob[]): void {
-    if (children.length > 0) this.#config.onChildren(new Set(children.map(({ hint }) => hint)))
+  #succeedWithChildren(ended: Ended): Promise<string[]> {
+    return this.#config.db.transaction((tx) => succeedIn(tx, ended))
   }
 }
 

@@ -13,7 +13,6 @@ import type { Logger } from './log.ts'
 
 export interface UpkeepConfig {
   db: Database
-  leaseMs: number
   crashLimit: number
   served: Served
   held: HeldJobs
@@ -31,9 +30,9 @@ const sweepLimit = 500
 
 /** What any worker does for all: takes back the jobs of lost workers. */
 export async function sweepLost(config: UpkeepConfig): Promise<void> {
-  const { db, leaseMs, crashLimit, events, log, onReturned, isLeaseFresh } = config
+  const { db, crashLimit, events, log, onReturned, isLeaseFresh } = config
   if (!isLeaseFresh()) return
-  const lost = await bury(db, { holdOffMs: leaseMs })
+  const lost = await bury(db)
   if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
   for (;;) {
     const { returned, quarantined } = await withPartitions(db, () =>

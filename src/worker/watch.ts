@@ -19,25 +19,39 @@ class Durations {
   }
 }
 
-const slowFactor = 3
-const leastSlowMs = 10_000
+export interface SlowLimits {
+  /** Slow is this many times what is usual. */
+  factor: number
+  /** And this long at least. */
+  leastMs: number
+}
+
+const slowLimits: SlowLimits = { factor: 3, leastMs: 10_000 }
+/** The longest that a timer of Node can wait; what is asked for more rings at once. */
+const longestTimerMs = 2 ** 31 - 1
 
 /** Watches running attempts: aborts those past their deadline, and points out those that take unusually long. */
 export class Watch {
   readonly #held: HeldJobs
   readonly #onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void
+  readonly #slow: SlowLimits
   readonly #durations = new Map<string, Durations>()
   #timer: NodeJS.Timeout | undefined
   #lookAt = Infinity
 
-  constructor(held: HeldJobs, onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void) {
+  constructor(
+    held: HeldJobs,
+    onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void,
+    slow: SlowLimits = slowLimits,
+  ) {
     this.#held = held
     this.#onSlow = onSlow
+    this.#slow = slow
   }
 
   started(held: HeldJob, timeoutMs: number): void {
     held.deadlineAt = held.startedAt + timeoutMs
-    this.#lookBy(Math.min(held.deadlineAt, held.startedAt + leastSlowMs))
+    this.#lookBy(Math.min(held.deadlineAt, held.startedAt + this.#slow.leastMs))
   }
 
   ended({ job }: HeldJob, ranMs: number): void {
@@ -60,13 +74,14 @@ export class Watch {
       () => {
         this.#look()
       },
-      Math.max(5, at - performance.now()),
+      Math.min(longestTimerMs, Math.max(5, at - performance.now())),
     )
     this.#timer.unref()
   }
 
   #look(): void {
     const now = performance.now()
+    const { factor, leastMs } = this.#slow
     let next = Infinity
     for (const held of this.#held.all()) {
       if (held.phase !== 'running') continue
@@ -75,10 +90,9 @@ export class Watch {
       } else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
       if (held.isFlaggedSlow) continue
       const slowAt =
-        held.startedAt +
-        Math.max(leastSlowMs, slowFactor * (this.#durations.get(held.job.kind)?.p95() ?? Infinity))
+        held.startedAt + Math.max(leastMs, factor * (this.#durations.get(held.job.kind)?.p95() ?? Infinity))
       if (slowAt <= now) this.#flag(held, now)
-      else next = Math.min(next, slowAt === Infinity ? now + leastSlowMs : slowAt)
+      else next = Math.min(next, slowAt === Infinity ? now + leastMs : slowAt)
     }
     this.#lookAt = Infinity
     if (next < Infinity) this.#lookBy(next)

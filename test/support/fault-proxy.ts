@@ -76,8 +76,8 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   }
 }
 
-/** ReadyForQuery, idle: outside of any transaction. */
-const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
+/** ReadyForQuery, inside of a transaction or out of it. */
+const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 /** Cuts a client's byte stream into protocol frames. The first message of a connection has no type byte. */
 class Frames {

@@ -16,10 +16,10 @@ export async function measureBulk(
   await enqueueAll(session, measured, { chunk, inFlight })
   const seconds = (performance.now() - startedAt) / 1000
   const stored = await assertStored(session, before + warmUpJobs + jobs)
-  return { perSecond: jobs / seconds, count: jobs, seconds, stored }
+  return { figure: jobs / seconds, count: jobs, seconds, stored }
 }
 
-async function enqueueAll(
+export async function enqueueAll(
   session: Session,
   all: readonly Input[],
   { chunk, inFlight }: { chunk: number; inFlight: number },
@@ -35,6 +35,6 @@ async function enqueueAll(
   await Promise.all(Array.from({ length: inFlight }, sender))
 }
 
-function inputs(count: number): Input[] {
+export function inputs(count: number): Input[] {
   return Array.from({ length: count }, (_, n) => ({ n }))
 }

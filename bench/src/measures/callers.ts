@@ -13,7 +13,7 @@ export async function measureCallers(
   const { latencies, seconds } = await call(session, { callers, durationMs })
   const stored = await assertStored(session, before + warmUp.latencies.length + latencies.length)
   return {
-    perSecond: latencies.length / seconds,
+    figure: latencies.length / seconds,
     count: latencies.length,
     seconds,
     stored,

@@ -25,7 +25,7 @@ export async function measureTransactions(
     if (notes !== commits)
       throw new Error(`${commits} transactions committed, but the app's table has ${notes} rows`)
     return {
-      perSecond: latencies.length / seconds,
+      figure: latencies.length / seconds,
       count: latencies.length,
       seconds,
       stored: await assertStored(session, session.enqueueInTx ? commits : 0),

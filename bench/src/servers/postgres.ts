@@ -21,6 +21,8 @@ import { Server } from './server.ts'
 export const postgresSettings = {
   shared_buffers: '512MB',
   max_wal_size: '4GB',
+  // Eight worker processes with a pool each.
+  max_connections: '200',
   // A net under every system alike; far above what any statement here needs.
   statement_timeout: '120s',
 }
@@ -30,6 +32,8 @@ export interface Postgres {
   url(database: string): string
   /** Drops the database if it is there and makes an empty one. */
   recreate(database: string): Promise<void>
+  /** So that no autovacuum of what one measurement left behind runs beside another. */
+  drop(database: string): Promise<void>
   /** Writes out what earlier measurements left dirty, so that none pays for another. */
   checkpoint(): Promise<void>
   stop(): Promise<void>
@@ -62,16 +66,19 @@ export async function startPostgres(): Promise<Postgres> {
   })
   const server = new Server(child, folder, 'QUIT')
   const url = (database: string): string => `postgres://postgres@127.0.0.1:${port}/${database}`
+  const drop = async (database: string): Promise<void> => {
+    await run(url('postgres'), `drop database if exists ${pg.escapeIdentifier(database)} with (force)`)
+  }
   try {
     const version = await firstAnswer(url('postgres'), server)
     return {
       version,
       url,
       async recreate(database) {
-        const name = pg.escapeIdentifier(database)
-        await run(url('postgres'), `drop database if exists ${name} with (force)`)
-        await run(url('postgres'), `create database ${name}`)
+        await drop(database)
+        await run(url('postgres'), `create database ${pg.escapeIdentifier(database)}`)
       },
+      drop,
       async checkpoint() {
         await run(url('postgres'), 'checkpoint')
       },

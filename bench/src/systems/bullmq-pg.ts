@@ -1,19 +1,23 @@
 import pg from 'pg'
 import { countRows } from './count-rows.ts'
 import { installedVersion } from './installed.ts'
-import type { Session, System, Tuning } from './system.ts'
+import type { Input, PreparedWorker, Session, System, Tuning, Work } from './system.ts'
 import { bulkTunings, poolTunings } from './system.ts'
 
 export const bullmqPg: System = {
   name: 'bullmq-pg',
   version: installedVersion('bullmq'),
   store: 'postgres',
-  settings:
-    'BullMQ on its optional PostgreSQL backend: `add`, `addBulk` on one `Queue` with `createPostgresBackend`, ' +
-    'pool size tried. No in-transaction enqueue.',
-  tunings: { single: poolTunings, bulk: bulkTunings },
+  settings: {
+    enqueue:
+      'BullMQ on its optional PostgreSQL backend: `add`, `addBulk` on one `Queue` with `createPostgresBackend`, ' +
+      'pool size tried. No in-transaction enqueue.',
+    work: 'One `Worker` with `createPostgresBackend` and its `concurrency`, pool size tried. Finished jobs are kept.',
+  },
+  tunings: { single: poolTunings, bulk: bulkTunings, drain: poolTunings, latency: poolTunings },
   hasInTx: false,
   setup,
+  prepareWorker,
 }
 
 async function setup(url: string, { connections, inFlight }: Tuning): Promise<Session> {
@@ -30,6 +34,31 @@ async function setup(url: string, { connections, inFlight }: Tuning): Promise<Se
     enqueueOne: (input) => queue.add('noop', input),
     enqueueBulk: (inputs) => queue.addBulk(inputs.map((data) => ({ name: 'noop', data }))),
     count: () => countRows(url, 'bullmq.job'),
+    unfinished: () => countRows(url, "bullmq.job where state <> 'completed'"),
+    finished: () => countRows(url, "bullmq.job where state = 'completed'"),
     teardown: () => queue.close(),
+  }
+}
+
+async function prepareWorker(
+  url: string,
+  { connections = 10 }: Tuning,
+  { concurrency, run }: Work,
+): Promise<PreparedWorker> {
+  const { Worker, createPostgresBackend } = await import('bullmq')
+  const connection = { connectionString: url, max: connections }
+  const worker = new Worker(
+    'bench',
+    async ({ data }: { data: Input }) => run(data.n),
+    { connection, concurrency, autorun: false },
+    createPostgresBackend,
+  )
+  worker.on('error', (error) => console.error('bullmq-pg:', error.message))
+  await worker.waitUntilReady()
+  return {
+    async start() {
+      void worker.run()
+    },
+    stop: () => worker.close(),
   }
 }

@@ -2,7 +2,7 @@ import pg from 'pg'
 import type { PgBoss } from 'pg-boss'
 import { countRows } from './count-rows.ts'
 import { installedVersion } from './installed.ts'
-import type { Session, System } from './system.ts'
+import type { Input, PreparedWorker, Session, System, Tuning, Work } from './system.ts'
 import { bulkTunings, poolTunings } from './system.ts'
 
 const queue = 'bench'
@@ -11,33 +11,62 @@ export const pgBoss: System = {
   name: 'pg-boss',
   version: installedVersion('pg-boss'),
   store: 'postgres',
-  settings:
-    '`send`, `insert` without `returnId`, `send` with `{ db }`. Queue of policy `standard` with `notify` off ' +
-    '(both the defaults: an insert then is one statement and no NOTIFY), `supervise` and `schedule` off so that ' +
-    'no upkeep runs beside the measurement, pool size tried. An adapter of ' +
-    'our own that prepares its insert is faster, but no setting that it documents (`--only pg-boss-prepared`).',
-  tunings: { single: poolTunings, bulk: bulkTunings },
-  hasInTx: true,
-  async setup(url, { connections, inFlight }) {
-    const { PgBoss } = await import('pg-boss')
-    const max = connections ?? inFlight ?? 1
-    const boss = new PgBoss({ connectionString: url, max, supervise: false, schedule: false })
-    return open(url, boss, plain)
+  settings: {
+    enqueue:
+      '`send`, `insert` without `returnId`, `send` with `{ db }`. Queue of policy `standard` with `notify` off ' +
+      '(both the defaults: an insert then is one statement and no NOTIFY), `supervise` and `schedule` off so that ' +
+      'no upkeep runs beside the measurement, pool size tried. An adapter of ' +
+      'our own that prepares its insert is faster, but no setting that it documents (`--only pg-boss-prepared`).',
+    work:
+      '`work` with `batchSize`, `localConcurrency` (loops that fetch) and `burstWhenBatchFull`, so that it fetches ' +
+      'again at once; sizes tried, also ones that give its handler more jobs at a time than the others may run. For ' +
+      'latency a queue with `notify` and `useListenNotify`, and `pollingIntervalSeconds` at its minimum. `supervise` ' +
+      'and `schedule` off. Finished jobs are kept in their table, as by default.',
   },
+  tunings: {
+    single: poolTunings,
+    bulk: bulkTunings,
+    drain: [
+      { batch: 100, pollers: 1 },
+      { batch: 500, pollers: 1 },
+      { batch: 500, pollers: 2 },
+      { batch: 500, pollers: 4 },
+      { batch: 1_000, pollers: 1 },
+      { batch: 1_000, pollers: 4 },
+      { batch: 2_000, pollers: 4 },
+    ],
+    latency: [
+      { notify: true, batch: 10, pollers: 1 },
+      { notify: true, batch: 1, pollers: 10 },
+      { notify: true, batch: 5, pollers: 2 },
+    ],
+  },
+  hasInTx: true,
+  async setup(url, tuning) {
+    const { PgBoss } = await import('pg-boss')
+    const max = tuning.connections ?? tuning.inFlight ?? 1
+    const boss = new PgBoss({ connectionString: url, max, supervise: false, schedule: false })
+    return open(url, boss, plain, tuning)
+  },
+  prepareWorker,
 }
 
 /** Not a documented setting, but one that a user who looks can find: so it can be asked for by name. */
 export const pgBossPrepared: System = {
   ...pgBoss,
   name: 'pg-boss-prepared',
-  settings:
-    'As `pg-boss`, but on a `db` adapter of our own that sends its insert as a named prepared statement, which ' +
-    'saves parsing and planning it each time.',
-  async setup(url, { connections, inFlight }) {
+  settings: {
+    enqueue:
+      'As `pg-boss`, but on a `db` adapter of our own that sends its insert as a named prepared statement, which ' +
+      'saves parsing and planning it each time.',
+    work: 'As `pg-boss`.',
+  },
+  async setup(url, tuning) {
+    const { connections, inFlight } = tuning
     const { PgBoss } = await import('pg-boss')
     const pool = new pg.Pool({ connectionString: url, max: connections ?? inFlight ?? 1 })
     const db = { executeSql: (text: string, values?: unknown[]) => pool.query(prepared(text, values)) }
-    const session = await open(url, new PgBoss({ db, supervise: false, schedule: false }), prepared)
+    const session = await open(url, new PgBoss({ db, supervise: false, schedule: false }), prepared, tuning)
     return {
       ...session,
       async teardown() {
@@ -48,10 +77,15 @@ export const pgBossPrepared: System = {
   },
 }
 
-async function open(url: string, boss: PgBoss, toQuery: typeof plain): Promise<Session> {
+async function open(
+  url: string,
+  boss: PgBoss,
+  toQuery: typeof plain,
+  { notify = false }: Tuning,
+): Promise<Session> {
   boss.on('error', (error) => console.error('pg-boss:', error.message))
   await boss.start()
-  await boss.createQueue(queue)
+  await boss.createQueue(queue, { notify })
   return {
     enqueueOne: (input) => boss.send(queue, input),
     enqueueBulk: (inputs) =>
@@ -62,7 +96,36 @@ async function open(url: string, boss: PgBoss, toQuery: typeof plain): Promise<S
     enqueueInTx: (client, input) =>
       boss.send(queue, input, { db: { executeSql: (text, values) => client.query(toQuery(text, values)) } }),
     count: () => countRows(url, 'pgboss.job'),
+    unfinished: () => countRows(url, "pgboss.job where state <> 'completed'"),
+    finished: () => countRows(url, "pgboss.job where state = 'completed'"),
     teardown: () => boss.stop({ graceful: false }),
+  }
+}
+
+async function prepareWorker(
+  url: string,
+  { batch = 1, pollers = 1, notify = false }: Tuning,
+  { run }: Work,
+): Promise<PreparedWorker> {
+  const { PgBoss } = await import('pg-boss')
+  // A connection for each loop and one more, so that none waits for another's.
+  const max = Math.max(10, pollers + 1)
+  const upkeep = { supervise: false, schedule: false }
+  const boss = new PgBoss({ connectionString: url, max, useListenNotify: notify, ...upkeep })
+  boss.on('error', (error) => console.error('pg-boss:', error.message))
+  await boss.start()
+  const options = {
+    batchSize: batch,
+    localConcurrency: pollers,
+    burstWhenBatchFull: true,
+    pollingIntervalSeconds: 0.5,
+  }
+  return {
+    start: () =>
+      boss.work<Input>(queue, options, async (jobs) => {
+        for (const { data } of jobs) run(data.n)
+      }),
+    stop: () => boss.stop({ graceful: true }),
   }
 }
 

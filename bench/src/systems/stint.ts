@@ -2,11 +2,12 @@ import { existsSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Client } from 'pg'
 import { countRows } from './count-rows.ts'
-import type { Input, Session, System } from './system.ts'
+import type { Input, PreparedWorker, Session, System, Tuning, Work } from './system.ts'
 import { bulkTunings } from './system.ts'
 
 // The built package and not the sources: what is measured is what gets published.
 const entry = new URL('../../../dist/entry/index.js', import.meta.url)
+const workerEntry = new URL('../../../dist/entry/worker.js', import.meta.url)
 const manifest = fileURLToPath(new URL('../../../package.json', import.meta.url))
 
 /** What the benchmarks use of Stint. Written out, because bench/ must type-check before dist/ exists. */
@@ -22,28 +23,59 @@ interface StintClient {
   close(): Promise<void>
 }
 
+interface WorkerModule {
+  Worker: new (options: {
+    connection: string
+    queues: Record<string, { concurrency: number }>
+    log: false
+  }) => StintWorker
+}
+
+interface StintWorker {
+  handle(contract: unknown, handler: (input: Input) => Promise<void>): unknown
+  start(): Promise<unknown>
+  stop(): Promise<unknown>
+}
+
+const contract = { kind: 'bench.noop', queue: 'bench' }
+
 export const stint: System = {
   name: 'stint',
   version: (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version,
   store: 'postgres',
-  settings:
-    '`enqueue`, `enqueueMany`, `enqueue` with `{ tx }`, all as they come; a contract without a schema.',
-  tunings: { single: [{}], bulk: bulkTunings },
+  settings: {
+    enqueue:
+      '`enqueue`, `enqueueMany`, `enqueue` with `{ tx }`, all as they come; a contract without a schema.',
+    work: 'One `Worker` with one queue and nothing set but its `concurrency`. Finished jobs are kept.',
+  },
+  tunings: { single: [{}], bulk: bulkTunings, drain: [{}], latency: [{}] },
   hasInTx: true,
   missing: existsSync(entry) ? undefined : 'dist/entry/index.js is not built (npm run build)',
+  missingWorker: existsSync(workerEntry) ? undefined : 'no worker in this build',
   setup,
+  prepareWorker,
 }
 
 async function setup(url: string): Promise<Session> {
   const { Stint, defineJob } = (await import(entry.href)) as StintModule
   const client = new Stint({ connection: url })
   await client.migrate()
-  const noop = defineJob({ kind: 'bench.noop', queue: 'bench' })
+  const noop = defineJob(contract)
   return {
     enqueueOne: (input) => client.enqueue(noop, input),
     enqueueBulk: (inputs) => client.enqueueMany(noop, inputs),
     enqueueInTx: (tx, input) => client.enqueue(noop, input, { tx }),
     count: () => countRows(url, 'stint.job'),
+    unfinished: () => countRows(url, 'stint.job'),
+    finished: () => countRows(url, "stint.finished where state = 'succeeded'"),
     teardown: () => client.close(),
   }
+}
+
+async function prepareWorker(url: string, _: Tuning, { concurrency, run }: Work): Promise<PreparedWorker> {
+  const { defineJob } = (await import(entry.href)) as StintModule
+  const { Worker } = (await import(workerEntry.href)) as WorkerModule
+  const worker = new Worker({ connection: url, queues: { bench: { concurrency } }, log: false })
+  worker.handle(defineJob(contract), async ({ n }) => run(n))
+  return { start: () => worker.start(), stop: () => worker.stop() }
 }

@@ -12,6 +12,16 @@ export interface Tuning {
   viaSql?: boolean
   /** ioredis sends what one turn of the event loop asked for as one pipeline. */
   autoPipelining?: boolean
+  /** Jobs that a worker fetches at once. */
+  batch?: number
+  /** Loops in one worker process that fetch independently of each other. */
+  pollers?: number
+  /** Jobs that a worker process may hold in memory ahead of running them. */
+  localQueue?: number
+  /** How long a worker gathers finished jobs before it tells the database, in ms; absent means one by one. */
+  settleAfterMs?: number
+  /** Workers are woken by NOTIFY. */
+  notify?: boolean
 }
 
 export interface Input {
@@ -24,15 +34,39 @@ export interface System {
   version: string
   store: 'postgres' | 'redis'
   /** What is set and why, for the report. */
-  settings: string
+  settings: { enqueue: string; work: string }
   /** Worth trying for each kind of work: a full run tries all and keeps the fastest, --quick takes the first. */
-  tunings: { single: readonly Tuning[]; bulk: readonly Tuning[] }
+  tunings: {
+    single: readonly Tuning[]
+    bulk: readonly Tuning[]
+    /** Of a worker that is to get through many jobs. */
+    drain: readonly Tuning[]
+    /** Of a worker, and whoever enqueues for it, that is to start each job soon. */
+    latency: readonly Tuning[]
+  }
   /** Whether it has an API to enqueue inside the caller's transaction. */
   hasInTx: boolean
   /** Why it cannot run here, if it cannot. */
   missing?: string | undefined
+  /** Why it cannot run jobs here, though it can enqueue. */
+  missingWorker?: string | undefined
   /** In the measuring process: migrates if need be, connects, and is ready to enqueue. */
   setup(url: string, tuning: Tuning): Promise<Session>
+  /** In a worker process, on a store that a session has set up: loads and connects what it can without claiming. */
+  prepareWorker(url: string, tuning: Tuning, work: Work): Promise<PreparedWorker>
+}
+
+export interface Work {
+  concurrency: number
+  /** The handler: to be called with the `n` of each job that starts. It does nothing but take note. */
+  run(n: number): void
+}
+
+export interface PreparedWorker {
+  /** From here on it claims. */
+  start(): Promise<unknown>
+  /** Lets running jobs finish and settle. */
+  stop(): Promise<unknown>
 }
 
 /** A system that is connected and may enqueue. */
@@ -42,6 +76,10 @@ export interface Session {
   enqueueInTx?(client: Client, input: Input): Promise<unknown>
   /** Jobs that its store holds, asked of the store and not of the library. */
   count(): Promise<number>
+  /** Those of them that have not ended: waiting, running or failed. */
+  unfinished(): Promise<number>
+  /** Those that ended well and were kept; absent where none are. */
+  finished?(): Promise<number>
   teardown(): Promise<void>
 }
 
@@ -59,7 +97,9 @@ export const bulkTunings: readonly Tuning[] = [
 /** Twenty callers can use twenty connections, but where commits queue on a lock fewer may do better. */
 export const poolTunings: readonly Tuning[] = [{ connections: 20 }, { connections: 10 }, { connections: 5 }]
 
-export function describeTuning({ connections, chunk, inFlight, viaSql, autoPipelining }: Tuning): string {
+export function describeTuning(tuning: Tuning): string {
+  const { connections, chunk, inFlight, viaSql, autoPipelining } = tuning
+  const { batch, pollers, localQueue, settleAfterMs, notify } = tuning
   const parts: string[] = []
   if (connections !== undefined) parts.push(`pool ${connections}`)
   if (chunk !== undefined)
@@ -67,5 +107,10 @@ export function describeTuning({ connections, chunk, inFlight, viaSql, autoPipel
   if (inFlight !== undefined && inFlight > 1) parts.push(`${inFlight} in flight`)
   if (viaSql) parts.push('via SQL')
   if (autoPipelining !== undefined) parts.push(`autopipelining ${autoPipelining ? 'on' : 'off'}`)
+  if (batch !== undefined) parts.push(`batches of ${batch}`)
+  if (pollers !== undefined && pollers > 1) parts.push(`${pollers} pollers`)
+  if (localQueue !== undefined) parts.push(`local queue of ${localQueue}`)
+  if (settleAfterMs !== undefined) parts.push(`settling after ${settleAfterMs} ms`)
+  if (notify !== undefined) parts.push(`notify ${notify ? 'on' : 'off'}`)
   return parts.join(', ') || 'default'
 }

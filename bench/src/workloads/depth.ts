@@ -1,7 +1,6 @@
 import type { Bench } from '../bench.ts'
 import type { Measure, Sample } from '../measures/order.ts'
-import { ratios, type Result, summarise, toResult } from '../result.ts'
-import { median } from '../statistics.ts'
+import { type Result, summarise, toResult, withBaseRatio } from '../result.ts'
 import { stint } from '../systems/stint.ts'
 import { describeTuning, type Tuning } from '../systems/system.ts'
 import type { Workload } from './workload.ts'
@@ -12,14 +11,17 @@ export const depth: Workload = {
   title: () =>
     'stint with a queue that is already deep: 20 callers and bulk again, beside as many waiting jobs',
   unit: 'jobs/s',
+  base: 'depth 0',
   async run(bench) {
     if (!bench.systems.includes(stint)) return []
-    const skipped = bench.whySkipped(stint)
+    const skipped = bench.whySkipped(stint, { type: 'fill', table: 'stint.job', rows: 0 })
     if (skipped !== undefined) return [failure('skipped', skipped)]
     try {
       return await measureDepths(bench)
     } catch (error) {
       return [failure('failed', error instanceof Error ? error.message : String(error))]
+    } finally {
+      for (const rows of bench.sizes.depths) await bench.postgres.drop(database(rows))
     }
   },
 }
@@ -53,7 +55,7 @@ async function measureDepths(bench: Bench): Promise<Result[]> {
           measure,
           tuning,
         })
-        bench.say(`round ${round + 1}: ${part.name} beside ${rows} rows ${Math.round(sample.perSecond)}/s`)
+        bench.say(`round ${round + 1}: ${part.name} beside ${rows} rows ${Math.round(sample.figure)}/s`)
         const key = `${part.name} ${rows}`
         samples.set(key, [...(samples.get(key) ?? []), sample])
       }
@@ -65,7 +67,7 @@ async function measureDepths(bench: Bench): Promise<Result[]> {
 async function fillTo(bench: Bench, rows: number): Promise<void> {
   await bench.postgres.recreate(database(rows))
   if (rows === 0) return
-  const measure: Measure = { type: 'fill', rows }
+  const measure: Measure = { type: 'fill', table: 'stint.job', rows }
   const { seconds } = await bench.measureAt(bench.postgres.url(database(rows)), {
     system: stint,
     measure,
@@ -78,8 +80,7 @@ function toResults(part: Part, depths: readonly number[], samples: ReadonlyMap<s
   const empty = summarise(samples.get(`${part.name} ${depths[0]}`) ?? []).rounds
   return depths.map((rows) => {
     const summary = summarise(samples.get(`${part.name} ${rows}`) ?? [])
-    const ofEmpty = ratios(summary.rounds, empty)
-    return {
+    const result: Result = {
       workload: 'depth',
       system: stint.name,
       version: stint.version,
@@ -88,8 +89,8 @@ function toResults(part: Part, depths: readonly number[], samples: ReadonlyMap<s
       at: `${part.name}, ${rows.toLocaleString('en')} waiting`,
       tuning: describeTuning(part.tuning),
       ...summary,
-      ...(ofEmpty.length > 0 && { emptyRatio: median(ofEmpty) }),
     }
+    return withBaseRatio(result, empty)
   })
 }
 

@@ -1,7 +1,6 @@
 import type { Measure } from '../measures/order.ts'
-import { ratios, type Result, toResult, withStintRatios } from '../result.ts'
+import { toResult, withBaseRatio, withStintRatios } from '../result.ts'
 import { measureInRounds } from '../rounds.ts'
-import { median } from '../statistics.ts'
 import { noQueue } from '../systems/no-queue.ts'
 import type { Workload } from './workload.ts'
 
@@ -10,6 +9,7 @@ export const inTx: Workload = {
   title: () =>
     '20 connections of an app, each in small transactions: begin, insert into a table of its own, enqueue, commit',
   unit: 'commits/s',
+  base: 'no queue',
   async run(bench) {
     const { warmUpMs, durationMs } = bench.sizes
     const able = bench.systems.filter(({ hasInTx }) => hasInTx)
@@ -17,16 +17,11 @@ export const inTx: Workload = {
     // Nothing to tune: the connections are the app's and the same for all.
     const plans = [noQueue, ...able].map((system) => ({ system, measure, tunings: [{}] }))
     const series = await measureInRounds(bench, plans)
-    const [baseline, ...measured] = [...series].map(([system, one]) => toResult(inTx, system, one))
+    const [baseline, ...measured] = [...series].map(([{ system }, one]) => toResult(inTx, system, one))
     const unable = bench.systems
       .filter(({ hasInTx }) => !hasInTx)
       .map((system) => toResult(inTx, system, { type: 'skipped', reason: 'no in-transaction enqueue' }))
-    const compared = withStintRatios(measured).map((result) => withBaselineRatio(result, baseline?.rounds))
+    const compared = withStintRatios(measured).map((result) => withBaseRatio(result, baseline?.rounds))
     return [...(baseline ? [baseline] : []), ...compared, ...unable]
   },
-}
-
-function withBaselineRatio(result: Result, baseline: readonly number[] | undefined): Result {
-  const ofBaseline = ratios(result.rounds, baseline)
-  return ofBaseline.length === 0 ? result : { ...result, baselineRatio: median(ofBaseline) }
 }

@@ -5,7 +5,10 @@ export interface Workload {
   name: string
   /** What is done, in one line, above its table. */
   title(sizes: Sizes): string
-  unit: 'jobs/s' | 'commits/s'
-  /** One result per system; depth gives one per depth. */
+  /** Of its figure; a name of another column means that the figure is that column. */
+  unit: 'jobs/s' | 'commits/s' | 'p50 ms' | 'p99 ms' | 'requests/s'
+  /** What `baseRatio` compares with. */
+  base?: string
+  /** One result per system; a workload of several parts gives one per part. */
   run(bench: Bench): Promise<Result[]>
 }

@@ -1,12 +1,13 @@
-import { Stint } from '../../client/stint.ts'
-import { parse, say, table, UsageError } from '../output.ts'
+import type { Stint } from '../../client/stint.ts'
+import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
+import { withStint } from '../connect.ts'
+import { say, table } from '../output.ts'
 
 const help = `stint migrate [up]      create or upgrade the tables; safe to run from many places at once
 stint migrate status    what is applied and what is not
 
   --roles               also make the five Postgres roles and their grants (needs CREATEROLE)
-  --schema NAME         the Postgres schema (default: stint)
-  --database-url URL    instead of DATABASE_URL
+${databaseHelp}
 
 Examples
   DATABASE_URL=postgres://… stint migrate
@@ -15,23 +16,19 @@ Examples
 
 const options = {
   roles: { type: 'boolean', default: false },
-  schema: { type: 'string' },
-  'database-url': { type: 'string' },
-  help: { type: 'boolean', short: 'h', default: false },
+  ...databaseOptions,
+  ...helpOption,
 } as const
 
 export async function migrate(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, options)
   if (values.help) return say(help)
-  const [verb = 'up', ...more] = positionals
-  if (!['up', 'status'].includes(verb) || more.length > 0)
-    throw new UsageError(`Unknown: stint migrate ${positionals.join(' ')}.`)
-  const stint = new Stint({ connection: values['database-url'], schema: values.schema })
-  try {
+  const [word = 'up', ...more] = positionals
+  const verb = choose('command', word, ['up', 'status'])
+  noMore(more)
+  return withStint(values, async (stint) => {
     return say(verb === 'up' ? await up(stint, values.roles) : await status(stint))
-  } finally {
-    await stint.close()
-  }
+  })
 }
 
 async function up(stint: Stint, roles: boolean): Promise<string> {

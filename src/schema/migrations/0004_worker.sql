@@ -9,6 +9,8 @@
 -- A worker asks for the due jobs of its own queues; by time alone it would look through everybody else's.
 drop index stint.job_due;
 create index job_due on stint.job (queue, run_at) where state in ('scheduled', 'retrying');
+-- The one live state without an index; nobody could say how many wait in a queue.
+create index job_waiting on stint.job (queue, run_at) where state = 'waiting';
 
 alter table stint.job
   add column progress        jsonb,                                 -- { percent, note, at }

@@ -1,0 +1,44 @@
+import { type Result, toResult, withBaseRatio, withStintRatios } from '../result.ts'
+import { measureInRounds, type Plan, type Series } from '../rounds.ts'
+import { drainOf } from './drain.ts'
+import type { Workload } from './workload.ts'
+
+/** Of the systems on PostgreSQL, where several claimers meet at the same rows. */
+export const processes: Workload = {
+  name: 'processes',
+  title: ({ processJobs }) =>
+    `several worker processes on one queue of ${processJobs.toLocaleString('en')} jobs that do nothing, ` +
+    'concurrency 100 in each, all let go at once; they share the cores with the server',
+  unit: 'jobs/s',
+  base: '1 process',
+  async run(bench) {
+    const { sizes } = bench
+    const able = bench.systems.filter(({ store }) => store === 'postgres')
+    const plans = able.flatMap((system) => {
+      const [one, ...more] = sizes.processCounts.map((count): Plan => ({
+        system,
+        at: count === 1 ? '1 process' : `${count} processes`,
+        measure: drainOf(sizes, { jobs: sizes.processJobs, processes: count }),
+        trial: drainOf(sizes, { jobs: sizes.trialJobs, processes: count }),
+        tunings: system.tunings.drain,
+      }))
+      return one ? [one, ...more.map((plan) => ({ ...plan, tunedAs: one }))] : []
+    })
+    const series = await measureInRounds(bench, plans)
+    const rows = [...series].map(([plan, one]) => toRow(plan, one))
+    const compared = rows.map((row) => {
+      const base = rows.find(({ system }) => system === row.system)
+      return base === row ? row : withBaseRatio(row, base?.rounds)
+    })
+    // A system that was not measured at all says so once.
+    return withStintRatios(compared).filter(({ outcome, at }) => outcome !== 'skipped' || at === '1 process')
+  },
+}
+
+/** Without what only a single process can tell. */
+function toRow({ system, at = '' }: Plan, series: Series): Result {
+  const result = toResult(processes, system, series)
+  const { firstTenth, lastTenth, lastOfFirst, ...rest } = result
+  const { rssStartMb, rssMiddleMb, rssMaxMb, rssEndMb, rssTenthsMb, ...row } = rest
+  return { ...row, at }
+}

@@ -1,0 +1,5 @@
+// What `stint work worker.ts` does, for a process of this example.
+import { worker } from './worker.ts'
+
+await worker.run()
+process.disconnect()

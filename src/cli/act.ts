@@ -1,0 +1,64 @@
+import { missingJob } from '../client/calls.ts'
+import type { Stint } from '../client/stint.ts'
+import { StintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import { isUuid } from '../core/uuid.ts'
+import { UsageError } from './arguments.ts'
+import { exitCodes, report } from './errors.ts'
+import { jobTable } from './job-table.ts'
+import { note, say, sayJson } from './output.ts'
+import type { Output } from './output.ts'
+
+export interface Act {
+  ids: readonly string[]
+  output: Output
+  isDryRun: boolean
+  /** What is done, in the past tense: `replayed`. */
+  done: string
+  /** Does it to one job. */
+  act: (id: string) => Promise<Job>
+  /** Why it would be refused, as the job is now; undefined where it would be done. */
+  whyNot: (job: Job) => string | undefined
+}
+
+/** Does the same to each of some jobs, one after the other, whatever becomes of the others. */
+export async function actOn(
+  stint: Stint,
+  { ids, output, isDryRun, done, act, whyNot }: Act,
+): Promise<number> {
+  const jobs: Job[] = []
+  const codes: number[] = []
+  for (const id of checkedIds(ids)) {
+    try {
+      jobs.push(isDryRun ? await rehearse(stint, id, whyNot) : await act(id))
+    } catch (error) {
+      codes.push(report(error))
+    }
+  }
+  if (output === 'json') sayJson(jobs)
+  else if (output === 'id') for (const { id } of jobs) say(id)
+  else if (jobs.length > 0) say(jobTable(jobs, new Date()))
+  if (jobs.length > 0) note(`${isDryRun ? 'would be ' : ''}${done}: ${jobs.length} of ${ids.length}`)
+  if (codes.length === 0) return exitCodes.ok
+  return jobs.length > 0 ? exitCodes.partial : (codes[0] ?? exitCodes.failed)
+}
+
+/** The job, without an input that lies in a blob store: the command line has none. */
+export async function findJob(stint: Stint, id: string): Promise<Job> {
+  return (await stint.get(id, { blob: false })) ?? missingJob(id)
+}
+
+/** Whole ids, at least one. */
+export function checkedIds(ids: readonly string[]): readonly string[] {
+  if (ids.length === 0) throw new UsageError('Say which: one or more job ids.')
+  const wrong = ids.find((id): boolean => !isUuid(id))
+  if (wrong !== undefined) throw new UsageError(`Expected a job id (a whole UUID), got '${wrong}'.`)
+  return ids
+}
+
+async function rehearse(stint: Stint, id: string, whyNot: Act['whyNot']): Promise<Job> {
+  const job = await findJob(stint, id)
+  const why = whyNot(job)
+  if (why === undefined) return job
+  throw new StintError('state-changed', `Job ${id} of '${job.kind}' ${why}.`, { jobIds: [id] })
+}

@@ -1,0 +1,202 @@
+import type { Stint } from '../../client/stint.ts'
+import { whyNoDeadLetter, whyNotReplay } from '../../client/dead-letters.ts'
+import { durationMs } from '../../core/duration.ts'
+import { StintError } from '../../core/errors.ts'
+import { deadReasons } from '../../jobs/list-dead.ts'
+import type { DeadLetterSummary } from '../../jobs/list-dead.ts'
+import { actOn, checkedIds, findJob } from '../act.ts'
+import {
+  choose,
+  databaseHelp,
+  databaseOptions,
+  helpOption,
+  noMore,
+  parse,
+  UsageError,
+  wholeNumber,
+} from '../arguments.ts'
+import { withStint } from '../connect.ts'
+import { relative } from '../format.ts'
+import { jobPage, summary } from '../job-page.ts'
+import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
+import { nounOf } from '../verbs.ts'
+import { lastLogs } from './job.ts'
+
+const help = `stint dead list       jobs that will not run again by themselves, newest first
+stint dead get        all that is known of one, with every attempt
+stint dead replay     bring them back as the jobs they were
+stint dead discard    put them into the trash, for 24 hours
+stint dead restore    take them out of the trash
+
+stint dead <command> --help has options and examples.`
+
+const listHelp = `stint dead list    dead letters, newest first; without the trash and those edited into another job
+
+  --queue NAME          of this queue
+  --kind NAME           of this kind
+  --key KEY             with this key
+  --reason REASON       that died of this: ${deadReasons.join(', ')}
+  --fingerprint TEXT    with this error
+  --discarded           those in the trash instead
+  --replaced            also those that were edited into another job
+  --limit N             dead letters a page, 1 to 200 (default: 50)
+  --cursor ID           go on where a page ended
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint dead list --queue billing --reason exhausted
+  stint dead list --fingerprint b02c9e51 -o id | xargs stint dead replay`
+
+async function list(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ queue: { type: 'string' }, kind: { type: 'string' }, key: { type: 'string' } },
+    ...{ reason: { type: 'string' }, fingerprint: { type: 'string' } },
+    ...{ discarded: { type: 'boolean', default: false }, replaced: { type: 'boolean', default: false } },
+    ...{ limit: { type: 'string' }, cursor: { type: 'string' } },
+    ...outputOption,
+    ...databaseOptions,
+    ...helpOption,
+  })
+  if (values.help) return say(listHelp)
+  noMore(positionals)
+  const output = outputOf(values.output)
+  const { queue, kind, key, fingerprint, discarded, replaced, cursor: before } = values
+  const reason = values.reason === undefined ? undefined : choose('reason', values.reason, deadReasons)
+  const limit = values.limit === undefined ? undefined : wholeNumber('--limit', values.limit)
+  const filter = { queue, kind, key, fingerprint, reason, discarded, replaced, limit, before }
+  const page = await withStint(values, (stint) => stint.dead.list(filter))
+  if (output === 'json') return sayJson(page)
+  if (output === 'id') for (const { id } of page.dead) say(id)
+  else if (page.dead.length > 0) say(deadTable(page.dead, new Date()))
+  if (page.dead.length === 0) note(page.next === undefined ? 'nothing is dead' : 'none among those looked at')
+  if (page.next !== undefined) note(`more: --cursor ${page.next}`)
+  return 0
+}
+
+function deadTable(dead: readonly DeadLetterSummary[], now: Date): string {
+  const heads = ['ID', 'QUEUE', 'KIND', 'KEY', 'REASON', '>ATTEMPT', 'DIED', 'ERROR']
+  const rows = dead.map((letter) => [
+    ...[letter.id, letter.queue, letter.kind, letter.key ?? '', letter.reason],
+    ...[`${letter.attempt}/${letter.maxAttempts}`, relative(letter.finishedAt ?? now, now)],
+    summary(letter.error),
+  ])
+  return table(heads, rows)
+}
+
+const getHelp = `stint dead get ID    all that is known of one dead letter, with every attempt and its last log lines
+
+  --logs N              lines of log, 0 to 1,000 (default: 10)
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint dead get 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
+  stint dead get 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 -o json`
+
+async function get(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ logs: { type: 'string', default: '10' } },
+    ...outputOption,
+    ...databaseOptions,
+    ...helpOption,
+  })
+  if (values.help) return say(getHelp)
+  const output = outputOf(values.output)
+  const limit = wholeNumber('--logs', values.logs)
+  const [id = '', ...more] = checkedIds(positionals)
+  noMore(more)
+  return withStint(values, async (stint) => {
+    const letter = await stint.dead.get(id, { blob: false })
+    if (letter === undefined) return missingDead(stint, id)
+    if (output === 'id') return say(letter.id)
+    const { attempts, fingerprint } = letter
+    const logs = await lastLogs(stint, id, limit)
+    if (output === 'json') return sayJson({ ...letter, logs })
+    return say(jobPage({ job: letter, fingerprint, attempts, logs }, new Date()))
+  })
+}
+
+async function missingDead(stint: Stint, id: string): Promise<never> {
+  const job = await findJob(stint, id)
+  throw new StintError(
+    'job-not-found',
+    `Job ${id} of '${job.kind}' is ${job.state}, so it is no dead letter.`,
+    {
+      jobIds: [id],
+    },
+  )
+}
+
+const replayHelp = `stint dead replay ID…    bring dead letters back as the jobs they were, with a fresh allowance of attempts
+
+Each id by itself: what cannot be replayed is said, and the others are. Replaying whatever matches a filter, with a
+preview, a canary and a pace, comes with operations; until then pass ids on from \`stint dead list -o id\`.
+
+  --delay DURATION      not before this long from now: 30s, 5m, 2h
+  --dry-run             say what would be done, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint dead replay 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
+  stint dead list --kind card.charge -o id | xargs stint dead replay --delay 10m`
+
+const discardHelp = `stint dead discard ID…    put dead letters into the trash, for 24 hours; again is no error
+
+  --dry-run             say what would be done, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint dead discard 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
+  stint dead list --queue old -o id | xargs stint dead discard --dry-run`
+
+const restoreHelp = `stint dead restore ID…    take dead letters out of the trash; again is no error
+
+  --dry-run             say what would be done, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint dead restore 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
+  stint dead list --discarded --queue mail -o id | xargs stint dead restore`
+
+const actOptions = {
+  'dry-run': { type: 'boolean', default: false },
+  ...outputOption,
+  ...databaseOptions,
+  ...helpOption,
+} as const
+
+async function replay(args: readonly string[]): Promise<number> {
+  const { values, positionals: ids } = parse(args, { delay: { type: 'string' }, ...actOptions })
+  if (values.help) return say(replayHelp)
+  const { delay } = values
+  if (delay !== undefined && durationMs(delay) === undefined)
+    throw new UsageError(`Expected --delay to be a duration such as 30s or 5m, got '${delay}'.`)
+  const request = { ids, output: outputOf(values.output), isDryRun: values['dry-run'], done: 'replayed' }
+  return withStint(values, (stint) =>
+    actOn(stint, { ...request, act: (id) => stint.dead.replay(id, { delay }), whyNot: whyNotReplay }),
+  )
+}
+
+async function discard(args: readonly string[]): Promise<number> {
+  const { values, positionals: ids } = parse(args, actOptions)
+  if (values.help) return say(discardHelp)
+  const request = { ids, output: outputOf(values.output), isDryRun: values['dry-run'], done: 'discarded' }
+  return withStint(values, (stint) =>
+    actOn(stint, { ...request, act: (id) => stint.dead.discard(id), whyNot: whyNoDeadLetter }),
+  )
+}
+
+async function restore(args: readonly string[]): Promise<number> {
+  const { values, positionals: ids } = parse(args, actOptions)
+  if (values.help) return say(restoreHelp)
+  const request = { ids, output: outputOf(values.output), isDryRun: values['dry-run'], done: 'restored' }
+  return withStint(values, (stint) =>
+    actOn(stint, { ...request, act: (id) => stint.dead.restore(id), whyNot: whyNoDeadLetter }),
+  )
+}
+
+export const dead = nounOf(help, { list, get, replay, discard, restore })

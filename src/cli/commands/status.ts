@@ -1,0 +1,94 @@
+import type { Status } from '../../client/status.ts'
+import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
+import { withStint } from '../connect.ts'
+import { countText, relative, span } from '../format.ts'
+import type { Styled } from '../format.ts'
+import { note, say, sayJson, table } from '../output.ts'
+import type { Count } from '../../queues/status.ts'
+
+const help = `stint status    queues with what they have in each state, and the workers that live
+
+Counts stop at 10,000 (10k+), so this costs the same however many jobs there are.
+
+  -o, --output FORMAT   table (default) or json
+${databaseHelp}
+
+Examples
+  stint status
+  stint status -o json | jq '.queues[] | select(.dead.count > 0)'`
+
+export async function status(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    output: { type: 'string', short: 'o', default: 'table' },
+    ...databaseOptions,
+    ...helpOption,
+  })
+  if (values.help) return say(help)
+  noMore(positionals)
+  const output = choose('output', values.output, ['table', 'json'])
+  const found = await withStint(values, (stint) => stint.status())
+  if (output === 'json') return sayJson(found)
+  say(`schema at version ${found.schemaVersion}`)
+  if (found.queues.length > 0) say(`\n${queueTable(found)}`)
+  if (found.workers.length > 0) say(`\n${workerTable(found)}`)
+  for (const warning of warnings(found)) note(warning)
+  return 0
+}
+
+function queueTable({ queues, workers }: Status): string {
+  const heads = [
+    'QUEUE',
+    '>READY',
+    '>OLDEST',
+    '>RUNNING',
+    '>SLOTS',
+    '>RETRYING',
+    '>SCHEDULED',
+    '>WAITING',
+    '>DEAD',
+  ]
+  const rows = queues.map((one) => [
+    one.queue,
+    countText(one.ready),
+    one.oldestReadyMs === null ? '' : span(one.oldestReadyMs),
+    countText(one.running),
+    String(workers.reduce((slots, { queues: served }) => slots + (served[one.queue] ?? 0), 0)),
+    countText(one.retrying),
+    countText(one.scheduled),
+    countText(one.waiting),
+    deadText(one.dead),
+  ])
+  return table(heads, rows)
+}
+
+function deadText(dead: Count): Styled {
+  return { text: countText(dead), style: dead.count > 0 ? 'red' : undefined }
+}
+
+function workerTable({ workers, asOf }: Status): string {
+  const heads = ['WORKER', 'HOST/PID', 'VERSION', 'QUEUES', '>KINDS', '>UP', 'LEASE']
+  const rows = workers.map((worker) => [
+    worker.id,
+    `${worker.host ?? '?'}/${worker.pid ?? '?'}`,
+    worker.version ?? '',
+    Object.entries(worker.queues)
+      .map(([queue, slots]) => `${queue}×${slots}`)
+      .join(' '),
+    String(worker.kinds.length),
+    span(asOf.getTime() - worker.startedAt.getTime()),
+    worker.leaseUntil < asOf
+      ? { text: `ended ${relative(worker.leaseUntil, asOf)}`, style: 'yellow' as const }
+      : span(worker.leaseUntil.getTime() - asOf.getTime()),
+  ])
+  return table(heads, rows)
+}
+
+function warnings({ pendingMigrations, queues, workers }: Status): string[] {
+  const served = new Set(workers.flatMap((worker) => Object.keys(worker.queues)))
+  const idle = queues.filter(({ queue, ready }) => ready.count > 0 && !served.has(queue))
+  return [
+    ...(pendingMigrations.length > 0 ? [`${pendingMigrations.length} migrations to do: stint migrate`] : []),
+    ...(queues.length === 0 ? ['no jobs'] : []),
+    ...(idle.length > 0 ? [`no live worker serves: ${idle.map(({ queue }) => queue).join(', ')}`] : []),
+  ]
+}

@@ -1,0 +1,29 @@
+import { isStintError } from '../core/errors.ts'
+import type { ErrorCode } from '../core/errors.ts'
+import { UsageError } from './arguments.ts'
+import { note } from './output.ts'
+
+export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, refused: 4, partial: 5 } as const
+
+const byCode: Partial<Record<ErrorCode, number>> = {
+  'invalid-option': exitCodes.usage,
+  'job-not-found': exitCodes.notFound,
+  'state-changed': exitCodes.refused,
+  'duplicate-job': exitCodes.refused,
+}
+
+/** Says what went wrong, in which command, and gives the exit code for it. */
+export function report(error: unknown, command = ''): number {
+  if (error instanceof UsageError) {
+    note(`stint: ${error.message}\nSee stint ${command === '' ? '' : `${command} `}--help.`)
+    return exitCodes.usage
+  }
+  note(`stint: ${isStintError(error) ? `${error.message} (${error.code})` : describe(error)}`)
+  return isStintError(error) ? (byCode[error.code] ?? exitCodes.failed) : exitCodes.failed
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  // Of the compiler: the message says file, line and column, and its own stack helps nobody.
+  return error.name === 'TransformError' ? error.message : (error.stack ?? error.message)
+}

@@ -1,0 +1,87 @@
+import { styleText } from 'node:util'
+import type { JobState } from '../core/job.ts'
+import type { Count } from '../queues/status.ts'
+
+const units = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const
+
+/** A span of time as people say it, in its two largest units: `850ms`, `2.1s`, `12s`, `3m12s`, `2h5m`, `4d3h`. */
+export function span(ms: number): string {
+  const whole = Math.max(0, Math.round(ms))
+  if (whole < 1_000) return `${whole}ms`
+  if (whole < 9_950) return `${(whole / 1_000).toFixed(1).replace('.0', '')}s`
+  const first = units.findIndex(([, size]) => whole >= size)
+  let rest = whole
+  const parts = units.slice(first, first + 2).map(([unit, size]) => {
+    const amount = Math.floor(rest / size)
+    rest -= amount * size
+    return amount === 0 ? '' : `${amount}${unit}`
+  })
+  return parts.join('')
+}
+
+/** `3m12s ago`, or `in 42s`. */
+export function relative(time: Date, now: Date): string {
+  const ms = now.getTime() - time.getTime()
+  return ms < 0 ? `in ${span(-ms)}` : `${span(ms)} ago`
+}
+
+/** `2026-11-15 10:00:00Z (3m12s ago)` */
+export function moment(time: Date | null, now: Date): string {
+  if (time === null) return ''
+  return `${time.toISOString().replace('T', ' ').replace(/\.\d+/, '')} (${relative(time, now)})`
+}
+
+/** `12`, `10k+`; of what may be more, `40+`. */
+export function countText({ count, isExact }: Count): string {
+  if (isExact) return String(count)
+  return count >= 10_000 ? '10k+' : `${count}+`
+}
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Text for a terminal, with the colour it has where there are colours. */
+export interface Styled {
+  text: string
+  style?: Style | undefined
+}
+
+const states: Readonly<Record<JobState, [mark: string, style: Style]>> = {
+  scheduled: ['◷', 'blue'],
+  waiting: ['◌', 'gray'],
+  ready: ['○', 'cyan'],
+  running: ['●', 'green'],
+  retrying: ['↻', 'yellow'],
+  succeeded: ['✓', 'green'],
+  dead: ['✖', 'red'],
+  cancelled: ['⊘', 'gray'],
+}
+
+export function stateText(state: JobState): Styled {
+  const [mark, style] = states[state]
+  return { text: `${mark} ${state}`, style }
+}
+
+/** Colours are for people: a terminal, and NO_COLOR not set. */
+const hasColours = process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === ''
+
+export function paint({ text, style }: Styled): string {
+  return hasColours && style !== undefined ? styleText(style, text) : text
+}
+
+/** Without what would steer a terminal: keys, errors and log lines come from anywhere. */
+export function printable(text: string): string {
+  return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, (character) => {
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
+  })
+}
+
+/** The same on one line, cut where it is long. */
+export function oneLine(text: string, length = 80): string {
+  const line = printable(text.replace(/\s+/g, ' ').trim())
+  return line.length <= length ? line : `${line.slice(0, length - 1)}…`
+}

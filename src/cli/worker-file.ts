@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { StintError } from '../core/errors.ts'
+import { UsageError } from './arguments.ts'
+
+/** What the command line needs of a worker. */
+export interface RunnableWorker {
+  /** Starts, drains at the first signal, hurries at the second; resolves when it has stopped. */
+  run(): Promise<void>
+  stop(): Promise<void>
+}
+
+const brand = Symbol.for('stint.worker')
+
+const example = `  import { Worker } from 'stint/worker'
+  import { sendMail } from './contracts.ts'
+
+  export const worker = new Worker({ queues: { mail: 10 } })
+  worker.handle(sendMail, async (input, ctx) => {
+    await deliver(input.to, { signal: ctx.signal })
+  })`
+
+/** Loads a file of TypeScript or JavaScript, without a build step, and gives what it exports. */
+export async function loadFile(file: string): Promise<object> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`)
+  const { href } = pathToFileURL(path)
+  if (/\.[cm]?tsx?$/.test(path)) await learnTypeScript()
+  try {
+    return (await import(href)) as object
+  } catch (error) {
+    if (!isTypeScriptTrouble(error)) throw error
+    // JavaScript that imports TypeScript. By another name, for the failure stays with the first.
+    await learnTypeScript()
+    return (await import(`${href}?typescript`)) as object
+  }
+}
+
+/** The workers among what a file exports, each once. A CommonJS file has them in its default export too. */
+export function workersOf(file: string, exported: object): RunnableWorker[] {
+  const { default: byDefault } = exported as { default?: unknown }
+  const inDefault = typeof byDefault === 'object' && byDefault !== null ? Object.values(byDefault) : []
+  const found = new Set(
+    [...(Object.values(exported) as unknown[]), ...(inDefault as unknown[])].filter(isWorker),
+  )
+  if (found.size > 0) return [...found]
+  throw new StintError('invalid-option', `${file} exports no worker. Export one:\n\n${example}\n`, {
+    issues: [{ path: 'file', message: 'exports no worker' }],
+  })
+}
+
+/** By its brand: `instanceof` fails where the file has a copy of the package of its own. */
+function isWorker(value: unknown): value is RunnableWorker {
+  return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true
+}
+
+/** Loaded only here: who runs JavaScript does not pay for a compiler. */
+async function learnTypeScript(): Promise<void> {
+  const esm = await import('tsx/esm/api')
+  const cjs = await import('tsx/cjs/api')
+  esm.register()
+  cjs.register()
+}
+
+const troubles = [
+  'ERR_UNKNOWN_FILE_EXTENSION',
+  'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
+  'ERR_INVALID_TYPESCRIPT_SYNTAX',
+  'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING',
+]
+
+function isTypeScriptTrouble(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && troubles.includes(String(error.code))
+}

@@ -1,0 +1,86 @@
+import { withInput } from '../blobs/input-blob.ts'
+import { isStintError, StintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import { invalidOption, rejectUnknown } from '../core/options.ts'
+import { isUuid } from '../core/uuid.ts'
+import type { Database } from '../db/database.ts'
+import { get } from '../jobs/get.ts'
+import type { BlobConfig } from '../intake/new-job.ts'
+import type { Connection } from './connection.ts'
+import { deliver } from './deliver.ts'
+
+export interface GetOptions {
+  /** Also read an input that lies in the blob store; else it is null, and `inputBlob` says where it is. @default true */
+  blob?: boolean | undefined
+}
+
+export interface CallsConfig {
+  schema: string
+  timeoutMs: number
+  blobs: BlobConfig | undefined
+}
+
+/** `isRepeat`: an earlier try may have been done although its reply was lost. */
+export type Work<Result> = (db: Database, isRepeat: boolean) => Promise<Result>
+
+/** Calls about jobs that are there: each is sent until its answer is known, and a change is answered with the job. */
+export class Calls {
+  readonly #config: CallsConfig
+  readonly #connection: Connection
+
+  constructor(config: CallsConfig, connection: Connection) {
+    this.#config = config
+    this.#connection = connection
+  }
+
+  /** `jobIds` are those that it stores, where it stores any. */
+  send<Result>(work: Work<Result>, jobIds: readonly string[] = []): Promise<Result> {
+    const { schema, timeoutMs } = this.#config
+    return deliver({ schema, timeoutMs, jobIds: () => jobIds }, async (isRepeat) =>
+      work(await this.#connection.database(), isRepeat),
+    )
+  }
+
+  /** The job, without an input that lies elsewhere, or `job-not-found`. */
+  async find(id: string): Promise<Job> {
+    return (await this.send((db) => get(db, id))) ?? missingJob(id)
+  }
+
+  /** The job after a change, or the reason why there was none. */
+  async changed(id: string, isDone: boolean, isFine: (job: Job) => boolean = () => false): Promise<Job> {
+    const job = await this.find(id)
+    if (!isDone && !isFine(job)) {
+      throw new StintError(
+        'state-changed',
+        `Job ${id} of '${job.kind}' is ${job.state}, so this cannot be done to it.`,
+        { jobIds: [id] },
+      )
+    }
+    return this.withInputIfThere(job)
+  }
+
+  async withInput<Found extends Job>(job: Found, { blob = true, ...rest }: GetOptions = {}): Promise<Found> {
+    rejectUnknown('get', rest, ['blob'])
+    return blob ? withInput(this.#config.blobs?.store, job) : job
+  }
+
+  /** For a change: what it did must not be hidden by an input that this client cannot read. */
+  async withInputIfThere<Found extends Job>(job: Found): Promise<Found> {
+    try {
+      return await this.withInput(job)
+    } catch (error) {
+      if (isStintError(error, 'blob-missing')) return job
+      throw error
+    }
+  }
+}
+
+export function checkId(id: unknown): asserts id is string {
+  if (!isUuid(id)) throw invalidOption('id', 'a job id (a UUID)', id)
+}
+
+export function missingJob(id: string): never {
+  throw new StintError('job-not-found', `There is no job ${id}; it may have been dropped with its history.`, {
+    jobIds: [id],
+  })
+}

@@ -1,0 +1,209 @@
+import type { InputOf, JobContract } from '../contracts/contract.ts'
+import type { Duration } from '../core/duration.ts'
+import { isStintError, StintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import { durationOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { classify } from '../db/classify.ts'
+import type { Database } from '../db/database.ts'
+import type { BlobConfig } from '../intake/new-job.ts'
+import { sendBatch } from '../intake/send-batch.ts'
+import { attempts } from '../jobs/attempts.ts'
+import type { Attempt } from '../jobs/attempts.ts'
+import { discard } from '../jobs/discard.ts'
+import { getDead } from '../jobs/get-dead.ts'
+import type { StoredDeadLetter } from '../jobs/get-dead.ts'
+import { linkReplaced } from '../jobs/link-replaced.ts'
+import { listDead } from '../jobs/list-dead.ts'
+import type { DeadLetterFacts, DeadLetterPage, DeadReason } from '../jobs/list-dead.ts'
+import { replaceDead } from '../jobs/replace-dead.ts'
+import { replay } from '../jobs/replay.ts'
+import type { ReplayRequest } from '../jobs/replay.ts'
+import { restore } from '../jobs/restore.ts'
+import { uniqueHolder } from '../jobs/unique-holder.ts'
+import { checkId } from './calls.ts'
+import type { Calls, GetOptions } from './calls.ts'
+import { resolveListDeadOptions } from './dead-letter-options.ts'
+import type { ListDeadOptions } from './dead-letter-options.ts'
+import { prepareEdit } from './edit.ts'
+import type { Edit } from './edit.ts'
+
+/** A dead letter with all that is known of it. */
+export interface DeadLetter extends Job, DeadLetterFacts {
+  state: 'dead'
+  reason: DeadReason
+  /** The last 1,000 that did not simply succeed, in order. */
+  attempts: Attempt[]
+}
+
+export interface ReplayOptions {
+  /** Not before this long from now. @default at once */
+  delay?: Duration | undefined
+}
+
+/** Replays with another input. */
+export interface EditOptions<Contract> extends ReplayOptions {
+  /** The contract of the job's kind; it checks the input. */
+  contract: Contract
+  input: InputOf<Contract>
+}
+
+/** Jobs that will not run again by themselves, for people to look at, bring back or throw away: `stint.dead`. */
+export class DeadLetters {
+  readonly #calls: Calls
+  readonly #blobs: BlobConfig | undefined
+
+  constructor(calls: Calls, blobs: BlobConfig | undefined) {
+    this.#calls = calls
+    this.#blobs = blobs
+  }
+
+  /** A page of dead letters, newest first; without those in the trash and those edited into another job. */
+  async list(options?: ListDeadOptions): Promise<DeadLetterPage> {
+    const request = resolveListDeadOptions(options)
+    return this.#calls.send((db) => listDead(db, request))
+  }
+
+  /** One dead letter with its attempts, or undefined where the job is none. */
+  async get(id: string, options?: GetOptions): Promise<DeadLetter | undefined> {
+    checkId(id)
+    const found = await this.#calls.send((db) => getDead(db, id))
+    if (found === undefined) return undefined
+    const letter = await this.#calls.withInput(found.letter, options)
+    return { ...letter, attempts: await this.#calls.send((db) => attempts(db, id)) }
+  }
+
+  /**
+   * Brings a dead letter back as the job it was, with a fresh allowance of attempts; the numbering goes on. With
+   * `{ contract, input }` it makes a new job of it instead, and the dead letter names that one as `replacedBy`.
+   *
+   * Of many calls at once one does it; the others throw `state-changed`. Throws `duplicate-job` where a live job has
+   * its unique key.
+   */
+  replay(id: string, options?: ReplayOptions): Promise<Job>
+  replay<Contract extends JobContract>(id: string, edit: EditOptions<Contract>): Promise<Job>
+  async replay(id: string, options: ReplayOptions | EditOptions<JobContract> = {}): Promise<Job> {
+    checkId(id)
+    const { delay = 0, contract, input, ...rest } = options as Partial<EditOptions<JobContract>>
+    rejectUnknown('replay', rest, ['delay', 'contract', 'input'])
+    const delayMs = durationOption('delay', delay)
+    if (contract === undefined && input !== undefined)
+      throw invalidOption('contract', 'given with `input`: it checks it', contract)
+    const dead = await this.#replayable(id)
+    return contract === undefined
+      ? this.#replayAsItWas(dead, delayMs)
+      : this.#replayEdited(dead, { contract, input, delayMs })
+  }
+
+  /** Puts a dead letter into the trash, where it stays for 24 hours; again is no error. */
+  async discard(id: string): Promise<Job> {
+    checkId(id)
+    const isDone = await this.#calls.send((db) => discard(db, id))
+    return this.#answer(id, isDone)
+  }
+
+  /** Takes a dead letter out of the trash; again is no error. */
+  async restore(id: string): Promise<Job> {
+    checkId(id)
+    const isDone = await this.#calls.send((db) => restore(db, id))
+    return this.#answer(id, isDone)
+  }
+
+  /** The dead letter as it is now; the statement that changes it looks again whether it still is. */
+  async #replayable(id: string): Promise<StoredDeadLetter> {
+    const dead = await this.#calls.send((db) => getDead(db, id))
+    if (dead === undefined) throw refusal(await this.#calls.find(id))
+    if (whyNotReplay(dead.letter) !== undefined) throw refusal(dead.letter)
+    return dead
+  }
+
+  async #replayAsItWas({ letter }: StoredDeadLetter, delayMs: number): Promise<Job> {
+    const { id, epoch } = letter
+    const isDone = await this.#calls.send(async (db, isRepeat) => {
+      if (await replayOnce(db, { id, epoch, delayMs })) return true
+      return isRepeat && (await isBack(db, letter))
+    })
+    return this.#answer(id, isDone)
+  }
+
+  async #replayEdited(dead: StoredDeadLetter, edit: Edit): Promise<Job> {
+    const { id, epoch, kind } = dead.letter
+    if (edit.contract.kind !== kind) {
+      const message = `Job ${id} is of kind '${kind}', so the contract of '${edit.contract.kind}' cannot edit it.`
+      throw new StintError('state-changed', message, { jobIds: [id] })
+    }
+    const letter = await this.#calls.withInputIfThere(dead.letter)
+    const prepared = await prepareEdit(edit, { ...dead, letter }, this.#blobs)
+    const newId = prepared.job.id
+    // The dead letter first: its row says who wins before anything is stored.
+    const store = (db: Database, isRepeat: boolean): Promise<boolean> =>
+      db.transaction(async (tx) => {
+        if (!(await replaceDead(tx, { id, epoch, replacedBy: newId }))) return false
+        const [placed] = await sendBatch(tx, [prepared], isRepeat)
+        if (placed?.placement !== 'stored') throw duplicate(dead.letter, placed?.id)
+        await linkReplaced(tx, { id: newId, replaces: id })
+        return true
+      })
+    try {
+      if (await this.#calls.send(store, [newId])) return await this.#answer(newId, true)
+      throw refusal(await this.#calls.find(id))
+    } catch (error) {
+      // Where it is not known whether it was stored, the blob stays: pruneBlobs() will know.
+      if (prepared.blob !== undefined && isRefused(error))
+        await this.#blobs?.store.delete(prepared.blob.key).catch(() => undefined)
+      throw error
+    }
+  }
+
+  async #answer(id: string, isDone: boolean): Promise<Job> {
+    const job = await this.#calls.find(id)
+    if (!isDone) throw refusal(job)
+    return this.#calls.withInputIfThere(job)
+  }
+}
+
+/** Again where the job that had the unique key ended between the refusal and the look at it. */
+async function replayOnce(db: Database, request: ReplayRequest): Promise<boolean> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await replay(db, request)
+    } catch (error) {
+      if (classify(error) !== 'duplicate' || tries === 5) throw error
+      const holder = await uniqueHolder(db, request.id)
+      if (holder !== undefined) throw duplicate(request, holder, error)
+    }
+  }
+}
+
+/** Whether a replay whose reply was lost has been done: the job lives, has ended otherwise, or died a later death. */
+async function isBack(db: Database, { id, epoch }: Job): Promise<boolean> {
+  const dead = await getDead(db, id)
+  return dead === undefined || dead.letter.epoch > epoch
+}
+
+function duplicate({ id }: { id: string }, holder: string | undefined, cause?: unknown): StintError {
+  return new StintError(
+    'duplicate-job',
+    `Job ${holder ?? ''} already stands for the unique key of dead letter ${id}. Nothing was changed.`,
+    { cause, jobIds: holder === undefined ? [] : [holder] },
+  )
+}
+
+function refusal(job: Job): StintError {
+  const why = whyNotReplay(job) ?? 'was changed meanwhile; look at it again'
+  return new StintError('state-changed', `Job ${job.id} of '${job.kind}' ${why}.`, { jobIds: [job.id] })
+}
+
+/** Why a job is no dead letter that anything can be done to; undefined where it is one. */
+export function whyNoDeadLetter({ state, replacedBy }: Job): string | undefined {
+  if (state !== 'dead') return `is ${state}, so it is no dead letter`
+  return replacedBy === null ? undefined : `was edited into job ${replacedBy}; act on that one`
+}
+
+/** Why a dead letter cannot be replayed as it is. */
+export function whyNotReplay(job: Job): string | undefined {
+  return whyNoDeadLetter(job) ?? (job.discardedAt === null ? undefined : 'is in the trash; restore it first')
+}
+
+function isRefused(error: unknown): boolean {
+  return isStintError(error, 'duplicate-job') || isStintError(error, 'state-changed')
+}

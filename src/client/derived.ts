@@ -1,0 +1,36 @@
+import { inputDigest } from '../blobs/input-blob.ts'
+import type { JobContract, SearchTokens } from '../contracts/contract.ts'
+import { readInput } from '../contracts/input.ts'
+import type { Job } from '../core/job.ts'
+import { contractUniqueKey, keyText } from '../intake/enqueue-options.ts'
+
+/** What a contract makes of an input. */
+export interface Derived {
+  key: string | undefined
+  search: SearchTokens
+  /** What stands after the kind in the job's unique key, where it is unique. */
+  unique: string
+}
+
+export function derive(contract: JobContract, parsed: unknown, text: string): Derived {
+  return {
+    key: keyText('key', contract.keyOf?.(parsed), 512),
+    search: { ...contract.searchOf?.(parsed) },
+    unique: contractUniqueKey(contract, parsed) ?? inputDigest(text),
+  }
+}
+
+/** Of an input that the contract does not understand, nothing can have been derived that we could still tell. */
+export async function deriveOld(contract: JobContract, job: Job): Promise<Derived | undefined> {
+  try {
+    return derive(contract, await readInput(contract, job), JSON.stringify(job.input))
+  } catch {
+    return undefined
+  }
+}
+
+/** The search words that the enqueue call gave itself: those under names that the contract did not make. */
+export function ownSearch(job: Job, old: Derived | undefined): SearchTokens {
+  const derivedNames = Object.keys(old?.search ?? {})
+  return Object.fromEntries(Object.entries(job.search).filter(([name]) => !derivedNames.includes(name)))
+}

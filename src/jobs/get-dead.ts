@@ -1,0 +1,35 @@
+import { toJob } from '../core/job.ts'
+import type { Job, JobRow } from '../core/job.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import type { DeadLetterFacts } from './list-dead.ts'
+import { getDeadSql } from './get-dead.sql.ts'
+
+/** A dead letter, and what only an edited copy of it has to know. */
+export interface StoredDeadLetter {
+  letter: Job & DeadLetterFacts
+  /** What differs from the contract. */
+  options: { timeoutMs?: number }
+  /** `kind key`, as it stands in the index. */
+  uniqueKey: string | null
+  isUniqueUntilStart: boolean
+}
+
+interface DeadRow extends JobRow {
+  reason: DeadLetterFacts['reason']
+  fingerprint: string | null
+  options: { timeoutMs?: number } | null
+  unique_key: string | null
+  unique_until_start: boolean | null
+}
+
+/** One dead letter, or undefined where the job is none. */
+export async function getDead(db: Queryable, id: string): Promise<StoredDeadLetter | undefined> {
+  const [found] = await run(db, getDeadSql, { id }, (row: DeadRow) => ({
+    letter: { ...toJob(row), state: 'dead' as const, reason: row.reason, fingerprint: row.fingerprint },
+    options: row.options ?? {},
+    uniqueKey: row.unique_key,
+    isUniqueUntilStart: row.unique_until_start ?? false,
+  }))
+  return found
+}

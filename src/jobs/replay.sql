@@ -1,0 +1,26 @@
+-- Bring a dead letter back as the job it was, where it is still the one that was looked at: same id, options, key,
+-- correlation and search words, so that whoever holds its id finds it.
+--
+-- The epoch stays, so that whoever still holds an old lease stays fenced. The numbering of attempts goes on, with as
+-- many to come as it had. The unique key is taken again: where a live job has it, the insert fails and the delete
+-- with it. A deadline is dropped: a person wants the job to run now, however late it is.
+with back as (
+  delete from stint.dead
+   where id = :id::uuid
+     and epoch = :epoch::integer
+     and discarded_at is null
+     and replaced_by is null
+  returning *
+)
+insert into stint.job (
+  id, created_at, run_at, state, epoch, attempt, max_attempts, attempts_before, crashes, priority, version,
+  queue, kind, key, input, input_blob, unique_key, unique_until_start,
+  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, replaces
+)
+select id, created_at, stint.now() + :delayMs::float8 * interval '1 millisecond',
+       case when :delayMs::float8 > 0 then 'scheduled' else 'ready' end::stint.job_state,
+       epoch, attempt, attempt + max_attempts - coalesce(attempts_before, 0), attempt, 0, priority, version,
+       queue, kind, key, input, input_blob, unique_key, unique_until_start,
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, replaces
+  from back
+returning id

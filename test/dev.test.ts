@@ -1,0 +1,122 @@
+import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { fakeWorkerFile } from './support/fake-worker.ts'
+import { start } from './support/processes.ts'
+import type { Started } from './support/processes.ts'
+
+const cli = join(import.meta.dirname, '../dist/cli/main.js')
+
+let project: string
+beforeAll(async () => {
+  project = await mkdtemp(join(tmpdir(), 'stint-dev-'))
+  await chmod(project, 0o755)
+  await writeFile(join(project, 'package.json'), '{"type":"module"}')
+})
+afterAll(() => rm(project, { recursive: true, force: true }))
+
+function dev(...args: string[]): Started {
+  return start(process.execPath, [cli, 'dev', ...args], {
+    cwd: project,
+    env: { ...process.env, DATABASE_URL: '' },
+  })
+}
+
+async function write(file: string, text: string): Promise<void> {
+  await writeFile(join(project, file), text)
+}
+
+describe('stint dev', () => {
+  test('runs the worker file that it finds, with the database, and again when it changes', async () => {
+    await write('worker.ts', fakeWorkerFile({ says: 'first' }))
+    const running = dev()
+    const [url = ''] = /postgres:\S+/.exec(await running.says('up first')) ?? []
+    expect(await running.says('up first')).toContain(`up first json ${url}`)
+
+    await write('worker.ts', fakeWorkerFile({ says: 'second' }))
+    await running.says('reloaded: worker.ts changed')
+    expect(await running.says('up second')).toContain('down first')
+
+    running.child.kill('SIGINT')
+    const { code, stdout } = await running.finished
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/down second[^]*stopped\n$/)
+    expect(stdout.match(/reloaded/g)).toHaveLength(1)
+  })
+
+  test('sees files in folders, also new ones, and leaves alone what is not source', async () => {
+    await write('worker.ts', fakeWorkerFile({ says: 'folders' }))
+    for (const folder of ['src', 'dist', 'node_modules/some'])
+      await mkdir(join(project, folder), { recursive: true })
+    const running = dev()
+    await running.says('up folders')
+    await write('dist/built.js', '1')
+    await write('node_modules/some/index.js', '1')
+    await write('data.json', '1')
+    await write('src/one.ts', 'export {}')
+    await running.says('reloaded: src/one.ts changed')
+    await mkdir(join(project, 'src/deep/er'), { recursive: true })
+    await write('src/deep/er/two.ts', 'export {}')
+    await running.says(`reloaded: ${join('src/deep/er/two.ts')} changed`)
+    await write('src/deep/er/three.mjs', 'export {}')
+    await running.says(`reloaded: ${join('src/deep/er/three.mjs')} changed`)
+    running.child.kill('SIGTERM')
+    expect((await running.finished).stdout.match(/reloaded/g)).toHaveLength(3)
+  })
+
+  test('with a syntax error says so and waits for the next change', async () => {
+    await write('worker.ts', 'export const worker = {')
+    const running = dev()
+    await running.says('waiting for a change')
+    await write('worker.ts', fakeWorkerFile({ says: 'mended' }))
+    await running.says('up mended')
+    running.child.kill('SIGINT')
+    const { code, stderr, stdout } = await running.finished
+    expect(code).toBe(0)
+    expect(stderr).toContain('worker.ts')
+    expect(stdout).toContain('down mended')
+  })
+
+  test('that is killed leaves no worker behind', async () => {
+    await write('worker.ts', fakeWorkerFile({ says: 'orphan' }))
+    const running = dev()
+    await running.says('up orphan')
+    running.child.kill('SIGKILL')
+    // The output closes when the last process that writes to it has ended.
+    expect((await running.finished).stdout).toContain('down orphan')
+  })
+
+  test('runs the file that it is given, and kills one that will not stop', async () => {
+    await write(
+      'stubborn.mjs',
+      `process.on('SIGTERM', () => console.log('no'))
+       export const worker = {
+         [Symbol.for('stint.worker')]: true,
+         stop: async () => {},
+         run: () => { console.log('stubborn up'); return new Promise((resolve) => setInterval(() => undefined, 60_000)) },
+       }`,
+    )
+    const running = dev('stubborn.mjs')
+    const output = await running.says('stubborn up')
+    expect(output).toContain('stubborn.mjs')
+    running.child.kill('SIGINT')
+    await running.says('no')
+    // Each further signal presses more; the last one kills.
+    running.child.kill('SIGINT')
+    running.child.kill('SIGTERM')
+    expect(await running.finished).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('stopped') as string,
+    })
+  })
+
+  test('without a worker file runs the database, and says what it looked for', async () => {
+    await rm(join(project, 'worker.ts'))
+    const running = dev()
+    expect(await running.says('Ctrl-C')).toMatch(/found none of worker\.ts.*src\/worker\.js/)
+    running.child.kill('SIGTERM')
+    expect(await running.finished).toMatchObject({ code: 0 })
+    expect(await dev('missing.ts').finished).toMatchObject({ code: 2 })
+  })
+})

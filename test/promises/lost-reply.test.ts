@@ -1,0 +1,184 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, Stint } from '../../src/entry/index.ts'
+import { cancelRunningSql } from '../../src/jobs/cancel-running.sql.ts'
+import { claimSql } from '../../src/jobs/claim.sql.ts'
+import { deadLetterSql } from '../../src/jobs/dead-letter.sql.ts'
+import { putBackSql } from '../../src/jobs/put-back.sql.ts'
+import { retrySql } from '../../src/jobs/retry.sql.ts'
+import { succeedSql } from '../../src/jobs/succeed.sql.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { createLedger, monotonicMs } from '../support/ledger.ts'
+import { statementName } from '../support/statement-name.ts'
+import { startWorker } from '../support/worker-process.ts'
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+  await db.query('create table effect (job uuid not null, by text not null)')
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+describe('a claim whose connection dies', () => {
+  test.each([
+    { when: 'before' as const, epoch: 1, outcomes: [] },
+    { when: 'after' as const, epoch: 2, outcomes: ['released'] },
+  ])('$when it is committed burns nothing, and its jobs run', async ({ when, epoch, outcomes }) => {
+    const ledger = await createLedger()
+    const proxy = await startFaultProxy(db.url)
+    const queue = `claim-${when}`
+    const job = { kind: 'work', queue }
+    await startWorker(ledger, {
+      name: 'worker',
+      jobs: [job],
+      options: { connection: proxy.url, queues: { [queue]: 10 } },
+    })
+    const cut = proxy.cutNext({ text: statementName(claimSql), when })
+    const { jobs } = await stint.enqueueMany(defineJob(job), [{ n: 1 }, { n: 2 }, { n: 3 }])
+    await cut
+    const cutAt = monotonicMs()
+    const starts = await ledger.wroteMany({ type: 'start' }, 3)
+    // The interval of reconciling is 5 s: by then at the latest.
+    for (const { at } of starts) expect(at - cutAt).toBeLessThan(5_000 + 2_500)
+    await ledger.wroteMany({ name: 'succeeded' }, 3)
+
+    const ids = jobs.map(({ id }) => id)
+    const rows = await db.query(
+      'select id, state, attempt, crashes, epoch from stint.finished where queue = $1 order by id',
+      [queue],
+    )
+    expect(rows).toEqual(ids.map((id) => ({ id, state: 'succeeded', attempt: 1, crashes: 0, epoch })))
+    expect(await outcomesOf(ids)).toEqual(
+      ids.flatMap((id) => outcomes.map((outcome) => ({ id, epoch: 1, outcome }))),
+    )
+    expect(ledger.lines({ type: 'start' })).toHaveLength(3)
+  })
+})
+
+/** The endings of a job, the statement that stores each, and what is then to be seen. */
+const endings = [
+  {
+    ending: 'succeeded',
+    input: { act: 'return', value: { n: 1 } },
+    text: statementName(succeedSql),
+    place: 'finished',
+    outcomes: [],
+  },
+  {
+    ending: 'failed',
+    input: { act: 'fail', failure: 'unknown' },
+    text: statementName(retrySql),
+    place: 'live',
+    outcomes: ['failed'],
+  },
+  {
+    ending: 'dead',
+    input: { act: 'fail', failure: 'permanent' },
+    text: statementName(deadLetterSql),
+    place: 'dead',
+    outcomes: ['failed'],
+  },
+  {
+    ending: 'cancelled',
+    input: { act: 'fail', failure: 'cancel' },
+    text: statementName(cancelRunningSql),
+    place: 'finished',
+    outcomes: [],
+  },
+  {
+    ending: 'snoozed',
+    input: { act: 'fail', failure: 'snooze' },
+    text: statementName(putBackSql),
+    place: 'live',
+    outcomes: ['snoozed'],
+  },
+  { ending: 'succeeded', input: { act: 'parent' }, text: 'commit\0', place: 'finished', outcomes: [] },
+  { ending: 'succeeded', input: { act: 'tx' }, text: 'commit\0', place: 'finished', outcomes: [] },
+] as const
+
+describe('an ending whose connection dies', () => {
+  test.each(['before', 'after'] as const)(
+    '%s it is committed is stored once, and is neither a failure nor a lost lease',
+    async (when) => {
+      const ledger = await createLedger()
+      const proxy = await startFaultProxy(db.url)
+      const queue = `settle-${when}`
+      const job = { kind: 'work', queue }
+      await startWorker(ledger, {
+        name: 'worker',
+        jobs: [job],
+        options: { connection: proxy.url, queues: { [queue]: 10 } },
+      })
+      for (const { ending, input, text, place, outcomes } of endings) {
+        const cut = proxy.cutNext({ text, when })
+        const { id } = await stint.enqueue(defineJob(job), input)
+        await cut
+        await ledger.wrote({ name: ending, job: id })
+        const rows = await db.query('select place, crashes from stint.jobs where id = $1', [id])
+        expect(rows, ending).toEqual([{ place, crashes: 0 }])
+        expect(await outcomesOf([id]), ending).toEqual(outcomes.map((outcome) => ({ id, epoch: 1, outcome })))
+        // A transaction of the handler's that was not committed is done again; nothing else is.
+        const events = ledger.lines({ type: 'event', job: id }).map(({ name }) => name)
+        expect(events, ending).toEqual([ending])
+        expect(ledger.lines({ type: 'start', job: id }), ending).toHaveLength(1)
+      }
+      const [counts] = await db.query(
+        `select (select count(*)::integer from effect where job in (select id from stint.finished where queue = $1)) as effects,
+                (select count(*)::integer from stint.jobs where parent_id in (select id from stint.finished where queue = $1)) as children`,
+        [queue],
+      )
+      expect(counts).toEqual({ effects: 1, children: 1 })
+    },
+  )
+})
+
+test('an ending that was never stored is not taken for stored when its job was swept meanwhile', async () => {
+  const ledger = await createLedger()
+  const proxy = await startFaultProxy(db.url)
+  const job = { kind: 'work', queue: 'swept' }
+  const slow = await startWorker(ledger, {
+    name: 'slow',
+    jobs: [job],
+    options: { connection: proxy.url, lease: '1500ms', sweepEvery: '1h', queues: { swept: 1 } },
+  })
+  const cuts = { isOver: false }
+  const cut = proxy.cutNext({ text: statementName(succeedSql), when: 'before' })
+  const cutting = cut.then(async () => {
+    // Every repeat is cut too, until the worker stands still.
+    while (!cuts.isOver) await proxy.cutNext({ text: statementName(succeedSql), when: 'before' })
+  })
+  const { id } = await stint.enqueue(defineJob(job), {})
+  await cut
+  slow.signal('SIGSTOP')
+  await startWorker(ledger, {
+    name: 'heir',
+    jobs: [job],
+    options: { connection: db.url, lease: '15s', sweepEvery: 100, queues: { swept: 1 } },
+  })
+  await ledger.wrote({ name: 'succeeded', job: id, worker: 'heir' })
+  cuts.isOver = true
+  slow.signal('SIGCONT')
+  await ledger.wrote({ name: 'leaseLost', job: id, worker: 'slow' })
+
+  expect(ledger.lines({ name: 'succeeded', worker: 'slow' })).toEqual([])
+  const [row] = await db.query('select result from stint.finished where id = $1', [id])
+  expect(row).toEqual({ result: { by: 'heir' } })
+  expect(await outcomesOf([id])).toEqual([
+    { id, epoch: 1, outcome: 'lease-lost' },
+    { id, epoch: 1, outcome: 'refused' },
+  ])
+  void cutting
+})
+
+function outcomesOf(ids: readonly string[]): Promise<unknown[]> {
+  return db.query(
+    'select job_id as id, epoch, outcome from stint.attempt where job_id = any($1) order by job_id, outcome',
+    [ids],
+  )
+}

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defineJob, Stint } from '../../src/entry/index.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createLedger } from '../support/ledger.ts'
+import { startWorker } from '../support/worker-process.ts'
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+const job = { kind: 'work' }
+
+async function enqueue(queue: string, count: number, input: object): Promise<void> {
+  await stint.enqueueMany(
+    defineJob(job),
+    Array.from({ length: count }, (_, n) => ({ n, ...input })),
+    { queue },
+  )
+}
+
+test.each([
+  { pace: 'quick', ms: 5, concurrency: 10, started: 2_500 },
+  { pace: 'slow', ms: 60, concurrency: 20, started: 700 },
+])(
+  'queues of weights 6:3:1 share the slots by weight, with $pace jobs',
+  async ({ pace, ms, concurrency, started }) => {
+    const ledger = await createLedger()
+    const weights = [
+      [`${pace}-six`, 6],
+      [`${pace}-three`, 3],
+      [`${pace}-one`, 1],
+    ] as const
+    for (const [queue, weight] of weights)
+      await enqueue(queue, (started * (weight + 1)) / 10, { act: 'sleep', ms })
+    await startWorker(ledger, {
+      name: 'worker',
+      jobs: [job],
+      isTerse: true,
+      options: {
+        connection: db.url,
+        concurrency,
+        queues: Object.fromEntries(weights.map(([queue, weight]) => [queue, { weight, concurrency }])),
+      },
+    })
+    // The first round goes to whoever's claim is answered first: nobody else has anything to start yet.
+    const starts = (await ledger.wroteMany({ type: 'start' }, started)).slice(started / 5)
+    for (const [queue, weight] of weights) {
+      const share = starts.filter((start) => start.queue === queue).length / starts.length
+      expect(share, queue).toBeGreaterThan((0.9 * weight) / 10)
+      expect(share, queue).toBeLessThan((1.1 * weight) / 10)
+    }
+  },
+)
+
+test('a queue gets all the slots while the others have nothing to do', async () => {
+  const ledger = await createLedger()
+  await enqueue('lonely', 60, { act: 'hold' })
+  await startWorker(ledger, {
+    name: 'worker',
+    jobs: [job],
+    options: {
+      connection: db.url,
+      concurrency: 20,
+      queues: { lonely: 30, nothing: { weight: 9, concurrency: 30 } },
+    },
+  })
+  await ledger.wroteMany({ type: 'start', queue: 'lonely' }, 20)
+  expect(ledger.lines({ type: 'start' })).toHaveLength(20)
+})
+
+test('in strict order no job of a lower queue starts while a higher one has work', async () => {
+  const ledger = await createLedger()
+  await enqueue('low', 300, { act: 'sleep', ms: 5 })
+  await enqueue('middle', 100, { act: 'sleep', ms: 5 })
+  await enqueue('high', 100, { act: 'sleep', ms: 5 })
+  const concurrency = 4
+  await startWorker(ledger, {
+    name: 'worker',
+    jobs: [job],
+    isTerse: true,
+    options: { connection: db.url, order: 'strict', concurrency, queues: { high: 10, middle: 10, low: 10 } },
+  })
+  const starts = await ledger.wroteMany({ type: 'start' }, 220)
+  const order = starts.map(({ queue }) => queue)
+  expect(order.slice(0, 100)).toEqual(Array(100).fill('high'))
+  expect(order.slice(100, 200)).toEqual(Array(100).fill('middle'))
+
+  // While it works on the lowest, more comes above: what was claimed by then may start, and no other.
+  await enqueue('high', 100, { act: 'sleep', ms: 5, isLater: true })
+  await ledger.wroteMany({ type: 'start', queue: 'high' }, 200)
+  const all = ledger.lines({ type: 'start' }).map(({ queue }) => queue)
+  const meanwhile = all.slice(all.indexOf('high', 200), all.lastIndexOf('high'))
+  expect(meanwhile.filter((queue) => queue === 'low').length).toBeLessThanOrEqual(concurrency)
+})

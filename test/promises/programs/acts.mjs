@@ -1,0 +1,160 @@
+// What a job may ask of its handler in `input.act`. Each gets the input, the context, and the program's tools.
+import { existsSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+import { defineJob } from 'stint/contracts'
+import { CancelJob, PermanentError, RetryAfter, Snooze } from 'stint/worker'
+
+export const acts = {
+  return: (input, _ctx, { name }) => Promise.resolve(input?.value ?? { by: name }),
+
+  sleep: async ({ ms }) => {
+    await pause(ms)
+  },
+
+  /** Goes on until it is told to end; with `listens`, or until it is aborted. */
+  hold: async ({ listens }, ctx, { name, told }) => {
+    await Promise.race([told('go'), ...(listens ? [aborted(ctx.signal)] : [])])
+    return { by: name }
+  },
+
+  /** Fails in one of the known ways, the first `times` tries of the attempt. */
+  fail: async ({ failure, times = Infinity }, ctx, { name }) => {
+    const tries = (triesOf.get(ctx.jobId) ?? 0) + 1
+    triesOf.set(ctx.jobId, tries)
+    if (tries > times) return { by: name }
+    await failures[failure](ctx)
+  },
+
+  /** One write that `name` makes after its lease is gone; another worker does as it should. */
+  zombie: async ({ write, held }, ctx, tools) => {
+    const { name, told, note } = tools
+    if (name !== 'zombie') {
+      if (held) await told('go')
+      return { by: name }
+    }
+    await told('thawed')
+    for (;;) {
+      try {
+        return await writes[write](ctx, tools)
+      } catch (error) {
+        note('threw', { write, code: error.code, error: String(error) })
+        // A machine so busy that no connection can be had in time: the question has not been put yet.
+        if (!/timeout|terminated/.test(error.message)) throw error
+      }
+    }
+  },
+
+  /** The effect of a fenced transaction; stops in its middle the first time, until the file is there. */
+  effect: (input, ctx, { name, note }) =>
+    ctx.tx(async (tx) => {
+      await tx.query('insert into effect (job, by) values ($1, $2)', [ctx.jobId, name])
+      if (ctx.fence.epoch === 1) {
+        note('inside')
+        standStill(() => existsSync(input.until))
+      }
+      return { by: name }
+    }),
+
+  /** Completes itself in a fenced transaction, with a child. */
+  tx: (_input, ctx, { name }) =>
+    ctx.tx(async (tx) => {
+      await tx.query('insert into effect (job, by) values ($1, $2)', [ctx.jobId, name])
+      return { by: name }
+    }),
+
+  /** Succeeds with a child. */
+  parent: async (_input, ctx, { name }) => {
+    await ctx.enqueue(child, { of: ctx.jobId })
+    return { by: name }
+  },
+}
+
+const child = defineJob({ kind: 'child', queue: 'children' })
+const triesOf = new Map()
+
+const failures = {
+  unknown: () => {
+    throw new TypeError('cannot read it')
+  },
+  timeout: (ctx) => aborted(ctx.signal),
+  connection: () => {
+    throw Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
+  },
+  conflict: () => {
+    throw Object.assign(new Error('could not serialize access'), { code: '40001' })
+  },
+  'rate-limited': () => {
+    throw Object.assign(new Error('slow down'), { status: 429, headers: { 'retry-after': '7' } })
+  },
+  permanent: () => {
+    throw new PermanentError('no such customer')
+  },
+  'retry-after': () => {
+    throw new RetryAfter('90s', 'the other side sleeps')
+  },
+  snooze: () => {
+    throw new Snooze('45s', 'not yet')
+  },
+  cancel: () => {
+    throw new CancelJob('nobody wants it')
+  },
+}
+
+const writes = {
+  complete: () => Promise.resolve({ by: 'zombie' }),
+  fail: () => {
+    throw new Error('a zombie failed')
+  },
+  snooze: (ctx) => ctx.snooze('1h', 'a zombie snoozed'),
+  'dead-letter': () => {
+    throw new PermanentError('a zombie gave up')
+  },
+  cancel: () => {
+    throw new CancelJob('a zombie cancelled')
+  },
+  progress: async (ctx) => {
+    await ctx.progress(99, 'by a zombie')
+    throw new Error('a zombie made progress')
+  },
+  log: (ctx) => {
+    ctx.log.info('a zombie speaks')
+    return Promise.resolve({ by: 'zombie' })
+  },
+  enqueue: async (ctx) => {
+    await ctx.enqueue(child, { of: ctx.jobId })
+    return { by: 'zombie' }
+  },
+  tx: (ctx) => acts.tx(undefined, ctx, { name: 'zombie' }),
+  'ctx.complete': async (ctx, { options }) => {
+    const client = new pg.Client(options.connection)
+    await client.connect()
+    try {
+      await client.query('begin')
+      await client.query('insert into effect (job, by) values ($1, $2)', [ctx.jobId, 'zombie'])
+      await ctx.complete(client, { result: { by: 'zombie' } })
+      await client.query('commit')
+    } finally {
+      await client.end()
+    }
+  },
+  once: (ctx) =>
+    ctx.once(`once-${ctx.jobId}`, async (tx) => {
+      await tx.query('insert into effect (job, by) values ($1, $2)', [ctx.jobId, 'zombie'])
+      return { by: 'zombie' }
+    }),
+}
+
+/** Rejects with the reason when the signal aborts. */
+function aborted(signal) {
+  return new Promise((_resolve, reject) => {
+    if (signal.aborted) reject(signal.reason)
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  })
+}
+
+/** Keeps the whole thread until the test passes. */
+export function standStill(test) {
+  const nobody = new Int32Array(new SharedArrayBuffer(4))
+  while (!test()) Atomics.wait(nobody, 0, 0, 2)
+}

@@ -1,0 +1,90 @@
+// A worker for the promises: its jobs say in their input what their handler shall do (acts.mjs), and all that happens
+// is written to a ledger outside of the database, a line at a time, before anything follows from it.
+import { existsSync, openSync, writeSync } from 'node:fs'
+import { defineJob } from 'stint/contracts'
+import { Worker } from 'stint/worker'
+import { acts, standStill } from './acts.mjs'
+
+const { name, ledger, jobs, options, isTerse } = JSON.parse(process.env.STINT_PROGRAM)
+const fd = openSync(ledger, 'a')
+
+function write(type, more = {}) {
+  const at = Number(process.hrtime.bigint()) / 1e6
+  writeSync(fd, `${JSON.stringify({ type, at, worker: name, workerId: worker.id, ...more })}\n`)
+}
+
+const worker = new Worker(options)
+
+const ofTheWorker = ['ready', 'swept', 'unknownKinds', 'workerLost', 'trouble', 'stopping', 'stopped']
+const ofJobs = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released', 'leaseLost']
+for (const event of ofTheWorker) {
+  worker.on(event, (said = {}) => {
+    const more = event === 'trouble' ? { what: said.what, error: String(said.error) } : said
+    write('event', { name: event, said: more, healthPort: worker.healthPort })
+  })
+}
+for (const event of isTerse ? [] : ofJobs) {
+  worker.on(event, (said) => write('event', { name: event, job: said.id, said }))
+}
+
+/** Words that the parent has said; each is heard by all who wait for it, and by those who ask later. */
+const heard = new Map()
+function hears(word) {
+  if (!heard.has(word)) {
+    let say
+    const promise = new Promise((resolve) => (say = resolve))
+    heard.set(word, { promise, say })
+  }
+  return heard.get(word)
+}
+process.on('message', (word) => {
+  const [verb, file] = word.split(' ')
+  if (verb === 'freeze') freeze(file)
+  else hears(word).say()
+})
+// Listening to the parent is no reason to go on living.
+process.channel.unref()
+
+/**
+ * Stands still in the middle of a turn until the file is there: a process that is stopped in here goes on with its
+ * handlers, and with nothing else, once it is continued. The heartbeat has a thread of its own and goes on meanwhile.
+ */
+function freeze(file) {
+  write('frozen')
+  standStill(() => existsSync(file))
+  hears('thawed').say()
+}
+
+const numbered = {
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: (value) =>
+      typeof value?.n === 'number' ? { value } : { issues: [{ message: 'is no number', path: ['n'] }] },
+  },
+}
+
+for (const { isStrict, ...definition } of jobs) {
+  const contract = defineJob(isStrict ? { ...definition, input: numbered } : definition)
+  worker.handle(contract, async (input, ctx) => {
+    const { jobId: job, queue, attempt, fence } = ctx
+    const about = { job, queue, attempt, epoch: fence.epoch, token: fence.token, n: input?.n }
+    const note = (type, more) => write(type, { ...about, ...more })
+    note('start')
+    try {
+      return await acts[input?.act ?? 'return'](input, ctx, {
+        name,
+        note,
+        told: (word) => hears(word).promise,
+        options,
+      })
+    } finally {
+      note('end')
+    }
+  })
+}
+
+worker.run().catch((error) => {
+  write('fatal', { message: error.message })
+  process.exitCode = 1
+})

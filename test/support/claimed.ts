@@ -1,0 +1,15 @@
+import type { JobContract } from '../../src/entry/index.ts'
+import type { Queryable } from '../../src/db/statement.ts'
+import { claim } from '../../src/jobs/claim.ts'
+import { start } from '../../src/jobs/position.ts'
+import { HeldJob } from '../../src/worker/held-job.ts'
+
+/** The next job of a contract's queue, claimed as a worker would, for tests of a worker's parts. */
+export async function claimOne(db: Queryable, contract: JobContract, workerId: string): Promise<HeldJob> {
+  const [job] = await claim(db, {
+    ...{ worker: workerId, lease: crypto.randomUUID(), queue: contract.queue },
+    ...{ kinds: JSON.stringify({ [contract.kind]: contract.version }), limit: 1, priority: 0, floor: start },
+  })
+  if (job === undefined) throw new Error(`There is nothing to claim in '${contract.queue}'`)
+  return new HeldJob(job, { heldSince: performance.now(), workerId })
+}

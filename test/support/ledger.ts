@@ -1,0 +1,122 @@
+import { readSync, openSync, closeSync, watch, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** What a process under test wrote down: about a job, or an event of its worker. */
+export interface Line {
+  /** `start` and `end` of a handler, `event`, or what an act of the program says. */
+  type: string
+  /** Milliseconds on the monotonic clock, which all processes of the machine share. */
+  at: number
+  /** The name of the process that wrote it. */
+  worker: string
+  job?: string
+  queue?: string
+  attempt?: number
+  epoch?: number
+  token?: string
+  /** The worker's id at that moment. */
+  workerId?: string
+  /** Of an event. */
+  name?: string
+  said?: Record<string, unknown>
+  n?: number
+  [more: string]: unknown
+}
+
+export type LineTest = Partial<Line> | ((line: Line) => boolean)
+
+const longestMs = 40_000
+
+/**
+ * What happened, outside of the database under test: a file that processes append lines to. It outlives them, and
+ * whoever waits for a line is woken by the file itself, not by a clock.
+ */
+export class Ledger {
+  readonly file: string
+  readonly #lines: Line[] = []
+  readonly #waiting = new Set<() => void>()
+  readonly #fd: number
+  #rest = ''
+
+  constructor(file: string) {
+    this.file = file
+    writeFileSync(file, '')
+    this.#fd = openSync(file, 'r')
+    const watcher = watch(file, () => {
+      this.#read()
+      for (const look of this.#waiting) look()
+    })
+    onTestFinished(() => {
+      watcher.close()
+      closeSync(this.#fd)
+    })
+  }
+
+  /** All lines so far that pass, in the order they were written. */
+  lines(test: LineTest = {}): Line[] {
+    this.#read()
+    return this.#lines.filter((line) => passes(line, test))
+  }
+
+  /** The first line that passes, written already or yet to come. */
+  async wrote(test: LineTest): Promise<Line> {
+    const [line] = await this.wroteMany(test, 1)
+    return line as Line
+  }
+
+  /** The first `count` lines that pass. */
+  wroteMany(test: LineTest, count: number): Promise<Line[]> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const found = this.lines(test)
+        if (found.length < count) return
+        done()
+        resolve(found.slice(0, count))
+      }
+      const done = (): void => {
+        clearTimeout(timer)
+        this.#waiting.delete(look)
+      }
+      const timer = setTimeout(() => {
+        done()
+        const last = this.#lines.slice(-40).map((line) => JSON.stringify(line))
+        const wanted = typeof test === 'function' ? String(test) : JSON.stringify(test)
+        reject(new Error(`${count} × ${wanted} was not written. The last lines:\n${last.join('\n')}`))
+      }, longestMs)
+      this.#waiting.add(look)
+      look()
+    })
+  }
+
+  #read(): void {
+    const chunk = Buffer.alloc(64 * 1024)
+    for (;;) {
+      const bytes = readSync(this.#fd, chunk, 0, chunk.length, null)
+      if (bytes === 0) break
+      this.#rest += chunk.toString('utf8', 0, bytes)
+    }
+    const texts = this.#rest.split('\n')
+    this.#rest = texts.pop() ?? ''
+    for (const text of texts) this.#lines.push(JSON.parse(text) as Line)
+  }
+}
+
+/** An empty ledger for one test. */
+export async function createLedger(): Promise<Ledger> {
+  const dir = await mkdtemp(join(tmpdir(), 'stint-ledger-'))
+  onTestFinished(() => rm(dir, { recursive: true, force: true }))
+  return new Ledger(join(dir, 'ledger.jsonl'))
+}
+
+/** This moment, on the clock of the ledger's lines. */
+export function monotonicMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6
+}
+
+function passes(line: Line, test: LineTest): boolean {
+  if (typeof test === 'function') return test(line)
+  return Object.entries(test).every(([name, value]) => line[name] === value)
+}

@@ -1,0 +1,107 @@
+import { fork } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import type { WorkerOptions } from '../../src/entry/worker.ts'
+import type { Ledger } from './ledger.ts'
+
+/** How a job of the program is defined: what of `defineJob` can be said in JSON. */
+export interface ProgramJob {
+  kind: string
+  queue?: string
+  version?: number
+  timeout?: string
+  retry?: {
+    attempts?: number
+    backoff?: string[]
+  }
+  /** Its handler accepts only inputs whose `n` is a number; producers are not told. */
+  isStrict?: boolean
+}
+
+export interface WorkerSetup {
+  /** What its lines in the ledger are signed with. */
+  name: string
+  jobs: readonly ProgramJob[]
+  options: WorkerOptions
+  /** Leave out events of single jobs, where there are thousands. */
+  isTerse?: boolean
+}
+
+export interface Exit {
+  code: number | null
+  signal: NodeJS.Signals | null
+}
+
+/** A worker in a process of its own, running test/promises/programs/worker.mjs on the built package. */
+export interface WorkerProcess {
+  name: string
+  pid: number
+  /** As the kernel delivers it: SIGKILL, SIGSTOP, SIGCONT, SIGTERM. */
+  signal(signal: NodeJS.Signals): void
+  /** Says a word to the program: acts wait for such. */
+  tell(word: string): void
+  exited: Promise<Exit>
+  /** What it wrote to its standard output and error: its log. */
+  output(): string
+}
+
+const program = join(import.meta.dirname, '../promises/programs/worker.mjs')
+
+/** Starts a worker process; it is killed when the test has finished, if it still runs. */
+export function spawnWorker(
+  ledger: Ledger,
+  { name, jobs, options, isTerse = false }: WorkerSetup,
+): WorkerProcess {
+  const child = fork(program, [], {
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: {
+      ...process.env,
+      STINT_PROGRAM: JSON.stringify({ name, ledger: ledger.file, jobs, options, isTerse }),
+    },
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  const exited = exitOf(child)
+  onTestFinished(async ({ task }) => {
+    child.kill('SIGKILL')
+    await exited
+    if (task.result?.state === 'fail') process.stderr.write(`--- ${name} said:\n${output.slice(-8_000)}\n`)
+  })
+  return {
+    name,
+    pid: child.pid ?? 0,
+    signal: (signal) => {
+      child.kill(signal)
+    },
+    tell: (word) => {
+      child.send(word)
+    },
+    exited,
+    output: () => output,
+  }
+}
+
+/** Starts a worker process and waits until it claims. */
+export async function startWorker(ledger: Ledger, setup: WorkerSetup): Promise<WorkerProcess> {
+  const worker = spawnWorker(ledger, setup)
+  const ready = ledger.wrote({ type: 'event', name: 'ready', worker: setup.name })
+  ready.catch(() => undefined)
+  const exited = worker.exited.then(({ code, signal }): never => {
+    throw new Error(
+      `'${setup.name}' ended with ${code ?? signal ?? '?'} before it was ready:\n${worker.output()}`,
+    )
+  })
+  exited.catch(() => undefined)
+  await Promise.race([ready, exited])
+  return worker
+}
+
+function exitOf(child: ChildProcess): Promise<Exit> {
+  return new Promise((resolve) => {
+    child.once('close', (code, signal) => {
+      resolve({ code, signal })
+    })
+  })
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { defineJob, Stint } from '../../src/entry/index.ts'
+import type { Job, JobContract } from '../../src/entry/index.ts'
+import { Worker } from '../../src/entry/worker.ts'
+import type { WorkerEvents, WorkerOptions } from '../../src/entry/worker.ts'
+import { createTestDatabase } from './database.ts'
+import type { TestDatabase } from './database.ts'
+
+/** What a test file has: a database of its own, and a client of it. */
+export interface Scene {
+  readonly db: TestDatabase
+  readonly stint: Stint
+}
+
+/** Made before the first test of a file, gone after the last. */
+export function workerScene(): Scene {
+  const scene: { db?: TestDatabase; stint?: Stint } = {}
+  beforeAll(async () => {
+    scene.db = await createTestDatabase()
+    scene.stint = new Stint({ connection: scene.db.url })
+  })
+  afterAll(async () => {
+    await scene.stint?.close()
+    await scene.db?.drop()
+  })
+  return {
+    get db() {
+      return scene.db ?? missing()
+    },
+    get stint() {
+      return scene.stint ?? missing()
+    },
+  }
+}
+
+function missing(): never {
+  throw new Error('There is no scene outside of a test')
+}
+
+/** A name that no other test uses: for a queue, a kind, a key. */
+export function newName(about = 'q'): string {
+  return `${about}.${randomUUID().slice(0, 8)}`
+}
+
+/** A contract in a queue of its own, so that no other test's worker sees its jobs. Failures come back at once. */
+export function newJob(kind = 'job'): JobContract<string> {
+  const queue = newName(kind)
+  return defineJob({ kind, queue, retry: { backoff: () => 1 } })
+}
+
+type EventName = keyof WorkerEvents
+type Fact<Name extends EventName> = WorkerEvents[Name] extends [infer Only] ? Only : undefined
+
+/** How long to wait for what is surely coming: long enough for two busy cores. */
+const patienceMs = 20_000
+
+/** A worker of this process that remembers all it ever told, so that nothing is missed between two lines of a test. */
+export class TestWorker {
+  readonly worker: Worker
+  readonly #told: { name: EventName; fact: unknown }[] = []
+  readonly #waiting = new Set<() => void>()
+
+  constructor(worker: Worker) {
+    this.worker = worker
+    for (const name of eventNames) {
+      worker.on(name, (...[fact]: unknown[]) => {
+        this.#told.push({ name, fact })
+        for (const look of [...this.#waiting]) look()
+      })
+    }
+  }
+
+  /** All that it told under this name so far. */
+  told<Name extends EventName>(name: Name): Fact<Name>[] {
+    return this.#told.filter((one) => one.name === name).map(({ fact }) => fact as Fact<Name>)
+  }
+
+  /** The first `count` events of a name that match, told already or yet to come. */
+  async tells<Name extends EventName>(
+    name: Name,
+    match: (fact: Fact<Name>) => boolean = () => true,
+    count = 1,
+  ): Promise<Fact<Name>[]> {
+    const found = (): Fact<Name>[] => this.told(name).filter(match)
+    await this.until(() => found().length >= count, `${count} × ${name}`)
+    return found().slice(0, count)
+  }
+
+  /** The job's next event of this name, or the one it has told already. */
+  async hears<Name extends JobEventName>(name: Name, id: string, count = 1): Promise<Fact<Name>> {
+    const facts = await this.tells(name, (fact) => (fact as { id: string }).id === id, count)
+    return facts.at(-1) ?? missing()
+  }
+
+  /** Resolves as soon as something it told makes this true. */
+  until(test: () => boolean, what = 'what the test waits for'): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        if (!test()) return
+        this.#waiting.delete(look)
+        clearTimeout(timer)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        this.#waiting.delete(look)
+        reject(
+          new Error(`Nothing told of ${what}; told so far: ${this.#told.map(({ name }) => name).join(', ')}`),
+        )
+      }, patienceMs)
+      this.#waiting.add(look)
+      look()
+    })
+  }
+}
+
+type JobEventName =
+  'started' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'snoozed' | 'released' | 'leaseLost' | 'slow'
+
+const eventNames: readonly EventName[] = [
+  ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
+  ...([
+    'leaseLost',
+    'slow',
+    'swept',
+    'unknownKinds',
+    'workerLost',
+    'trouble',
+    'stopping',
+    'stopped',
+  ] as const),
+]
+
+/** A silent worker that runs until the test is finished; `prepare` gives it its handlers. */
+export async function startWorker(
+  { db }: Scene,
+  { queues, ...options }: WorkerOptions,
+  prepare: (worker: Worker) => unknown,
+): Promise<TestWorker> {
+  const worker = new Worker({ connection: db.url, log: false, drain: '5s', queues, ...options })
+  prepare(worker)
+  const test = new TestWorker(worker)
+  await worker.start()
+  onTestFinished(() => worker.stop())
+  return test
+}
+
+/** A worker for the queue of one contract. */
+export function startFor(
+  scene: Scene,
+  contract: JobContract,
+  handler: Parameters<Worker['handle']>[1],
+  options: WorkerOptions = {},
+): Promise<TestWorker> {
+  return startWorker(scene, { queues: { [contract.queue]: 4 }, ...options }, (worker) =>
+    worker.handle(contract, handler),
+  )
+}
+
+/** The job as it is stored now. */
+export async function stored({ stint }: Scene, id: string): Promise<Job> {
+  const job = await stint.get(id)
+  expect(job).toBeDefined()
+  return job ?? missing()
+}
+
+export interface AttemptRow {
+  attempt: number
+  epoch: number
+  outcome: string
+  reason: string | null
+  error: { class: string; name: string; message: string; code?: string } | null
+}
+
+/** What is noted of a job's attempts, in order. */
+export function attemptsOf({ db }: Scene, id: string): Promise<AttemptRow[]> {
+  return db.query<AttemptRow & Record<string, unknown>>(
+    `select attempt, epoch, outcome, reason, error from stint.attempt where job_id = $1 order by epoch, ended_at`,
+    [id],
+  )
+}
+
+/** What the sweep does to a job whose worker is lost: it is anybody's again, and its old lease is worth nothing. */
+export async function takeLease({ db }: Scene, id: string): Promise<void> {
+  await db.query(
+    `update stint.job set state = 'ready', worker_id = null, lease_id = null, attempt = attempt - 1
+      where id = $1 and state = 'running'`,
+    [id],
+  )
+}
+
+/** A promise and the way to fulfil it: for a handler and its test to wait for each other. */
+export function gate<Value = undefined>(): { opened: Promise<Value>; open: (value: Value) => void } {
+  let open: (value: Value) => void = missing
+  const opened = new Promise<Value>((resolve) => (open = resolve))
+  return { opened, open }
+}
+
+/** Asks until the answer is right: only for what nobody tells. */
+export async function eventually(test: () => Promise<boolean>, what: string): Promise<void> {
+  const endAt = performance.now() + patienceMs
+  while (!(await test())) {
+    if (performance.now() > endAt) throw new Error(`Not in time: ${what}`)
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}

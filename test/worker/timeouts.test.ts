@@ -1,0 +1,188 @@
+import { describe, expect, test } from 'vitest'
+import { defineJob } from '../../src/entry/index.ts'
+import type { HandlerContext } from '../../src/entry/worker.ts'
+import { Events } from '../../src/worker/events.ts'
+import type { WorkerEvents } from '../../src/worker/events.ts'
+import { HeldJob, HeldJobs } from '../../src/worker/held-job.ts'
+import { silent } from '../../src/worker/log.ts'
+import { Report } from '../../src/worker/report.ts'
+import { Watch } from '../../src/worker/watch.ts'
+import { attemptsOf, eventually, newJob, newName, startFor, stored, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+
+/** Resolves when the handler is told to stop. */
+function aborted({ signal }: HandlerContext): Promise<unknown> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(signal.reason)
+    signal.addEventListener('abort', () => {
+      resolve(signal.reason)
+    })
+  })
+}
+
+describe('an attempt that takes too long', () => {
+  test('is told to stop by its signal, and has timed out when it throws what it was told', async () => {
+    const job = defineJob({
+      ...{ kind: 'slow', queue: newName(), timeout: '60ms', retry: { attempts: 2, backoff: () => 1 } },
+    })
+    const reasons: unknown[] = []
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      const reason = await aborted(ctx)
+      reasons.push(reason)
+      throw reason
+    })
+    const { id } = await scene.stint.enqueue(job)
+    const { error } = await worker.hears('failed', id)
+    expect(error).toMatchObject({ class: 'timeout', name: 'StintError', code: 'attempt-timeout' })
+    const { reason, ranMs } = await worker.hears('dead', id)
+    expect(reason).toBe('exhausted')
+    expect(ranMs).toBeGreaterThanOrEqual(59)
+    expect(reasons).toMatchObject([
+      { name: 'StintError', code: 'attempt-timeout', jobIds: [id] },
+      { name: 'StintError', code: 'attempt-timeout' },
+    ])
+    expect(await attemptsOf(scene, id)).toMatchObject([
+      { attempt: 1, outcome: 'timed-out', error: { class: 'timeout' } },
+      { attempt: 2, outcome: 'timed-out' },
+    ])
+  })
+
+  test('has timed out whatever it throws then, and a signal asked for too late is aborted already', async () => {
+    const job = newJob()
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      await aborted(ctx)
+      expect(ctx.signal.aborted).toBe(true)
+      throw new Error('of its own')
+    })
+    const { id } = await scene.stint.enqueue(job, {}, { timeout: '20ms', attempts: 1 })
+    await worker.hears('dead', id)
+    expect(await attemptsOf(scene, id)).toMatchObject([
+      { outcome: 'timed-out', error: { class: 'timeout', message: 'of its own' } },
+    ])
+  })
+
+  test('goes by the job’s own timeout before that of its contract', async () => {
+    const job = defineJob({ kind: 'patient', queue: newName(), timeout: '1h' })
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      throw await aborted(ctx)
+    })
+    const { id } = await scene.stint.enqueue(job, {}, { timeout: '30ms', attempts: 1 })
+    await worker.hears('dead', id)
+    expect((await stored(scene, id)).error).toMatchObject({
+      message: expect.stringContaining('timeout of 30 ms') as string,
+    })
+  })
+
+  test('has succeeded if it finishes all the same', async () => {
+    const job = newJob()
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      await aborted(ctx)
+      return 'in the end'
+    })
+    const { id } = await scene.stint.enqueue(job, {}, { timeout: '20ms' })
+    await worker.hears('succeeded', id)
+    expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 'in the end', attempt: 1 })
+  })
+})
+
+test('a job whose deadline has passed is dead without having run, and says that it expired', async () => {
+  const job = newJob()
+  const late = await scene.stint.enqueue(job, 'late', { deadline: '1ms' })
+  const early = await scene.stint.enqueue(job, 'early', { deadline: '1h' })
+  const hasPassed = async (): Promise<boolean> => {
+    const rows = await scene.db.query('select from stint.job where id = $1 and deadline_at < stint.now()', [
+      late.id,
+    ])
+    return rows.length === 1
+  }
+  await eventually(hasPassed, 'the deadline has passed')
+  const ran: unknown[] = []
+  const worker = await startFor(scene, job, (input) => void ran.push(input))
+  const { reason } = await worker.hears('dead', late.id)
+  await worker.hears('succeeded', early.id)
+  expect(reason).toBe('expired')
+  expect(ran).toEqual(['early'])
+  expect(await stored(scene, late.id)).toMatchObject({ state: 'dead', reason: 'expired' })
+  expect(await attemptsOf(scene, late.id)).toMatchObject([{ outcome: 'expired' }])
+})
+
+describe('an attempt that is unusually slow', () => {
+  function watched(): {
+    watch: Watch
+    start: (kind: string) => HeldJob
+    slow: Promise<WorkerEvents['slow'][0]>
+    told: WorkerEvents['slow'][0][]
+  } {
+    const held = new HeldJobs()
+    const events = new Events(() => undefined)
+    const report = new Report(events, silent)
+    const told: WorkerEvents['slow'][0][] = []
+    const slow = new Promise<WorkerEvents['slow'][0]>((resolve) => {
+      events.on('slow', (fact) => {
+        told.push(fact)
+        resolve(fact)
+      })
+    })
+    const watch = new Watch(
+      held,
+      (one, facts) => {
+        report.slow(one, facts)
+      },
+      { factor: 3, leastMs: 30 },
+    )
+    const start = (kind: string): HeldJob => {
+      const one = claimedJob(kind)
+      one.phase = 'running'
+      one.startedAt = performance.now()
+      held.add(one)
+      watch.started(one, 60_000)
+      return one
+    }
+    return { watch, start, slow, told }
+  }
+
+  test('is pointed out once, with what is usual for its kind', async () => {
+    const { watch, start, slow, told } = watched()
+    const quick = start('quick')
+    for (let n = 0; n < 40; n++) watch.ended(quick, 20)
+    quick.phase = 'settling'
+    const sluggish = start('quick')
+    const fact = await slow
+    expect(fact).toMatchObject({ id: sluggish.job.id, kind: 'quick', usualMs: 20 })
+    expect(fact.ranMs).toBeGreaterThanOrEqual(60)
+    // The watch looks again at the next one; the first is not told twice.
+    const another = start('quick')
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(told.map(({ id }) => id)).toEqual([sluggish.job.id, another.job.id])
+    watch.stop()
+  })
+
+  test('is not pointed out before there is enough to compare it with', async () => {
+    const { watch, start, told } = watched()
+    const quick = start('rare')
+    for (let n = 0; n < 19; n++) watch.ended(quick, 1)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(told).toEqual([])
+    watch.stop()
+  })
+
+  test('is left alone until its timeout, be that years away', async () => {
+    const { watch, start, slow } = watched()
+    const quick = start('endless')
+    for (let n = 0; n < 40; n++) watch.ended(quick, 1)
+    watch.started(quick, 365 * 86_400_000)
+    await slow
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(quick.abortedFor).toBeUndefined()
+    watch.stop()
+  })
+})
+
+function claimedJob(kind: string): HeldJob {
+  const id = crypto.randomUUID()
+  const place = { id, runAt: '2026-01-01 00:00:00', queue: 'q', priority: 0, key: null, version: 1 }
+  const lease = { leaseId: crypto.randomUUID(), epoch: 1, attempt: 1, maxAttempts: 5 }
+  const job = { ...place, ...lease, kind, input: null, more: null }
+  return new HeldJob(job, { heldSince: performance.now(), workerId: crypto.randomUUID() })
+}
