@@ -249,13 +249,10 @@ export class Worker {
 
 function notStarted(cause: unknown): StintError {
   const message = cause instanceof Error ? cause.message : String(cause)
-  return classify(cause) === 'broken'
-    ? new StintError('database-rejected', `The database refused the worker: ${message}.`, { cause })
-    : new StintError(
-        'database-unavailable',
-        `The database could not be reached: ${message}. Start it again later.`,
-        {
-          cause,
-        },
-      )
+  if (classify(cause) === 'broken')
+    return new StintError('database-rejected', `The database refused the worker: ${message}.`, { cause })
+  const advice = 'Start the worker again later.'
+  return new StintError('database-unavailable', `The database could not be reached: ${message}. ${advice}`, {
+    cause,
+  })
 }

@@ -123,7 +123,7 @@ describe('ctx.enqueue', () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (input, ctx) => {
       const [what] = input as [string]
-      if (ctx.attempt === 1 && what === 'input') await ctx.enqueue(child, { n: 'one' })
+      if (ctx.attempt === 1 && what === 'input') await ctx.enqueue(child, { n: 'one' as never })
       if (ctx.attempt === 1 && what === 'option') await ctx.enqueue(child, { n: 1 }, { priority: 1000 })
       await ctx.enqueue(child, { n: 1 })
     })
