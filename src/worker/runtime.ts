@@ -77,6 +77,7 @@ export class Runtime {
   #isOver = false
   #nextSurveyAt = 0
   #isSurveying = false
+  #mustSurveyAgain = false
   #nextDueAt = Infinity
   #isPromoting = false
   #brokenSince: number | undefined
@@ -269,6 +270,7 @@ export class Runtime {
   async #survey(): Promise<void> {
     if (this.#isSurveying) return
     this.#isSurveying = true
+    this.#mustSurveyAgain = false
     const startedAt = performance.now()
     const { pollFloorMs } = this.#config.worker
     this.#nextSurveyAt = Infinity
@@ -282,9 +284,18 @@ export class Runtime {
     } finally {
       this.#isSurveying = false
       const now = performance.now()
-      this.#nextSurveyAt = now + Math.max(0.85 * pollFloorMs, (now - startedAt) / surveyShare)
+      this.#nextSurveyAt = this.#mustSurveyAgain
+        ? now
+        : now + Math.max(0.85 * pollFloorMs, (now - startedAt) / surveyShare)
       this.#bell.ring()
     }
+  }
+
+  /** Looks at once; and again after a look that is under way, which may have begun too early to see what is new. */
+  #surveyNow(): void {
+    this.#mustSurveyAgain = true
+    this.#nextSurveyAt = 0
+    this.#bell.ring()
   }
 
   #take(
@@ -522,8 +533,7 @@ export class Runtime {
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#nextSurveyAt = 0
-        this.#bell.ring()
+        this.#surveyNow()
       },
     })
   }
@@ -540,8 +550,7 @@ export class Runtime {
       isLeaseFresh: () => this.#lease.isTrusted && performance.now() - this.#lastGapAt > worker.leaseMs,
       onReturned: (returned: readonly Returned[]) => {
         this.#returned(returned)
-        this.#nextSurveyAt = 0
-        this.#bell.ring()
+        this.#surveyNow()
       },
       events,
       log,
