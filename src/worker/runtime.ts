@@ -252,7 +252,8 @@ export class Runtime {
       }
       this.#dispatcher.fill(now)
       const pollAt = now + this.#poll.waitMs()
-      const wakeAt = Math.min(pollAt, this.#nextDueAt)
+      const { holdUntil } = this.#dispatcher
+      const wakeAt = Math.min(pollAt, this.#nextDueAt, holdUntil > now ? holdUntil : Infinity)
       await this.#bell.next(Math.max(1, wakeAt - now))
       // Nobody rang: look for yourself, cheaply; the survey has its own pace.
       if (performance.now() >= pollAt) for (const pool of this.#dispatcher.pools) pool.floors.probe()
