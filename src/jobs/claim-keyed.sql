@@ -1,7 +1,8 @@
 -- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
 --
 -- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. A pass that
--- comes to the last key ends there; the next one begins anew.
+-- comes to the last key ends there; the next one begins anew. A key has its turn only where it has something that this
+-- worker can run: keys full of strange kinds would take up every turn there is.
 with recursive keys as (
   (select key
      from stint.job
@@ -26,6 +27,14 @@ with recursive keys as (
   select key
     from keys
    where key is not null
+     and exists (
+           select
+             from stint.job
+            where queue = :queue::text
+              and key = keys.key
+              and key is not null
+              and state = 'ready'
+              and version <= (:kinds::jsonb ->> kind)::smallint)
    limit :maxKeys::integer
 ), claimed as (
   update stint.job
