@@ -77,7 +77,7 @@ export class Runtime {
   #isOver = false
   #nextSurveyAt = 0
   #isSurveying = false
-  #mustSurveyAgain = false
+  #surveysAsked = 0
   #nextDueAt = Infinity
   #isPromoting = false
   #brokenSince: number | undefined
@@ -271,7 +271,7 @@ export class Runtime {
   async #survey(): Promise<void> {
     if (this.#isSurveying) return
     this.#isSurveying = true
-    this.#mustSurveyAgain = false
+    const asked = this.#surveysAsked
     const startedAt = performance.now()
     const { pollFloorMs } = this.#config.worker
     this.#nextSurveyAt = Infinity
@@ -285,7 +285,8 @@ export class Runtime {
     } finally {
       this.#isSurveying = false
       const now = performance.now()
-      this.#nextSurveyAt = this.#mustSurveyAgain
+      const isAskedAgain = this.#surveysAsked !== asked
+      this.#nextSurveyAt = isAskedAgain
         ? now
         : now + Math.max(0.85 * pollFloorMs, (now - startedAt) / surveyShare)
       this.#bell.ring()
@@ -294,7 +295,7 @@ export class Runtime {
 
   /** Looks at once; and again after a look that is under way, which may have begun too early to see what is new. */
   #surveyNow(): void {
-    this.#mustSurveyAgain = true
+    this.#surveysAsked++
     this.#nextSurveyAt = 0
     this.#bell.ring()
   }
