@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../db/statement.ts'
 import { claim, claimKeyed } from '../jobs/claim.ts'
 import type { ClaimedJob } from '../jobs/claim.ts'
+import type { Position } from '../jobs/position.ts'
 import { tail } from '../jobs/survey.ts'
+import type { Level } from './floor.ts'
 import type { QueuePool } from './queue-pool.ts'
 
 /** More in one statement is no faster, and later to be started. */
@@ -39,12 +41,17 @@ export class Claims {
       claim(this.#db, { ...claimant, priority, floor }),
     )
     level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
-    if (jobs.length < limit && performance.now() - sentAt > longLookMs) {
-      // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
-      const last = await tail(this.#db, { queue: pool.config.name, priority, floor: level.floor })
-      if (last !== undefined) level.raise(last)
+    if (jobs.length < limit) {
+      // This claim came later than the look at the end, so it has seen all up to there: nothing of it is for us.
+      if (level.end !== undefined) level.raise(level.end)
+      const wasLong = performance.now() - sentAt > longLookMs
+      level.end = wasLong ? await this.#tail(pool, level) : undefined
     }
     return jobs
+  }
+
+  #tail(pool: QueuePool, { priority, floor }: Level): Promise<Position | undefined> {
+    return tail(this.#db, { queue: pool.config.name, priority, floor })
   }
 
   async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
@@ -55,12 +62,13 @@ export class Claims {
       claimKeyed(this.#db, { ...claimant, ...request }),
     )
     const keys = new Set(jobs.map(({ key }) => key))
-    const isRoundOver = keys.size < limit
+    // Short of what was asked for: every key to the last has had its turn. Else the next round goes on behind these.
+    const isRoundOver = jobs.length < limit
     pool.afterKey = isRoundOver
       ? ''
       : [...keys].reduce<string>((last, key) => (key !== null && key > last ? key : last), '')
     if (jobs.length > 0 && isRoundOver) pool.perKey = Math.min(limit, pool.perKey * 2)
-    else if (!isRoundOver) pool.perKey = 1
+    else if (keys.size > 1) pool.perKey = 1
     pool.mayHaveKeyed = jobs.length > 0 || afterKey !== '' || pool.keyedHints !== keyedHints
     return jobs
   }

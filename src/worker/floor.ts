@@ -89,6 +89,8 @@ export class Level {
   mayHaveMore = false
   /** Counts what was said of it: a hint that comes while a claim is under way is not forgotten when that ends. */
   hints = 0
+  /** Where its jobs ended when a claim took long to find nothing; the next one that finds nothing need not look again. */
+  end: Position | undefined
   /** Since when its oldest job waits, as the last survey saw it. */
   waitingSince: number | undefined
 
