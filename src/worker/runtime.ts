@@ -194,8 +194,8 @@ export class Runtime {
   }
 
   async start(): Promise<void> {
-    await this.#lease.begin(this.#db, this.#about())
     this.#dispatcher.use(this.#claims)
+    await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
     this.#looping = this.#loop()
@@ -505,12 +505,13 @@ export class Runtime {
       onFatal(new Error(`${this.#dispatcher.running} handlers did not end after their worker was lost`))
       return
     }
-    this.#lease = this.#newLease()
-    this.#claims = this.#newClaims()
     for (let failures = 0; this.#mayGoOn(); failures++) {
+      // An id for each try: one whose reply was lost may be there already, and ids are entered once.
+      this.#lease = this.#newLease()
+      this.#claims = this.#newClaims()
+      this.#dispatcher.use(this.#claims)
       try {
         await this.#lease.begin(this.#db, this.#about())
-        this.#dispatcher.use(this.#claims)
         log.info({ workerId: this.workerId }, 'worker ready again')
         events.emit('ready', { workerId: this.workerId })
         this.#bell.ring()
