@@ -55,6 +55,11 @@ export class Dispatcher {
     return this.#running
   }
 
+  /** After trouble nothing is asked before this. */
+  get holdUntil(): number {
+    return this.#holdUntil
+  }
+
   pool(queue: string): QueuePool | undefined {
     return this.#byName.get(queue)
   }

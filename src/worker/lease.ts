@@ -42,6 +42,7 @@ export class Lease {
   #memory = leaseMemory(0n)
   #thread: Thread | undefined
   #watch: NodeJS.Timeout | undefined
+  #isBegun = false
   #isAtRisk = false
   #isOver = false
 
@@ -51,7 +52,7 @@ export class Lease {
 
   /** Whether what we hold is surely still ours. */
   get isTrusted(): boolean {
-    return !this.#isOver && !this.#isAtRisk
+    return this.#isBegun && !this.#isOver && !this.#isAtRisk
   }
 
   /** How long ago the last confirmed heartbeat was sent. */
@@ -64,6 +65,7 @@ export class Lease {
     const sentAt = process.hrtime.bigint()
     await register(db, { worker: this.workerId, leaseMs: this.#config.leaseMs, about })
     this.#memory = leaseMemory(sentAt)
+    this.#isBegun = true
     this.#startThread()
     this.#look()
   }

@@ -197,8 +197,8 @@ export class Runtime {
   }
 
   async start(): Promise<void> {
-    await this.#lease.begin(this.#db, this.#about())
     this.#dispatcher.use(this.#claims)
+    await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
     this.#looping = this.#loop()
@@ -257,7 +257,13 @@ export class Runtime {
       }
       this.#dispatcher.fill(now)
       const pollAt = now + this.#poll.waitMs()
-      const wakeAt = Math.min(pollAt, this.#nextDueAt, this.#nextSurveyAt)
+      const { holdUntil } = this.#dispatcher
+      const wakeAt = Math.min(
+        pollAt,
+        this.#nextDueAt,
+        this.#nextSurveyAt,
+        holdUntil > now ? holdUntil : Infinity,
+      )
       await this.#bell.next(Math.max(1, wakeAt - now))
       // Nobody rang and no survey was due: it costs much here, and has its own pace. A look from the floors is cheap.
       if (performance.now() >= pollAt) for (const pool of this.#dispatcher.pools) pool.floors.probe()
@@ -516,12 +522,13 @@ export class Runtime {
       onFatal(new Error(`${this.#dispatcher.running} handlers did not end after their worker was lost`))
       return
     }
-    this.#lease = this.#newLease()
-    this.#claims = this.#newClaims()
     for (let failures = 0; this.#mayGoOn(); failures++) {
+      // An id for each try: one whose reply was lost may be there already, and ids are entered once.
+      this.#lease = this.#newLease()
+      this.#claims = this.#newClaims()
+      this.#dispatcher.use(this.#claims)
       try {
         await this.#lease.begin(this.#db, this.#about())
-        this.#dispatcher.use(this.#claims)
         log.info({ workerId: this.workerId }, 'worker ready again')
         events.emit('ready', { workerId: this.workerId })
         this.#bell.ring()

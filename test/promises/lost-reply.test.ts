@@ -37,7 +37,8 @@ describe('a claim whose connection dies', () => {
     await startWorker(ledger, {
       name: 'worker',
       jobs: [job],
-      options: { connection: proxy.url, queues: { [queue]: 10 } },
+      // Too long for a poll to be what helps.
+      options: { connection: proxy.url, pollFloor: '60s', queues: { [queue]: 10 } },
     })
     const cut = proxy.cutNext({ text: statementName(claimSql), when })
     const { jobs } = await stint.enqueueMany(defineJob(job), [{ n: 1 }, { n: 2 }, { n: 3 }])

@@ -84,7 +84,9 @@ for (const { isStrict, ...definition } of jobs) {
   })
 }
 
-worker.run().catch((error) => {
+const running = worker.run()
+write('running')
+running.catch((error) => {
   write('fatal', { message: error.message })
   process.exitCode = 1
 })

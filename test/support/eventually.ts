@@ -1,0 +1,17 @@
+import { setTimeout as pause } from 'node:timers/promises'
+
+const longestMs = 30_000
+
+/** Repeats a check until it passes: for what another process does, and no line of the ledger tells. */
+export async function eventually(check: () => Promise<void>): Promise<void> {
+  const giveUpAt = performance.now() + longestMs
+  for (;;) {
+    try {
+      await check()
+      return
+    } catch (error) {
+      if (performance.now() > giveUpAt) throw error
+    }
+    await pause(20)
+  }
+}
