@@ -63,11 +63,9 @@ export class QueuePool {
 
   get canStart(): boolean {
     const { concurrency, prefetch } = this.config
-    if (this.#waitingCount === 0) return false
+    if (this.#waitingCount === 0 || this.running >= concurrency) return false
     // Without prefetch a slot is free only when its job's ending is stored.
-    return prefetch === 0
-      ? this.held - this.#waitingCount < concurrency * this.batchSize
-      : this.running < concurrency
+    return prefetch > 0 || this.held - this.#waitingCount < concurrency * this.batchSize
   }
 
   /** Jobs with keys may wait. */
