@@ -10,6 +10,12 @@ const maxBatch = 1_000
 /** A claim that took this long and found little has read past many jobs that are not for us. */
 const longLookMs = 10
 
+export interface Taken {
+  jobs: ClaimedJob[]
+  /** They are of a priority that had waited too long, and go before what is above them. */
+  isAged: boolean
+}
+
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
   readonly #db: Queryable
@@ -29,11 +35,14 @@ export class Claims {
   }
 
   /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
-  async take(pool: QueuePool, wanted: number, now: number): Promise<ClaimedJob[]> {
+  async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
     const limit = Math.min(wanted, maxBatch)
     const level = pool.floors.next(now, pool.config.agingAfterMs)
-    if (level === undefined) return this.#takeKeyed(pool, limit)
+    const isKeyed = level === undefined || (pool.mayHaveKeyed && pool.isKeyedNext)
+    pool.isKeyedNext = !isKeyed
+    if (isKeyed) return { jobs: await this.#takeKeyed(pool, limit), isAged: false }
     const { hints, floor, priority } = level
+    const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
     const jobs = await this.#send(pool, limit, (claimant) =>
       claim(this.#db, { ...claimant, priority, floor }),
@@ -44,7 +53,7 @@ export class Claims {
       const last = await tail(this.#db, { queue: pool.config.name, priority, floor: level.floor })
       if (last !== undefined) level.raise(last)
     }
-    return jobs
+    return { jobs, isAged }
   }
 
   async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
@@ -55,12 +64,13 @@ export class Claims {
       claimKeyed(this.#db, { ...claimant, ...request }),
     )
     const keys = new Set(jobs.map(({ key }) => key))
-    const isRoundOver = keys.size < limit
+    const isRoundOver = jobs.length < limit
+    // A full one ended at some key, if only because a busy one took it all: those behind it come next.
     pool.afterKey = isRoundOver
       ? ''
       : [...keys].reduce<string>((last, key) => (key !== null && key > last ? key : last), '')
-    if (jobs.length > 0 && isRoundOver) pool.perKey = Math.min(limit, pool.perKey * 2)
-    else if (!isRoundOver) pool.perKey = 1
+    if (keys.size >= limit) pool.perKey = 1
+    else if (jobs.length > 0 && isRoundOver) pool.perKey = Math.min(limit, pool.perKey * 2)
     pool.mayHaveKeyed = jobs.length > 0 || afterKey !== '' || pool.keyedHints !== keyedHints
     return jobs
   }

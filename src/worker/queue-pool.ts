@@ -25,6 +25,8 @@ export class QueuePool {
   isClaiming = false
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
+  /** Jobs with and without keys are asked for in turn where there are both. */
+  isKeyedNext = false
   afterKey = ''
   keyedHints = 0
   /** Jobs of one key in one round. */
@@ -75,18 +77,18 @@ export class QueuePool {
   }
 
   add(held: HeldJob): void {
-    const list = this.#waiting.get(held.job.priority)
-    if (list === undefined) this.#waiting.set(held.job.priority, [held])
+    const list = this.#waiting.get(held.rank)
+    if (list === undefined) this.#waiting.set(held.rank, [held])
     else list.push(held)
     this.#waitingCount++
     this.held++
   }
 
-  /** The one to start next: of the highest priority, the first that came. */
+  /** The one to start next: of the highest rank, the first that came. */
   take(): HeldJob | undefined {
     let best: number | undefined
-    for (const [priority, list] of this.#waiting) {
-      if (list.length > 0 && (best === undefined || priority > best)) best = priority
+    for (const [rank, list] of this.#waiting) {
+      if (list.length > 0 && (best === undefined || rank > best)) best = rank
     }
     if (best === undefined) return undefined
     this.#waitingCount--
@@ -96,10 +98,10 @@ export class QueuePool {
   /** Takes those out that satisfy a test, at most `limit`, in order. */
   takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
     const taken: HeldJob[] = []
-    for (const [priority, list] of [...this.#waiting].sort(([a], [b]) => b - a)) {
+    for (const [rank, list] of [...this.#waiting].sort(([a], [b]) => (a < b ? 1 : -1))) {
       const kept: HeldJob[] = []
       for (const held of list) (taken.length < limit && test(held) ? taken : kept).push(held)
-      this.#waiting.set(priority, kept)
+      this.#waiting.set(rank, kept)
     }
     this.#waitingCount -= taken.length
     return taken
