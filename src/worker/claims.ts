@@ -14,6 +14,12 @@ const longLookMs = 10
 /** Between sending a claim and its snapshot lies the wait for a connection. */
 const marginMs = 1_000
 
+export interface Taken {
+  jobs: ClaimedJob[]
+  /** They are of a priority that had waited too long, and go before what is above them. */
+  isAged: boolean
+}
+
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
   readonly #db: Queryable
@@ -33,12 +39,14 @@ export class Claims {
   }
 
   /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
-  async take(pool: QueuePool, wanted: number, now: number): Promise<ClaimedJob[]> {
+  async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
     const limit = Math.min(wanted, maxBatch)
     const level = pool.floors.next(now, pool.config.agingAfterMs)
-    pool.wasKeyed = level === undefined || (pool.mayHaveKeyed && !pool.wasKeyed)
-    if (level === undefined || pool.wasKeyed) return this.#takeKeyed(pool, limit)
+    const isKeyed = level === undefined || (pool.mayHaveKeyed && pool.isKeyedNext)
+    pool.isKeyedNext = !isKeyed
+    if (isKeyed) return { jobs: await this.#takeKeyed(pool, limit), isAged: false }
     const { hints, floor, priority } = level
+    const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
     const jobs = await this.#send(pool, limit, (claimant) =>
       claim(this.#db, { ...claimant, priority, floor }),
@@ -52,7 +60,7 @@ export class Claims {
       // Whatever was said of it since may be about a job below.
       if (last !== undefined && level.hints === hints) level.raise(last)
     }
-    return jobs
+    return { jobs, isAged }
   }
 
   async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {

@@ -1,4 +1,3 @@
-import type { ClaimedJob } from '../jobs/claim.ts'
 import type { Claims } from './claims.ts'
 import type { ContextServices } from './context.ts'
 import { execute, executeBatch } from './execute.ts'
@@ -96,10 +95,11 @@ export class Dispatcher {
         const wanted = this.#wanted(pool)
         if (wanted <= 0 || !isOpen() || this.#claims === undefined) return
         const claims = this.#claims
-        const jobs = await claims.take(pool, wanted, now)
+        const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()
         pool.claimMs += 0.3 * (since - now - pool.claimMs)
-        for (const job of jobs) this.#hold(pool, job, { heldSince: since, workerId: claims.workerId })
+        const claimed = { heldSince: since, workerId: claims.workerId, isAged }
+        for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
         this.#failures = 0
         if (jobs.length > 0) onClaimed(jobs.length)
         this.startAll()
@@ -117,8 +117,7 @@ export class Dispatcher {
     }
   }
 
-  #hold(pool: QueuePool, job: ClaimedJob, claimed: { heldSince: number; workerId: string }): void {
-    const held = new HeldJob(job, claimed)
+  #hold(pool: QueuePool, held: HeldJob): void {
     this.#config.held.add(held)
     pool.add(held)
   }

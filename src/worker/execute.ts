@@ -110,16 +110,7 @@ class Gathering {
     const place = this.#joined.push(job) - 1
     this.#arrive()
     const results = await this.#results
-    if (results === undefined) return undefined
-    if (!Array.isArray(results) || results.length !== this.#joined.length) {
-      throw new StintError(
-        'invalid-option',
-        `Expected the batch handler of '${job.ctx.kind}' to return nothing or one entry for each of its ${this.#joined.length} jobs, got ${Array.isArray(results) ? `${results.length} entries` : typeof results}.`,
-      )
-    }
-    const result: unknown = results[place]
-    if (result instanceof Error) throw result
-    return result
+    return entryOf(results, { place, jobs: this.#joined.length, kind: job.ctx.kind })
   }
 
   leave(): void {
@@ -129,6 +120,23 @@ class Gathering {
   #arrive(): void {
     if (--this.#expected === 0) this.#open()
   }
+}
+
+/** What a batch handler says of one of its jobs. */
+function entryOf(
+  results: unknown,
+  { place, jobs, kind }: { place: number; jobs: number; kind: string },
+): unknown {
+  if (results === undefined) return undefined
+  if (!Array.isArray(results) || results.length !== jobs) {
+    throw new StintError(
+      'invalid-option',
+      `Expected the batch handler of '${kind}' to return nothing or one entry for each of its ${jobs} jobs, got ${Array.isArray(results) ? `${results.length} entries` : typeof results}.`,
+    )
+  }
+  const result: unknown = results[place]
+  if (result instanceof Error) throw result
+  return result
 }
 
 function around(
@@ -146,9 +154,7 @@ function around(
 
 async function call(registered: Registered, input: unknown, ctx: JobContext): Promise<unknown> {
   if (registered.type === 'single') return registered.handler(input, ctx)
-  const [result] = (await registered.handler([{ input, ctx }])) ?? []
-  if (result instanceof Error) throw result
-  return result
+  return entryOf(await registered.handler([{ input, ctx }]), { place: 0, jobs: 1, kind: ctx.kind })
 }
 
 async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): Promise<unknown> {

@@ -96,6 +96,11 @@ export class Level {
     this.priority = priority
   }
 
+  /** Whether its oldest job has waited so long that it goes before higher ones. */
+  hasAged(now: number, agingAfterMs: number): boolean {
+    return agedSince(this, now - agingAfterMs) < Infinity
+  }
+
   /** A claim from the floor came to this place, and was full or not. */
   claimed(last: Position | undefined, { isFull, hints }: { isFull: boolean; hints: number }): void {
     if (last !== undefined && isBefore(this.floor, last)) this.floor = last

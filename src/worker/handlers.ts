@@ -1,6 +1,7 @@
 import type { JobContract, OutputOf, ParsedInputOf } from '../contracts/contract.ts'
 import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { peek } from '../core/thrown.ts'
 import type { HandlerContext } from './context.ts'
 
 /** What a function gives that returns nothing. */
@@ -97,7 +98,9 @@ export class Handlers {
   }
 
   #register(registered: Registered): void {
-    const { kind } = registered.contract
+    const kind = peek(registered.contract, 'kind')
+    if (typeof kind !== 'string')
+      throw invalidOption('contract', 'what defineJob() gave', registered.contract)
     if (this.#byKind.has(kind))
       throw new StintError('invalid-option', `Expected one handler for '${kind}', got a second one.`, {
         issues: [{ path: 'contract', message: `'${kind}' has a handler already` }],

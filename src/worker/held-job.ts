@@ -9,6 +9,8 @@ import type { ClaimedJob } from '../jobs/claim.ts'
  */
 export class HeldJob {
   readonly job: ClaimedJob
+  /** The highest is started first: its priority, or before all others where it has waited too long. */
+  readonly rank: number
   readonly heldSince: number
   /** The worker it was claimed for: this process may be another one by the time it ends. */
   readonly workerId: string
@@ -26,8 +28,16 @@ export class HeldJob {
   /** Its handler has stored its completion: that its row is gone is no surprise. */
   isCompleted = false
 
-  constructor(job: ClaimedJob, { heldSince, workerId }: { heldSince: number; workerId: string }) {
+  constructor(
+    job: ClaimedJob,
+    {
+      heldSince,
+      workerId,
+      isAged = false,
+    }: { heldSince: number; workerId: string; isAged?: boolean | undefined },
+  ) {
     this.job = job
+    this.rank = isAged ? Infinity : job.priority
     this.heldSince = heldSince
     this.workerId = workerId
   }

@@ -1,5 +1,5 @@
 import type { Duration } from '../core/duration.ts'
-import { nameOption, schemaOption } from '../core/names.ts'
+import { boundedText, nameOption, schemaOption } from '../core/names.ts'
 import {
   booleanOption,
   durationOption,
@@ -8,6 +8,7 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../core/options.ts'
+import { peek } from '../core/thrown.ts'
 import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
@@ -163,8 +164,8 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
     health: health === undefined ? undefined : resolveHealth(health),
-    version: version ?? process.env['STINT_APP_VERSION'] ?? null,
-    log,
+    version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
+    log: logOption(log),
   })
 }
 
@@ -181,15 +182,14 @@ function resolveQueues(queues: unknown, pollFloor: Duration): QueueConfig[] {
     ([name, options]) =>
       resolveQueue(
         nameOption('queues', name),
-        typeof options === 'object' && options !== null
-          ? options
-          : ({ concurrency: options } as QueueOptions),
+        typeof options === 'object' ? options : { concurrency: options },
         pollFloorMs,
       ),
   )
 }
 
-function resolveQueue(name: string, options: QueueOptions, workerPollFloorMs: number): QueueConfig {
+function resolveQueue(name: string, options: QueueOptions | null, workerPollFloorMs: number): QueueConfig {
+  if (options === null) throw invalidOption(`queues.${name}`, 'its options or its concurrency', options)
   const { concurrency = 10, prefetch = 2_000, weight = 1, agingAfter = '10m', pollFloor, ...rest } = options
   const path = `queues.${name}`
   rejectUnknown(
@@ -212,7 +212,27 @@ function resolveQueue(name: string, options: QueueOptions, workerPollFloorMs: nu
 }
 
 function resolveHealth(health: { port: number; host?: string | undefined }): { port: number; host: string } {
+  if (!isObject(health)) throw invalidOption('health', 'an object such as { port: 8080 }', health)
   const { port, host = '127.0.0.1', ...rest } = health
   rejectUnknown('health', rest, ['port', 'host'], 'health.')
   return Object.freeze({ port: integerOption('health.port', port, { min: 0, max: 65_535 }), host })
+}
+
+/** For callers without types. */
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+function versionOption(version: unknown): string | null {
+  if (version === null || boundedText(version, 256)) return version
+  throw invalidOption('version', 'a string of 1 to 256 bytes', version)
+}
+
+function logOption(log: WorkerOptions['log']): WorkerOptions['log'] {
+  if (log === undefined || log === false) return log
+  const isLogger = (['debug', 'info', 'warn', 'error'] as const).every(
+    (level) => typeof peek(log, level) === 'function',
+  )
+  if (isLogger) return log
+  throw invalidOption('log', 'a logger with debug(), info(), warn() and error(), or false', log)
 }

@@ -24,10 +24,10 @@ export class QueuePool {
   surveyedAt = -Infinity
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
+  /** Jobs with and without keys are asked for in turn where there are both. */
+  isKeyedNext = false
   afterKey = ''
   keyedHints = 0
-  /** Whether the last claim was for them: those with and those without a key take turns. */
-  wasKeyed = false
   /** The last keys had jobs for us; else many are looked at in one statement, to get past those of others. */
   isPastStrangers = true
   /** Jobs of one key in one round. */
@@ -67,11 +67,9 @@ export class QueuePool {
 
   get canStart(): boolean {
     const { concurrency, prefetch } = this.config
-    if (this.#waitingCount === 0) return false
+    if (this.#waitingCount === 0 || this.running >= concurrency) return false
     // Without prefetch a slot is free only when its job's ending is stored.
-    return prefetch === 0
-      ? this.held - this.#waitingCount < concurrency * this.batchSize
-      : this.running < concurrency
+    return prefetch > 0 || this.held - this.#waitingCount < concurrency * this.batchSize
   }
 
   /** Jobs with keys may wait. */
@@ -81,18 +79,18 @@ export class QueuePool {
   }
 
   add(held: HeldJob): void {
-    const list = this.#waiting.get(held.job.priority)
-    if (list === undefined) this.#waiting.set(held.job.priority, [held])
+    const list = this.#waiting.get(held.rank)
+    if (list === undefined) this.#waiting.set(held.rank, [held])
     else list.push(held)
     this.#waitingCount++
     this.held++
   }
 
-  /** The one to start next: of the highest priority, the first that came. */
+  /** The one to start next: of the highest rank, the first that came. */
   take(): HeldJob | undefined {
     let best: number | undefined
-    for (const [priority, list] of this.#waiting) {
-      if (list.length > 0 && (best === undefined || priority > best)) best = priority
+    for (const [rank, list] of this.#waiting) {
+      if (list.length > 0 && (best === undefined || rank > best)) best = rank
     }
     if (best === undefined) return undefined
     this.#waitingCount--
@@ -102,10 +100,10 @@ export class QueuePool {
   /** Takes those out that satisfy a test, at most `limit`, in order. */
   takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
     const taken: HeldJob[] = []
-    for (const [priority, list] of [...this.#waiting].sort(([a], [b]) => b - a)) {
+    for (const [rank, list] of [...this.#waiting].sort(([a], [b]) => (a < b ? 1 : -1))) {
       const kept: HeldJob[] = []
       for (const held of list) (taken.length < limit && test(held) ? taken : kept).push(held)
-      this.#waiting.set(priority, kept)
+      this.#waiting.set(rank, kept)
     }
     this.#waitingCount -= taken.length
     return taken

@@ -1,7 +1,7 @@
 import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import { durationOption } from '../core/options.ts'
+import { durationOption, functionOption } from '../core/options.ts'
 import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
@@ -79,7 +79,7 @@ export class Worker {
   /** Puts something around every attempt; the first one added is the outermost. Before start(). */
   use(middleware: Middleware): this {
     this.#mustBeNew('use()')
-    this.#handlers.middleware.push(middleware)
+    this.#handlers.middleware.push(functionOption('middleware', middleware))
     return this
   }
 

@@ -1,0 +1,246 @@
+import { describe, expect, test } from 'vitest'
+import { CancelJob, PermanentError, Snooze } from '../../src/entry/worker.ts'
+import type { HandlerContext, Logger } from '../../src/entry/worker.ts'
+import {
+  attemptsOf,
+  gate,
+  newJob,
+  startFor,
+  startWorker,
+  stored,
+  takeLease,
+  workerScene,
+} from '../support/workers.ts'
+
+const scene = workerScene()
+
+describe('middleware', () => {
+  test('goes around every attempt, the first one outermost, and sees context and result', async () => {
+    const job = newJob()
+    const order: string[] = []
+    const layer = (name: string) => async (ctx: HandlerContext, next: () => Promise<unknown>) => {
+      order.push(`${name} in ${ctx.attempt}`)
+      try {
+        return `${name}(${String(await next())})`
+      } finally {
+        order.push(`${name} out`)
+      }
+    }
+    const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+      one
+        .use(layer('a'))
+        .use(layer('b'))
+        .handle(job, (_input, ctx) => {
+          order.push('handler')
+          if (ctx.attempt === 1) throw new Error('not yet')
+          return 'value'
+        }),
+    )
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
+    const round = (attempt: number): string[] => [
+      `a in ${attempt}`,
+      `b in ${attempt}`,
+      'handler',
+      'b out',
+      'a out',
+    ]
+    expect(order).toEqual([...round(1), ...round(2)])
+    expect((await stored(scene, id)).result).toBe('a(b(value))')
+  })
+
+  test('may answer by itself, and the handler does not run', async () => {
+    const job = newJob()
+    let runs = 0
+    const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+      one
+        .use((ctx, next) => (ctx.key === 'cached' ? Promise.resolve('from the cache') : next()))
+        .handle(job, () => ++runs),
+    )
+    const cached = await scene.stint.enqueue(job, {}, { key: 'cached' })
+    const other = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', cached.id)
+    await worker.hears('succeeded', other.id)
+    expect((await stored(scene, cached.id)).result).toBe('from the cache')
+    expect((await stored(scene, other.id)).result).toBe(1)
+  })
+
+  test('fails the attempt by what it throws, at once or later, verdicts included', async () => {
+    const job = newJob()
+    const throws = {
+      'at once': () => {
+        throw new PermanentError('at once')
+      },
+      later: () => Promise.reject(new PermanentError('later')),
+    }
+    for (const [message, layer] of Object.entries(throws)) {
+      const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+        one.use(layer).handle(job, () => 'never'),
+      )
+      const { id } = await scene.stint.enqueue(job)
+      const { reason, error } = await worker.hears('dead', id)
+      expect({ reason, error }).toMatchObject({ reason: 'permanent', error: { message } })
+      await worker.worker.stop()
+    }
+  })
+
+  test('runs inside the job: what it enqueues and asks is the job’s', async () => {
+    const job = newJob()
+    const child = newJob('child')
+    const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+      one
+        .use(async (ctx, next) => {
+          const value = await next()
+          await ctx.enqueue(child, 'after')
+          return value
+        })
+        .handle(job, () => 'done'),
+    )
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
+    expect(await scene.db.query('select input from stint.job where parent_id = $1', [id])).toEqual([
+      { input: 'after' },
+    ])
+  })
+})
+
+describe('events', () => {
+  test('tell how every job ended, once it is stored, with its facts', async () => {
+    const job = newJob()
+    const isRunning = gate()
+    const goOn = gate()
+    const worker = await startFor(scene, job, async (input, ctx) => {
+      switch (ctx.fence.epoch === 1 ? input : 'succeed') {
+        case 'fail':
+          throw new TypeError('once')
+        case 'die':
+          throw new PermanentError('no use')
+        case 'cancel':
+          throw new CancelJob('not wanted')
+        case 'snooze':
+          throw new Snooze(5, 'too early')
+        case 'lose':
+          isRunning.open(undefined)
+          await goOn.opened
+      }
+    })
+    const inputs = ['succeed', 'fail', 'die', 'cancel', 'snooze', 'lose']
+    const enqueued = await Promise.all(
+      inputs.map((input) => scene.stint.enqueue(job, input, { correlationId: input, key: input })),
+    )
+    const [succeed = '', fail = '', die = '', cancel = '', snooze = '', lose = ''] = enqueued.map(
+      ({ id }) => id,
+    )
+    await isRunning.opened
+    await takeLease(scene, lose)
+    goOn.open(undefined)
+    const facts = (id: string, name: string): object => ({
+      ...{ id, kind: job.kind, queue: job.queue, key: name, attempt: 1, maxAttempts: 5, epoch: 1 },
+      correlationId: name,
+    })
+    const ranMs = expect.any(Number) as number
+    expect(await worker.hears('started', succeed)).toEqual(facts(succeed, 'succeed'))
+    expect(await worker.hears('succeeded', succeed)).toEqual({ ...facts(succeed, 'succeed'), ranMs })
+    expect(await worker.hears('failed', fail)).toMatchObject({
+      ...{ ...facts(fail, 'fail'), ranMs, delayMs: 1 },
+      error: {
+        class: 'unknown',
+        name: 'TypeError',
+        message: 'once',
+        fingerprint: expect.any(String) as string,
+      },
+    })
+    expect(await worker.hears('dead', die)).toMatchObject({
+      ...{ ...facts(die, 'die'), ranMs, reason: 'permanent' },
+      error: { class: 'permanent', message: 'no use' },
+    })
+    expect(await worker.hears('cancelled', cancel)).toEqual({
+      ...facts(cancel, 'cancel'),
+      reason: 'not wanted',
+    })
+    expect(await stored(scene, cancel)).toMatchObject({ state: 'cancelled', reason: 'not wanted' })
+    expect(await worker.hears('snoozed', snooze)).toEqual({
+      ...{ ...facts(snooze, 'snooze'), delayMs: 5, reason: 'too early' },
+    })
+    expect(await worker.hears('leaseLost', lose)).toEqual({ ...facts(lose, 'lose'), ranMs })
+    for (const id of [fail, snooze, lose]) await worker.hears('succeeded', id)
+    expect(await stored(scene, snooze)).toMatchObject({ attempt: 1, epoch: 2 })
+    expect(await attemptsOf(scene, snooze)).toMatchObject([{ outcome: 'snoozed', reason: 'too early' }])
+  })
+
+  test('tell of the worker itself: ready, stopping, stopped, and what it gives back', async () => {
+    const job = newJob()
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      await new Promise((_resolve, reject) => {
+        ctx.signal.addEventListener('abort', () => {
+          reject(ctx.signal.reason as Error)
+        })
+      })
+    })
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('started', id)
+    expect(worker.told('ready')).toEqual([{ workerId: worker.worker.id }])
+    await worker.worker.stop({ drain: 0 })
+    expect(await worker.hears('released', id)).toMatchObject({ reason: 'the worker stopped', attempt: 1 })
+    expect(worker.told('stopping')).toEqual([{ reason: 'asked to' }])
+    expect(worker.told('stopped')).toHaveLength(1)
+    expect(await stored(scene, id)).toMatchObject({ state: 'ready', attempt: 0 })
+  })
+
+  test('tell of jobs that nobody here can handle, and leave them alone', async () => {
+    const job = newJob()
+    const unknown = { ...job, kind: 'unheard.of' }
+    const { id } = await scene.stint.enqueue(unknown)
+    const { id: known } = await scene.stint.enqueue(job)
+    const worker = await startFor(scene, job, () => undefined)
+    await worker.hears('succeeded', known)
+    expect(await stored(scene, id)).toMatchObject({ state: 'ready', attempt: 0, epoch: 0 })
+  })
+
+  test('stop nothing by a listener that throws or rejects, and are reported', async () => {
+    const job = newJob()
+    const reported: unknown[] = []
+    const log: Logger = {
+      debug: () => undefined,
+      info: () => undefined,
+      warn: () => undefined,
+      error: (fields, message) => void reported.push([message, fields]),
+    }
+    const worker = await startWorker(scene, { queues: { [job.queue]: 1 }, log }, (one) => {
+      one.handle(job, () => 'done')
+      one.on('started', () => {
+        throw new Error('in started')
+      })
+      one.on('succeeded', () => {
+        throw null
+      })
+      one.on('succeeded', (() => Promise.reject(new Error('later'))) as () => void)
+    })
+    for (let n = 0; n < 2; n++) {
+      const { id } = await scene.stint.enqueue(job)
+      await worker.hears('succeeded', id)
+      expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 'done' })
+    }
+    expect(reported).toHaveLength(6)
+    expect(reported[0]).toMatchObject([
+      'a listener of worker events threw',
+      { error: expect.stringContaining('in started') as string },
+    ])
+  })
+
+  test('are not heard any more by one that stopped listening', async () => {
+    const job = newJob()
+    const heard: string[] = []
+    let stopListening = (): void => undefined
+    const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) => {
+      one.handle(job, () => undefined)
+      stopListening = one.on('succeeded', ({ id }) => void heard.push(id))
+    })
+    const first = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', first.id)
+    stopListening()
+    const second = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', second.id)
+    expect(heard).toEqual([first.id])
+  })
+})

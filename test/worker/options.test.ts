@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest'
+import { defineJob } from '../../src/entry/index.ts'
+import type { JobContract } from '../../src/entry/index.ts'
+import { Worker } from '../../src/entry/worker.ts'
+import type { WorkerOptions } from '../../src/entry/worker.ts'
+import { resolveWorkerOptions } from '../../src/worker/options.ts'
+import { newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+const job = defineJob({ kind: 'image.resize' })
+
+function thrownBy(call: () => unknown): { code?: string; message?: string; issues?: { path: string }[] } {
+  try {
+    call()
+  } catch (error) {
+    return error as Error
+  }
+  return {}
+}
+
+describe('options of a worker', () => {
+  test('are complete without being given', () => {
+    expect(resolveWorkerOptions()).toMatchObject({
+      ...{ schema: 'stint', concurrency: 10, order: 'weighted', leaseMs: 30_000, drainMs: 25_000 },
+      ...{
+        pollFloorMs: 1_000,
+        sweepEveryMs: 5_000,
+        crashLimit: 3,
+        notify: true,
+        poolSize: 4,
+        txPoolSize: 10,
+      },
+      queues: [{ name: 'default', concurrency: 10, prefetch: 2_000, weight: 1, agingAfterMs: 600_000 }],
+    })
+  })
+
+  test('may be undefined, and a queue may be just a number', () => {
+    const queues = { media: 4, mail: { concurrency: undefined, prefetch: 0 } }
+    expect(resolveWorkerOptions({ lease: undefined, queues })).toMatchObject({
+      ...{ leaseMs: 30_000, concurrency: 14 },
+      queues: [
+        { name: 'media', concurrency: 4, prefetch: 2_000 },
+        { name: 'mail', concurrency: 10, prefetch: 0 },
+      ],
+    })
+  })
+
+  test.each<[options: object, near: string]>([
+    [{ concurency: 3 }, 'concurrency'],
+    [{ leases: '30s' }, 'lease'],
+    [{ queue: 'media' }, 'queues'],
+    [{ queues: { media: { concurency: 4 } } }, 'concurrency'],
+    [{ queues: { media: { agingafter: '1m' } } }, 'agingAfter'],
+    [{ health: { prot: 80, port: 80 } }, 'port'],
+  ])('that are unknown are named with what was meant: %j', (options, near) => {
+    expect(thrownBy(() => new Worker(options as WorkerOptions))).toMatchObject({
+      code: 'invalid-option',
+      message: expect.stringContaining(`Did you mean \`${near}\`?`) as string,
+    })
+  })
+
+  test.each<[options: unknown, path: string]>([
+    [{ queues: {} }, 'queues'],
+    [{ queues: [] }, 'queues'],
+    [{ queues: null }, 'queues'],
+    [{ queues: { 'no spaces': 1 } }, 'queues'],
+    [{ queues: { media: 0 } }, 'queues.media.concurrency'],
+    [{ queues: { media: 1.5 } }, 'queues.media.concurrency'],
+    [{ queues: { media: null } }, 'queues.media'],
+    [{ queues: { media: 'many' } }, 'queues.media.concurrency'],
+    [{ queues: { media: { prefetch: -1 } } }, 'queues.media.prefetch'],
+    [{ queues: { media: { weight: 0 } } }, 'queues.media.weight'],
+    [{ queues: { media: { agingAfter: 'soon' } } }, 'queues.media.agingAfter'],
+    [{ concurrency: 0 }, 'concurrency'],
+    [{ order: 'random' }, 'order'],
+    [{ lease: '999ms' }, 'lease'],
+    [{ lease: '2h' }, 'lease'],
+    [{ drain: -1 }, 'drain'],
+    [{ pollFloor: '10ms' }, 'pollFloor'],
+    [{ sweepEvery: 0 }, 'sweepEvery'],
+    [{ crashLimit: 0 }, 'crashLimit'],
+    [{ notify: 'yes' }, 'notify'],
+    [{ poolSize: 1 }, 'poolSize'],
+    [{ txPoolSize: 0 }, 'txPoolSize'],
+    [{ schema: 'Bad"name' }, 'schema'],
+    [{ blobs: { store: 'here' } }, 'blobs.store'],
+    [{ health: { port: 70_000 } }, 'health.port'],
+    [{ health: null }, 'health'],
+    [{ health: 8080 }, 'health'],
+    [{ version: 7 }, 'version'],
+    [{ log: 'loud' }, 'log'],
+    [{ log: {} }, 'log'],
+  ])('with a bad value are refused by name: %j', (options, path) => {
+    expect(thrownBy(() => new Worker(options as WorkerOptions))).toMatchObject({
+      code: 'invalid-option',
+      issues: [{ path }],
+    })
+  })
+
+  test('for a connection that is none are refused at the start', async () => {
+    const worker = new Worker({ connection: 'mysql://localhost', log: false }).handle(job, () => undefined)
+    await expect(worker.start()).rejects.toMatchObject({ code: 'invalid-option' })
+  })
+})
+
+describe('handlers', () => {
+  test('are one for each kind', () => {
+    const worker = new Worker({ log: false }).handle(job, () => undefined)
+    for (const again of [
+      () => worker.handle(job, () => undefined),
+      () => worker.handleBatch(job, async () => {}),
+    ])
+      expect(thrownBy(again)).toMatchObject({
+        code: 'invalid-option',
+        message: expect.stringContaining('image.resize') as string,
+      })
+  })
+
+  test('are needed to start', async () => {
+    await expect(new Worker({ connection: scene.db.url, log: false }).start()).rejects.toMatchObject({
+      code: 'unknown-handler',
+    })
+  })
+
+  test('come before the start, as all else that shapes the worker', async () => {
+    const own = newJob()
+    const { worker } = await startFor(scene, own, () => undefined)
+    const late = [
+      () => worker.handle(job, () => undefined),
+      () => worker.handleBatch(job, async () => {}),
+      () => worker.use((_ctx, next) => next()),
+    ]
+    for (const call of late) expect(thrownBy(call)).toMatchObject({ code: 'worker-stopped' })
+    await expect(worker.start()).rejects.toMatchObject({ code: 'worker-stopped' })
+    await worker.stop()
+    await expect(worker.start()).rejects.toMatchObject({ code: 'worker-stopped' })
+  })
+
+  test.each<[what: string, call: (worker: Worker) => unknown]>([
+    ['a handler that is none', (worker) => worker.handle(job, 'resize' as never)],
+    ['a contract that is none', (worker) => worker.handle({} as JobContract, () => undefined)],
+    ['no contract', (worker) => worker.handle(undefined as never, () => undefined)],
+    ['a batch of nothing', (worker) => worker.handleBatch(job, async () => {}, { size: 0 })],
+    ['a batch of too many', (worker) => worker.handleBatch(job, async () => {}, { size: 1_001 })],
+    ['an unknown option', (worker) => worker.handleBatch(job, async () => {}, { sise: 2 } as never)],
+    ['middleware that is none', (worker) => worker.use('log' as never)],
+  ])('refuse %s', (_what, call) => {
+    expect(thrownBy(() => call(new Worker({ log: false })))).toMatchObject({ code: 'invalid-option' })
+  })
+
+  test('of a schema that is not there are told which command makes it', async () => {
+    const worker = new Worker({ connection: scene.db.url, schema: 'nowhere', log: false })
+    await expect(worker.handle(job, () => undefined).start()).rejects.toMatchObject({
+      code: 'schema-missing',
+    })
+  })
+
+  test('that never ran may be stopped, and stopping twice is stopping once', async () => {
+    const worker = new Worker({ log: false })
+    await worker.stop()
+    await worker.stop()
+    const own = newJob()
+    const started = await startFor(scene, own, () => undefined)
+    await Promise.all([started.worker.stop(), started.worker.stop({ drain: 0 })])
+    expect(started.told('stopped')).toHaveLength(1)
+    await expect((async () => started.worker.stop({ drain: 'soon' }))()).rejects.toMatchObject({
+      code: 'invalid-option',
+    })
+  })
+})
+
+describe('health', () => {
+  async function ask(port: number | undefined, path: string): Promise<{ status: number; body: unknown }> {
+    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`)
+    return { status: response.status, body: await response.json() }
+  }
+
+  test('/healthz and /readyz say yes while the worker works, and what is wrong when it does not', async () => {
+    const own = newJob()
+    const worker = await startFor(scene, own, () => 'done', { health: { port: 0, host: '127.0.0.1' } })
+    const { healthPort } = worker.worker
+    expect(healthPort).toBeGreaterThan(0)
+    expect(await ask(healthPort, '/healthz')).toEqual({ status: 200, body: { ok: true, problems: [] } })
+    expect(await ask(healthPort, '/readyz?verbose')).toEqual({
+      status: 200,
+      body: { ok: true, problems: [] },
+    })
+    expect(await ask(healthPort, '/metrics')).toMatchObject({ status: 404 })
+  })
+
+  test('/readyz says no as soon as it is asked to stop, /healthz says yes until the end', async () => {
+    const own = newJob()
+    let finish = (): void => undefined
+    const isOver = new Promise<void>((resolve) => (finish = resolve))
+    const worker = await startFor(scene, own, () => isOver, { health: { port: 0, host: '127.0.0.1' } })
+    const { healthPort } = worker.worker
+    const { id } = await scene.stint.enqueue(own)
+    await worker.hears('started', id)
+    const stopping = worker.worker.stop()
+    expect(await ask(healthPort, '/readyz')).toEqual({
+      status: 503,
+      body: { ok: false, problems: ['it is stopping'] },
+    })
+    expect(await ask(healthPort, '/healthz')).toMatchObject({ status: 200 })
+    finish()
+    await stopping
+    await expect(ask(healthPort, '/healthz')).rejects.toThrow()
+    expect(await stored(scene, id)).toMatchObject({ state: 'succeeded' })
+  })
+
+  test('both say no where the database refuses, and why', async () => {
+    const own = newJob()
+    const worker = await startWorker(
+      scene,
+      { queues: { [own.queue]: 1 }, health: { port: 0, host: '127.0.0.1' }, pollFloor: '50ms' },
+      (one) => one.handle(own, () => 'done'),
+    )
+    await scene.db.query('alter table stint.job rename to job_away')
+    try {
+      await worker.tells('trouble', ({ what }) => what === 'survey')
+      for (const path of ['/healthz', '/readyz'])
+        expect(await ask(worker.worker.healthPort, path)).toEqual({
+          status: 503,
+          body: { ok: false, problems: ['the database refuses its statements'] },
+        })
+    } finally {
+      await scene.db.query('alter table stint.job_away rename to job')
+    }
+    const { id } = await scene.stint.enqueue(own)
+    await worker.hears('succeeded', id)
+    expect(await ask(worker.worker.healthPort, '/readyz')).toMatchObject({ status: 200 })
+  })
+
+  test('a port that is taken is an error of the start, and nothing is left behind', async () => {
+    const own = newJob()
+    const first = await startFor(scene, own, () => undefined, { health: { port: 0, host: '127.0.0.1' } })
+    const port = first.worker.healthPort ?? 0
+    const second = new Worker({
+      ...{ connection: scene.db.url, log: false, health: { port, host: '127.0.0.1' } },
+    }).handle(own, () => undefined)
+    await expect(second.start()).rejects.toMatchObject({ code: 'EADDRINUSE' })
+    await second.stop()
+  })
+})
