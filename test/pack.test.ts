@@ -144,6 +144,14 @@ test('the public names are the ones we mean to keep', async () => {
       "stint/typeorm": [
         "typeorm",
       ],
+      "stint/worker": [
+        "CancelJob",
+        "PermanentError",
+        "RetryAfter",
+        "Snooze",
+        "Worker",
+        "currentJob",
+      ],
     }
   `)
 })
