@@ -37,7 +37,7 @@ import type { Explained, Plan } from './support/plan.ts'
 
 const batchSize = 1_000
 const kinds = JSON.stringify({ 'bulk.work': 1, 'mail.work': 1, 'keyed.work': 1, 'later.work': 1 })
-const queues = '{bulk,mail,foreign,keyed,later}'
+const queues = '{bulk,mail,foreign,keyed,strange,later}'
 const liveWorker = workerId(3)
 const claimant = {
   worker: liveWorker,
@@ -46,6 +46,7 @@ const claimant = {
   limit: batchSize,
 }
 const claimBulk = { ...claimant, queue: 'bulk', priority: 0, ...floorParams(start) }
+const tailBulk = { ...claimBulk, agoMs: 1_000 }
 const claimKeyed = { ...claimant, queue: 'keyed', afterKey: '', maxKeys: batchSize, perKey: 1 }
 
 let testDb: TestDatabase
@@ -100,13 +101,27 @@ const cases: Record<string, Case> = {
     uses: ['job_pkey', 'job_ready_keyed'],
     isRecursive: true,
   },
+  // As a queue of few keys is claimed from.
+  'claim-keyed many of each': {
+    statement: claimKeyedSql,
+    params: () => ({ ...claimKeyed, maxKeys: 2, perKey: 500 }),
+    uses: ['job_pkey', 'job_ready_keyed'],
+    isRecursive: true,
+  },
+  // As it is while the keys that are met have nothing for this worker.
+  'claim-keyed past strangers': {
+    statement: claimKeyedSql,
+    params: () => ({ ...claimKeyed, queue: 'strange', limit: 10 }),
+    uses: ['job_pkey', 'job_ready_keyed'],
+    isRecursive: true,
+  },
   survey: {
     statement: surveySql,
     params: () => ({ queues, kinds }),
     uses: ['job_due', 'job_ready', 'job_ready_keyed'],
     isRecursive: true,
   },
-  tail: { statement: tailSql, params: () => claimBulk, uses: ['job_ready backward'] },
+  tail: { statement: tailSql, params: () => tailBulk, uses: ['job_ready backward'] },
   'unknown-kinds': {
     statement: unknownKindsSql,
     params: () => ({ queues, kinds, window: 1_000 }),
@@ -169,8 +184,22 @@ describe('a million jobs', () => {
         Sort(claimed)
       claim-keyed
         keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
-        claimed = Update job(Limit(Nested Loop(Limit(keys), Limit(LockRows(job_ready_keyed)))), job_pkey)
-        Sort(claimed)
+        turns = Limit(keys)
+        picked = Limit(Nested Loop(turns, Limit(Limit(job_ready_keyed))))
+        claimed = Update job(LockRows(picked, job_pkey), job_pkey)
+        Append(Sort(claimed), Aggregate(Aggregate(picked), turns))
+      claim-keyed many of each
+        keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
+        turns = Limit(keys)
+        picked = Limit(Nested Loop(turns, Limit(Limit(job_ready_keyed))))
+        claimed = Update job(LockRows(picked, job_pkey), job_pkey)
+        Append(Sort(claimed), Aggregate(Aggregate(picked), turns))
+      claim-keyed past strangers
+        keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
+        turns = Limit(keys)
+        picked = Limit(Nested Loop(turns, Limit(Limit(job_ready_keyed))))
+        claimed = Update job(LockRows(picked, job_pkey), job_pkey)
+        Append(Sort(claimed), Aggregate(Aggregate(picked), turns))
       survey
         served = unnest
         levels = Recursive Union(served(Limit(job_ready)), levels(Limit(job_ready)))
@@ -198,7 +227,9 @@ describe('a million jobs', () => {
         gone = Delete job(job_pkey)
         Insert finished(gone)
       progress
-        Update job(job_pkey)
+        free = LockRows(job_pkey)
+        written = Update job(free, job_pkey)
+        job_pkey
       add-log
         Insert log(Nested Loop(jsonb_array_elements, Limit(job_pkey)))
       hold-running
@@ -208,7 +239,8 @@ describe('a million jobs', () => {
       settled (fresh generic, fresh custom)
         Nested Loop(unnest, Limit(Append(Append(finished_id_idx), dead_pkey, Append(attempt_job_id_epoch_idx))))
       promote
-        Update job(Nested Loop(unnest, Limit(LockRows(job_due))), job_pkey)
+        promoted = Update job(Nested Loop(unnest, Limit(LockRows(job_due))), job_pkey)
+        Append(promoted, Aggregate(Nested Loop(unnest, Limit(job_due))))
       sweep
         owner = Recursive Union(Limit(job_running), owner(Limit(job_running)))
         gone = Limit(Hash Join Anti(owner, worker), LockRows(job_running))
@@ -244,22 +276,34 @@ describe('a million jobs', () => {
   describe.each(['fresh', 'missing'])('with %s statistics', (situation) => {
     beforeAll(() => statistics[situation]?.())
 
-    test.each(['claim', 'claim a level', 'promote', 'sweep', 'succeed', 'retry', 'put-back', 'dead-letter'])(
-      '%s touches a bounded number of blocks for each job',
-      async (name) => {
-        const one = cases[name]
-        if (one === undefined) throw new Error(`no case ${name}`)
-        const blocks = touchedBlocks(await analyze(one))
-        expect(blocks).toBeGreaterThan(batchSize)
-        expect(blocks / batchSize).toBeLessThan(30)
-      },
-    )
+    test.each([
+      ...['claim', 'claim a level', 'claim-keyed many of each', 'promote', 'sweep'],
+      ...['succeed', 'retry', 'put-back', 'dead-letter', 'progress'],
+    ])('%s touches a bounded number of blocks for each job', async (name) => {
+      const one = cases[name]
+      if (one === undefined) throw new Error(`no case ${name}`)
+      const blocks = touchedBlocks(await analyze(one))
+      expect(blocks).toBeGreaterThan(batchSize)
+      expect(blocks / batchSize).toBeLessThan(30)
+    })
 
-    test('a claim by keys costs what it takes, not the keys there are', async () => {
-      const all = { statement: claimKeyedSql, params: () => claimKeyed }
-      expect(touchedBlocks(await analyze(all)) / batchSize).toBeLessThan(40)
-      const few = { statement: claimKeyedSql, params: () => ({ ...claimKeyed, limit: 10, maxKeys: 1_000 }) }
-      expect(touchedBlocks(await analyze(few)) / 10).toBeLessThan(40)
+    test.each([
+      { limit: batchSize, maxKeys: batchSize },
+      { limit: 10, maxKeys: 10 },
+      // Keys are visited to their number, for the next round to go on after the last of them.
+      { limit: 10, maxKeys: 1_000 },
+    ])('a claim of $limit by $maxKeys keys costs what it takes and visits', async ({ limit, maxKeys }) => {
+      const one = { statement: claimKeyedSql, params: () => ({ ...claimKeyed, limit, maxKeys }) }
+      expect(touchedBlocks(await analyze(one))).toBeLessThan(30 * limit + 6 * maxKeys)
+    })
+
+    test('a key whose jobs are all for others costs a look at a thousand of them', async () => {
+      const params = () => ({ ...claimKeyed, queue: 'strange', limit: 10, maxKeys: 10 })
+      const one = { statement: claimKeyedSql, params }
+      // Here they lie side by side; at worst each is in a block of its own.
+      expect(touchedBlocks(await analyze(one))).toBeLessThan(300)
+      const rows = await tryOut(() => execute<{ id: string | null; key: string | null }>(one))
+      expect(rows.map(({ id, key }) => (id === null ? { end: key } : key))).toEqual(['next', { end: null }])
     })
 
     test('what was settled is looked up in a day or two of history', async () => {
@@ -317,7 +361,7 @@ describe('a million jobs', () => {
       return touchedBlocks(await analyze({ statement: claimSql, params: () => params }))
     }
     expect(await look(start)).toBeGreaterThan(5_000)
-    const tail = { statement: tailSql, params: () => claimBulk }
+    const tail = { statement: tailSql, params: () => tailBulk }
     expect(touchedBlocks(await analyze(tail))).toBeLessThan(10)
     const [last] = await execute<Position>(tail)
     if (last === undefined) throw new Error('no tail')
@@ -459,6 +503,14 @@ async function fill(): Promise<void> {
                          when part < 88 then 'keyed' when part < 96 then 'later' else 'bulk' end as queue,
                     case when part in (96, 97) then 'running' when part = 95 then 'retrying'
                          when part between 88 and 94 then 'scheduled' else 'ready' end::stint.job_state as state)`)
+  // One key with nothing in it for anybody here, and the next.
+  await db.query(`
+    insert into stint.job (id, created_at, run_at, state, queue, kind, key, input)
+    select ${uuidAt('at', 'n')}, at, at, 'ready', 'strange',
+           case when n <= 200000 then 'strange.work' else 'keyed.work' end,
+           case when n <= 200000 then 'busy' else 'next' end, '{"n": 1}'
+      from generate_series(1, 200001) as n
+     cross join lateral (select stint.now() - (1000001 - n) * interval '3 milliseconds' as at)`)
   await rebuild()
   // A day's worth on either side of midnight.
   await db.query(`

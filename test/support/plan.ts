@@ -104,9 +104,9 @@ function pathOf(plan: Plan): AccessPath | undefined {
 }
 
 function bitmapIndexes(plan: Plan): string[] {
-  return (plan.Plans ?? []).flatMap((child) =>
-    child['Index Name'] === undefined ? bitmapIndexes(child) : [child['Index Name']],
-  )
+  return (plan.Plans ?? [])
+    .filter((child) => !isApart(child))
+    .flatMap((child) => (child['Index Name'] === undefined ? bitmapIndexes(child) : [child['Index Name']]))
 }
 
 /** A subplan is carried out on its own, not as input of the node it hangs on. */
