@@ -234,7 +234,9 @@ export class Runtime {
     await this.#lease.end(this.#db).catch((error: unknown) => {
       this.#trouble('retire', error)
     })
-    await Promise.all([this.#db.close(), this.#txDb.close()])
+    const isClosed = this.#txDb.close()
+    // A handler that never ends would keep its connection, and this, for ever.
+    await Promise.all([this.#db.close(), this.#dispatcher.running === 0 ? isClosed : undefined])
   }
 
   /** One `while`: ask where there is room, sleep until something rings or the poll is due. */
