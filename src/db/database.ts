@@ -35,6 +35,7 @@ export class Database implements Copyable {
   readonly #deadlineMs: number
   /** Statements are prepared once per connection, until a pooler in between shows that it cannot keep them. */
   #canPrepare = true
+  readonly #busy = new Set<ResettableClient>()
   #closing: Promise<void> | undefined
 
   constructor({ url, schema, poolSize, deadlineMs, applicationName }: DatabaseConfig) {
@@ -105,10 +106,16 @@ export class Database implements Copyable {
     return (this.#closing ??= this.#pool.end())
   }
 
+  /** Cuts the connections that are in use: what is open on them is rolled back, and whoever holds them is not waited for. */
+  abandon(): void {
+    for (const client of this.#busy) client.reset()
+  }
+
   async #onClient<Result>(work: (client: ResettableClient) => Promise<Result>): Promise<Result> {
     if (this.#closing !== undefined)
       throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
     const client = (await this.#pool.connect()) as unknown as ResettableClient & pg.PoolClient
+    this.#busy.add(client)
     try {
       const result = await work(client)
       client.release()
@@ -117,6 +124,8 @@ export class Database implements Copyable {
       // A server's own error leaves the connection usable; whatever else happened, nobody knows what is still on it.
       client.release(!leavesUsable(error))
       throw error
+    } finally {
+      this.#busy.delete(client)
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Claims } from './claims.ts'
 import type { ContextServices } from './context.ts'
 import { execute, executeBatch } from './execute.ts'
+import { leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJob } from './held-job.ts'
 import type { HeldJobs } from './held-job.ts'
@@ -118,6 +119,9 @@ export class Dispatcher {
   }
 
   #hold(pool: QueuePool, held: HeldJob): void {
+    // Ours again, so we had lost it: what still runs under the older lease is told before it is forgotten.
+    const older = this.#config.held.get(held.job.id)
+    older?.abort('lease', leaseLost(older))
     this.#config.held.add(held)
     pool.add(held)
   }

@@ -242,7 +242,9 @@ export class Runtime {
     await this.#lease.end(this.#db).catch((error: unknown) => {
       this.#trouble('retire', error)
     })
-    await Promise.all([this.#db.close(), this.#txDb.close()])
+    const isClosed = this.#txDb.close()
+    // A handler that never ends would keep its connection, and this, for ever.
+    await Promise.all([this.#db.close(), this.#dispatcher.running === 0 ? isClosed : undefined])
   }
 
   /** One `while`: ask where there is room, sleep until something rings or the poll is due. */
@@ -369,12 +371,14 @@ export class Runtime {
 
   /** Jobs are ready again, below the floor perhaps. */
   #returned(returned: readonly Returned[]): void {
-    for (const { queue, priority, runAt, id, key } of returned) {
-      const pool = this.#dispatcher.pool(queue)
-      if (key !== null) pool?.hintKeyed()
-      else pool?.floors.lower(priority, { runAt, id })
-    }
+    for (const one of returned) this.#mayReturn(one)
     this.#bell.ring()
+  }
+
+  #mayReturn({ queue, priority, runAt, id, key }: Returned): void {
+    const pool = this.#dispatcher.pool(queue)
+    if (key !== null) pool?.hintKeyed()
+    else pool?.floors.lower(priority, { runAt, id })
   }
 
   #hear(hints: readonly Hint[]): void {
@@ -407,8 +411,7 @@ export class Runtime {
     this.#isFine()
     const { outcome, held } = ended
     if (outcome.type === 'retry' || outcome.type === 'snoozed') this.#dueIn(outcome.delayMs + 1)
-    if (outcome.type === 'released')
-      this.#dispatcher.pool(held.job.queue)?.floors.lower(held.job.priority, held.job)
+    if (outcome.type === 'released') this.#mayReturn(held.job)
     this.#report.settled(ended)
   }
 
@@ -444,6 +447,8 @@ export class Runtime {
       if (held.phase === 'running') held.abort('shutdown', stopError())
     }
     await this.#until(() => this.#dispatcher.running === 0, { ms: 1_000 })
+    // What such a handler has open under ctx.tx locks its row, and is not to be stored any more.
+    if (this.#dispatcher.running > 0) this.#txDb.abandon()
     for (const held of this.#held.all()) {
       if (held.phase !== 'running') continue
       held.phase = 'settling'

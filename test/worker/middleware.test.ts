@@ -1,6 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Database } from '../../src/db/database.ts'
+import { defineJob } from '../../src/entry/index.ts'
 import { CancelJob, PermanentError, Snooze } from '../../src/entry/worker.ts'
 import type { HandlerContext, Logger } from '../../src/entry/worker.ts'
+import { unknownKinds } from '../../src/jobs/survey.ts'
+import { claimOne } from '../support/claimed.ts'
 import {
   attemptsOf,
   gate,
@@ -13,6 +18,14 @@ import {
 } from '../support/workers.ts'
 
 const scene = workerScene()
+
+/** Ends with the test. */
+function database(): Database {
+  const { url } = scene.db
+  const db = new Database({ url, schema: 'stint', poolSize: 1, deadlineMs: 10_000, applicationName: 'test' })
+  onTestFinished(() => db.close())
+  return db
+}
 
 describe('middleware', () => {
   test('goes around every attempt, the first one outermost, and sees context and result', async () => {
@@ -189,12 +202,66 @@ describe('events', () => {
 
   test('tell of jobs that nobody here can handle, and leave them alone', async () => {
     const job = newJob()
-    const unknown = { ...job, kind: 'unheard.of' }
-    const { id } = await scene.stint.enqueue(unknown)
+    const unheard = defineJob({ kind: 'unheard.of', queue: job.queue })
+    const { id } = await scene.stint.enqueue(unheard)
     const { id: known } = await scene.stint.enqueue(job)
     const worker = await startFor(scene, job, () => undefined)
     await worker.hears('succeeded', known)
     expect(await stored(scene, id)).toMatchObject({ state: 'ready', attempt: 0, epoch: 0 })
+    const found = await unknownKinds(database(), {
+      queues: [job.queue],
+      kinds: JSON.stringify({ [job.kind]: 1 }),
+    })
+    expect(found).toEqual([{ queue: job.queue, kind: 'unheard.of', jobs: 1 }])
+  })
+
+  test('tell of jobs taken back from workers that are lost', async () => {
+    const job = newJob()
+    const { id } = await scene.stint.enqueue(job)
+    await claimOne(database(), job, randomUUID())
+    const worker = await startFor(scene, job, () => 'done', { sweepEvery: '50ms' })
+    expect(await worker.tells('swept')).toEqual([{ returned: 1, quarantined: [] }])
+    await worker.hears('succeeded', id)
+    expect(await stored(scene, id)).toMatchObject({ attempt: 1, epoch: 2, crashes: 1 })
+  })
+
+  test('tell of a worker that was declared lost: its handlers are aborted, and it begins anew under another id', async () => {
+    const job = newJob()
+    const reasons: unknown[] = []
+    const worker = await startFor(
+      scene,
+      job,
+      async (input, ctx) => {
+        if (input !== 'long' || ctx.fence.epoch > 1) return
+        await new Promise((resolve) => {
+          ctx.signal.addEventListener('abort', resolve)
+        })
+        reasons.push(ctx.signal.reason)
+        throw ctx.signal.reason
+      },
+      { lease: '1s', sweepEvery: '1s' },
+    )
+    const { id } = await scene.stint.enqueue(job, 'long')
+    await worker.hears('started', id)
+    const { id: firstId } = worker.worker
+    await scene.db.query('update stint.worker set lost_at = stint.now() where id = $1', [firstId])
+    expect(await worker.tells('workerLost')).toEqual([{ workerId: firstId }])
+    await worker.tells('ready', () => true, 2)
+    expect(worker.worker.id).not.toBe(firstId)
+    await worker.hears('succeeded', id)
+    expect(reasons).toMatchObject([{ code: 'lease-lost', jobIds: [id] }])
+    expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1 })
+  })
+
+  test('tell of trouble with the database, and the worker goes on', async () => {
+    const job = newJob()
+    const worker = await startFor(scene, job, () => 'done', { pollFloor: '50ms' })
+    await scene.db.query('alter table stint.job rename to job_away')
+    const [trouble] = await worker.tells('trouble')
+    await scene.db.query('alter table stint.job_away rename to job')
+    expect(trouble).toMatchObject({ what: expect.any(String) as string, error: { code: '42P01' } })
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
   })
 
   test('stop nothing by a listener that throws or rejects, and are reported', async () => {

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { JobContract } from '../../src/entry/index.ts'
+import { Database } from '../../src/db/database.ts'
+import { Claims } from '../../src/worker/claims.ts'
+import { QueuePool } from '../../src/worker/queue-pool.ts'
+import { HeldJob } from '../../src/worker/held-job.ts'
+import { claimOne } from '../support/claimed.ts'
+import { newJob, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+let db: Database
+beforeAll(() => {
+  const { url } = scene.db
+  db = new Database({ url, schema: 'stint', poolSize: 1, deadlineMs: 10_000, applicationName: 'test' })
+})
+afterAll(() => db.close())
+
+test('what has aged is started before what was taken in advance of higher priority', async () => {
+  const job = newJob()
+  const { pool } = claimer(job)
+  await scene.stint.enqueueMany(job, ['high', 'high', 'low'])
+  const start = { heldSince: 0, workerId: randomUUID() }
+  const [first, second, aged] = [
+    await claimOne(db, job, start.workerId),
+    await claimOne(db, job, start.workerId),
+    new HeldJob((await claimOne(db, job, start.workerId)).job, { ...start, isAged: true }),
+  ]
+  for (const held of [first, second, aged]) pool.add(held)
+  expect([pool.take(), pool.take(), pool.take(), pool.take()]).toEqual([aged, first, second, undefined])
+})
+
+/** Claims ten at a time of one queue, and tells their keys. */
+function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
+  const name = job.queue
+  const pool = new QueuePool({ name, concurrency: 10, prefetch: 0, weight: 1, agingAfterMs: 600_000 })
+  const claims = new Claims({ db, workerId: randomUUID(), kinds: JSON.stringify({ [job.kind]: 1 }) })
+  return {
+    pool,
+    next: async () => (await claims.take(pool, 10, performance.now())).jobs.map(({ key }) => key),
+  }
+}
+
+describe('claims of one queue', () => {
+  test('come to every key within two rounds, be one as busy as it likes', async () => {
+    const job = newJob()
+    const { pool, next } = claimer(job)
+    await scene.stint.enqueueMany(job, Array.from({ length: 300 }), { key: 'busy' })
+    pool.hintKeyed()
+    // Alone it gets more and more of a round.
+    const alone: number[] = []
+    for (let n = 0; n < 6; n++) alone.push((await next()).length)
+    expect(alone.slice(0, 5)).toEqual([1, 2, 4, 8, 10])
+    for (const key of ['a-late', 'c-late']) await scene.stint.enqueue(job, {}, { key })
+    const keys = [...(await next()), ...(await next()), ...(await next())]
+    expect(keys).toEqual(expect.arrayContaining(['a-late', 'c-late']))
+  })
+
+  test('give one to each key where there are more keys than room, and go on behind the last', async () => {
+    const job = newJob()
+    const { pool, next } = claimer(job)
+    const keys = Array.from({ length: 25 }, (_, n) => `key-${String(n).padStart(2, '0')}`)
+    await scene.stint.enqueueMany(job, [...keys, ...keys], { each: (key) => ({ key: key as string }) })
+    pool.hintKeyed()
+    expect(await next()).toEqual(keys.slice(0, 10))
+    expect(await next()).toEqual(keys.slice(10, 20))
+    expect(await next()).toEqual(keys.slice(20))
+    expect(await next()).toHaveLength(10)
+  })
+
+  test('ask for jobs with keys and without in turn', async () => {
+    const job = newJob()
+    const { pool, next } = claimer(job)
+    await scene.stint.enqueueMany(job, Array.from({ length: 100 }))
+    await scene.stint.enqueueMany(job, Array.from({ length: 3 }), { key: 'k' })
+    pool.floors.hint(0)
+    pool.hintKeyed()
+    expect([...(await next()), ...(await next())]).toContain('k')
+    expect(pool.floors.mayHaveWork).toBe(true)
+  })
+
+  test('end when there is nothing left, of either sort', async () => {
+    const job = newJob()
+    const { pool, next } = claimer(job)
+    await scene.stint.enqueueMany(job, Array.from({ length: 20 }), { each: (_, n) => ({ key: `k${n % 2}` }) })
+    await scene.stint.enqueueMany(job, Array.from({ length: 20 }))
+    pool.floors.hint(0)
+    pool.hintKeyed()
+    let claimed = 0
+    for (let n = 0; n < 20 && pool.mayHaveWork; n++) claimed += (await next()).length
+    expect({ claimed, mayHaveWork: pool.mayHaveWork }).toEqual({ claimed: 40, mayHaveWork: false })
+  })
+})
