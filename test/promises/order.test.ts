@@ -104,3 +104,26 @@ test('in strict order no job of a lower queue starts while a higher one has work
   const meanwhile = all.slice(all.indexOf('high', 200), all.lastIndexOf('high'))
   expect(meanwhile.filter((queue) => queue === 'low').length).toBeLessThanOrEqual(concurrency)
 })
+
+test('a key with many jobs does not keep the others of its queue waiting', async () => {
+  const ledger = await createLedger()
+  const input = { act: 'sleep', ms: 5 }
+  const many = Array.from({ length: 600 }, (_, n) => ({ n, ...input }))
+  await stint.enqueueMany(defineJob(job), many, { queue: 'keys', key: 'a' })
+  await startWorker(ledger, {
+    name: 'worker',
+    jobs: [job],
+    isTerse: true,
+    options: { connection: db.url, queues: { keys: { concurrency: 4, prefetch: 0 } } },
+  })
+  await ledger.wroteMany({ type: 'start' }, 100)
+  const others = Array.from({ length: 20 }, (_, n) => ({ n: 1_000 + n, ...input }))
+  await stint.enqueueMany(defineJob(job), others, { queue: 'keys', each: ({ n }) => ({ key: `b${n}` }) })
+  const before = ledger.lines({ type: 'start' }).length
+  const isOther = (n = 0) => n >= 1_000
+  await ledger.wroteMany(({ type, n }) => type === 'start' && isOther(n), others.length)
+  const starts = ledger.lines({ type: 'start' }).slice(before)
+  const last = starts.findLastIndex(({ n }) => isOther(n))
+  // Turn by turn, a few of the busy key for each of the others: far from all that it has.
+  expect(starts.slice(0, last).filter(({ n }) => !isOther(n)).length).toBeLessThan(150)
+})
