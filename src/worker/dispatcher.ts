@@ -71,15 +71,16 @@ export class Dispatcher {
 
   /** Asks for work wherever some may be and there is room for it. */
   fill(now: number): void {
+    this.startAll()
     if (!this.#config.isOpen() || now < this.#holdUntil) return
     for (const pool of this.pools) {
       if (!pool.isClaiming && this.#wanted(pool, now) > 0) void this.#claim(pool)
     }
   }
 
-  /** Starts whatever waits for a slot. */
+  /** Starts whatever waits for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
   startAll(): void {
-    while (this.#running < this.#config.worker.concurrency) {
+    while (this.#running < this.#config.worker.concurrency && this.#config.isOpen()) {
       const pool = this.#nextToStart()
       if (pool === undefined) return
       this.#start(pool)
