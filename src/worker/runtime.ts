@@ -186,7 +186,8 @@ export class Runtime {
     if (!this.#lease.isTrusted)
       problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
     if (this.#brokenSince !== undefined) problems.push('the database refuses its statements')
-    for (const { name, ageMs } of this.#loops) {
+    // While it drains they stand still, and that may take long: no reason to be killed.
+    for (const { name, ageMs } of this.#isStopping ? [] : this.#loops) {
       if (ageMs > Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000))
         problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
     }
