@@ -573,7 +573,11 @@ export class Runtime {
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
         return Promise.resolve()
       }),
-      loop('unknown-kinds', 30_000, watchUnknownKinds(config)),
+      // With the start already: a kind that nobody handles is most likely one that was forgotten in a deployment.
+      new Loop({
+        ...{ name: 'unknown-kinds', everyMs: 30_000, isEager: true, onTrouble },
+        pass: watchUnknownKinds(config),
+      }),
     ]
   }
 
