@@ -135,7 +135,8 @@ export class Dispatcher {
       return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
-    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead(now)) - pool.waiting)
+    const ahead = pool.wasInVain ? 0 : Math.max(1, pool.ahead(now))
+    return Math.min(room, Math.max(0, free) + ahead - pool.waiting)
   }
 
   #nextToStart(): QueuePool | undefined {
@@ -159,6 +160,7 @@ export class Dispatcher {
         : []
     this.#turn = pool.turn
     pool.turn += (1 + more.length) / pool.config.weight
+    pool.wasInVain = false
     pool.running++
     pool.runningJobs += 1 + more.length
     this.#running++

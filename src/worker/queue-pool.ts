@@ -23,6 +23,8 @@ export class QueuePool {
   /** How long claims take lately. */
   claimMs = 0
   isClaiming = false
+  /** What was taken in advance had to be given back: until a slot is free, others can do more with it. */
+  wasInVain = false
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
   afterKey = ''

@@ -415,6 +415,7 @@ export class Runtime {
   #release(test: (held: HeldJob) => boolean, reason: string): void {
     for (const pool of this.#dispatcher.pools) {
       for (const held of pool.takeWhere(test)) {
+        pool.wasInVain = true
         held.phase = 'settling'
         this.#settler.add({ held, outcome: { type: 'released', reason }, ranMs: 0 })
       }
