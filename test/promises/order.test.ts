@@ -127,3 +127,26 @@ test('a key with many jobs does not keep the others of its queue waiting', async
   // Turn by turn, a few of the busy key for each of the others: far from all that it has.
   expect(starts.slice(0, last).filter(({ n }) => !isOther(n)).length).toBeLessThan(150)
 })
+
+test('a job that waits in the hands of a busy worker is left to another one that is idle', async () => {
+  const ledger = await createLedger()
+  await startWorker(ledger, {
+    name: 'busy',
+    jobs: [job],
+    options: { connection: db.url, concurrency: 1, queues: { first: 1, second: 1 } },
+  })
+  const holding = await stint.enqueue(defineJob(job), { act: 'hold' }, { queue: 'first' })
+  await ledger.wrote({ type: 'start', job: holding.id })
+  // In hand, so that the queue has its turn when the slot is free; but the slot is not.
+  const { id } = await stint.enqueue(defineJob(job), {}, { queue: 'second' })
+  await ledger.wrote({ name: 'released', job: id })
+  // Whoever comes while it is not taken again runs it; it is not passed to and fro.
+  await startWorker(ledger, {
+    name: 'idle',
+    jobs: [job],
+    options: { connection: db.url, queues: { second: 1 } },
+  })
+  await ledger.wrote({ name: 'succeeded', job: id, worker: 'idle' })
+  const outcomes = await db.query('select outcome from stint.attempt where job_id = $1', [id])
+  expect(outcomes).toEqual([{ outcome: 'released' }])
+})
