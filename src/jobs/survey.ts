@@ -55,7 +55,7 @@ export async function tail(
 export interface UnknownKind {
   queue: string
   kind: string
-  /** Ready ones among the first thousand of the queue. */
+  /** Ready ones among the first thousand of the queue, with and without keys each. */
   jobs: number
 }
 

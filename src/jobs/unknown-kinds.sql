@@ -1,15 +1,21 @@
--- Ready jobs that this worker passes over, by kind, among the first :window of each queue.
+-- Ready jobs that this worker passes over, by kind, among the first :window of each queue with and without keys.
 --
 -- Without the order a limit invites a scan of the table itself, and a queue of few jobs among a million reads it all.
 select queue, kind, count(*)::integer as jobs
   from unnest(:queues::text[]) as served (queue)
  cross join lateral (
-         select job.kind, job.version
-           from stint.job
-          where job.queue = served.queue
-            and job.key is null
-            and job.state = 'ready'
-          order by job.priority desc, job.run_at, job.id
-          limit :window::integer) as seen
+         (select job.kind, job.version
+            from stint.job
+           where job.queue = served.queue
+             and job.key is null
+             and job.state = 'ready'
+           limit :window::integer)
+         union all
+         (select job.kind, job.version
+            from stint.job
+           where job.queue = served.queue
+             and job.key is not null
+             and job.state = 'ready'
+           limit :window::integer)) as seen
  where (version <= (:kinds::jsonb ->> kind)::smallint) is not true
  group by queue, kind

@@ -71,17 +71,16 @@ export class Dispatcher {
 
   /** Asks for work wherever some may be and there is room for it. */
   fill(now: number): void {
+    this.startAll()
     if (!this.#config.isOpen() || now < this.#holdUntil) return
     for (const pool of this.pools) {
       if (!pool.isClaiming && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
 
-  /** Starts whatever waits for a slot. */
+  /** Starts whatever waits for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
   startAll(): void {
-    // What waits while the worker stops, or its lease is at risk, is given back.
-    if (!this.#config.isOpen()) return
-    while (this.#running < this.#config.worker.concurrency) {
+    while (this.#running < this.#config.worker.concurrency && this.#config.isOpen()) {
       const pool = this.#nextToStart()
       if (pool === undefined) return
       this.#start(pool)
@@ -139,7 +138,8 @@ export class Dispatcher {
       return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
-    return Math.min(room, Math.max(0, free) + Math.max(1, pool.ahead()) - pool.waiting)
+    const ahead = pool.wasInVain ? 0 : Math.max(1, pool.ahead())
+    return Math.min(room, Math.max(0, free) + ahead - pool.waiting)
   }
 
   #nextToStart(): QueuePool | undefined {
@@ -163,6 +163,7 @@ export class Dispatcher {
         : []
     this.#turn = pool.turn
     pool.turn += (1 + more.length) / pool.config.weight
+    pool.wasInVain = false
     pool.running++
     pool.runningJobs += 1 + more.length
     this.#running++

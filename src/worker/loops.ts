@@ -3,6 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 export interface LoopConfig {
   name: string
   everyMs: number
+  /** Whether the first pass comes with the start. */
+  isEager?: boolean | undefined
   /** One pass. What it throws is told, and the next pass comes all the same. */
   pass: () => Promise<void>
   onTrouble: (name: string, error: unknown) => void
@@ -28,6 +30,7 @@ export class Loop {
   }
 
   start(): void {
+    if (this.#running === undefined && this.#config.isEager === true) void this.runOnce()
     this.#running ??= this.#run()
   }
 

@@ -22,6 +22,8 @@ export class QueuePool {
   claimMs = 0
   isClaiming = false
   surveyedAt = -Infinity
+  /** What was taken in advance had to be given back: until a slot is free, others can do more with it. */
+  wasInVain = false
   /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
   mayHaveKeyed = false
   /** Jobs with and without keys are asked for in turn where there are both. */

@@ -189,7 +189,8 @@ export class Runtime {
     if (!this.#lease.isTrusted)
       problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
     if (this.#brokenSince !== undefined) problems.push('the database refuses its statements')
-    for (const { name, ageMs } of this.#loops) {
+    // While it drains they stand still, and that may take long: no reason to be killed.
+    for (const { name, ageMs } of this.#isStopping ? [] : this.#loops) {
       if (ageMs > Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000))
         problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
     }
@@ -434,6 +435,7 @@ export class Runtime {
   #release(test: (held: HeldJob) => boolean, reason: string): void {
     for (const pool of this.#dispatcher.pools) {
       for (const held of pool.takeWhere(test)) {
+        pool.wasInVain = true
         held.phase = 'settling'
         this.#settler.add({ held, outcome: { type: 'released', reason }, ranMs: 0 })
       }
@@ -594,7 +596,11 @@ export class Runtime {
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
         return Promise.resolve()
       }),
-      loop('unknown-kinds', 30_000, watchUnknownKinds(config)),
+      // With the start already: a kind that nobody handles is most likely one that was forgotten in a deployment.
+      new Loop({
+        ...{ name: 'unknown-kinds', everyMs: 30_000, isEager: true, onTrouble },
+        pass: watchUnknownKinds(config),
+      }),
     ]
   }
 

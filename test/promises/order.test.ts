@@ -104,3 +104,49 @@ test('in strict order no job of a lower queue starts while a higher one has work
   const meanwhile = all.slice(all.indexOf('high', 200), all.lastIndexOf('high'))
   expect(meanwhile.filter((queue) => queue === 'low').length).toBeLessThanOrEqual(concurrency)
 })
+
+test('a key with many jobs does not keep the others of its queue waiting', async () => {
+  const ledger = await createLedger()
+  const input = { act: 'sleep', ms: 5 }
+  const many = Array.from({ length: 600 }, (_, n) => ({ n, ...input }))
+  await stint.enqueueMany(defineJob(job), many, { queue: 'keys', key: 'a' })
+  await startWorker(ledger, {
+    name: 'worker',
+    jobs: [job],
+    isTerse: true,
+    options: { connection: db.url, queues: { keys: { concurrency: 4, prefetch: 0 } } },
+  })
+  await ledger.wroteMany({ type: 'start' }, 100)
+  const others = Array.from({ length: 20 }, (_, n) => ({ n: 1_000 + n, ...input }))
+  await stint.enqueueMany(defineJob(job), others, { queue: 'keys', each: ({ n }) => ({ key: `b${n}` }) })
+  const before = ledger.lines({ type: 'start' }).length
+  const isOther = (n = 0) => n >= 1_000
+  await ledger.wroteMany(({ type, n }) => type === 'start' && isOther(n), others.length)
+  const starts = ledger.lines({ type: 'start' }).slice(before)
+  const last = starts.findLastIndex(({ n }) => isOther(n))
+  // Turn by turn, a few of the busy key for each of the others: far from all that it has.
+  expect(starts.slice(0, last).filter(({ n }) => !isOther(n)).length).toBeLessThan(150)
+})
+
+test('a job that waits in the hands of a busy worker is left to another one that is idle', async () => {
+  const ledger = await createLedger()
+  await startWorker(ledger, {
+    name: 'busy',
+    jobs: [job],
+    options: { connection: db.url, concurrency: 1, queues: { first: 1, second: 1 } },
+  })
+  const holding = await stint.enqueue(defineJob(job), { act: 'hold' }, { queue: 'first' })
+  await ledger.wrote({ type: 'start', job: holding.id })
+  // In hand, so that the queue has its turn when the slot is free; but the slot is not.
+  const { id } = await stint.enqueue(defineJob(job), {}, { queue: 'second' })
+  await ledger.wrote({ name: 'released', job: id })
+  // Whoever comes while it is not taken again runs it; it is not passed to and fro.
+  await startWorker(ledger, {
+    name: 'idle',
+    jobs: [job],
+    options: { connection: db.url, queues: { second: 1 } },
+  })
+  await ledger.wrote({ name: 'succeeded', job: id, worker: 'idle' })
+  const outcomes = await db.query('select outcome from stint.attempt where job_id = $1', [id])
+  expect(outcomes).toEqual([{ outcome: 'released' }])
+})
