@@ -114,6 +114,10 @@ test('the public names are the ones we mean to keep', async () => {
         "typed",
       ],
       "stint/contracts": [
+        "CancelJob",
+        "PermanentError",
+        "RetryAfter",
+        "Snooze",
         "StintError",
         "defineJob",
         "isStintError",

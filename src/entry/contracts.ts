@@ -17,3 +17,4 @@ export type {
 } from '../contracts/contract.ts'
 export { isStintError, StintError } from '../core/errors.ts'
 export type { ErrorCode, Issue } from '../core/errors.ts'
+export { CancelJob, PermanentError, RetryAfter, Snooze } from '../core/verdict.ts'

@@ -254,7 +254,7 @@ export class JobContext implements HandlerContext {
 
   progress(percent: number, note?: string): Promise<void> {
     if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
-      return Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
+      throw invalidOption('percent', 'a number from 0 to 100', percent)
     this.#services.notes.progress(this.held, percent, isNothing(note) ? null : textOf(note, 1024))
     return Promise.resolve()
   }
@@ -296,7 +296,7 @@ export class JobContext implements HandlerContext {
   #makeLog(): JobLog {
     const { notes, logger } = this.#services
     const { jobId, kind, queue, attempt, correlationId } = this
-    const about = { jobId, kind, queue, attempt, correlationId }
+    const about = { id: jobId, kind, queue, attempt, correlationId }
     const write =
       (level: keyof JobLog) =>
       (message: string, data?: unknown): void => {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { StoredError } from '../core/stored-error.ts'
 import type { UnknownKind } from '../jobs/survey.ts'
-import type { DeadReason } from './outcome.ts'
+import type { DeadReason } from '../jobs/list-dead.ts'
 
 /** Which job an event is about. */
 export interface JobFacts {

@@ -9,10 +9,11 @@ import type { FailureClass } from '../core/failure.ts'
 import { retryAfterMs } from '../core/retry-after.ts'
 import { decide } from '../core/retry-policy.ts'
 import { describeFailure } from '../core/stored-error.ts'
+import type { StoredError } from '../core/stored-error.ts'
 import { verdictOf } from '../core/verdict.ts'
 import { JobContext, resultText } from './context.ts'
 import type { ContextServices, HandlerContext } from './context.ts'
-import { isLeaseLost } from './fenced-tx.ts'
+import { isLeaseLost, OwnTrouble } from './fenced-tx.ts'
 import type { Registered } from './handlers.ts'
 import type { Handlers, Middleware, Nothing } from './handlers.ts'
 import type { HeldJob } from './held-job.ts'
@@ -197,6 +198,8 @@ function decided(
 ): Ending | { type: 'in-place'; delayMs: number } {
   const { job } = held
   if (isLeaseLost(thrown)) return released('its lease was lost')
+  // Trouble of our own statements is never a failure of the handler.
+  if (thrown instanceof OwnTrouble) return released('the database did not answer ctx.tx or ctx.once')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
@@ -231,7 +234,11 @@ function decided(
         type: 'retry',
         delayMs,
         burnsAttempt,
-        error: described(thrown, contract, failureClass),
+        error: described(thrown, {
+          kind: job.kind,
+          failureClass,
+          timeout: timedOut ? held.abortReason : undefined,
+        }),
         timedOut,
       }
     }
@@ -239,7 +246,11 @@ function decided(
       return {
         type: 'dead',
         reason: decision.reason,
-        error: described(thrown, contract, failureClass),
+        error: described(thrown, {
+          kind: job.kind,
+          failureClass,
+          timeout: timedOut ? held.abortReason : undefined,
+        }),
         timedOut,
       }
   }
@@ -256,8 +267,14 @@ function classOf(
   return isOthersInput ? 'unknown' : found
 }
 
-function described(thrown: unknown, { kind }: JobContract, failureClass: FailureClass) {
-  return describeFailure(thrown, { kind, failureClass })
+/** Of an attempt that ran out of time that is the error; what its handler made of the abort is the cause. */
+function described(
+  thrown: unknown,
+  { kind, failureClass, timeout }: { kind: string; failureClass: FailureClass; timeout: unknown },
+): StoredError {
+  const isTimeout = timeout instanceof Error && thrown !== timeout
+  const error = isTimeout ? new StintError('attempt-timeout', timeout.message, { cause: thrown }) : thrown
+  return describeFailure(error, { kind, failureClass })
 }
 
 function expired(held: HeldJob): Ending {

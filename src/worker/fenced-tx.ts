@@ -107,7 +107,9 @@ export class FencedTransactions {
         const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs
         if (isLost && done !== undefined && (await this.#wasCommitted(held))) return done.value
         const isOver = at.hasBegun ? tries >= mostTries : performance.now() > giveUpAt
-        if (isOver || held.abortedFor !== undefined || !isWorthAnother(trouble, at)) throw error
+        if (isOver || held.abortedFor !== undefined || !isWorthAnother(trouble, at)) {
+          throw at.isTheirs || at.hasBegun ? error : new OwnTrouble(error)
+        }
         if (trouble === 'partition') await ensurePartitions(this.#db)
         await pause(Math.random() * Math.min(2_000, 50 * 2 ** tries))
       }
@@ -166,6 +168,14 @@ function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
   return () => {
     unlisten()
     clearTimeout(timer)
+  }
+}
+
+/** A block that could not begin, because the database did not answer for the time of a lease. */
+export class OwnTrouble extends Error {
+  constructor(cause: unknown) {
+    super(`The database did not answer: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    this.name = 'OwnTrouble'
   }
 }
 

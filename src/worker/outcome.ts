@@ -1,5 +1,6 @@
 import type { StoredError } from '../core/stored-error.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
+import type { DeadReason } from '../jobs/list-dead.ts'
 
 /** How an attempt ended. Endings are values; nobody but settle.ts writes them. */
 export type Outcome =
@@ -21,5 +22,3 @@ export type Outcome =
   | { type: 'released'; reason: string }
 
 export type Ending = Exclude<Outcome, { type: 'completed' | 'handed-over' }>
-
-export type DeadReason = 'exhausted' | 'permanent' | 'quarantined' | 'expired' | 'discarded-contract'

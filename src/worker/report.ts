@@ -73,7 +73,7 @@ export class Report {
       }
       case 'released':
         this.#events.emit('released', { ...factsOf(held), reason: outcome.reason })
-        this.#log.info({ ...factsOf(held), reason: outcome.reason }, 'released')
+        if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
         return
     }
   }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { StintError } from '../core/errors.ts'
 import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
@@ -217,6 +218,14 @@ export class Runtime {
     )
     for (const about of this.#config.handlers.outside(this.#served.queues))
       this.#config.log.warn(about, 'a handler waits here for jobs of a queue that this worker does not serve')
+  }
+
+  /** Lets go of everything after a start that failed. */
+  async abandon(): Promise<void> {
+    this.#isOver = this.#isStopping = true
+    this.#unlisten()
+    await this.#lease.abandon()
+    await Promise.all([this.#db.close(), this.#txDb.close()])
   }
 
   /**
@@ -486,7 +495,7 @@ export class Runtime {
           { workerId: this.workerId, ageMs: Math.round(this.#lease.ageMs) },
           'lease at risk: no heartbeat got through; handlers are aborted',
         )
-        this.#abortAll()
+        this.#abortAll(leaseAtRisk)
       },
       onSafe: () => {
         this.#lastGapAt = performance.now()
@@ -505,9 +514,9 @@ export class Runtime {
     return new Claims({ db: this.#db, workerId, kinds: this.#served.kinds })
   }
 
-  #abortAll(): void {
+  #abortAll(reasonFor: (held: HeldJob) => Error): void {
     for (const held of this.#held.all()) {
-      if (held.phase === 'running') held.abort('lease', leaseLost(held))
+      if (held.phase === 'running') held.abort('lease', reasonFor(held))
     }
     this.#release(() => true, 'the lease was at risk')
   }
@@ -522,7 +531,7 @@ export class Runtime {
       { workerId: lostId },
       'worker lost: others have taken its jobs; beginning anew under another id',
     )
-    this.#abortAll()
+    this.#abortAll(leaseLost)
     await this.#until(() => this.#dispatcher.running === 0, { ms: worker.leaseMs })
     if (!this.#mayGoOn()) return
     if (this.#dispatcher.running > 0) {
@@ -642,6 +651,14 @@ export class Runtime {
     if (now - this.#brokenSince > brokenForMs)
       onFatal(error instanceof Error ? error : new Error(String(error)))
   }
+}
+
+function leaseAtRisk({ job }: HeldJob): Error {
+  return new StintError(
+    'lease-lost',
+    `Job ${job.id} of '${job.kind}' may soon be another worker's: no heartbeat got through for most of a lease.`,
+    { jobIds: [job.id] },
+  )
 }
 
 function stopError(): Error {

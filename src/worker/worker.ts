@@ -173,6 +173,7 @@ export class Worker {
       this.#state = 'running'
     } catch (error) {
       this.#state = 'stopped'
+      await this.#runtime?.abandon()
       await this.#health?.close()
       await this.#connected?.release()
       throw error
