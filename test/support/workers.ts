@@ -44,7 +44,7 @@ export function newName(about = 'q'): string {
 }
 
 /** A contract in a queue of its own, so that no other test's worker sees its jobs. Failures come back at once. */
-export function newJob(kind = 'job'): JobContract<string> {
+export function newJob(kind = 'job'): JobContract {
   const queue = newName(kind)
   return defineJob({ kind, queue, retry: { backoff: () => 1 } })
 }
@@ -137,7 +137,8 @@ export async function startWorker(
   { queues, ...options }: WorkerOptions,
   prepare: (worker: Worker) => unknown,
 ): Promise<TestWorker> {
-  const worker = new Worker({ connection: db.url, log: false, drain: '5s', queues, ...options })
+  const defaults = { connection: db.url, log: false, drain: '5s', pollFloor: '200ms' } as const
+  const worker = new Worker({ ...defaults, queues, ...options })
   prepare(worker)
   const test = new TestWorker(worker)
   await worker.start()

@@ -273,15 +273,16 @@ describe('events', () => {
       warn: () => undefined,
       error: (fields, message) => void reported.push([message, fields]),
     }
+    const rejecting = (): unknown => Promise.reject(new Error('later'))
     const worker = await startWorker(scene, { queues: { [job.queue]: 1 }, log }, (one) => {
       one.handle(job, () => 'done')
       one.on('started', () => {
         throw new Error('in started')
       })
       one.on('succeeded', () => {
-        throw null
+        throw new TypeError('in succeeded')
       })
-      one.on('succeeded', (() => Promise.reject(new Error('later'))) as () => void)
+      one.on('succeeded', rejecting)
     })
     for (let n = 0; n < 2; n++) {
       const { id } = await scene.stint.enqueue(job)

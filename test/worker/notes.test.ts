@@ -142,8 +142,11 @@ describe('ctx.progress', () => {
     })
     const held = new HeldJobs()
     const lost: HeldJob[] = []
+    const fail = (error: unknown): never => {
+      throw error
+    }
     const onLost = (one: HeldJob): void => void lost.push(one)
-    const notes = new Notes({ db, held, onLost, onTrouble: (error) => expect(error).toBeUndefined() })
+    const notes = new Notes({ db, held, onLost, onTrouble: fail })
     const { id } = await scene.stint.enqueue(job)
     const stale = await claimOne(db, job, randomUUID())
     held.add(stale)

@@ -128,7 +128,7 @@ describe('ctx.once', () => {
           return ctx.once(customer, (tx) => tx.query(charge, [customer]).then(() => 'charged'))
         }),
       )
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 2; round++) {
         const customer = newName('customer')
         const cut = proxy.cutNext({ text: 'commit', when })
         const { id } = await scene.stint.enqueue(job, customer)

@@ -101,7 +101,7 @@ describe('a result', () => {
 
   test('of megabytes is cut and says so', async () => {
     const [text, list] = await endingsOf(
-      ['x'.repeat(5_000_000), Array.from({ length: 1_000_000 }, () => 'y')],
+      ['x'.repeat(5_000_000), Array.from({ length: 300_000 }, () => 'y')],
       'return',
     )
     for (const job of [text, list]) {
@@ -175,7 +175,7 @@ const hostileText = fc.oneof(
     .map((each) => each.join('')),
   fc.constantFrom('__proto__', 'constructor', 'toJSON', 'then', 'x'.repeat(300_000)),
 )
-const hostileValue = fc.oneof(
+const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.anything({
     ...{ withBigInt: true, withBoxedValues: true, withDate: true, withMap: true, withNullPrototype: true },
     ...{ withObjectString: true, withSet: true, withSparseArray: true, withTypedArray: true, maxDepth: 4 },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JobContract } from '../../src/entry/index.ts'
+import type { StoredError } from '../../src/core/stored-error.ts'
 import { Database } from '../../src/db/database.ts'
 import { HeldJobs } from '../../src/worker/held-job.ts'
 import type { HeldJob } from '../../src/worker/held-job.ts'
@@ -23,7 +24,9 @@ function succeededWith(result: unknown): Outcome {
   return { type: 'succeeded', result: JSON.stringify(result), children: [] }
 }
 
-const error = { class: 'unknown', name: 'Error', message: 'late', causes: [], fingerprint: 'f' } as const
+const error: StoredError = {
+  ...{ class: 'unknown', name: 'Error', message: 'late', causes: [], fingerprint: 'f' },
+}
 const retried: Outcome = { type: 'retry', delayMs: 60_000, burnsAttempt: true, error, timedOut: false }
 
 /** A settler, and what it says became of each. */

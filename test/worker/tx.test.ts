@@ -181,7 +181,8 @@ describe('ctx.tx', () => {
 
   test('gives its connection back whatever the block throws', async () => {
     const job = newJob()
-    const { proxy: revoked, revoke } = Proxy.revocable({}, {})
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    const revoked: unknown = proxy
     revoke()
     const worker = await startFor(
       scene,
@@ -321,28 +322,25 @@ describe.each(['before', 'after'] as const)(
       ['COMMIT', 'commit'],
       ['the hold of the row', 'jobs/hold-running.sql'],
       ['the completion', 'jobs/succeed.sql'],
-    ])(
-      '%s: one effect, the job has succeeded and no attempt is burned, 3 times over',
-      async (_what, text) => {
-        const job = newJob()
-        const proxy = await startFaultProxy(scene.db.url)
-        const worker = await startWorker(
-          scene,
-          { connection: proxy.url, queues: { [job.queue]: 1 }, pollFloor: '50ms' },
-          (one) => one.handle(job, (_input, ctx) => ctx.tx((tx) => effect(tx, ctx).then(() => ctx.attempt))),
-        )
-        for (let round = 0; round < 3; round++) {
-          const cut = proxy.cutNext({ text, when })
-          const { id } = await scene.stint.enqueue(job)
-          await cut
-          await worker.hears('succeeded', id)
-          expect(await effectsOf(id)).toEqual(['done'])
-          expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 1, attempt: 1 })
-          expect(await attemptsOf(scene, id)).toEqual([])
-        }
-        expect(worker.told('leaseLost')).toEqual([])
-      },
-    )
+    ])('%s: one effect, the job has succeeded and no attempt is burned, twice over', async (_what, text) => {
+      const job = newJob()
+      const proxy = await startFaultProxy(scene.db.url)
+      const worker = await startWorker(
+        scene,
+        { connection: proxy.url, queues: { [job.queue]: 1 }, pollFloor: '50ms' },
+        (one) => one.handle(job, (_input, ctx) => ctx.tx((tx) => effect(tx, ctx).then(() => ctx.attempt))),
+      )
+      for (let round = 0; round < 2; round++) {
+        const cut = proxy.cutNext({ text, when })
+        const { id } = await scene.stint.enqueue(job)
+        await cut
+        await worker.hears('succeeded', id)
+        expect(await effectsOf(id)).toEqual(['done'])
+        expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 1, attempt: 1 })
+        expect(await attemptsOf(scene, id)).toEqual([])
+      }
+      expect(worker.told('leaseLost')).toEqual([])
+    })
   },
 )
 
