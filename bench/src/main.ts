@@ -85,7 +85,17 @@ async function start({ systems, isQuick, rounds }: Arguments): Promise<Bench> {
     `PostgreSQL ${postgres.version}${redis ? `, Redis ${redis.version}` : ''}, Node ${process.versions.node}`,
   )
   const sizes = isQuick ? quickSizes : fullSizes
-  return new Bench({ systems, sizes: { ...sizes, rounds: rounds ?? sizes.rounds }, say, postgres, redis })
+  return new Bench({
+    systems,
+    sizes: {
+      ...sizes,
+      rounds: rounds ?? sizes.rounds,
+      tuningPasses: rounds === 1 ? Math.min(1, sizes.tuningPasses) : sizes.tuningPasses,
+    },
+    say,
+    postgres,
+    redis,
+  })
 }
 
 async function abort(reason: string): Promise<void> {

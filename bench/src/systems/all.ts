@@ -2,7 +2,7 @@ import { bullmqPg } from './bullmq-pg.ts'
 import { bullmq } from './bullmq.ts'
 import { graphileWorker } from './graphile-worker.ts'
 import { noQueue } from './no-queue.ts'
-import { pgBoss, pgBossPrepared } from './pg-boss.ts'
+import { pgBoss, pgBossPrepared, pgBossWide } from './pg-boss.ts'
 import { stint } from './stint.ts'
 import type { System } from './system.ts'
 
@@ -10,7 +10,7 @@ import type { System } from './system.ts'
 export const systems: readonly System[] = [stint, pgBoss, graphileWorker, bullmq]
 
 /** What --only may name as well. */
-export const optionalSystems: readonly System[] = [bullmqPg, pgBossPrepared]
+export const optionalSystems: readonly System[] = [bullmqPg, pgBossPrepared, pgBossWide]
 
 export function systemNamed(name: string): System {
   const found = [...systems, ...optionalSystems, noQueue].find((system) => system.name === name)
