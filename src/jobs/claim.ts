@@ -74,8 +74,13 @@ export async function claimKeyed(
   return { jobs: rows.map(held(request)), lastKey: end?.key ?? undefined }
 }
 
+type ClaimedRow = { -readonly [Name in keyof ClaimedJob]: ClaimedJob[Name] }
+
 /** Completes a row in place: at tens of thousands a second a copy would show. */
 function held({ queue, lease }: Claimant) {
-  return (row: ClaimedJob & { queue?: string; leaseId?: string }): ClaimedJob =>
-    Object.assign(row, { queue, leaseId: lease })
+  return (row: ClaimedRow): ClaimedJob => {
+    row.queue = queue
+    row.leaseId = lease
+    return row
+  }
 }

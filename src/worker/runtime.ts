@@ -80,6 +80,7 @@ export class Runtime {
   #isOver = false
   #nextSurveyAt = 0
   #isSurveying = false
+  #surveyPaysAt = 0
   #mustSurveyAgain = false
   #nextDueAt = Infinity
   #isPromoting = false
@@ -277,9 +278,17 @@ export class Runtime {
         holdUntil > now ? holdUntil : Infinity,
       )
       await this.#bell.next(Math.max(1, wakeAt - now))
-      // Nobody rang and no survey was due: it costs much here, and has its own pace. A look from the floors is cheap.
-      if (performance.now() >= pollAt) for (const pool of this.#dispatcher.pools) pool.floors.probe()
+      if (performance.now() >= pollAt) this.#lookForYourself()
     }
+  }
+
+  /**
+   * Nobody rang. A survey finds all there is, also what was committed late and lies below the floor; where that costs
+   * much and was done a moment ago, a look from the floors has to do.
+   */
+  #lookForYourself(): void {
+    if (performance.now() >= this.#surveyPaysAt) this.#surveySoon()
+    else for (const pool of this.#dispatcher.pools) pool.floors.probe()
   }
 
   #mayGoOn(): boolean {
@@ -321,7 +330,8 @@ export class Runtime {
       const nextAt = Math.min(
         ...this.#dispatcher.pools.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
       )
-      this.#nextSurveyAt = Math.max(nextAt, now + (now - startedAt) / surveyShare)
+      this.#surveyPaysAt = now + (now - startedAt) / surveyShare
+      this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
       this.#bell.ring()
       // What was looked at may have changed behind its back.
       if (this.#mustSurveyAgain) this.#surveySoon()
