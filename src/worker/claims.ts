@@ -65,7 +65,7 @@ export class Claims {
 
   async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
     const { afterKey, keyedHints, perKey } = pool
-    const maxKeys = pool.isPastStrangers ? Math.ceil(limit / perKey) : keysAtOnce
+    const maxKeys = pool.isPastStrangers ? limit : keysAtOnce
     const request = { afterKey, maxKeys, perKey }
     const { jobs, lastKey } = await this.#send(pool, limit, (claimant) =>
       claimKeyed(this.#db, { ...claimant, ...request }),

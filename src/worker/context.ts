@@ -253,8 +253,12 @@ export class JobContext implements HandlerContext {
   }
 
   progress(percent: number, note?: string): Promise<void> {
-    if (!(typeof percent === 'number' && percent >= 0 && percent <= 100))
-      throw invalidOption('percent', 'a number from 0 to 100', percent)
+    if (!(typeof percent === 'number' && percent >= 0 && percent <= 100)) {
+      const refused = Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
+      // Whoever does not wait for it does not want to know: that must not end the process.
+      refused.catch(() => undefined)
+      return refused
+    }
     this.#services.notes.progress(this.held, percent, isNothing(note) ? null : textOf(note, 1024))
     return Promise.resolve()
   }

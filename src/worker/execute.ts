@@ -13,7 +13,7 @@ import type { StoredError } from '../core/stored-error.ts'
 import { verdictOf } from '../core/verdict.ts'
 import { JobContext, resultText } from './context.ts'
 import type { ContextServices, HandlerContext } from './context.ts'
-import { isLeaseLost, OwnTrouble } from './fenced-tx.ts'
+import { isLeaseLost, isOwnTrouble } from './fenced-tx.ts'
 import type { Registered } from './handlers.ts'
 import type { Handlers, Middleware, Nothing } from './handlers.ts'
 import type { HeldJob } from './held-job.ts'
@@ -199,7 +199,7 @@ function decided(
   const { job } = held
   if (isLeaseLost(thrown)) return released('its lease was lost')
   // Trouble of our own statements is never a failure of the handler.
-  if (thrown instanceof OwnTrouble) return released('the database did not answer ctx.tx or ctx.once')
+  if (isOwnTrouble(thrown)) return released('the database did not answer ctx.tx or ctx.once')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')

@@ -108,7 +108,7 @@ export class FencedTransactions {
         if (isLost && done !== undefined && (await this.#wasCommitted(held))) return done.value
         const isOver = at.hasBegun ? tries >= mostTries : performance.now() > giveUpAt
         if (isOver || held.abortedFor !== undefined || !isWorthAnother(trouble, at)) {
-          throw at.isTheirs || at.hasBegun ? error : new OwnTrouble(error)
+          throw at.isTheirs || at.hasBegun ? error : ownTrouble(error)
         }
         if (trouble === 'partition') await ensurePartitions(this.#db)
         await pause(Math.random() * Math.min(2_000, 50 * 2 ** tries))
@@ -171,12 +171,19 @@ function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
   }
 }
 
-/** A block that could not begin, because the database did not answer for the time of a lease. */
-export class OwnTrouble extends Error {
-  constructor(cause: unknown) {
-    super(`The database did not answer: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
-    this.name = 'OwnTrouble'
-  }
+const ownTroubles = new WeakSet()
+
+/** For a block that could not begin, because the database did not answer for the time of a lease. */
+function ownTrouble(cause: unknown): StintError {
+  const message = `The database did not answer: ${cause instanceof Error ? cause.message : String(cause)}.`
+  const error = new StintError('database-unavailable', message, { cause })
+  ownTroubles.add(error)
+  return error
+}
+
+/** Known by identity: whatever a handler throws, a proxy say, is not touched. */
+export function isOwnTrouble(thrown: unknown): boolean {
+  return typeof thrown === 'object' && thrown !== null && ownTroubles.has(thrown)
 }
 
 /** Of a block, however it failed: it may cause effects elsewhere that nothing rolls back. */

@@ -241,7 +241,7 @@ describe('inside a handler', () => {
     const about = { kind: job.kind, queue: job.queue, attempt: 1, correlationId: 'order-3' }
     expect(lines.filter(({ fields }) => fields['correlationId'] === 'order-3')).toMatchObject([
       { level: 'debug', message: 'started', fields: { id, ...about } },
-      { level: 'warn', message: 'running low', fields: { jobId: id, ...about, data: { left: 3 } } },
+      { level: 'warn', message: 'running low', fields: { id, ...about, data: { left: 3 } } },
       {
         level: 'error',
         message: 'dead',

@@ -58,7 +58,10 @@ describe('an attempt that takes too long', () => {
     const { id } = await scene.stint.enqueue(job, {}, { timeout: '20ms', attempts: 1 })
     await worker.hears('dead', id)
     expect(await attemptsOf(scene, id)).toMatchObject([
-      { outcome: 'timed-out', error: { class: 'timeout', message: 'of its own' } },
+      {
+        outcome: 'timed-out',
+        error: { class: 'timeout', code: 'attempt-timeout', causes: [{ message: 'of its own' }] },
+      },
     ])
   })
 
