@@ -8,6 +8,8 @@ export default defineConfig({
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Files wait for processes and the server more than they compute: two at a time, also where there are two cores.
+    maxWorkers: 2,
     sequence: { concurrent: false },
   },
 })

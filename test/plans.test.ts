@@ -125,7 +125,7 @@ const cases: Record<string, Case> = {
   'unknown-kinds': {
     statement: unknownKindsSql,
     params: () => ({ queues, kinds, window: 1_000 }),
-    uses: ['job_ready'],
+    uses: ['job_ready', 'job_ready_keyed'],
   },
   succeed: { statement: succeedSql, ...settles },
   retry: { statement: retrySql, ...settles },
@@ -207,7 +207,7 @@ describe('a million jobs', () => {
       tail
         Limit(job_ready backward)
       unknown-kinds
-        Aggregate(Sort(Nested Loop(unnest, Limit(job_ready))))
+        Aggregate(Sort(Nested Loop(unnest, Append(Limit(job_ready), Limit(job_ready_keyed)))))
       succeed
         done = Delete job(job_pkey)
         Insert finished(done)

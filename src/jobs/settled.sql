@@ -19,6 +19,7 @@ select asked.id
            from stint.dead
           where dead.id = asked.id
             and dead.lease_id = any(:leaseIds::uuid[])
+            and dead.reason <> 'quarantined'
          union all
          select
            from stint.attempt
@@ -26,5 +27,5 @@ select asked.id
             and attempt.lease_id = any(:leaseIds::uuid[])
             and attempt.ended_at >= stint.now() - :sinceMs::float8 * interval '1 millisecond' - interval '1 hour'
             and attempt.ended_at <  stint.now() + interval '1 hour'
-            and attempt.outcome <> 'refused'
+            and attempt.outcome not in ('refused', 'lease-lost')
           limit 1) as settlement

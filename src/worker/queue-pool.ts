@@ -118,7 +118,7 @@ export class QueuePool {
 
   /** Jobs to have waiting beyond the free slots: what the slots get through in the time to be covered. */
   ahead(): number {
-    if (this.#meanRunMs === undefined) return 0
+    if (this.#meanRunMs === undefined || this.wasInVain) return 0
     const inMs = (this.config.concurrency * (aheadMs + this.claimMs)) / Math.max(this.#meanRunMs, 0.001)
     return Math.min(this.config.prefetch, Math.floor(inMs))
   }

@@ -140,7 +140,7 @@ describe('keys', () => {
     'take turns: one with thousands of jobs does not hold up another’s one, whenever that comes (prefetch %s)',
     async (prefetch) => {
       const job = newJob()
-      const count = prefetch === 0 ? 500 : 2_500
+      const count = prefetch === 0 ? 500 : 6_000
       const order: string[] = []
       const isWarm = gate()
       await scene.stint.enqueueMany(job, Array.from({ length: count }), { key: 'busy' })
