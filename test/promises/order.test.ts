@@ -118,7 +118,8 @@ test('a key with many jobs does not keep the others of its queue waiting', async
   })
   await ledger.wroteMany({ type: 'start' }, 100)
   const others = Array.from({ length: 20 }, (_, n) => ({ n: 1_000 + n, ...input }))
-  await stint.enqueueMany(defineJob(job), others, { queue: 'keys', each: ({ n }) => ({ key: `b${n}` }) })
+  const each = (_input: unknown, index: number): { key: string } => ({ key: `b${1_000 + index}` })
+  await stint.enqueueMany(defineJob(job), others, { queue: 'keys', each })
   const before = ledger.lines({ type: 'start' }).length
   const isOther = (n = 0) => n >= 1_000
   await ledger.wroteMany(({ type, n }) => type === 'start' && isOther(n), others.length)

@@ -33,7 +33,10 @@ test('what has aged is started before what was taken in advance of higher priori
 /** Claims ten at a time of one queue, and tells their keys. */
 function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
   const name = job.queue
-  const pool = new QueuePool({ name, concurrency: 10, prefetch: 0, weight: 1, agingAfterMs: 600_000 })
+  const pool = new QueuePool({
+    ...{ name, concurrency: 10, prefetch: 0, weight: 1 },
+    ...{ agingAfterMs: 600_000, pollFloorMs: 1_000 },
+  })
   const claims = new Claims({ db, workerId: randomUUID(), kinds: JSON.stringify({ [job.kind]: 1 }) })
   return {
     pool,
