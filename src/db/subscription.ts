@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { ResettableClient } from './resettable-client.ts'
+import { waitAfterMs } from './wait.ts'
 
 export interface SubscriptionConfig {
   /** Straight to the server: a pooler between transactions would swallow what it says. */
@@ -53,8 +54,7 @@ export class Subscription {
         // Told by isHearing; polling goes on meanwhile.
       }
       this.#isHearing = false
-      const waitMs = Math.random() * Math.min(30_000, 200 * 2 ** Math.min(failures, 10))
-      await pause(waitMs, undefined, { signal }).catch(() => undefined)
+      await pause(waitAfterMs(failures), undefined, { signal }).catch(() => undefined)
     }
   }
 

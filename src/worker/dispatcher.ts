@@ -1,3 +1,4 @@
+import { waitAfterMs } from '../db/wait.ts'
 import type { Claims } from './claims.ts'
 import type { ContextServices } from './context.ts'
 import { execute, executeBatch } from './execute.ts'
@@ -105,8 +106,7 @@ export class Dispatcher {
         this.startAll()
       }
     } catch (error) {
-      const waitMs = Math.random() * Math.min(30_000, 200 * 2 ** Math.min(this.#failures++, 8))
-      this.#holdUntil = performance.now() + waitMs
+      this.#holdUntil = performance.now() + waitAfterMs(this.#failures++)
       // What could not be asked is still to be asked.
       pool.floors.probe()
       pool.hintKeyed()

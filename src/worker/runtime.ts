@@ -4,6 +4,7 @@ import { StintError } from '../core/errors.ts'
 import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
+import { waitAfterMs } from '../db/wait.ts'
 import { survey } from '../jobs/survey.ts'
 import type { Finding, Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
@@ -172,8 +173,9 @@ export class Runtime {
       this.#hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
-    this.#loops = this.#newLoops()
-    this.#reconciling = this.#loops.find(({ name }) => name === 'reconcile') ?? this.#never()
+    const { reconciling, others } = this.#newLoops()
+    this.#reconciling = reconciling
+    this.#loops = [reconciling, ...others]
   }
 
   get workerId(): string {
@@ -561,7 +563,7 @@ export class Runtime {
         return
       } catch (error) {
         this.#trouble('register', error)
-        await pause(Math.random() * Math.min(30_000, 200 * 2 ** Math.min(failures, 8)))
+        await pause(waitAfterMs(failures))
       }
     }
   }
@@ -584,7 +586,7 @@ export class Runtime {
     })
   }
 
-  #newLoops(): Loop[] {
+  #newLoops(): { reconciling: Loop; others: Loop[] } {
     const { worker, events, log } = this.#config
     const config = {
       db: this.#db,
@@ -606,10 +608,10 @@ export class Runtime {
     }
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
-    return [
+    // With nothing in hand too: what is here without our knowing is what it looks for.
+    const reconciling = loop('reconcile', worker.sweepEveryMs, () => reconcile(config))
+    const others = [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
-      // With nothing in hand too: what is here without our knowing is what it looks for.
-      loop('reconcile', worker.sweepEveryMs, () => reconcile(config)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
@@ -621,10 +623,7 @@ export class Runtime {
         pass: watchUnknownKinds(config),
       }),
     ]
-  }
-
-  #never(): never {
-    throw new Error('There is no loop that reconciles')
+    return { reconciling, others }
   }
 
   #about(): AboutWorker {

@@ -1,0 +1,7 @@
+/**
+ * How long to wait after so many failures in a row before the database is tried again: longer each time up to half a
+ * minute, and anywhere below that, so that a fleet does not come back together.
+ */
+export function waitAfterMs(failures: number): number {
+  return Math.random() * Math.min(30_000, 200 * 2 ** Math.min(failures, 8))
+}
