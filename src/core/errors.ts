@@ -20,6 +20,8 @@ export const errorCodes = [
   'client-closed',
   'lease-lost',
   'attempt-timeout',
+  'job-crashed',
+  'worker-stuck',
   'job-completed',
   'worker-stopped',
   'unknown-handler',

@@ -66,7 +66,8 @@ with recursive keys as (
               'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
               'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
               'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
-              'crashes', crashes) as more
+              'crashes', crashes, 'suspect', suspect,
+              'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason) as more
 )
 select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key, more,
        (run_at at time zone 'utc')::text as "runAt"

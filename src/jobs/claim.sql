@@ -28,13 +28,15 @@ with claimed as (
               for update skip locked))
   returning id, kind, input, attempt, max_attempts, epoch, version, run_at, priority,
             case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, input_blob,
-                                   options, failures, attempts_before, progress, nullif(crashes, 0)) > 0
+                                   options, failures, attempts_before, progress, nullif(crashes, 0),
+                                   nullif(suspect, false), cancel_at) > 0
                  then jsonb_build_object(
                         'correlationId', correlation_id, 'traceparent', traceparent, 'tracestate', tracestate,
                         'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
                         'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
                         'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
-                        'crashes', crashes)
+                        'crashes', crashes, 'suspect', suspect,
+                        'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
             end as more
 )
 select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, null as key, more,

@@ -37,7 +37,13 @@ export interface ClaimedDetails {
   failures: Record<string, number> | null
   attemptsBefore: number | null
   progress: JobProgress | null
+  /** Times its process ended while it surely ran. */
   crashes: number
+  /** Its worker ended once, and it may have been the reason. */
+  suspect: boolean
+  /** It was asked to stop while it last ran, and has not been since: not to be started again. */
+  isCancelled: boolean
+  cancelReason: string | null
 }
 
 export interface Claimant {

@@ -1,6 +1,7 @@
 -- Move jobs that will not run again by themselves to the dead letters, where their lease still holds.
 --
--- :items is an object by id: { lease, ranMs, outcome, reason, error, fingerprint }.
+-- :items is an object by id: { lease, ranMs, outcome, reason, error, fingerprint }, with `crashes` where its process
+-- ended under it: how often in all.
 with gone as (
   delete from stint.job
    where id       = any(:ids::uuid[])
@@ -21,7 +22,8 @@ insert into stint.dead (
   correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
   progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
 )
-select id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+select id, queue, kind, key, priority, attempt, max_attempts,
+       coalesce((item ->> 'crashes')::integer, crashes), epoch, version,
        created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
        progress, failures, attempts_before, replaces, unique_key, unique_until_start,

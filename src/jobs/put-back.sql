@@ -1,16 +1,20 @@
--- Give jobs back that were claimed and not carried out (released, snoozed), where their lease still holds. No attempt
--- is burned.
+-- Give jobs back that were claimed and not carried out (released, snoozed, their own process ended under them), where
+-- their lease still holds. No attempt is burned; a crash is counted.
 --
--- :items is an object by id: { lease, delayMs, ranMs, outcome, reason }. Without delayMs the job is ready at once, in
--- its old place.
+-- :items is an object by id: { lease, delayMs, ranMs, outcome, reason, crashes }. Without delayMs the job is ready at once, in
+-- its old place; so it is where it was asked to stop meanwhile, and whoever claims it ends it.
 with back as (
   update stint.job
-     set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0
-                           then 'scheduled' else 'ready' end::stint.job_state,
-         run_at     = coalesce(
-                        stint.now() + (:items::jsonb -> id::text ->> 'delayMs')::float8 * interval '1 millisecond',
-                        run_at),
+     set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0 and cancel_at is null
+                           then case when :items::jsonb -> id::text ? 'crashes' then 'retrying' else 'scheduled' end
+                           else 'ready' end::stint.job_state,
+         run_at     = case when cancel_at is null
+                           then coalesce(
+                                  stint.now() + (:items::jsonb -> id::text ->> 'delayMs')::float8 * interval '1 millisecond',
+                                  run_at)
+                           else run_at end,
          attempt    = attempt - 1,
+         crashes    = crashes + coalesce((:items::jsonb -> id::text ->> 'crashes')::integer, 0),
          worker_id  = null,
          lease_id   = null,
          started_at = null

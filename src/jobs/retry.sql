@@ -1,16 +1,20 @@
 -- Send failed jobs back to wait for their next attempt, where their lease still holds, and note what went wrong.
 --
 -- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint }. An attempt that
--- burns none (it counts against the budget of its class) is given back.
+-- burns none (it counts against the budget of its class) is given back. One that was asked to stop meanwhile is ready at
+-- once: whoever claims it ends it. An attempt that came to its end was nobody's crash.
 with back as (
   update stint.job
-     set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0
+     set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0 and cancel_at is null
                            then 'retrying' else 'ready' end::stint.job_state,
-         run_at     = stint.now() + (:items::jsonb -> id::text ->> 'delayMs')::float8 * interval '1 millisecond',
+         run_at     = stint.now() + case when cancel_at is null
+                                         then (:items::jsonb -> id::text ->> 'delayMs')::float8
+                                         else 0 end * interval '1 millisecond',
          attempt    = attempt - case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end,
          failures   = coalesce(failures, '{}') || jsonb_build_object(
                         :items::jsonb -> id::text ->> 'class',
                         coalesce((failures ->> (:items::jsonb -> id::text ->> 'class'))::integer, 0) + 1),
+         suspect    = false,
          worker_id  = null,
          lease_id   = null,
          started_at = null

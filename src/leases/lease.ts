@@ -27,7 +27,10 @@ export async function register(
 }
 
 /** False where the worker is lost for good. */
-export async function renew(db: Queryable, request: { worker: string; leaseMs: number }): Promise<boolean> {
+export async function renew(
+  db: Queryable,
+  request: { worker: string; leaseMs: number; rssBytes: number },
+): Promise<boolean> {
   const renewed = await run(db, renewSql, request, () => true)
   return renewed.length > 0
 }

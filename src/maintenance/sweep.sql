@@ -2,7 +2,9 @@
 -- table of workers, so a claim that commits after its worker was buried is found too. "Not live" never becomes live
 -- again, so deciding by this snapshot is safe.
 --
--- A crash burns no attempt; :crashLimit of them quarantine the job.
+-- A crash burns no attempt. It is counted for a job whose handler had surely begun; the rest become suspects, which
+-- run alone from then on and note that they have begun, so that the next crash has one name. Being a suspect counts as
+-- one crash where :crashLimit of them quarantine the job.
 -- What is in "gone" is locked, so all of it goes back or is killed, and the notes need no join with those: joined, a
 -- planner that expects one row compared each with each.
 with recursive owner as (
@@ -21,7 +23,10 @@ with recursive owner as (
     from owner
    where owner.worker_id is not null
 ), gone as materialized (
-  select id, epoch, attempt, worker_id, lease_id, started_at, crashes + 1 >= :crashLimit::integer as poison
+  select id, epoch, attempt, worker_id, lease_id, started_at,
+         coalesce(begun_lease = lease_id, false) as began,
+         coalesce(begun_lease = lease_id, false)
+           and crashes + suspect::integer + 1 >= :crashLimit::integer as poison
     from stint.job
    where state = 'running'
      and worker_id = any(array(
@@ -38,7 +43,8 @@ with recursive owner as (
          lease_id   = null,
          started_at = null,
          attempt    = attempt - 1,
-         crashes    = crashes + 1
+         crashes    = crashes + coalesce(begun_lease = lease_id, false)::integer,
+         suspect    = suspect or begun_lease is distinct from lease_id
    where id = any(array(select id from gone where not poison))
   returning id, queue, kind, priority, run_at, key
 ), killed as (
@@ -52,20 +58,26 @@ with recursive owner as (
     correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
     progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
   )
-  select id, queue, kind, key, priority, attempt, max_attempts, crashes + 1, epoch, version,
+  select id, queue, kind, key, priority, attempt, max_attempts, crashes + suspect::integer + 1, epoch, version,
          created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
          correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
          progress, failures, attempts_before, replaces, unique_key, unique_until_start,
          'quarantined',
          jsonb_build_object(
            'class', 'crash', 'name', 'WorkerLost',
-           'message', format('Its worker was lost while it ran, %s times in all.', crashes + 1), 'causes', '[]'::jsonb),
+           'message', format('Its worker ended while it ran, %s times in all%s. The last time: %s.',
+                             crashes + suspect::integer + 1,
+                             case when suspect then ', the first time beside others' else '' end,
+                             (select stint.death_of(worker_id))),
+           'causes', '[]'::jsonb),
          substr(md5('crash ' || kind), 1, 16)
     from killed
   returning id, queue, kind
 ), noted as (
   insert into stint.attempt (job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, reason)
-  select id, epoch, attempt, 'lease-lost', worker_id, lease_id, started_at, stint.now(), 'its worker was lost'
+  select id, epoch, attempt, 'lease-lost', worker_id, lease_id, started_at, stint.now(),
+         case when began then 'its worker ended while it ran: '
+              else 'its worker ended, perhaps before it began: ' end || stint.death_of(worker_id)
     from gone
 )
 select id, queue, kind, priority, (run_at at time zone 'utc')::text as "runAt", key, false as quarantined from back

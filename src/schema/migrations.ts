@@ -3,6 +3,7 @@ import { jobsScript } from './migrations/0001_jobs.sql.ts'
 import { enqueueScript } from './migrations/0002_enqueue.sql.ts'
 import { enqueueFromSqlScript } from './migrations/0003_enqueue_from_sql.sql.ts'
 import { workerScript } from './migrations/0004_worker.sql.ts'
+import { troubleScript } from './migrations/0005_trouble.sql.ts'
 
 export interface Migration {
   version: number
@@ -15,6 +16,7 @@ export const migrations: readonly Migration[] = [
   enqueueScript,
   enqueueFromSqlScript,
   workerScript,
+  troubleScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -27,6 +27,10 @@ export interface WorkerEvents {
   cancelled: [JobFacts & { reason: string }]
   snoozed: [JobFacts & { delayMs: number; reason: string | null }]
   released: [JobFacts & { reason: string }]
+  /** The child process that it ran in ended under it; it will run again. */
+  crashed: [JobFacts & { ranMs: number; delayMs: number; reason: string }]
+  /** Its handler does not end although it was told to: its ending is stored, and its slot given to others. */
+  stuck: [JobFacts & { ranMs: number; stuckSlots: number }]
   /** What it did was refused: the job is another lease's by now. */
   leaseLost: [JobFacts & { ranMs: number }]
   /** It has been running for much longer than its kind usually does. */

@@ -34,7 +34,7 @@ while (!stop.signal.aborted) {
   // From when it was sent: by the time of the answer the database may have let others in.
   const sentAt = process.hrtime.bigint()
   try {
-    if (!(await renew(database, { worker: workerId, leaseMs }))) {
+    if (!(await renew(database, { worker: workerId, leaseMs, rssBytes: process.memoryUsage.rss() }))) {
       tell({ type: 'lost' })
       break
     }

@@ -54,6 +54,8 @@ export interface WorkerOptions {
   sweepEvery?: Duration | undefined
   /** Lost workers after which a job is put aside as a dead letter; 1 to 100. @default 3 */
   crashLimit?: number | undefined
+  /** What to do about handlers that do not end when they are told to. */
+  stuck?: StuckOptions | undefined
   /** Listen for what producers say. Without, polling alone finds everything. @default true */
   notify?: boolean | undefined
   /** Connections for claiming and settling; 2 to 50. @default 4 */
@@ -67,6 +69,28 @@ export interface WorkerOptions {
   version?: string | undefined
   /** A pino logger (or one like it) of yours; false for silence. @default pino on standard output, level STINT_LOG_LEVEL or info */
   log?: Logger | false | undefined
+}
+
+export interface StuckOptions {
+  /**
+   * How long a handler has to end after its signal was aborted, by its timeout or a cancellation. Then its attempt is
+   * over, its slot counts as stuck, and another opens in its place. @default '10s'
+   */
+  grace?: Duration | undefined
+  /**
+   * How long a slot may stay stuck before the worker finishes its other jobs and gives up, for its process to be
+   * started anew; false: never. @default '1m'
+   */
+  recycle?: Duration | false | undefined
+  /** Slots that are opened in the place of stuck ones, at most; 0 to 10,000. @default the worker's concurrency */
+  replacements?: number | undefined
+}
+
+export interface StuckConfig {
+  readonly graceMs: number
+  /** Infinity: never. */
+  readonly recycleMs: number
+  readonly replacements: number
 }
 
 export interface QueueConfig {
@@ -90,6 +114,7 @@ export interface WorkerConfig {
   readonly pollFloorMs: number
   readonly sweepEveryMs: number
   readonly crashLimit: number
+  readonly stuck: StuckConfig
   readonly notify: boolean
   readonly poolSize: number
   readonly txPoolSize: number
@@ -111,7 +136,7 @@ const known = [
     'drain',
     'pollFloor',
   ],
-  ...['sweepEvery', 'crashLimit', 'notify', 'poolSize', 'txPoolSize', 'blobs', 'health', 'version', 'log'],
+  ...['sweepEvery', 'crashLimit', 'stuck', 'notify', 'poolSize', 'txPoolSize', 'blobs', 'health', 'version', 'log'],
 ]
 
 export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig {
@@ -133,6 +158,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   } = more
   const {
     crashLimit = 3,
+    stuck = {},
     notify = true,
     poolSize = 4,
     txPoolSize = 10,
@@ -144,21 +170,23 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   } = others
   rejectUnknown('new Worker()', rest, known)
   const resolved = resolveQueues(queues, pollFloor)
+  const slots =
+    concurrency === undefined
+      ? resolved.reduce((sum, queue) => sum + queue.concurrency, 0)
+      : integerOption('concurrency', concurrency, { min: 1, max: 100_000 })
   return Object.freeze({
     connection,
     listenConnection,
     schema: schemaOption(schema),
     queues: resolved,
-    concurrency:
-      concurrency === undefined
-        ? resolved.reduce((sum, queue) => sum + queue.concurrency, 0)
-        : integerOption('concurrency', concurrency, { min: 1, max: 100_000 }),
+    concurrency: slots,
     order: oneOfOption('order', order, ['weighted', 'strict']),
     leaseMs: durationOption('lease', lease, { minMs: 1_000, maxMs: 3_600_000 }),
     drainMs: durationOption('drain', drain),
     pollFloorMs: Math.min(...resolved.map((queue) => queue.pollFloorMs)),
     sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
     crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),
+    stuck: resolveStuck(stuck, slots),
     notify: booleanOption('notify', notify),
     poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
@@ -208,6 +236,17 @@ function resolveQueue(name: string, options: QueueOptions | null, workerPollFloo
       pollFloor === undefined
         ? workerPollFloorMs
         : durationOption(`${path}.pollFloor`, pollFloor, { minMs: 50 }),
+  })
+}
+
+function resolveStuck(stuck: StuckOptions, slots: number): StuckConfig {
+  if (!isObject(stuck)) throw invalidOption('stuck', "an object such as { grace: '10s' }", stuck)
+  const { grace = '10s', recycle = '1m', replacements = Math.min(slots, 10_000), ...rest } = stuck
+  rejectUnknown('stuck', rest, ['grace', 'recycle', 'replacements'], 'stuck.')
+  return Object.freeze({
+    graceMs: durationOption('stuck.grace', grace),
+    recycleMs: recycle === false ? Infinity : durationOption('stuck.recycle', recycle),
+    replacements: integerOption('stuck.replacements', replacements, { min: 0, max: 10_000 }),
   })
 }
 

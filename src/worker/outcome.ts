@@ -15,7 +15,16 @@ export type Outcome =
   /** The handler stored it in a transaction of its own; `otherwise` is for where that has not committed. */
   | { type: 'handed-over'; children: readonly PreparedJob[]; otherwise: Ending }
   | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }
-  | { type: 'dead'; reason: DeadReason; error: StoredError; timedOut: boolean }
+  | {
+      type: 'dead'
+      reason: DeadReason
+      error: StoredError
+      timedOut: boolean
+      /** Times its process ended under it, where that is the reason. */
+      crashes?: number
+    }
+  /** The process it ran in ended under it. */
+  | { type: 'crashed'; delayMs: number; reason: string }
   | { type: 'cancelled'; reason: string }
   | { type: 'snoozed'; delayMs: number; reason: string | null }
   /** Given back untouched: a shutdown, a lease at risk, a prefetched job that waited too long. */

@@ -71,6 +71,15 @@ export class Report {
         this.#log.info({ ...factsOf(held), delayMs: Math.round(delayMs), reason }, 'snoozed')
         return
       }
+      case 'crashed': {
+        const { delayMs, reason } = outcome
+        this.#events.emit('crashed', { ...factsOf(held), ranMs, delayMs, reason })
+        this.#log.error(
+          { ...factsOf(held), ranMs, delayMs: Math.round(delayMs), reason },
+          'crashed: the process it ran in ended; will be tried again, alone',
+        )
+        return
+      }
       case 'released':
         this.#events.emit('released', { ...factsOf(held), reason: outcome.reason })
         if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')

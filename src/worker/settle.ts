@@ -6,6 +6,7 @@ import type { Queryable } from '../db/statement.ts'
 import { sendBatch } from '../intake/send-batch.ts'
 import type { JobHint } from '../intake/new-job.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
+import type { DeadReason } from '../jobs/list-dead.ts'
 import { cancelRunning, deadLetter, noteRefused, putBack, retry, settled, succeed } from '../jobs/settle.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 import type { Outcome } from './outcome.ts'
@@ -203,6 +204,7 @@ export class Settler {
         throw new Error('What became of it has to be asked first')
       case 'retry':
         return retry(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
+      case 'crashed':
       case 'snoozed':
       case 'released':
         return putBack(db, { ...batch, worker: first.held.workerId, items: itemsOf(group) })
@@ -270,13 +272,18 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
       }
     }
     case 'dead': {
-      const { reason, error, timedOut } = outcome
+      const { reason, error, timedOut, crashes } = outcome
       return {
         ...common,
-        ...{ reason, error, fingerprint: error.fingerprint },
-        outcome: timedOut ? 'timed-out' : reason === 'expired' ? 'expired' : 'failed',
+        ...{ reason, error, fingerprint: error.fingerprint, crashes },
+        outcome: deadOutcomeOf(reason, timedOut),
       }
     }
+    case 'crashed':
+      return {
+        ...common,
+        ...{ outcome: 'crashed', delayMs: outcome.delayMs, reason: outcome.reason, crashes: 1 },
+      }
     case 'snoozed':
       return { ...common, outcome: 'snoozed', delayMs: outcome.delayMs, reason: outcome.reason }
     case 'released':
@@ -290,9 +297,16 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
   }
 }
 
+/** How the attempt that killed a job is noted. */
+function deadOutcomeOf(reason: DeadReason, timedOut: boolean): string {
+  if (timedOut) return 'timed-out'
+  if (reason === 'expired') return 'expired'
+  return reason === 'quarantined' ? 'crashed' : 'failed'
+}
+
 /** Which endings share a statement. */
 function statementOf({ type }: Outcome): string {
-  return type === 'snoozed' ? 'released' : type
+  return type === 'snoozed' || type === 'crashed' ? 'released' : type
 }
 
 /** The ending without what the database would not take: it counts more than what was said about it. */
@@ -308,6 +322,8 @@ function withoutContent(ended: Ended): Ended {
       const error = { class: failureClass, name: 'Error', message: note, causes: [], fingerprint }
       return { ...ended, outcome: { ...outcome, error } }
     }
+    case 'crashed':
+      return { ...ended, outcome: { ...outcome, reason: note } }
     case 'handed-over':
     case 'completed':
     case 'cancelled':
