@@ -101,7 +101,7 @@ export class Runtime {
     const { schema, leaseMs, poolSize, txPoolSize } = worker
     const deadlineMs = Math.max(500, Math.min(10_000, leaseMs / 3))
     const connection = { url, schema, deadlineMs }
-    this.#db = new Database({ ...connection, poolSize, applicationName: 'stint worker' })
+    this.#db = new Database({ ...connection, poolSize, applicationName: 'stint worker', isKept: true })
     this.#txDb = new Database({ ...connection, poolSize: txPoolSize, applicationName: 'stint ctx.tx' })
     this.#poll = new Poll(worker.pollFloorMs)
     this.#served = { queues: worker.queues.map(({ name }) => name), kinds: handlers.versions() }
