@@ -18,7 +18,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-const leaseMs = 1_500
+const leaseMs = 3_000
 const sweepMs = 200
 
 /** Their own lease is long, so that a busy machine costs no survivor its jobs; the victims' is short. */
