@@ -12,6 +12,7 @@ import type { WorkerEvents } from './events.ts'
 import { Handlers } from './handlers.ts'
 import type { BatchHandler, BatchOptions, Handler, Middleware } from './handlers.ts'
 import { HealthServer } from './health.ts'
+import { tellLease, tellStopping } from './lease-news.ts'
 import { defaultLogger, silent } from './log.ts'
 import type { Logger } from './log.ts'
 import { resolveWorkerOptions } from './options.ts'
@@ -59,6 +60,13 @@ export class Worker {
         { error: error instanceof Error ? error.stack : String(error) },
         'a listener of worker events threw',
       )
+    })
+    this.#events.on('ready', ({ workerId }) => {
+      const { schema, drainMs } = this.#config
+      tellLease(this, { workerId, url: this.#connected?.url ?? '', schema, drainMs })
+    })
+    this.#events.on('stopping', () => {
+      tellStopping(this)
     })
   }
 
