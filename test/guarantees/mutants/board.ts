@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { named } from '../named/all.ts'
 import type { GuaranteeName } from '../named/all.ts'
 import { copyBuild, mutate } from './build.ts'
@@ -10,11 +10,15 @@ import type { Mutant } from './mutants.ts'
  */
 export function board(mutants: readonly Mutant[]): void {
   const rows: string[][] = []
+  let build: Awaited<ReturnType<typeof copyBuild>>
+  beforeAll(async () => {
+    build = await copyBuild()
+  })
   const names = [...new Set(mutants.map(({ caughtBy }) => caughtBy))]
 
   describe('without a mutant', () => {
     test.each(names)('%s is green', async (name: GuaranteeName) => {
-      await named[name](await copyBuild(name))
+      await named[name](build)
     })
   })
 
@@ -23,7 +27,7 @@ export function board(mutants: readonly Mutant[]): void {
       const { id, what, caughtBy } = mutant
       const row = [id, what, caughtBy, 'DOES NOT APPLY', '']
       rows.push(row)
-      const build = await mutate(mutant)
+      await mutate(build, mutant)
       row[3] = 'SURVIVED'
       const startedAt = performance.now()
       const failure: unknown = await named[caughtBy](build).then(
@@ -36,7 +40,8 @@ export function board(mutants: readonly Mutant[]): void {
     })
   })
 
-  afterAll(() => {
+  afterAll(async () => {
+    await build.remove()
     process.stdout.write(`\n${tableOf([['mutant', 'what it does', 'test', 'verdict', 'in'], ...rows])}\n`)
   })
 }
