@@ -71,6 +71,10 @@ experiment(
     const falseFailures = ledger.lines(({ name = '' }) =>
       ['failed', 'dead', 'leaseLost', 'cancelled'].includes(name),
     )
+    for (const line of falseFailures) {
+      const story = ledger.lines(({ job }) => job === line.job)
+      process.stdout.write(`${story.map((one) => JSON.stringify(one)).join('\n')}\n\n`)
+    }
     return {
       counts: { cuts, jobs: acknowledged },
       verdicts: {
