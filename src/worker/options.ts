@@ -136,7 +136,18 @@ const known = [
     'drain',
     'pollFloor',
   ],
-  ...['sweepEvery', 'crashLimit', 'stuck', 'notify', 'poolSize', 'txPoolSize', 'blobs', 'health', 'version', 'log'],
+  ...[
+    'sweepEvery',
+    'crashLimit',
+    'stuck',
+    'notify',
+    'poolSize',
+    'txPoolSize',
+    'blobs',
+    'health',
+    'version',
+    'log',
+  ],
 ]
 
 export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig {

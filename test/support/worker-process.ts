@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { WorkerOptions } from '../../src/entry/worker.ts'
+import { eventually } from './eventually.ts'
 import type { Ledger } from './ledger.ts'
 
 /** How a job of the program is defined: what of `defineJob` can be said in JSON. */
@@ -118,5 +119,16 @@ function exitOf(child: ChildProcess): Promise<Exit> {
     child.once('close', (code, signal) => {
       resolve({ code, signal })
     })
+  })
+}
+
+/** Waits until the database knows that the handlers of these jobs have begun: a crash is theirs from then on. */
+export async function notedBegun(
+  db: { query: (text: string, values: unknown[]) => Promise<unknown[]> },
+  ids: readonly string[],
+): Promise<void> {
+  await eventually(async () => {
+    const rows = await db.query('select from stint.job where id = any($1) and begun_lease = lease_id', [ids])
+    expect(rows).toHaveLength(ids.length)
   })
 }

@@ -115,11 +115,23 @@ export class TestWorker {
 }
 
 type JobEventName =
-  'started' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'snoozed' | 'released' | 'leaseLost' | 'slow'
+  | 'started'
+  | 'succeeded'
+  | 'failed'
+  | 'dead'
+  | 'cancelled'
+  | 'snoozed'
+  | 'released'
+  | 'leaseLost'
+  | 'slow'
+  | 'crashed'
+  | 'stuck'
 
 const eventNames: readonly EventName[] = [
   ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
   ...([
+    'crashed',
+    'stuck',
     'leaseLost',
     'slow',
     'swept',

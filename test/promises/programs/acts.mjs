@@ -12,6 +12,31 @@ export const acts = {
     await pause(ms)
   },
 
+  /** Ends its process. */
+  die: ({ how }) => {
+    if (how === 'exit') process.exit(3)
+    if (how === 'abort') process.abort()
+    process.kill(process.pid, how)
+    return new Promise(() => undefined)
+  },
+
+  /** Keeps the event loop from turning for so long. */
+  block: ({ ms }, _ctx, { name }) => {
+    const endAt = performance.now() + ms
+    standStill(() => performance.now() > endAt)
+    return Promise.resolve({ by: name })
+  },
+
+  /** Throws where nobody catches it, in a callback or a forgotten promise, and goes on. */
+  uncaught: async ({ how }, ctx, { told }) => {
+    if (how === 'callback')
+      setTimeout(() => {
+        throw new TypeError('in a callback')
+      }, 1)
+    else void Promise.reject(new TypeError('in a forgotten promise'))
+    await Promise.race([told('go'), aborted(ctx.signal)])
+  },
+
   /** Goes on until it is told to end; with `listens`, or until it is aborted. */
   hold: async ({ listens, word = 'go', value }, ctx, { name, told }) => {
     await Promise.race([told(word), ...(listens ? [aborted(ctx.signal)] : [])])
