@@ -18,6 +18,8 @@ export interface ProgramJob {
   }
   /** Its handler accepts only inputs whose `n` is a number; producers are not told. */
   isStrict?: boolean
+  /** Each attempt in a process of its own. */
+  isolate?: 'process'
 }
 
 export interface WorkerSetup {
@@ -27,6 +29,10 @@ export interface WorkerSetup {
   options: WorkerOptions
   /** Leave out events of single jobs, where there are thousands. */
   isTerse?: boolean
+  /** The folder of the built package that it runs: a changed copy, for tests of the tests. @default this repository */
+  root?: string | undefined
+  /** Options of Node. */
+  execArgv?: readonly string[]
 }
 
 export interface Exit {
@@ -47,19 +53,28 @@ export interface WorkerProcess {
   output(): string
 }
 
-const program = join(import.meta.dirname, '../promises/programs/worker.mjs')
+export const repository = join(import.meta.dirname, '../..')
+const program = 'test/promises/programs/worker.mjs'
 
 /** Starts a worker process; it is killed when the test has finished, if it still runs. */
 export function spawnWorker(
   ledger: Ledger,
-  { name, jobs, options, isTerse = false }: WorkerSetup,
+  { name, jobs, options, isTerse = false, root = repository, execArgv = [] }: WorkerSetup,
 ): WorkerProcess {
-  const child = fork(program, [], {
+  return spawnProgram(join(root, program), { name, ledger: ledger.file, jobs, options, isTerse }, execArgv)
+}
+
+/** Starts a program of the tests, which finds what it is to do in STINT_PROGRAM; it ends with the test at the latest. */
+export function spawnProgram(
+  file: string,
+  setup: { name: string; ledger: string; [more: string]: unknown },
+  execArgv: readonly string[] = [],
+): WorkerProcess {
+  const { name } = setup
+  const child = fork(file, [], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: {
-      ...process.env,
-      STINT_PROGRAM: JSON.stringify({ name, ledger: ledger.file, jobs, options, isTerse }),
-    },
+    execArgv: [...execArgv],
+    env: { ...process.env, STINT_PROGRAM: JSON.stringify(setup) },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
