@@ -183,7 +183,8 @@ export class Dispatcher {
 
   #startSuspect(): void {
     if (!this.#hasSlot() || !this.#config.isOpen()) return
-    const suspect = this.suspects.next(this.#running, performance.now())
+    const hasOthers = this.#config.held.all().some(({ phase }) => phase !== 'waiting')
+    const suspect = this.suspects.next({ hasOthers, now: performance.now() })
     if (suspect !== undefined) void this.#runNoted(this.#occupy(suspect.pool, [suspect.held]), suspect.held)
   }
 
@@ -292,6 +293,5 @@ export class Dispatcher {
     slot.pool.running--
     slot.pool.runningJobs -= slot.batch.length
     this.#running--
-    for (const held of slot.batch) this.suspects.over(held)
   }
 }

@@ -349,9 +349,10 @@ export class Runtime {
   #letGo(held: HeldJob): void {
     const pool = this.#dispatcher.pool(held.job.queue)
     this.#held.remove(held)
+    const letsOthers = this.#dispatcher.suspects.over(held)
     if (pool === undefined) return
     pool.held--
-    if (pool.config.prefetch === 0) this.#dispatcher.startAll()
+    if (pool.config.prefetch === 0 || letsOthers) this.#dispatcher.startAll()
     if (pool.isHungry()) this.#bell.ring()
   }
 

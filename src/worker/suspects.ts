@@ -35,18 +35,24 @@ export class Suspects {
     return now < this.#wantedSince + patienceMs
   }
 
-  /** The one to start now, with so many others at work; it has the process to itself until it is `over`. */
-  next(othersRunning: number, now: number): Suspect | undefined {
+  /**
+   * The one to start now; it has the process to itself until it is `over`. Others count until their ending is stored:
+   * a crash before that would be theirs too.
+   */
+  next({ hasOthers, now }: { hasOthers: boolean; now: number }): Suspect | undefined {
     const [next] = this.#waiting
     if (next === undefined || this.#current !== undefined) return undefined
-    if (othersRunning > 0 && this.holdsOthers(now)) return undefined
+    if (this.holdsOthers(now) && hasOthers) return undefined
     this.#waiting.shift()
     this.#wantedSince = undefined
     return (this.#current = next)
   }
 
-  over(held: HeldJob): void {
-    if (this.#current?.held === held) this.#current = undefined
+  /** Its ending is stored; true where others had to wait for that. */
+  over(held: HeldJob): boolean {
+    const wasCurrent = this.#current?.held === held
+    if (wasCurrent) this.#current = undefined
+    return wasCurrent || this.#waiting.length > 0
   }
 
   /** Takes those that wait and satisfy a test. */
