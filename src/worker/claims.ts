@@ -20,12 +20,20 @@ export interface Taken {
   isAged: boolean
 }
 
+interface Claimant {
+  worker: string
+  lease: string
+  queue: string
+  kinds: string
+  limit: number
+}
+
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
   readonly #db: Queryable
   readonly workerId: string
   readonly #kinds: string
-  /** Of claims that were sent and not answered: rows under these are on their way to us. */
+  /** Of claims that were sent and whose jobs are not in our hands: rows under these are on their way to us. */
   readonly #pending = new Set<string>()
 
   constructor({ db, workerId, kinds }: { db: Queryable; workerId: string; kinds: string }) {
@@ -40,36 +48,47 @@ export class Claims {
 
   /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
   async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
-    const limit = Math.min(wanted, maxBatch)
+    const lease = randomUUID()
+    this.#pending.add(lease)
+    try {
+      return await this.#take(pool, { lease, limit: Math.min(wanted, maxBatch), now })
+    } finally {
+      this.#pending.delete(lease)
+    }
+  }
+
+  async #take(
+    pool: QueuePool,
+    { lease, limit, now }: { lease: string; limit: number; now: number },
+  ): Promise<Taken> {
     const level = pool.floors.next(now, pool.config.agingAfterMs)
     const isKeyed = level === undefined || (pool.mayHaveKeyed && pool.isKeyedNext)
     pool.isKeyedNext = !isKeyed
-    if (isKeyed) return { jobs: await this.#takeKeyed(pool, limit), isAged: false }
+    const claimant = { worker: this.workerId, lease, queue: pool.config.name, kinds: this.#kinds, limit }
+    if (isKeyed) return { jobs: await this.#takeKeyed(pool, claimant), isAged: false }
     const { hints, floor, priority } = level
     const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
-    const jobs = await this.#send(pool, limit, (claimant) =>
-      claim(this.#db, { ...claimant, priority, floor }),
-    )
+    const jobs = await claim(this.#db, { ...claimant, priority, floor })
     level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
     const lookedMs = performance.now() - sentAt
     if (jobs.length < limit && lookedMs > longLookMs) {
       // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
       const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: lookedMs + marginMs }
-      const last = await tail(this.#db, request)
+      // It only spares work: a failure of it must not cost the jobs that are here.
+      const last = await tail(this.#db, request).catch(() => undefined)
       // Whatever was said of it since may be about a job below.
       if (last !== undefined && level.hints === hints) level.raise(last)
     }
     return { jobs, isAged }
   }
 
-  async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
+  async #takeKeyed(pool: QueuePool, claimant: Claimant): Promise<ClaimedJob[]> {
+    const { limit } = claimant
     const { afterKey, keyedHints, perKey } = pool
     const maxKeys = pool.isPastStrangers ? limit : keysAtOnce
     const request = { afterKey, maxKeys, perKey }
-    const { jobs, lastKey } = await this.#send(pool, limit, (claimant) =>
-      claimKeyed(this.#db, { ...claimant, ...request }),
-    )
+    const { jobs, lastKey } = await claimKeyed(this.#db, { ...claimant, ...request })
     pool.afterKey = lastKey ?? ''
     pool.isPastStrangers = jobs.length > 0 || lastKey === undefined
     // One of each key as long as there are keys enough; a queue of few keys gives more of each.
@@ -79,31 +98,5 @@ export class Claims {
     pool.mayHaveKeyed =
       jobs.length > 0 || lastKey !== undefined || afterKey !== '' || pool.keyedHints !== keyedHints
     return jobs
-  }
-
-  async #send<Result>(
-    pool: QueuePool,
-    limit: number,
-    send: (claimant: {
-      worker: string
-      lease: string
-      queue: string
-      kinds: string
-      limit: number
-    }) => Promise<Result>,
-  ): Promise<Result> {
-    const lease = randomUUID()
-    this.#pending.add(lease)
-    try {
-      return await send({
-        worker: this.workerId,
-        lease,
-        queue: pool.config.name,
-        kinds: this.#kinds,
-        limit,
-      })
-    } finally {
-      this.#pending.delete(lease)
-    }
   }
 }

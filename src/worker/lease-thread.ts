@@ -19,12 +19,15 @@ const database = new Database({
   poolSize: 1,
   deadlineMs: leaseMs / 6,
   applicationName: 'stint heartbeat',
+  isKept: true,
 })
 
 function tell(message: LeaseThreadMessage): void {
   parentPort?.postMessage(message)
 }
 
+// Opened now and kept: later there may be none to be had.
+await database.query('select 1', []).catch(() => undefined)
 let failures = 0
 while (!stop.signal.aborted) {
   // The first beat comes a third of a lease after the registration; after trouble at once, then a little later each time.

@@ -8,6 +8,7 @@ import { waitAfterMs } from '../db/wait.ts'
 import { survey } from '../jobs/survey.ts'
 import type { Finding, Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
+import { Parked } from '../maintenance/parked.ts'
 import { promote } from '../maintenance/promote.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import { Announcer } from '../wake-up/announcer.ts'
@@ -32,6 +33,7 @@ import { Report } from './report.ts'
 import { Settler } from './settle.ts'
 import type { Ended } from './settle.ts'
 import { reconcile, sweepLost, watchUnknownKinds } from './upkeep.ts'
+import { TroubleLog } from './trouble-log.ts'
 import { stintVersion } from './version.ts'
 import { Watch } from './watch.ts'
 
@@ -85,14 +87,22 @@ export class Runtime {
   #mustSurveyAgain = false
   #nextDueAt = Infinity
   #isPromoting = false
+  #surveyFailures = 0
+  #promoteFailures = 0
+  readonly #parked = {
+    sweep: this.#newParked('sweep'),
+    promote: this.#newParked('promote'),
+    reconcile: this.#newParked('reconcile'),
+  }
+  readonly #troubles: TroubleLog
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
-  #lastTroubleAt = -Infinity
   #mustReconcile = false
 
   constructor(config: RuntimeConfig) {
     this.#config = config
     const { worker, url, handlers, events, log } = config
+    this.#troubles = new TroubleLog(log)
     const { schema, leaseMs, poolSize, txPoolSize } = worker
     const deadlineMs = Math.max(500, Math.min(10_000, leaseMs / 3))
     const connection = { url, schema, deadlineMs }
@@ -131,8 +141,8 @@ export class Runtime {
       onChildren: (hints) => {
         this.#announcer.stored(hints)
       },
-      onTrouble: (error) => {
-        this.#trouble('settle', error)
+      onTrouble: (error, jobIds) => {
+        this.#trouble('settle', error, jobIds)
       },
     })
     this.#dispatcher = new Dispatcher({
@@ -322,8 +332,10 @@ export class Runtime {
       const queues = pools.map(({ config }) => config.name)
       const findings = await survey(this.#db, { queues, kinds: this.#served.kinds })
       this.#isFine()
+      this.#surveyFailures = 0
       this.#take(findings, { floors, since: performance.now() })
     } catch (error) {
+      this.#surveyFailures++
       this.#trouble('survey', error)
     } finally {
       this.#isSurveying = false
@@ -332,7 +344,8 @@ export class Runtime {
       const nextAt = Math.min(
         ...this.#dispatcher.pools.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
       )
-      this.#surveyPaysAt = now + (now - startedAt) / surveyShare
+      const holdMs = this.#surveyFailures === 0 ? 0 : waitAfterMs(this.#surveyFailures)
+      this.#surveyPaysAt = now + Math.max(holdMs, (now - startedAt) / surveyShare)
       this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
       this.#bell.ring()
       // What was looked at may have changed behind its back.
@@ -377,14 +390,16 @@ export class Runtime {
       const { ready, nextInMs } = await promote(this.#db, {
         queues: this.#served.queues,
         limit: promoteBatch,
+        parked: this.#parked.promote,
       })
+      this.#promoteFailures = 0
       this.#returned(ready)
       // A full batch means that more is probably due already.
       if (ready.length >= promoteBatch) this.#dueIn(0)
       else if (nextInMs !== undefined) this.#dueIn(nextInMs)
     } catch (error) {
       this.#trouble('promote', error)
-      this.#dueIn(Math.random() * 1_000)
+      this.#dueIn(waitAfterMs(this.#promoteFailures++))
     } finally {
       this.#isPromoting = false
       this.#bell.ring()
@@ -600,6 +615,7 @@ export class Runtime {
         this.#returned(returned)
         this.#surveySoon()
       },
+      parked: this.#parked,
       events,
       log,
     }
@@ -642,20 +658,24 @@ export class Runtime {
     this.#brokenSince = undefined
   }
 
-  /** The database is away or refuses. Told at most once a second; a refusal that lasts ends the process. */
-  #trouble(what: string, error: unknown): void {
-    const { events, log, onFatal } = this.#config
-    events.emit('trouble', { what, error })
-    const now = performance.now()
-    const trouble = classify(error)
-    if (now - this.#lastTroubleAt > 1_000) {
-      this.#lastTroubleAt = now
-      log.warn(
-        { what, trouble, error: error instanceof Error ? error.message : String(error) },
-        'database trouble, trying again',
-      )
+  #newParked(what: string): Parked {
+    return new Parked((id, error) => {
+      this.#trouble(what, error, [id])
+    })
+  }
+
+  /** The database is away or refuses; a refusal that lasts ends the process. Of single jobs it does not. */
+  #trouble(what: string, error: unknown, jobIds?: readonly string[]): void {
+    const { events, onFatal } = this.#config
+    events.emit('trouble', { what, error, ...(jobIds === undefined ? {} : { jobIds }) })
+    if (jobIds !== undefined) {
+      this.#troubles.tellOfJobs(what, { error, jobIds })
+      return
     }
+    const trouble = classify(error)
+    this.#troubles.tell(what, { error, trouble })
     if (trouble !== 'broken' && trouble !== 'corrupt') return
+    const now = performance.now()
     this.#brokenSince ??= now
     if (now - this.#brokenSince > brokenForMs)
       onFatal(error instanceof Error ? error : new Error(String(error)))
