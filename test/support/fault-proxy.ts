@@ -2,9 +2,9 @@ import { createServer, connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Where to cut the connection of the client whose statement contains `text`. */
+/** Where to cut the connection of the client whose statement contains `text`, or one of several. */
 export interface Cut {
-  text: string
+  text: string | readonly string[]
   /** `before`: the server never sees the statement. `after`: it runs, and its reply is lost. */
   when: 'before' | 'after'
 }
@@ -40,7 +40,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     const frames = new Frames()
     client.on('data', (chunk) => {
       for (const frame of frames.push(chunk)) {
-        if (armed !== undefined && frame.includes(armed.text)) {
+        if (armed !== undefined && [armed.text].flat().some((text) => frame.includes(text))) {
           cut = armed
           armed = undefined
         }

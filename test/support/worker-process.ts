@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { WorkerOptions } from '../../src/entry/worker.ts'
 import type { Ledger } from './ledger.ts'
+import { optionsOfLane } from './way.ts'
 
 /** How a job of the program is defined: what of `defineJob` can be said in JSON. */
 export interface ProgramJob {
@@ -51,8 +52,9 @@ const program = join(import.meta.dirname, '../promises/programs/worker.mjs')
 /** Starts a worker process; it is killed when the test has finished, if it still runs. */
 export function spawnWorker(
   ledger: Ledger,
-  { name, jobs, options, isTerse = false }: WorkerSetup,
+  { name, jobs, options: given, isTerse = false }: WorkerSetup,
 ): WorkerProcess {
+  const options = { ...optionsOfLane(given), ...given }
   const child = fork(program, [], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     env: {
