@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
-import { classify } from '../db/classify.ts'
+import { classify, isIdleTimeout } from '../db/classify.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
@@ -85,10 +85,13 @@ export class FencedTransactions {
     { isRepeatable = false }: { isRepeatable?: boolean } = {},
   ): Promise<Result> {
     const giveUpAt = performance.now() + this.#leaseMs
+    let blocks = 0
     for (let tries = 1; ; tries++) {
       const at = { hasBegun: false, isTheirs: false }
       let done: { value: Result } | undefined
+      let current: OwnTransaction | undefined
       const theirs: Theirs = async (run) => {
+        blocks++
         at.hasBegun = at.isTheirs = true
         const value = await run()
         at.isTheirs = false
@@ -96,6 +99,7 @@ export class FencedTransactions {
       }
       try {
         return await this.#db.transaction(async (tx) => {
+          current = tx
           if (held.isGivenUp || !(await this.#hold(tx, held))) throw leaseLost(held)
           const unwatch = resetWhenAborted(tx, held, this.#graceMs)
           try {
@@ -107,10 +111,12 @@ export class FencedTransactions {
         })
       } catch (error) {
         if (isLeaseLost(error)) throw error
-        const trouble = classify(error)
+        const isCut = at.isTheirs && wasCut(current)
+        const trouble = isCut ? 'unknown' : classify(error)
+        if (isCut) at.isTheirs = false
         const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs
         if (isLost && done !== undefined && (await this.#wasCommitted(held))) return done.value
-        const isOver = at.hasBegun ? tries >= mostTries : performance.now() > giveUpAt
+        const isOver = at.hasBegun ? blocks >= mostTries : performance.now() > giveUpAt
         if (isOver || held.abortedFor !== undefined || !isWorthAnother(trouble, at)) {
           throw at.isTheirs || at.hasBegun ? error : ownTrouble(error)
         }
@@ -185,6 +191,14 @@ function ownTrouble(cause: unknown): StintError {
 /** Known by identity: whatever a handler throws, a proxy say, is not touched. */
 export function isOwnTrouble(thrown: unknown): boolean {
   return typeof thrown === 'object' && thrown !== null && ownTroubles.has(thrown)
+}
+
+/**
+ * Whether our connection broke under the handler's statements: whatever it threw then, nothing of it was its doing.
+ * But not where it kept the transaction waiting for so long that the server ended it.
+ */
+function wasCut(tx: OwnTransaction | undefined): boolean {
+  return tx?.lostBy !== undefined && !isIdleTimeout(tx.lostBy)
 }
 
 /** Of a block, however it failed: it may cause effects elsewhere that nothing rolls back. */
