@@ -263,7 +263,7 @@ describe('a million jobs', () => {
         gone = LockRows(job_pkey)
         back = Update job(gone, job_pkey)
         killed = Delete job(gone, job_pkey)
-        buried = Insert dead(killed)
+        buried = Insert dead(killed(Result))
         noted = Insert attempt(gone)
         Append(back, buried)
       bury (all scheduled generic, all scheduled custom, all running generic, all running custom, all ready generic, all ready custom, all keyed generic, all keyed custom, drained generic, drained custom, missing generic, missing custom)
