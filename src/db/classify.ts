@@ -61,6 +61,12 @@ export function isNamedStatementTrouble(error: unknown): boolean {
   return code === '26000' || code === '42P05'
 }
 
+/** The server ended the session because its transaction stood still, or took, for too long. */
+export function isTransactionTimeout(error: unknown): boolean {
+  const code = codeOf(error)
+  return code === '25P03' || code === '25P04'
+}
+
 /** Tables or functions of ours that are not there. */
 export function isSchemaMissing(error: unknown): boolean {
   const code = codeOf(error)

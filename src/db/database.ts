@@ -4,7 +4,7 @@ import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
 import { isError } from '../core/thrown.ts'
-import { DeadlineError, isNamedStatementTrouble } from './classify.ts'
+import { DeadlineError, isNamedStatementTrouble, isTransactionTimeout } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
 import type { Copyable } from './statement.ts'
@@ -15,6 +15,8 @@ export interface OwnTransaction extends Copyable {
   readonly client: PgTransaction
   /** Gives it up for good, whatever is under way on it. */
   reset(): void
+  /** After it failed: whether its connection had died, and not for having been idle for too long. */
+  readonly isLost: boolean
 }
 
 export interface DatabaseConfig {
@@ -77,9 +79,10 @@ export class Database implements Copyable {
     { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
   ): Promise<Result> {
     return this.#onClient(async (client) => {
-      const tx: OwnTransaction = {
+      const tx: OwnTransaction & { isLost: boolean } = {
         schema: this.schema,
         client,
+        isLost: false,
         reset: () => {
           client.reset()
         },
@@ -96,6 +99,7 @@ export class Database implements Copyable {
       } catch (error) {
         // What went wrong is what the caller has to hear; where even this fails, the connection is given up.
         await tx.query('rollback', []).catch(() => {
+          tx.isLost = !isTransactionTimeout(client.brokenBy)
           client.reset()
         })
         throw error

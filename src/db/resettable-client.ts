@@ -10,13 +10,21 @@ import pg from 'pg'
  */
 export class ResettableClient extends pg.Client {
   readonly #socket: Socket
+  #brokenBy: unknown
 
   constructor(config?: string | pg.ClientConfig) {
     super(config)
     // A connection that breaks fails the call that is on it; the driver also emits it as an event, which without a
     // listener would end the process. The pool listens only while a client is idle.
-    this.on('error', () => undefined)
+    this.on('error', (error) => {
+      this.#brokenBy ??= error
+    })
     this.#socket = (this as unknown as { connection: { stream: Socket } }).connection.stream
+  }
+
+  /** What ended its connection while nothing was on it; undefined where nothing has. */
+  get brokenBy(): unknown {
+    return this.#brokenBy
   }
 
   reset(): void {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
+import { verdictOf } from '../core/verdict.ts'
 import { classify } from '../db/classify.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
@@ -77,7 +78,8 @@ export class FencedTransactions {
 
   /**
    * Repeats a transaction until it is known to be stored or refused. What fails inside `theirs` is the handler's own
-   * failure, but for what Postgres asks to be repeated; all else is ours, and no failure of the handler.
+   * failure, but for what Postgres asks to be repeated, and for a connection that died under it: then nothing of it is
+   * stored, whatever the handler made of that. All else is ours, and no failure of the handler.
    */
   async #again<Result>(
     held: HeldJob,
@@ -85,17 +87,20 @@ export class FencedTransactions {
     { isRepeatable = false }: { isRepeatable?: boolean } = {},
   ): Promise<Result> {
     const giveUpAt = performance.now() + this.#leaseMs
+    let blocks = 0
     for (let tries = 1; ; tries++) {
-      const at = { hasBegun: false, isTheirs: false }
+      const at: Progress = { tx: undefined, hasBegun: false, isTheirs: false }
       let done: { value: Result } | undefined
       const theirs: Theirs = async (run) => {
         at.hasBegun = at.isTheirs = true
+        blocks++
         const value = await run()
         at.isTheirs = false
         return value
       }
       try {
         return await this.#db.transaction(async (tx) => {
+          at.tx = tx
           if (held.isGivenUp || !(await this.#hold(tx, held))) throw leaseLost(held)
           const unwatch = resetWhenAborted(tx, held, this.#graceMs)
           try {
@@ -107,10 +112,11 @@ export class FencedTransactions {
         })
       } catch (error) {
         if (isLeaseLost(error)) throw error
+        if (at.tx?.isLost === true && verdictOf(error, Date.now()) === undefined) at.isTheirs = false
         const trouble = classify(error)
         const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs
         if (isLost && done !== undefined && (await this.#wasCommitted(held))) return done.value
-        const isOver = at.hasBegun ? tries >= mostTries : performance.now() > giveUpAt
+        const isOver = at.hasBegun ? blocks >= mostTries : performance.now() > giveUpAt
         if (isOver || held.abortedFor !== undefined || !isWorthAnother(trouble, at)) {
           throw at.isTheirs || at.hasBegun ? error : ownTrouble(error)
         }
@@ -193,6 +199,15 @@ const mostTries = 3
 function isWorthAnother(trouble: DatabaseTrouble, { isTheirs }: { isTheirs: boolean }): boolean {
   if (isTheirs) return trouble === 'again'
   return trouble === 'again' || trouble === 'unknown' || trouble === 'wait' || trouble === 'partition'
+}
+
+/** How far one try came. */
+interface Progress {
+  tx: OwnTransaction | undefined
+  /** The handler's part has begun. */
+  hasBegun: boolean
+  /** Whatever fails now is the handler's. */
+  isTheirs: boolean
 }
 
 /** Runs the handler's part of a transaction. */
