@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
+import { verdictOf } from '../core/verdict.ts'
 import { classify, isIdleTimeout } from '../db/classify.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
@@ -111,7 +112,8 @@ export class FencedTransactions {
         })
       } catch (error) {
         if (isLeaseLost(error)) throw error
-        const isCut = at.isTheirs && wasCut(current)
+        // What the handler decided stands, whatever became of the connection.
+        const isCut = at.isTheirs && wasCut(current) && verdictOf(error, Date.now()) === undefined
         const trouble = isCut ? 'unknown' : classify(error)
         if (isCut) at.isTheirs = false
         const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs

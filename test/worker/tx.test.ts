@@ -5,6 +5,7 @@ import { connectTo } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import {
   attemptsOf,
+  eventually,
   gate,
   newJob,
   newName,
@@ -322,6 +323,7 @@ describe.each(['before', 'after'] as const)(
       ['COMMIT', 'commit'],
       ['the hold of the row', 'jobs/hold-running.sql'],
       ['the completion', 'jobs/succeed.sql'],
+      ['a statement of the block', 'insert into public.effect'],
     ])('%s: one effect, the job has succeeded and no attempt is burned, twice over', async (_what, text) => {
       const job = newJob()
       const proxy = await startFaultProxy(scene.db.url)
@@ -344,18 +346,44 @@ describe.each(['before', 'after'] as const)(
   },
 )
 
-test('a connection of the handler’s own that dies inside the block is its own failure', async () => {
+test('a block whose connection dies again and again is the handler’s failure', async () => {
   const job = newJob()
+  let runs = 0
   const worker = await startFor(scene, job, (_input, ctx) =>
     ctx.tx(async (tx) => {
+      runs++
       await effect(tx, ctx)
       if (ctx.attempt === 1) await tx.query('select pg_terminate_backend(pg_backend_pid())', [])
     }),
   )
   const { id } = await scene.stint.enqueue(job)
   await worker.hears('succeeded', id)
+  expect(runs).toBe(3 + 1)
   expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'failed', error: { class: 'connection' } }])
   expect(await effectsOf(id)).toEqual(['done'])
+})
+
+test('a block that is idle for longer than a lease has failed, and is not run again for it', async () => {
+  const job = newJob()
+  let runs = 0
+  const handler = (_input: unknown, ctx: HandlerContext) =>
+    ctx.tx(async (tx) => {
+      runs++
+      const [{ pid } = { pid: 0 }] = (await tx.query('select pg_backend_pid() as pid', [])).rows as {
+        pid: number
+      }[]
+      if (ctx.attempt > 1) return
+      await eventually(async () => {
+        const rows = await scene.db.query('select 1 from pg_stat_activity where pid = $1', [pid])
+        return rows.length === 0
+      }, 'the server ends the session')
+      await effect(tx, ctx)
+    })
+  const worker = await startFor(scene, job, handler, { lease: '1s' })
+  const { id } = await scene.stint.enqueue(job)
+  await worker.hears('succeeded', id)
+  expect(runs).toBe(2)
+  expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'failed' }])
 })
 
 test('a block that keeps its row for long keeps nobody else from telling their progress and ending', async () => {
