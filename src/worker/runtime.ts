@@ -10,6 +10,7 @@ import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
+import type { Swept } from '../maintenance/sweep.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
 import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
@@ -28,6 +29,7 @@ import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
 import { Loop } from './loops.ts'
 import { Notes } from './notes.ts'
+import { Numbers } from './numbers.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
 import { Scout } from './scout.ts'
@@ -53,6 +55,8 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
+/** How long a stop waits for the last numbers to be written: they are not worth more. */
+const lastNumbersMs = 5_000
 /** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
 const begunAfterMs = 1_000
 /** How often to ask for cancellations where nobody can tell us of them. */
@@ -72,6 +76,7 @@ export class Runtime {
   readonly #poll: Poll
   readonly #served: Served
   readonly #report: Report
+  readonly #numbers: Numbers
   readonly #watch: Watch
   readonly #notes: Notes
   readonly #settler: Settler
@@ -174,6 +179,7 @@ export class Runtime {
       },
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
+        this.#numbers.started(held)
         this.#report.started(held)
       },
       onEnded: (ended) => {
@@ -204,6 +210,8 @@ export class Runtime {
     })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
+    const { version } = worker
+    this.#numbers = new Numbers({ db: this.#db, process: this.workerId, version, events, log })
     this.#unlisten = listenLocally(placeOf(url, schema), (hints) => {
       this.#scout.hear(hints)
     })
@@ -244,6 +252,7 @@ export class Runtime {
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
     this.#watchdog.start()
+    this.#numbers.start()
     this.#looping = this.#loop()
     const { workerId } = this
     this.#config.events.emit('ready', { workerId })
@@ -290,6 +299,7 @@ export class Runtime {
     // A database that is gone must not keep the process for ever: after a lease others take over anyway.
     await Promise.race([settled, pause(this.#config.worker.leaseMs, undefined, { ref: false })])
     await this.#notes.flush()
+    await Promise.race([this.#numbers.stop(), pause(lastNumbersMs, undefined, { ref: false })])
     this.#isOver = true
     this.#watch.stop()
     await this.#lease.end(this.#db).catch((error: unknown) => {
@@ -346,11 +356,13 @@ export class Runtime {
     if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
       this.#scout.dueIn(outcome.delayMs + 1)
     if (outcome.type === 'released') this.#scout.mayReturn(held.job)
+    this.#numbers.settled(ended)
     this.#report.settled(ended)
   }
 
   #refused(ended: Ended): void {
     this.#letGo(ended.held)
+    this.#numbers.refused(ended)
     this.#report.refused(ended)
   }
 
@@ -574,6 +586,9 @@ export class Runtime {
       onReturned: (returned: readonly Returned[]) => {
         this.#scout.returned(returned)
         this.#scout.surveySoon()
+      },
+      onSwept: (swept: Swept) => {
+        this.#numbers.swept(swept)
       },
       parked: this.#parked,
       events,
