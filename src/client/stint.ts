@@ -23,8 +23,10 @@ import { cancelJob, resolveCancel } from './cancel.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { EnqueueStats } from './enqueue-stats.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
+import { ErrorGroups } from './error-groups.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
@@ -35,6 +37,8 @@ import { Announcer } from '../wake-up/announcer.ts'
 import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
+import { resolveStatsOptions, stats } from './stats.ts'
+import type { Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
@@ -51,8 +55,11 @@ export class Stint<Tx = PgTransaction> {
   readonly #calls: Calls
   readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
+  readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
+  /** Errors that people would call the same: how often, since when, and what was decided about them. */
+  readonly errors: ErrorGroups
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -65,7 +72,13 @@ export class Stint<Tx = PgTransaction> {
       place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
       notify,
     })
-    this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
+    this.#enqueueStats = new EnqueueStats(connection)
+    this.#enqueuer = new Enqueuer(this.#config, {
+      connection,
+      announcer: this.#announcer,
+      stats: this.#enqueueStats,
+    })
+    this.errors = new ErrorGroups(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
       onReady: (job) => {
@@ -181,7 +194,19 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send(migrationStatus)
   }
 
-  /** The schema's version, the live workers, and what each queue has in each state, counted up to 10,000. */
+  /**
+   * What happened by the minute, queue and kind: counts, rates, percentiles of wait and run; and what queues have now. As
+   * of some seconds ago: every process writes down what it counted every 10 s.
+   */
+  async stats(options?: StatsOptions): Promise<Stats> {
+    const request = resolveStatsOptions(options)
+    return this.#calls.send((db) => stats(db, request))
+  }
+
+  /**
+   * The schema's version, the live workers, and what each queue has in each state: counted up to 10,000, and estimated
+   * beyond where a worker keeps the gauges.
+   */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
   }
@@ -199,6 +224,7 @@ export class Stint<Tx = PgTransaction> {
   /** Answers what is under way, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
+    await this.#enqueueStats.close()
     await this.#connection.close()
   }
 

@@ -9,12 +9,14 @@ with scale as materialized (
                   / greatest(1, pg_relation_size('stint.job') / current_setting('block_size')::integer)))
 )
 select queue, state::text as state, kind, priority, key is not null as "isKeyed", null as key,
-       (count(*) / share)::float8 as jobs
+       (count(*) / share)::float8 as jobs,
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as took
   from seen
  cross join scale
  group by queue, state, kind, priority, key is not null, share
 union all
-select queue, 'ready', null, null, true, key, jobs
+select queue, 'ready', null, null, true, key, jobs,
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8
   from (select queue, key, (count(*) / share)::float8 as jobs,
                row_number() over (partition by queue order by count(*) desc, key) as place
           from seen

@@ -33,5 +33,5 @@ with said as materialized (
           excluded.oldest_ready_at, excluded.kinds, excluded.priorities, excluded.top_keys)
 )
 update stint.gauge_refresh
-   set refreshed_at = turn_at,
+   set refreshed_at = stint.now(),
        took_ms      = :tookMs::float8
