@@ -15,7 +15,7 @@ const rows = 10_000
 /** Groups of a sort that are looked for. */
 const groups = 500
 /** Pages of the table that an estimate is made from. */
-const pages = 400
+const pages = 250
 const topKeys = 50
 
 /** Refreshes what stint.queue_gauge says of every queue. Any number of processes may run it; one at a time does. */

@@ -75,6 +75,33 @@ create table stint.effect (
   expires_at timestamp with time zone not null
 );
 
+create table stint.error_group (
+  fingerprint text not null,
+  kind text not null,
+  class text not null,
+  name text not null,
+  title text not null,
+  message text not null,
+  first_seen timestamp with time zone not null,
+  last_seen timestamp with time zone not null,
+  versions jsonb not null default '{}'::jsonb,
+  sample_job uuid not null,
+  status text not null default 'open'::text,
+  resolved_at timestamp with time zone,
+  resolved_in text,
+  ignored_until timestamp with time zone,
+  regressed_at timestamp with time zone
+);
+
+create table stint.error_hour (
+  fingerprint text not null,
+  hour timestamp with time zone not null,
+  process uuid not null,
+  flush integer not null,
+  failures bigint not null,
+  deaths bigint not null
+);
+
 create table stint.finished (
   id uuid not null,
   created_at timestamp with time zone not null,
@@ -108,6 +135,13 @@ create table stint.finished (
   attempts_before integer,
   replaces uuid
 ) partition by RANGE (finished_at);
+
+create table stint.gauge_refresh (
+  id boolean not null default true,
+  turn_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  refreshed_at timestamp with time zone,
+  took_ms double precision not null default 0
+);
 
 create table stint.idempotency_key (
   scope text not null,
@@ -173,6 +207,42 @@ create table stint.migration (
   applied_at timestamp with time zone not null default now()
 );
 
+create table stint.queue_gauge (
+  queue text not null,
+  ready bigint not null,
+  running bigint not null,
+  scheduled bigint not null,
+  retrying bigint not null,
+  waiting bigint not null,
+  estimated text[] not null default '{}'::text[],
+  oldest_ready_at timestamp with time zone,
+  kinds jsonb not null default '{}'::jsonb,
+  priorities jsonb not null default '{}'::jsonb,
+  top_keys jsonb not null default '[]'::jsonb
+);
+
+create table stint.stat_minute (
+  minute timestamp with time zone not null,
+  queue text not null,
+  kind text not null,
+  process uuid not null,
+  flush integer not null,
+  enqueued bigint not null default 0,
+  started bigint not null default 0,
+  succeeded bigint not null default 0,
+  failed bigint not null default 0,
+  dead bigint not null default 0,
+  lease_expired bigint not null default 0,
+  refused bigint not null default 0,
+  cancelled bigint not null default 0,
+  snoozed bigint not null default 0,
+  released bigint not null default 0,
+  crashed bigint not null default 0,
+  attempts bigint not null default 0,
+  wait jsonb not null default '{}'::jsonb,
+  run jsonb not null default '{}'::jsonb
+);
+
 create table stint.worker (
   id uuid not null,
   started_at timestamp with time zone not null default stint.now(),
@@ -194,7 +264,17 @@ alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['e
 
 alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
 
+alter table stint.error_group add constraint error_group_pkey PRIMARY KEY (fingerprint);
+
+alter table stint.error_group add constraint error_group_status CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'ignored'::text])));
+
+alter table stint.error_hour add constraint error_hour_pkey PRIMARY KEY (fingerprint, hour, process);
+
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
+
+alter table stint.gauge_refresh add constraint gauge_refresh_one CHECK (id);
+
+alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (id);
 
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
 
@@ -206,9 +286,19 @@ alter table stint.job add constraint job_pkey PRIMARY KEY (id);
 
 alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
 
+alter table stint.queue_gauge add constraint queue_gauge_pkey PRIMARY KEY (queue);
+
+alter table stint.stat_minute add constraint stat_minute_pkey PRIMARY KEY (minute, queue, kind, process);
+
 alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
 -- storage
+
+alter table stint.error_group set (fillfactor=80);
+
+alter table stint.error_hour set (fillfactor=80);
+
+alter table stint.gauge_refresh set (fillfactor=10);
 
 alter table stint.job alter column key set statistics 0;
 
@@ -227,6 +317,10 @@ alter table stint.job alter column version set statistics 0;
 alter table stint.job alter column worker_id set statistics 0;
 
 alter table stint.job set (vacuum_truncate=off);
+
+alter table stint.queue_gauge set (fillfactor=50);
+
+alter table stint.stat_minute set (fillfactor=80);
 
 alter table stint.worker set (fillfactor=50);
 
@@ -247,6 +341,10 @@ CREATE INDEX dead_queue ON stint.dead USING btree (queue, id);
 CREATE INDEX dead_search ON stint.dead USING gin (search) WHERE (search IS NOT NULL);
 
 CREATE INDEX effect_expiry ON stint.effect USING btree (expires_at);
+
+CREATE INDEX error_group_seen ON stint.error_group USING btree (last_seen);
+
+CREATE INDEX error_hour_age ON stint.error_hour USING btree (hour);
 
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 
@@ -805,6 +903,23 @@ begin
       or exists (select from stint.finished where id = ended_id and finished_at >= made_at - interval '1 hour');
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION stint.note_enqueued(process uuid, flush integer, rows jsonb)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO stint.stat_minute AS known (minute, queue, kind, process, flush, enqueued)  SELECT said.minute,
+             said.queue,
+             said.kind,
+             note_enqueued.process AS process,
+             note_enqueued.flush AS flush,
+             said.enqueued
+            FROM jsonb_to_recordset(note_enqueued.rows) said(minute timestamp with time zone, queue text, kind text, enqueued bigint) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
+   WHERE (known.flush < excluded.flush);
+ SELECT stint.now() AS now;
+END;
 
 CREATE OR REPLACE FUNCTION stint.now()
  RETURNS timestamp with time zone
