@@ -8,7 +8,7 @@ import { refreshGauges, gaugeService } from '../src/numbers/gauges.ts'
 import { pruneNumbers } from '../src/numbers/retention.ts'
 import { createTestDatabase } from './support/database.ts'
 import { eventually, newJob, newName, startFor, startWorker, workerScene } from './support/workers.ts'
-import type { Scene } from './support/workers.ts'
+import type { Scene, TestWorker } from './support/workers.ts'
 
 const scene = workerScene()
 
@@ -129,7 +129,7 @@ describe('the minutes', () => {
 
   test('count what is taken back from a lost worker, and a late ending that is refused', async () => {
     const job = newJob('lost')
-    const id = await scene.stint.enqueue(job, {} as never).then((enqueued) => enqueued.id)
+    const id = await scene.stint.enqueue(job, {}).then((enqueued) => enqueued.id)
     await scene.db.query(
       `with lost as (insert into stint.worker (id, lease_until, lost_at) values (gen_random_uuid(), now(), now()) returning id)
        update stint.job set state = 'running', worker_id = lost.id, lease_id = gen_random_uuid(), attempt = 1, epoch = 1
@@ -177,7 +177,7 @@ describe('the gauges', () => {
     const handler = (async () => {
       while (isHeld) await pause(20)
     }) as never
-    const workers = []
+    const workers: TestWorker[] = []
     for (let n = 0; n < 2; n++)
       workers.push(await startFor(here, job, handler, { queues: { [job.queue]: 2 } }))
     await workers[0]?.until(() => (workers[0]?.told('succeeded').length ?? 0) > 50)

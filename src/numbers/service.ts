@@ -4,5 +4,5 @@ import type { Queryable } from '../db/statement.ts'
 export interface Service {
   readonly name: string
   readonly everyMs: number
-  runOnce(db: Queryable): Promise<void>
+  readonly runOnce: (db: Queryable) => Promise<void>
 }

@@ -11,7 +11,7 @@ export class StatWriter {
   readonly clock = new DatabaseClock()
   readonly tally = new Tally(this.clock)
   readonly #process: string
-  readonly #statement: typeof writeStatsSql | typeof noteEnqueuedSql
+  readonly #statement: typeof writeStatsSql
   #flush = 0
   #writing: Promise<void> | undefined
 
