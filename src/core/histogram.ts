@@ -1,6 +1,6 @@
 /**
  * Durations counted in bins that grow by 9 % each: any percentile read from them is within 4.5 % of the exact one, for
- * durations from a microsecond to 37 days. Two histograms are merged by adding what is in the same bin, so that those of
+ * durations from a microsecond to 49 days. Two histograms are merged by adding what is in the same bin, so that those of
  * many processes and minutes make one, and the figure of the whole is as good as that of a part.
  *
  * As stored and sent they are sparse: `{ "131": 4 }`.
