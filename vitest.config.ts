@@ -1,9 +1,12 @@
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+import { environmentOfLane, filesOfLane, filesOutOfLane, lane } from './test/support/lane.ts'
 
 export default defineConfig({
   test: {
-    include: ['src/**/*.test.ts', 'test/**/*.test.ts'],
-    typecheck: { enabled: true, include: ['src/**/*.test-d.ts'], ignoreSourceErrors: true },
+    include: [...filesOfLane],
+    exclude: [...configDefaults.exclude, ...filesOutOfLane],
+    env: { ...environmentOfLane },
+    typecheck: { enabled: lane === undefined, include: ['src/**/*.test-d.ts'], ignoreSourceErrors: true },
     globalSetup: ['test/support/global-setup.ts'],
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 60_000,

@@ -3,6 +3,7 @@ import { defineJob, Stint } from '../src/entry/index.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
+import { isOutOf } from './support/lane.ts'
 
 const charge = defineJob({ kind: 'card.charge', queue: 'billing' })
 
@@ -97,26 +98,33 @@ test('a job that ended before its enqueue was repeated is not stored again', asy
   await stint.close()
 })
 
-test('where the answer cannot be had in time, the error carries the id to look for', async () => {
-  const proxy = await startFaultProxy(db.url)
-  const stint = new Stint({ connection: proxy.url, timeout: '400ms' })
-  const cuts = (async () => {
-    for (let n = 0; n < 50; n++) {
-      await proxy.cutNext({
-        text: n === 0 ? 'jobs/enqueue-one.sql' : 'jobs/enqueue-deciding.sql',
-        when: 'after',
-      })
-    }
-  })()
-  const error: unknown = await stint
-    .enqueue(charge, { n: 1 }, { queue: 'unknown' })
-    .catch((caught: unknown) => caught)
-  expect(error).toMatchObject({ code: 'enqueue-unknown', jobIds: [expect.stringMatching(/^[0-9a-f-]{36}$/)] })
-  const [id] = (error as { jobIds: string[] }).jobIds
-  expect(await db.query('select id from stint.job where id = $1', [id])).toHaveLength(1)
-  void cuts
-  await stint.close()
-})
+const isRefused = isOutOf('pgbouncer', 'what is cut may be its refusal of a name, and nothing is stored then')
+test.skipIf(isRefused)(
+  'where the answer cannot be had in time, the error carries the id to look for',
+  async () => {
+    const proxy = await startFaultProxy(db.url)
+    const stint = new Stint({ connection: proxy.url, timeout: '400ms' })
+    const cuts = (async () => {
+      for (let n = 0; n < 50; n++) {
+        await proxy.cutNext({
+          text: n === 0 ? 'jobs/enqueue-one.sql' : 'jobs/enqueue-deciding.sql',
+          when: 'after',
+        })
+      }
+    })()
+    const error: unknown = await stint
+      .enqueue(charge, { n: 1 }, { queue: 'unknown' })
+      .catch((caught: unknown) => caught)
+    expect(error).toMatchObject({
+      code: 'enqueue-unknown',
+      jobIds: [expect.stringMatching(/^[0-9a-f-]{36}$/)],
+    })
+    const [id] = (error as { jobIds: string[] }).jobIds
+    expect(await db.query('select id from stint.job where id = $1', [id])).toHaveLength(1)
+    void cuts
+    await stint.close()
+  },
+)
 
 test('a database that is not there is a typed error, and nothing is stored', async () => {
   const stint = new Stint({ connection: 'postgres://nobody@127.0.0.1:1/nothing', timeout: '300ms' })

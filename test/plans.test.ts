@@ -30,6 +30,9 @@ import { tailSql } from '../src/jobs/tail.sql.ts'
 import { unknownKindsSql } from '../src/jobs/unknown-kinds.sql.ts'
 import { burySql } from '../src/leases/bury.sql.ts'
 import { heldSql } from '../src/leases/held.sql.ts'
+import { dueSql } from '../src/maintenance/due.sql.ts'
+import { lostSql } from '../src/maintenance/lost.sql.ts'
+import { promoteTheseSql } from '../src/maintenance/promote-these.sql.ts'
 import { promoteSql } from '../src/maintenance/promote.sql.ts'
 import { sweepSql } from '../src/maintenance/sweep.sql.ts'
 import { createTestDatabase } from './support/database.ts'
@@ -69,6 +72,7 @@ beforeAll(async () => {
   // A wrong plan can take minutes.
   await db.query(`set statement_timeout = '20s'`)
   batch = await pickBatch()
+  lostIds = await pickLost()
   large = await findLarge()
   statistics = { ...stale, missing: forgetStatistics, fresh: collectStatistics }
 }, 180_000)
@@ -76,6 +80,10 @@ afterAll(async () => {
   await db.end()
   await testDb.drop()
 })
+
+let lostIds: string
+/** Nothing, as nearly always. */
+const parked = '{}'
 
 type Values = Record<string, string | number | null>
 
@@ -145,15 +153,18 @@ const cases: Record<string, Case> = {
   settled: { statement: settledSql, params: () => ({ ...batch, sinceMs: 60_000 }), uses: [] },
   promote: {
     statement: promoteSql,
-    params: () => ({ queues, limit: batchSize }),
+    params: () => ({ queues, limit: batchSize, parked }),
     uses: ['job_due', 'job_pkey'],
   },
-  sweep: {
-    statement: sweepSql,
-    params: () => ({ limit: batchSize, crashLimit: 3 }),
-    uses: ['job_pkey', 'job_running'],
+  due: { statement: dueSql, params: () => ({ queues, limit: batchSize, parked }), uses: ['job_due'] },
+  'promote-these': { statement: promoteTheseSql, params: () => batch, uses: ['job_pkey'] },
+  lost: {
+    statement: lostSql,
+    params: () => ({ limit: batchSize, parked }),
+    uses: ['job_running'],
     isRecursive: true,
   },
+  sweep: { statement: sweepSql, params: () => ({ ids: lostIds, crashLimit: 3 }), uses: ['job_pkey'] },
   bury: { statement: burySql, params: () => ({ holdOffMs: 1_000 }), uses: [] },
   held: { statement: heldSql, params: () => ({ worker: liveWorker }), uses: ['job_running'] },
   cancellations: {
@@ -251,9 +262,15 @@ describe('a million jobs', () => {
       promote
         promoted = Update job(Nested Loop(unnest, Limit(LockRows(job_due))), job_pkey)
         Append(promoted, Aggregate(Nested Loop(unnest, Limit(job_due))))
-      sweep
+      due
+        Nested Loop(unnest, Limit(job_due))
+      promote-these
+        Update job(job_pkey)
+      lost
         owner = Recursive Union(Limit(job_running), owner(Limit(job_running)))
-        gone = Limit(Hash Join Anti(owner, worker), LockRows(job_running))
+        Limit(Hash Join Anti(owner, worker), LockRows(job_running))
+      sweep
+        gone = LockRows(job_pkey)
         back = Update job(gone, job_pkey)
         killed = Delete job(gone, job_pkey)
         buried = Insert dead(killed(Result))
@@ -289,7 +306,7 @@ describe('a million jobs', () => {
     beforeAll(() => statistics[situation]?.())
 
     test.each([
-      ...['claim', 'claim a level', 'claim-keyed many of each', 'promote', 'sweep'],
+      ...['claim', 'claim a level', 'claim-keyed many of each', 'promote', 'lost', 'sweep'],
       ...['succeed', 'retry', 'put-back', 'dead-letter', 'progress'],
     ])('%s touches a bounded number of blocks for each job', async (name) => {
       const one = cases[name]
@@ -334,7 +351,7 @@ describe('a million jobs', () => {
     { crashLimit: 1, quarantined: true },
   ])('are swept with a note for each ($crashLimit crashes allowed)', async ({ crashLimit, quarantined }) => {
     await tryOut(async () => {
-      const params = () => ({ limit: batchSize, crashLimit })
+      const params = () => ({ ids: lostIds, crashLimit })
       const swept = await execute<{ id: string; quarantined: boolean }>({ statement: sweepSql, params })
       expect(swept.filter((job) => job.quarantined === quarantined)).toHaveLength(batchSize)
       const { rows } = await db.query<{ notes: number; left: number }>(
@@ -596,6 +613,14 @@ async function pickBatch(): Promise<typeof batch> {
     worker: liveWorker,
     results: null,
   }
+}
+
+async function pickLost(): Promise<string> {
+  const { rows } = await db.query<{ id: string }>(
+    `select id from stint.job where state = 'running' and worker_id = $1 limit ${String(batchSize)}`,
+    [workerId(0)],
+  )
+  return `{${rows.map(({ id }) => id).join()}}`
 }
 
 /** What ANALYZE wrote at times when the queue was quite another, by the name of that time, each ready to be put back. */

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import { isSchemaMissing } from '../db/classify.ts'
+import { isSchemaMissing, mayBeOneRows } from '../db/classify.ts'
 import { foreignTx } from '../db/foreign-tx.ts'
 import type { Queryable } from '../db/statement.ts'
 import { isPlain } from '../jobs/enqueue.ts'
@@ -211,13 +211,13 @@ export class Enqueuer<Tx> {
     return jobs
   }
 
-  /** One flush for many callers: where the database refuses a value, only the caller who sent it is told so. */
+  /** One flush for many callers: where the database refuses one of their jobs, only the caller who sent it is told so. */
   async #flush(jobs: readonly PreparedJob[]): Promise<Flushed<Placed>[]> {
     try {
       const placed = await this.#deliver(jobs)
       return placed.map((result) => ({ ok: true, result }))
     } catch (error) {
-      if (jobs.length === 1 || !isStintError(error, 'invalid-input')) {
+      if (jobs.length === 1 || !isStintError(error) || !mayBeOneRows(error.cause)) {
         return jobs.map(({ job }) => ({ ok: false, error: forJob(error, job.id) }))
       }
       const answers: Flushed<Placed>[] = []

@@ -8,6 +8,7 @@ import type { BlobOptions } from '../intake/blob-options.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
 import { currentJob } from '../ambient/ambient.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
+import { isNotifyUsual } from '../wake-up/notify.ts'
 
 /** Options that a job takes over from where it is enqueued, when the call does not say them. */
 export type AmbientOptions = Pick<JobOptions, 'correlationId' | 'traceparent' | 'tracestate'>
@@ -24,7 +25,7 @@ export interface StintOptions<Tx = PgTransaction> {
   /** How long a call goes on trying through database trouble, from '100ms' up. @default '30s' */
   timeout?: Duration | undefined
   blobs?: BlobOptions | undefined
-  /** Tell workers in other processes at once that something was stored; without, they find it when they next poll. @default true */
+  /** Tell workers in other processes at once that something was stored; without, they find it when they next poll. @default true, unless STINT_NOTIFY is off */
   notify?: boolean | undefined
   /**
    * Asked at every enqueue, for what your request already carries (AsyncLocalStorage, OpenTelemetry).
@@ -53,7 +54,7 @@ export function resolveStintOptions<Tx>({
   poolSize = 10,
   timeout = '30s',
   blobs,
-  notify = true,
+  notify = isNotifyUsual(process.env),
   ambient = ambientOfJob,
   ...rest
 }: StintOptions<Tx> = {}): StintConfig<Tx> {

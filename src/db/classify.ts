@@ -16,6 +16,14 @@ import { peek } from '../core/thrown.ts'
 export type DatabaseTrouble =
   'again' | 'unknown' | 'wait' | 'value' | 'partition' | 'duplicate' | 'broken' | 'corrupt'
 
+const unsent = new WeakSet<object>()
+
+/** Notes of an error that it came before anything was sent: whatever it says of itself, nothing has happened. */
+export function markUnsent<Thrown>(error: Thrown): Thrown {
+  if (typeof error === 'object' && error !== null) unsent.add(error)
+  return error
+}
+
 /** Our own deadline passed with the call under way. */
 export class DeadlineError extends Error {
   constructor(afterMs: number) {
@@ -26,26 +34,34 @@ export class DeadlineError extends Error {
 
 const again = new Set(['40001', '40P01', '55P03', '57014', '26000'])
 const wait = new Set([
-  ...['57P03', '53100', '53200', '53300', '53400', '58030', '28000', '28P01', '25006'],
+  ...['57P03', '53000', '53100', '53200', '53300', '53400', '58030', '28000', '28P01', '25006'],
   ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'],
+  ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN'],
+  ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'],
 ])
 const unknown = new Set(['57P01', '57P02', '57P05', '25P03', '25P04', '40003'])
 const value = new Set(['22P05', '22P02', '22021', '22001', '22003', '54000', '54001', '23514', '22032'])
 const corrupt = new Set(['XX000', 'XX001', 'XX002', '58P01'])
 
+/** EPIPE has five letters too; no class of SQLSTATEs begins like the system's errors. */
+const sqlState = /^(?!E)[0-9A-Z]{5}$/
+
 export function classify(error: unknown): DatabaseTrouble {
+  const trouble = byCode(error)
+  const isUnsent = typeof error === 'object' && error !== null && unsent.has(error)
+  return trouble === 'unknown' && isUnsent ? 'wait' : trouble
+}
+
+function byCode(error: unknown): DatabaseTrouble {
   const code = codeOf(error)
   const said = peek(error, 'message')
   const message = typeof said === 'string' ? said : ''
-  // The driver gave up before a connection stood: nothing was sent.
-  if (/timeout exceeded when trying to connect|self-signed certificate|certificate has expired/.test(message))
-    return 'wait'
   if (code === undefined) return 'unknown'
   if (code === '0A000' && message.includes('cached plan')) return 'again'
   if (code === '23514' && message.includes('no partition')) return 'partition'
   if (again.has(code)) return 'again'
   if (wait.has(code)) return 'wait'
-  if (unknown.has(code) || code.startsWith('08') || !/^[0-9A-Z]{5}$/.test(code)) return 'unknown'
+  if (unknown.has(code) || code.startsWith('08') || !sqlState.test(code)) return 'unknown'
   if (value.has(code)) return 'value'
   if (code === '23505') return 'duplicate'
   if (corrupt.has(code)) return 'corrupt'
@@ -61,10 +77,33 @@ export function isNamedStatementTrouble(error: unknown): boolean {
   return code === '26000' || code === '42P05'
 }
 
-/** The server ended the session because its transaction stood still, or took, for too long. */
-export function isTransactionTimeout(error: unknown): boolean {
+/** The server ended a session because nothing was said in its transaction for too long. */
+export function isIdleTimeout(error: unknown): boolean {
   const code = codeOf(error)
   return code === '25P03' || code === '25P04'
+}
+
+/** A server that does not write: a standby, or one that was told to only read. */
+export function isWrongNode(error: unknown): boolean {
+  return codeOf(error) === '25006'
+}
+
+/** What the session keeps is of no use any more: a plan for tables that have changed, a server that does not write. */
+export function isStaleSession(error: unknown): boolean {
+  return isWrongNode(error) || (codeOf(error) === '0A000' && classify(error) === 'again')
+}
+
+/** Of schemas, rights, sessions and servers: whatever says this says it of every row. */
+const ofEveryRow = /^(42|3D|3F|2B|28|25|0A|0B|57|58|F0)/
+
+/**
+ * Whether one row of a statement over many may be all that is in the way: a value, a trigger or constraint that
+ * refuses it, a damaged page. Then the others must not wait for it.
+ */
+export function mayBeOneRows(error: unknown): boolean {
+  const trouble = classify(error)
+  if (trouble === 'value' || trouble === 'corrupt') return true
+  return (trouble === 'broken' || trouble === 'duplicate') && !ofEveryRow.test(codeOf(error) ?? '42')
 }
 
 /** Tables or functions of ours that are not there. */

@@ -4,7 +4,13 @@ import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
 import { isError } from '../core/thrown.ts'
-import { DeadlineError, isNamedStatementTrouble, isTransactionTimeout } from './classify.ts'
+import {
+  DeadlineError,
+  isNamedStatementTrouble,
+  isStaleSession,
+  isWrongNode,
+  markUnsent,
+} from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
 import type { Copyable } from './statement.ts'
@@ -15,8 +21,8 @@ export interface OwnTransaction extends Copyable {
   readonly client: PgTransaction
   /** Gives it up for good, whatever is under way on it. */
   reset(): void
-  /** After it failed: whether its connection had died, and not for having been idle for too long. */
-  readonly isLost: boolean
+  /** Why its connection was lost before it could be committed or rolled back, where that is so. */
+  lostBy: unknown
 }
 
 export interface DatabaseConfig {
@@ -24,7 +30,7 @@ export interface DatabaseConfig {
   schema: string
   /** Connections at most. */
   poolSize: number
-  /** How long one call may take, connecting included. */
+  /** How long to wait for a connection at most, and then for the answer to each statement. */
   deadlineMs: number
   /** Shown in pg_stat_activity. */
   applicationName: string
@@ -39,6 +45,8 @@ export class Database implements Copyable {
   readonly #deadlineMs: number
   /** Statements are prepared once per connection, until a pooler in between shows that it cannot keep them. */
   #canPrepare = true
+  /** Connections made before this lead to a server that does not write. */
+  #wrongBefore = -Infinity
   readonly #busy = new Set<ResettableClient>()
   #closing: Promise<void> | undefined
 
@@ -60,12 +68,14 @@ export class Database implements Copyable {
   }
 
   async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
+    // Remembered for this call: another one may find out meanwhile that names do not work here.
+    const isNamed = this.#canPrepare
     try {
-      return await this.#onClient((client) => this.#send(client, text, values))
+      return await this.#onClient((client) => this.#send(client, { text, values, isNamed }))
     } catch (error) {
-      if (!this.#canPrepare || !isNamedStatementTrouble(error)) throw error
+      if (!isNamed || !isNamedStatementTrouble(error)) throw error
       this.#canPrepare = false
-      return this.#onClient((client) => this.#send(client, text, values))
+      return this.#onClient((client) => this.#send(client, { text, values, isNamed: false }))
     }
   }
 
@@ -79,10 +89,10 @@ export class Database implements Copyable {
     { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
   ): Promise<Result> {
     return this.#onClient(async (client) => {
-      const tx: OwnTransaction & { isLost: boolean } = {
+      const tx: OwnTransaction = {
         schema: this.schema,
         client,
-        isLost: false,
+        lostBy: undefined,
         reset: () => {
           client.reset()
         },
@@ -98,8 +108,8 @@ export class Database implements Copyable {
         result = await work(tx)
       } catch (error) {
         // What went wrong is what the caller has to hear; where even this fails, the connection is given up.
-        await tx.query('rollback', []).catch(() => {
-          tx.isLost = !isTransactionTimeout(client.brokenBy)
+        await tx.query('rollback', []).catch((lost: unknown) => {
+          tx.lostBy = client.lostBy ?? lost
           client.reset()
         })
         throw error
@@ -121,13 +131,14 @@ export class Database implements Copyable {
   async #onClient<Result>(work: (client: ResettableClient) => Promise<Result>): Promise<Result> {
     if (this.#closing !== undefined)
       throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
-    const client = (await this.#pool.connect()) as unknown as ResettableClient & pg.PoolClient
+    const client = await this.#connect()
     this.#busy.add(client)
     try {
       const result = await work(client)
       client.release()
       return result
     } catch (error) {
+      if (isWrongNode(error)) this.#wrongBefore = performance.now()
       // A server's own error leaves the connection usable; whatever else happened, nobody knows what is still on it.
       client.release(!leavesUsable(error))
       throw error
@@ -136,16 +147,29 @@ export class Database implements Copyable {
     }
   }
 
+  /** A connection to a server that writes, as far as is known; a new one goes where the host's name leads by now. */
+  async #connect(): Promise<PooledClient> {
+    for (;;) {
+      const client = await this.#pool.connect().catch((error: unknown) => {
+        throw markUnsent(error)
+      })
+      const pooled = client as unknown as PooledClient
+      if (pooled.madeAt > this.#wrongBefore) return pooled
+      pooled.release(true)
+    }
+  }
+
   async #send(
     client: ResettableClient,
-    text: string,
-    values: readonly unknown[],
+    { text, values, isNamed }: { text: string; values: readonly unknown[]; isNamed: boolean },
   ): Promise<readonly unknown[]> {
-    const query = { text, values: [...values], ...(this.#canPrepare ? { name: statementName(text) } : {}) }
+    const query = { text, values: [...values], ...(isNamed ? { name: statementName(text) } : {}) }
     const { rows } = await withDeadline(client, client.query(query), this.#deadlineMs)
     return rows as unknown[]
   }
 }
+
+type PooledClient = ResettableClient & pg.PoolClient
 
 async function withDeadline<Result>(
   client: ResettableClient,
@@ -175,7 +199,7 @@ async function copyRows(client: ResettableClient, text: string, rows: string): P
 function leavesUsable(error: unknown): boolean {
   // Not asked of anything: a handler may throw what cannot even be asked.
   if (!isError(error) || !(error instanceof pg.DatabaseError)) return false
-  return error.severity !== 'FATAL' && error.severity !== 'PANIC'
+  return error.severity !== 'FATAL' && error.severity !== 'PANIC' && !isStaleSession(error)
 }
 
 const names = new Map<string, string>()

@@ -9,22 +9,24 @@ import pg from 'pg'
  * driver replaces when TLS begins; so it is kept from the start.
  */
 export class ResettableClient extends pg.Client {
+  /** On the clock of performance.now(). */
+  readonly madeAt = performance.now()
   readonly #socket: Socket
-  #brokenBy: unknown
+  #lostBy: Error | undefined
 
   constructor(config?: string | pg.ClientConfig) {
     super(config)
     // A connection that breaks fails the call that is on it; the driver also emits it as an event, which without a
     // listener would end the process. The pool listens only while a client is idle.
     this.on('error', (error) => {
-      this.#brokenBy ??= error
+      this.#lostBy ??= error
     })
     this.#socket = (this as unknown as { connection: { stream: Socket } }).connection.stream
   }
 
-  /** What ended its connection while nothing was on it; undefined where nothing has. */
-  get brokenBy(): unknown {
-    return this.#brokenBy
+  /** Why it broke, where it did with nothing under way. */
+  get lostBy(): Error | undefined {
+    return this.#lostBy
   }
 
   reset(): void {

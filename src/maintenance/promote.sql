@@ -1,5 +1,5 @@
--- Make due jobs of these queues ready, in the order they fell due, and say where they are now. The last row, without
--- an id, says when the next one falls due.
+-- Make due jobs of these queues ready, in the order they fell due, and say where they are now; those that could not be
+-- before are passed by. The last row, without an id, says when the next one falls due.
 --
 -- The lower bound is always true. A range that is open at one end is taken for a third of the table, and the planner
 -- collected and sorted all that is due; one that is closed at both ends is taken for narrow, and job_due is read in
@@ -17,6 +17,7 @@ with promoted as (
                        and state in ('scheduled', 'retrying')
                        and run_at >= '-infinity'
                        and run_at <= stint.now()
+                       and id <> all(:parked::uuid[])
                      order by run_at
                      limit :limit::integer
                        for update skip locked) as due))

@@ -1,40 +1,23 @@
--- Take back what runs under workers that are lost. Total: it starts from the workers of running jobs, not from the
--- table of workers, so a claim that commits after its worker was buried is found too. "Not live" never becomes live
--- again, so deciding by this snapshot is safe.
+-- Take back those of these jobs that run under workers that are lost. :ids only says where to look (lost.sql); whether
+-- a job is taken is decided here, under its lock. "Not live" never becomes live again, so deciding by this snapshot is
+-- safe.
+-- What runs has a lease, and nothing else has. "state = 'running'" would lure the planner to the running index, which
+-- its statistics may call empty; the worker is asked for in a subselect, for a join could be planned in many ways.
 --
 -- A crash burns no attempt. It is counted for a job whose handler had surely begun; the rest become suspects, which
 -- run alone from then on and note that they have begun, so that the next crash has one name. Being a suspect counts as
 -- one crash where :crashLimit of them quarantine the job.
 -- What is in "gone" is locked, so all of it goes back or is killed, and the notes need no join with those: joined, a
 -- planner that expects one row compared each with each.
-with recursive owner as (
-  (select worker_id
-     from stint.job
-    where state = 'running'
-    order by worker_id
-    limit 1)
-  union all
-  select (select job.worker_id
-            from stint.job
-           where job.state = 'running'
-             and job.worker_id > owner.worker_id
-           order by job.worker_id
-           limit 1)
-    from owner
-   where owner.worker_id is not null
-), gone as materialized (
+with gone as materialized (
   select id, epoch, attempt, worker_id, lease_id, started_at,
          coalesce(begun_lease = lease_id, false) as began,
          coalesce(begun_lease = lease_id, false)
            and crashes + suspect::integer + 1 >= :crashLimit::integer as poison
     from stint.job
-   where state = 'running'
-     and worker_id = any(array(
-           select owner.worker_id
-             from owner
-            where owner.worker_id is not null
-              and not exists (select from stint.worker where worker.id = owner.worker_id and worker.lost_at is null)))
-   limit :limit::integer
+   where id = any(:ids::uuid[])
+     and lease_id is not null
+     and not coalesce((select lost_at is null from stint.worker where worker.id = job.worker_id), false)
      for update skip locked
 ), back as (
   update stint.job

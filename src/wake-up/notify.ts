@@ -1,8 +1,17 @@
+import { invalidOption } from '../core/options.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { channelOf, payloadsOf } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { notifySql } from './notify.sql.ts'
+
+/** What `notify` is where it is not said: STINT_NOTIFY, so that it can be switched off where a pooler is in between. */
+export function isNotifyUsual(environment: NodeJS.ProcessEnv): boolean {
+  const said = environment['STINT_NOTIFY'] ?? ''
+  if (said === '' || said === 'on') return true
+  if (said === 'off') return false
+  throw invalidOption('STINT_NOTIFY', "'on' or 'off'", said)
+}
 
 /** Hints of one process at most this often: workers that are awake find the rest by themselves. */
 const everyMs = 10

@@ -28,6 +28,14 @@ export interface Taken {
   isAged: boolean
 }
 
+interface Claimant {
+  worker: string
+  lease: string
+  queue: string
+  kinds: string
+  limit: number
+}
+
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
   readonly #db: Queryable

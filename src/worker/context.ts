@@ -192,6 +192,7 @@ export class JobContext implements HandlerContext {
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
     this.#mustBeFree()
     const before = this.children.length
+    let result: string | undefined
     this.#isInTx = true
     try {
       const value = await this.#services.transactions.complete(this.held, {
@@ -199,10 +200,11 @@ export class JobContext implements HandlerContext {
           // The block may be run again: its children are those of the run that commits.
           this.children.length = before
           const value = await work(tx)
+          result = this.storable(value)
           await this.#lastWords()
           return value
         },
-        ended: (result) => this.#ended(result),
+        ended: () => this.#ended(result),
       })
       this.completion = 'committed'
       this.held.isCompleted = true
@@ -221,11 +223,12 @@ export class JobContext implements HandlerContext {
   ): Promise<void> {
     this.#mustBeFree()
     const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
+    const text = this.storable(result)
     await this.#lastWords()
-    if ((await succeedIn(foreign, this.#ended(result))).length === 0) throw leaseLost(this.held)
+    if ((await succeedIn(foreign, this.#ended(text))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
     this.held.isCompleted = true
-    this.handedOver = { result: resultText(result) }
+    this.handedOver = { result: text }
   }
 
   async once<Result>(
@@ -267,18 +270,23 @@ export class JobContext implements HandlerContext {
     throw new Snooze(when, reason)
   }
 
+  /** What the handler gave out, as JSON that fits. What had to be changed is told in the job's log: nobody would notice. */
+  storable(value: unknown): string | undefined {
+    if (value === undefined) return undefined
+    const { text, changed } = toStorable(value, { maxBytes: maxResultBytes })
+    if (changed.length > 0)
+      this.log.warn(`The result is not stored as it was returned: ${changed.join('; ')}.`)
+    return text
+  }
+
   /** Lines are kept under the lease: those that are not written before the completion never are. */
   #lastWords(): Promise<void> {
     return this.#services.notes.finish(this.held, false)
   }
 
-  #ended(value: unknown): Ended {
+  #ended(result: string | undefined): Ended {
     const ranMs = performance.now() - this.held.startedAt
-    return {
-      held: this.held,
-      outcome: { type: 'succeeded', result: resultText(value), children: this.children },
-      ranMs,
-    }
+    return { held: this.held, outcome: { type: 'succeeded', result, children: this.children }, ranMs }
   }
 
   #mustBeOpen(): void {
@@ -311,11 +319,6 @@ export class JobContext implements HandlerContext {
       }
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   }
-}
-
-/** What a handler returned, as JSON that fits. */
-export function resultText(value: unknown): string | undefined {
-  return value === undefined ? undefined : toStorable(value, { maxBytes: maxResultBytes }).text
 }
 
 /** Text to be stored. Callers without types pass anything: an Error is its message, the rest becomes JSON. */

@@ -41,8 +41,8 @@ export interface WorkerEvents {
   unknownKinds: [readonly UnknownKind[]]
   /** This worker was declared lost, and begins anew under another id. */
   workerLost: [{ workerId: string }]
-  /** The database cannot be reached, or refuses; it is being tried again. */
-  trouble: [{ what: string; error: unknown }]
+  /** The database cannot be reached, or refuses; it is being tried again. `jobIds` where only these are in the way. */
+  trouble: [{ what: string; error: unknown; jobIds?: readonly string[] }]
   stopping: [{ reason: string }]
   stopped: []
 }

@@ -11,7 +11,7 @@ import { decide } from '../core/retry-policy.ts'
 import { describeFailure } from '../core/stored-error.ts'
 import type { StoredError } from '../core/stored-error.ts'
 import { verdictOf } from '../core/verdict.ts'
-import { JobContext, resultText } from './context.ts'
+import { JobContext } from './context.ts'
 import type { ContextServices, HandlerContext } from './context.ts'
 import { isLeaseLost, isOwnTrouble } from './fenced-tx.ts'
 import type { Registered } from './handlers.ts'
@@ -185,9 +185,10 @@ async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextS
   return readInput(contract, { version, input })
 }
 
-function succeeded({ completion, children, handedOver }: JobContext, value: unknown): Outcome {
+function succeeded(ctx: JobContext, value: unknown): Outcome {
+  const { completion, children, handedOver } = ctx
   if (completion === 'committed') return { type: 'completed', children }
-  if (handedOver === undefined) return { type: 'succeeded', result: resultText(value), children }
+  if (handedOver === undefined) return { type: 'succeeded', result: ctx.storable(value), children }
   return { type: 'handed-over', children, otherwise: { ...handedOver, type: 'succeeded', children } }
 }
 

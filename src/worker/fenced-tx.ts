@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
 import { verdictOf } from '../core/verdict.ts'
-import { classify } from '../db/classify.ts'
+import { classify, isIdleTimeout } from '../db/classify.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
@@ -78,8 +78,7 @@ export class FencedTransactions {
 
   /**
    * Repeats a transaction until it is known to be stored or refused. What fails inside `theirs` is the handler's own
-   * failure, but for what Postgres asks to be repeated, and for a connection that died under it: then nothing of it is
-   * stored, whatever the handler made of that. All else is ours, and no failure of the handler.
+   * failure, but for what Postgres asks to be repeated; all else is ours, and no failure of the handler.
    */
   async #again<Result>(
     held: HeldJob,
@@ -89,18 +88,19 @@ export class FencedTransactions {
     const giveUpAt = performance.now() + this.#leaseMs
     let blocks = 0
     for (let tries = 1; ; tries++) {
-      const at: Progress = { tx: undefined, hasBegun: false, isTheirs: false }
+      const at = { hasBegun: false, isTheirs: false }
       let done: { value: Result } | undefined
+      let current: OwnTransaction | undefined
       const theirs: Theirs = async (run) => {
-        at.hasBegun = at.isTheirs = true
         blocks++
+        at.hasBegun = at.isTheirs = true
         const value = await run()
         at.isTheirs = false
         return value
       }
       try {
         return await this.#db.transaction(async (tx) => {
-          at.tx = tx
+          current = tx
           if (held.isGivenUp || !(await this.#hold(tx, held))) throw leaseLost(held)
           const unwatch = resetWhenAborted(tx, held, this.#graceMs)
           try {
@@ -112,8 +112,10 @@ export class FencedTransactions {
         })
       } catch (error) {
         if (isLeaseLost(error)) throw error
-        if (at.tx?.isLost === true && verdictOf(error, Date.now()) === undefined) at.isTheirs = false
-        const trouble = classify(error)
+        // What the handler decided stands, whatever became of the connection.
+        const isCut = at.isTheirs && wasCut(current) && verdictOf(error, Date.now()) === undefined
+        const trouble = isCut ? 'unknown' : classify(error)
+        if (isCut) at.isTheirs = false
         const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs
         if (isLost && done !== undefined && (await this.#wasCommitted(held))) return done.value
         const isOver = at.hasBegun ? blocks >= mostTries : performance.now() > giveUpAt
@@ -193,21 +195,20 @@ export function isOwnTrouble(thrown: unknown): boolean {
   return typeof thrown === 'object' && thrown !== null && ownTroubles.has(thrown)
 }
 
+/**
+ * Whether our connection broke under the handler's statements: whatever it threw then, nothing of it was its doing.
+ * But not where it kept the transaction waiting for so long that the server ended it.
+ */
+function wasCut(tx: OwnTransaction | undefined): boolean {
+  return tx?.lostBy !== undefined && !isIdleTimeout(tx.lostBy)
+}
+
 /** Of a block, however it failed: it may cause effects elsewhere that nothing rolls back. */
 const mostTries = 3
 
 function isWorthAnother(trouble: DatabaseTrouble, { isTheirs }: { isTheirs: boolean }): boolean {
   if (isTheirs) return trouble === 'again'
   return trouble === 'again' || trouble === 'unknown' || trouble === 'wait' || trouble === 'partition'
-}
-
-/** How far one try came. */
-interface Progress {
-  tx: OwnTransaction | undefined
-  /** The handler's part has begun. */
-  hasBegun: boolean
-  /** Whatever fails now is the handler's. */
-  isTheirs: boolean
 }
 
 /** Runs the handler's part of a transaction. */

@@ -1,4 +1,4 @@
-import { classify } from '../db/classify.ts'
+import { classify, mayBeOneRows } from '../db/classify.ts'
 import type { Queryable } from '../db/statement.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { addLog, progress } from '../jobs/while-running.ts'
@@ -110,17 +110,29 @@ export class Notes {
     const lines = this.#lines
     this.#stands.clear()
     this.#lines = []
-    for (const some of chunks(stands, 1_000)) await this.#again(() => this.#writeProgress(some))
-    for (const some of chunks(lines, 1_000)) await this.#again(() => this.#writeLines(some))
+    for (const some of chunks(stands, 1_000)) await this.#again(some, (few) => this.#writeProgress(few))
+    for (const some of chunks(lines, 1_000)) await this.#again(some, (few) => this.#writeLines(few))
   }
 
-  /** A write of these is worth a few tries, not an endless wait. */
-  async #again(write: () => Promise<void>): Promise<void> {
+  /**
+   * A write of these is worth a few tries, not an endless wait. Where one of them may be what is in the way, the
+   * others are written without it.
+   */
+  async #again<Item>(
+    items: readonly Item[],
+    write: (items: readonly Item[]) => Promise<void>,
+  ): Promise<void> {
     for (let tries = 1; ; tries++) {
       try {
-        await write()
+        await write(items)
         return
       } catch (error) {
+        if (items.length > 1 && mayBeOneRows(error)) {
+          const middle = Math.ceil(items.length / 2)
+          await this.#again(items.slice(0, middle), write)
+          await this.#again(items.slice(middle), write)
+          return
+        }
         const trouble = classify(error)
         if (tries >= 3 || (trouble !== 'again' && trouble !== 'unknown' && trouble !== 'wait')) {
           this.#onTrouble(error)

@@ -12,6 +12,7 @@ import { peek } from '../core/thrown.ts'
 import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
+import { isNotifyUsual } from '../wake-up/notify.ts'
 import type { Logger } from './log.ts'
 
 export interface QueueOptions {
@@ -56,7 +57,7 @@ export interface WorkerOptions {
   crashLimit?: number | undefined
   /** What to do about handlers that do not end when they are told to. */
   stuck?: StuckOptions | undefined
-  /** Listen for what producers say. Without, polling alone finds everything. @default true */
+  /** Listen for what producers say. Without, polling alone finds everything. @default true, unless STINT_NOTIFY is off */
   notify?: boolean | undefined
   /** Connections for claiming and settling; 2 to 50. @default 4 */
   poolSize?: number | undefined
@@ -170,7 +171,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   const {
     crashLimit = 3,
     stuck = {},
-    notify = true,
+    notify = isNotifyUsual(process.env),
     poolSize = 4,
     txPoolSize = 10,
     blobs,

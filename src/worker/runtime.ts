@@ -8,6 +8,7 @@ import { waitAfterMs } from '../db/wait.ts'
 import type { Served } from '../jobs/survey.ts'
 import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
+import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
@@ -34,6 +35,7 @@ import type { Ending } from './outcome.ts'
 import { Settler } from './settle.ts'
 import type { Ended } from './settle.ts'
 import { reconcile, sweepLost, watchUnknownKinds } from './upkeep.ts'
+import { TroubleLog } from './trouble-log.ts'
 import { stintVersion } from './version.ts'
 import { Watch } from './watch.ts'
 import { Watchdog } from './watchdog.ts'
@@ -87,9 +89,14 @@ export class Runtime {
   #looping: Promise<void> | undefined
   #isStopping = false
   #isOver = false
+  readonly #parked = {
+    sweep: this.#newParked('sweep'),
+    promote: this.#newParked('promote'),
+    reconcile: this.#newParked('reconcile'),
+  }
+  readonly #troubles: TroubleLog
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
-  #lastTroubleAt = -Infinity
   #mustReconcile = false
   #mayBeCancelled = false
   #cancelsAskedAt = -Infinity
@@ -98,6 +105,7 @@ export class Runtime {
   constructor(config: RuntimeConfig) {
     this.#config = config
     const { worker, url, handlers, events, log } = config
+    this.#troubles = new TroubleLog(log)
     const { schema, leaseMs, poolSize, txPoolSize } = worker
     const deadlineMs = Math.max(500, Math.min(10_000, leaseMs / 3))
     const connection = { url, schema, deadlineMs }
@@ -143,8 +151,8 @@ export class Runtime {
       onChildren: (hints) => {
         this.#announcer.stored(hints)
       },
-      onTrouble: (error) => {
-        this.#trouble('settle', error)
+      onTrouble: (error, jobIds) => {
+        this.#trouble('settle', error, jobIds)
       },
     })
     this.#dispatcher = new Dispatcher({
@@ -186,6 +194,7 @@ export class Runtime {
     })
     this.#scout = new Scout({
       ...{ db: this.#db, dispatcher: this.#dispatcher, served: this.#served, bell: this.#bell },
+      parked: this.#parked.promote,
       onFine: () => {
         this.#isFine()
       },
@@ -566,6 +575,7 @@ export class Runtime {
         this.#scout.returned(returned)
         this.#scout.surveySoon()
       },
+      parked: this.#parked,
       events,
       log,
     }
@@ -675,20 +685,24 @@ export class Runtime {
     this.#brokenSince = undefined
   }
 
-  /** The database is away or refuses. Told at most once a second; a refusal that lasts ends the process. */
-  #trouble(what: string, error: unknown): void {
-    const { events, log, onFatal } = this.#config
-    events.emit('trouble', { what, error })
-    const now = performance.now()
-    const trouble = classify(error)
-    if (now - this.#lastTroubleAt > 1_000) {
-      this.#lastTroubleAt = now
-      log.warn(
-        { what, trouble, error: error instanceof Error ? error.message : String(error) },
-        'database trouble, trying again',
-      )
+  #newParked(what: string): Parked {
+    return new Parked((id, error) => {
+      this.#trouble(what, error, [id])
+    })
+  }
+
+  /** The database is away or refuses; a refusal that lasts ends the process. Of single jobs it does not. */
+  #trouble(what: string, error: unknown, jobIds?: readonly string[]): void {
+    const { events, onFatal } = this.#config
+    events.emit('trouble', { what, error, ...(jobIds === undefined ? {} : { jobIds }) })
+    if (jobIds !== undefined) {
+      this.#troubles.tellOfJobs(what, { error, jobIds })
+      return
     }
+    const trouble = classify(error)
+    this.#troubles.tell(what, { error, trouble })
     if (trouble !== 'broken' && trouble !== 'corrupt') return
+    const now = performance.now()
     this.#brokenSince ??= now
     if (now - this.#brokenSince > brokenForMs)
       onFatal(error instanceof Error ? error : new Error(String(error)))

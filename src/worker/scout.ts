@@ -1,6 +1,8 @@
 import type { Database } from '../db/database.ts'
+import { waitAfterMs } from '../db/wait.ts'
 import { survey } from '../jobs/survey.ts'
 import type { Finding, Served } from '../jobs/survey.ts'
+import type { Parked } from '../maintenance/parked.ts'
 import { promote } from '../maintenance/promote.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import type { Bell } from '../wake-up/bell.ts'
@@ -12,6 +14,8 @@ export interface ScoutConfig {
   dispatcher: Dispatcher
   served: Served
   bell: Bell
+  /** Due jobs that cannot be made ready, and are left for a while. */
+  parked: Parked
   onFine: () => void
   onTrouble: (what: string, error: unknown) => void
 }
@@ -31,6 +35,8 @@ export class Scout {
   #mustSurveyAgain = false
   #nextDueAt = Infinity
   #promotingSince: number | undefined
+  #surveyFailures = 0
+  #promoteFailures = 0
 
   constructor(config: ScoutConfig) {
     this.#config = config
@@ -83,8 +89,10 @@ export class Scout {
       const queues = pools.map(({ config }) => config.name)
       const findings = await survey(this.#config.db, { queues, kinds: this.#config.served.kinds })
       this.#config.onFine()
+      this.#surveyFailures = 0
       this.#take(findings, { floors, since: performance.now() })
     } catch (error) {
+      this.#surveyFailures++
       this.#config.onTrouble('survey', error)
     } finally {
       this.#surveyingSince = undefined
@@ -95,7 +103,8 @@ export class Scout {
           ({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs,
         ),
       )
-      this.#surveyPaysAt = now + (now - startedAt) / surveyShare
+      const holdMs = this.#surveyFailures === 0 ? 0 : waitAfterMs(this.#surveyFailures)
+      this.#surveyPaysAt = now + Math.max(holdMs, (now - startedAt) / surveyShare)
       this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
       this.#config.bell.ring()
       // What was looked at may have changed behind its back.
@@ -140,14 +149,16 @@ export class Scout {
       const { ready, nextInMs } = await promote(this.#config.db, {
         queues: this.#config.served.queues,
         limit: promoteBatch,
+        parked: this.#config.parked,
       })
+      this.#promoteFailures = 0
       this.returned(ready)
       // A full batch means that more is probably due already.
       if (ready.length >= promoteBatch) this.dueIn(0)
       else if (nextInMs !== undefined) this.dueIn(nextInMs)
     } catch (error) {
       this.#config.onTrouble('promote', error)
-      this.dueIn(Math.random() * 1_000)
+      this.dueIn(waitAfterMs(this.#promoteFailures++))
     } finally {
       this.#promotingSince = undefined
       this.#config.bell.ring()

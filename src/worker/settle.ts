@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError } from '../core/errors.ts'
-import { classify } from '../db/classify.ts'
+import { classify, DeadlineError, mayBeOneRows } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
 import { sendBatch } from '../intake/send-batch.ts'
@@ -26,7 +26,8 @@ export interface SettlerConfig {
   onRefused: (ended: Ended) => void
   /** Children were stored with it. */
   onChildren: (hints: ReadonlySet<JobHint>) => void
-  onTrouble: (error: unknown) => void
+  /** It is tried again; `jobIds` where it is about these and no others. */
+  onTrouble: (error: unknown, jobIds?: readonly string[]) => void
 }
 
 /** Past this a statement is no faster; an uncapped one grew with the square of its rows. */
@@ -123,14 +124,23 @@ export class Settler {
     return groups
   }
 
-  /** Sends one group until the answer is known for each of its jobs. */
-  async #settle(group: readonly Ended[], { isBare = false } = {}): Promise<void> {
+  /**
+   * Sends one group until the answer is known for each of its jobs. Where one of them may be what is in the way, the
+   * others go on without it; that one is tried now and then for as long as the process lives, beside all else.
+   */
+  async #settle(
+    group: readonly Ended[],
+    { wasUnknown = false, isParked = false }: { wasUnknown?: boolean; isParked?: boolean } = {},
+  ): Promise<void> {
     const { db, onTrouble } = this.#config
-    let isRepeat = false
+    let isRepeat = wasUnknown
+    let isBare = false
     let known: readonly Ended[] | undefined
     for (let tries = 1; ; tries++) {
+      if (isParked && !isBare) await pause(Math.random() * Math.min(30_000, 500 * 2 ** Math.min(tries, 6)))
       try {
-        const endings = (known ??= await this.#afterHandOver(group))
+        const found = (known ??= await this.#afterHandOver(group))
+        const endings = isBare ? found.map(withoutContent) : found
         const moved = new Set(await withPartitions(db, () => this.#send(endings)))
         await this.#conclude(endings, moved, isRepeat)
         this.#turnedAt = performance.now()
@@ -141,19 +151,23 @@ export class Settler {
         if (isStintError(error, 'client-closed')) return
         const trouble = classify(error)
         if (trouble === 'unknown') isRepeat = true
-        // What the database cannot hold, or trips over, is one job's: the others must not wait for it.
-        const isOneJobs = trouble === 'value' || trouble === 'corrupt' || (trouble === 'again' && tries >= 5)
+        const isOneJobs = mayBeOneRows(error) || isInTheWay(error, tries)
         if (isOneJobs && group.length > 1) {
-          await Promise.all(group.map((ended) => this.#settle([ended])))
+          const middle = Math.ceil(group.length / 2)
+          const halves = [group.slice(0, middle), group.slice(middle)]
+          await Promise.all(halves.map((half) => this.#settle(half, { wasUnknown: isRepeat })))
           return
         }
-        if (trouble === 'value' && !isBare) {
-          await this.#settle((known ?? group).map(withoutContent), { isBare: true })
+        // Perhaps it is only what was said about the ending. Where it is not, that is kept after all.
+        isBare = trouble === 'value' && !isBare
+        if (isBare) continue
+        onTrouble(error, isOneJobs ? group.map(({ held }) => held.job.id) : undefined)
+        if (isOneJobs && !isParked) {
+          void this.#settle(group, { wasUnknown: isRepeat, isParked: true })
           return
         }
-        onTrouble(error)
-        const longestMs = trouble === 'broken' || trouble === 'corrupt' ? 30_000 : 2_000
-        await pause(Math.random() * Math.min(longestMs, 20 * 2 ** Math.min(tries, 12)))
+        const longestMs = trouble === 'broken' ? 30_000 : 2_000
+        if (!isParked) await pause(Math.random() * Math.min(longestMs, 20 * 2 ** Math.min(tries, 12)))
       }
     }
   }
@@ -237,6 +251,11 @@ export class Settler {
   #succeedWithChildren(ended: Ended): Promise<string[]> {
     return this.#config.db.transaction((tx) => succeedIn(tx, ended))
   }
+}
+
+/** Row by row after so many tries: somebody holds a lock on one of them, or is always faster. */
+function isInTheWay(error: unknown, tries: number): boolean {
+  return (classify(error) === 'again' && tries >= 5) || (error instanceof DeadlineError && tries >= 2)
 }
 
 /** Completes a job and stores its children on one transaction; nothing of it where the lease is gone. */

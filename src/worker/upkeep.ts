@@ -4,6 +4,7 @@ import { unknownKinds } from '../jobs/survey.ts'
 import type { Served } from '../jobs/survey.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { bury, held as heldRows } from '../leases/lease.ts'
+import type { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import { sweep } from '../maintenance/sweep.ts'
 import type { Events } from './events.ts'
@@ -22,6 +23,8 @@ export interface UpkeepConfig {
   /** Whether our own heartbeats have had no gap lately: after one, others may only seem to be lost. */
   isLeaseFresh: () => boolean
   onReturned: (returned: readonly Returned[]) => void
+  /** Jobs that could not be swept, or given back. */
+  parked: { readonly sweep: Parked; readonly reconcile: Parked }
   events: Events
   log: Logger
 }
@@ -30,22 +33,21 @@ const sweepLimit = 500
 
 /** What any worker does for all: takes back the jobs of lost workers. */
 export async function sweepLost(config: UpkeepConfig): Promise<void> {
-  const { db, crashLimit, events, log, onReturned, isLeaseFresh } = config
+  const { db, crashLimit, events, log, onReturned, isLeaseFresh, parked } = config
   if (!isLeaseFresh()) return
   const lost = await bury(db)
   if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
   for (;;) {
-    const { returned, quarantined } = await withPartitions(db, () =>
-      sweep(db, { limit: sweepLimit, crashLimit }),
+    const { returned, quarantined, isFull } = await withPartitions(db, () =>
+      sweep(db, { limit: sweepLimit, crashLimit, parked: parked.sweep }),
     )
-    const count = returned.length + quarantined.length
-    if (count === 0) return
+    if (returned.length + quarantined.length === 0) return
     events.emit('swept', { returned: returned.length, quarantined })
     log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')
     for (const { id, kind, queue } of quarantined)
       log.error({ id, kind, queue }, 'dead: quarantined, its worker was lost too often')
     onReturned(returned)
-    if (count < sweepLimit) return
+    if (!isFull) return
   }
 }
 
@@ -55,7 +57,7 @@ export async function sweepLost(config: UpkeepConfig): Promise<void> {
  * we hold and the database does not is lost.
  */
 export async function reconcile(config: UpkeepConfig): Promise<void> {
-  const { db, held, workerId, pendingLeases, log, onReturned } = config
+  const { db, held, workerId, pendingLeases, log, onReturned, parked } = config
   const mine = held.all().filter(isRunning)
   const pending = new Set(pendingLeases())
   const rows = await heldRows(db, workerId())
@@ -68,21 +70,23 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
     if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one)) lose(one)
   }
   // A claim's answer may have come while we asked: those are known by now.
-  const unknown = strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId)
-  if (unknown.length === 0) return
-  log.warn({ jobs: unknown.length }, 'released jobs that were claimed for this worker without its knowing')
-  const items = unknown.map(([id, lease]) => [
-    id,
-    { lease, ranMs: 0, outcome: 'released', reason: 'the reply to its claim was lost' },
-  ])
-  await withPartitions(db, () =>
-    putBack(db, {
-      ids: unknown.map(([id]) => id),
-      leaseIds: [...new Set(unknown.map(([, leaseId]) => leaseId))],
+  const passedBy = new Set(parked.reconcile.ids())
+  const unknown = new Map(
+    strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId && !passedBy.has(id)),
+  )
+  if (unknown.size === 0) return
+  log.warn({ jobs: unknown.size }, 'released jobs that were claimed for this worker without its knowing')
+  const giveBack = (ids: readonly string[]): Promise<string[]> => {
+    const said = { ranMs: 0, outcome: 'released', reason: 'the reply to its claim was lost' }
+    const items = ids.map((id) => [id, { lease: unknown.get(id), ...said }])
+    return putBack(db, {
+      ids: [...ids],
+      leaseIds: [...new Set(ids.flatMap((id) => unknown.get(id) ?? []))],
       worker: workerId(),
       items: JSON.stringify(Object.fromEntries(items)),
-    }),
-  )
+    })
+  }
+  await withPartitions(db, () => parked.reconcile.without([...unknown.keys()], giveBack))
   onReturned([])
 }
 

@@ -1,15 +1,15 @@
 import { enqueueOneSql } from '../../src/jobs/enqueue-one.sql.ts'
 import { succeedSql } from '../../src/jobs/succeed.sql.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
-import { statementName } from '../support/statement-name.ts'
+import { statementMarks } from '../support/statement-marks.ts'
 import { audit, untilQuiet, verdictsOf } from './harness/audit.ts'
 import { experiment } from './harness/experiment.ts'
 import { createScene, endOf } from './harness/scene.ts'
 
 /** Where a commit can be cut, and the statement that is one. */
 const places = [
-  { place: 'enqueue', text: statementName(enqueueOneSql), input: { act: 'work', ms: 0 } },
-  { place: 'settle', text: statementName(succeedSql), input: { act: 'work', ms: 0 } },
+  { place: 'enqueue', text: statementMarks(enqueueOneSql), input: { act: 'work', ms: 0 } },
+  { place: 'settle', text: statementMarks(succeedSql), input: { act: 'work', ms: 0 } },
   { place: 'ctx.tx', text: 'commit\0', input: { act: 'work', ms: 0, tx: true } },
 ] as const
 

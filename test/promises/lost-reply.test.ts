@@ -12,7 +12,7 @@ import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
-import { statementName } from '../support/statement-name.ts'
+import { statementMarks } from '../support/statement-marks.ts'
 import { startWorker } from '../support/worker-process.ts'
 
 let db: TestDatabase
@@ -42,7 +42,7 @@ describe('a claim whose connection dies', () => {
       // Too long for a poll to be what helps.
       options: { connection: proxy.url, pollFloor: '60s', queues: { [queue]: 10 } },
     })
-    const cut = proxy.cutNext({ text: statementName(claimSql), when })
+    const cut = proxy.cutNext({ text: statementMarks(claimSql), when })
     const { jobs } = await stint.enqueueMany(defineJob(job), [{ n: 1 }, { n: 2 }, { n: 3 }])
     await cut
     const cutAt = monotonicMs()
@@ -69,35 +69,35 @@ const endings = [
   {
     ending: 'succeeded',
     input: { act: 'return', value: { n: 1 } },
-    text: statementName(succeedSql),
+    text: statementMarks(succeedSql),
     place: 'finished',
     outcomes: [],
   },
   {
     ending: 'failed',
     input: { act: 'fail', failure: 'unknown' },
-    text: statementName(retrySql),
+    text: statementMarks(retrySql),
     place: 'live',
     outcomes: ['failed'],
   },
   {
     ending: 'dead',
     input: { act: 'fail', failure: 'permanent' },
-    text: statementName(deadLetterSql),
+    text: statementMarks(deadLetterSql),
     place: 'dead',
     outcomes: ['failed'],
   },
   {
     ending: 'cancelled',
     input: { act: 'fail', failure: 'cancel' },
-    text: statementName(cancelRunningSql),
+    text: statementMarks(cancelRunningSql),
     place: 'finished',
     outcomes: [],
   },
   {
     ending: 'snoozed',
     input: { act: 'fail', failure: 'snooze' },
-    text: statementName(putBackSql),
+    text: statementMarks(putBackSql),
     place: 'live',
     outcomes: ['snoozed'],
   },
@@ -151,10 +151,10 @@ test('an ending that was never stored is not taken for stored when its job was s
     options: { connection: proxy.url, lease: '1500ms', sweepEvery: '1h', queues: { swept: 1 } },
   })
   const cuts = { isOver: false }
-  const cut = proxy.cutNext({ text: statementName(succeedSql), when: 'before' })
+  const cut = proxy.cutNext({ text: statementMarks(succeedSql), when: 'before' })
   const cutting = cut.then(async () => {
     // Every repeat is cut too, until the worker stands still.
-    while (!cuts.isOver) await proxy.cutNext({ text: statementName(succeedSql), when: 'before' })
+    while (!cuts.isOver) await proxy.cutNext({ text: statementMarks(succeedSql), when: 'before' })
   })
   const { id } = await stint.enqueue(defineJob(job), {})
   await cut
@@ -201,7 +201,7 @@ test('a worker that was lost begins anew, also when the reply to its registratio
     ).toHaveLength(1)
   })
   const { id } = await stint.enqueue(defineJob(job), {})
-  const cut = proxy.cutNext({ text: statementName(registerSql), when: 'after' })
+  const cut = proxy.cutNext({ text: statementMarks(registerSql), when: 'after' })
   worker.signal('SIGCONT')
   await cut
   const [, again] = await ledger.wroteMany({ name: 'ready', worker: 'worker' }, 2)

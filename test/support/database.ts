@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { inject, onTestFinished } from 'vitest'
 import { databaseUrl } from './database-url.ts'
+import { straightWay, usualWay } from './way.ts'
 
 export interface TestDatabase {
+  /** For clients and workers under test: through a pooler, in that lane. */
   url: string
   /** Sends one statement, for what a test wants to see with its own eyes. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
@@ -24,11 +26,11 @@ async function create(template: string): Promise<TestDatabase> {
   const serverUrl = inject('serverUrl')
   const name = `${inject('template').replace('_template', '')}_${randomUUID().slice(0, 8)}`
   await onServer(serverUrl, `create database ${name} template ${template}`)
-  const url = databaseUrl(serverUrl, name)
-  const pool = new pg.Pool({ connectionString: url, max: 4, allowExitOnIdle: true })
+  const directUrl = databaseUrl(serverUrl, name)
+  const pool = new pg.Pool({ connectionString: directUrl, max: 4, allowExitOnIdle: true })
   pool.on('error', () => undefined)
   return {
-    url,
+    url: usualWay(directUrl),
     query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []) => {
       const { rows } = await pool.query<Row>(text, values)
       return rows
@@ -40,9 +42,9 @@ async function create(template: string): Promise<TestDatabase> {
   }
 }
 
-/** A connection of one's own that ends with the test. */
+/** A connection of one's own, with nothing in between, that ends with the test. */
 export async function connectTo(url: string): Promise<pg.Client> {
-  const client = new pg.Client(url)
+  const client = new pg.Client(straightWay(url))
   await client.connect()
   onTestFinished(() => client.end())
   return client

@@ -2,9 +2,9 @@ import { createServer, connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Where to cut the connection of the client whose statement contains `text`. */
+/** Where to cut the connection of the client whose statement contains `text`, or one of several. */
 export interface Cut {
-  text: string
+  text: string | readonly string[]
   /** `before`: the server never sees the statement. `after`: it runs, and its reply is lost. */
   when: 'before' | 'after'
 }
@@ -14,7 +14,7 @@ export interface FaultProxy {
   /** Arms one cut, and resolves once it has happened. */
   cutNext(cut: Cut): Promise<void>
   /** Resolves once so many frames that contain `text` have come by, from now on. */
-  saw(text: string, times: number): Promise<void>
+  saw(text: string | readonly string[], times: number): Promise<void>
   /**
    * Lets nothing pass any more, either way, on old connections and new ones, and closes none: a network that swallows
    * everything. Gives the way to heal it, which resolves when what was caught in it has ended on both sides.
@@ -38,7 +38,7 @@ interface Pair {
 export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const target = new URL(targetUrl)
   const pairs = new Set<Pair>()
-  const watched = new Set<{ text: string; left: number; seen: () => void }>()
+  const watched = new Set<{ text: string | readonly string[]; left: number; seen: () => void }>()
   let armed: (Cut & { happened: () => void }) | undefined
   let isBlack = false
   let isHeld = false
@@ -60,11 +60,11 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     client.on('data', (chunk) => {
       for (const frame of frames.push(chunk)) {
         for (const one of watched) {
-          if (!frame.includes(one.text) || --one.left > 0) continue
+          if (!holds(frame, one.text) || --one.left > 0) continue
           watched.delete(one)
           one.seen()
         }
-        if (armed !== undefined && frame.includes(armed.text)) {
+        if (armed !== undefined && holds(frame, armed.text)) {
           cut = armed
           armed = undefined
         }
@@ -144,6 +144,11 @@ function stop({ client, upstream }: Pair): void {
 function resume({ client, upstream }: Pair): void {
   client.resume()
   upstream.resume()
+}
+
+/** Whether a frame has one of these in it. */
+function holds(frame: Buffer, text: string | readonly string[]): boolean {
+  return [text].flat().some((one) => frame.includes(one))
 }
 
 /** ReadyForQuery, inside of a transaction or out of it. */

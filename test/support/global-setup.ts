@@ -5,6 +5,9 @@ import type { TestProject } from 'vitest/node'
 import { startEmbedded } from '../../src/embedded/start.ts'
 import { Stint } from '../../src/entry/index.ts'
 import { databaseUrl } from './database-url.ts'
+import { lane } from './lane.ts'
+import { pgBouncerVersion, startPgBouncer } from './pgbouncer.ts'
+import type { PgBouncer } from './pgbouncer.ts'
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -12,6 +15,8 @@ declare module 'vitest' {
     serverUrl: string
     /** A migrated database that every test file clones. */
     template: string
+    /** Of the PgBouncer that clients and workers under test go through; 0 for none. */
+    poolerPort: number
   }
 }
 
@@ -30,13 +35,24 @@ export async function setup({ provide }: TestProject): Promise<() => Promise<voi
   await admin.end()
   provide('serverUrl', server.url)
   provide('template', template)
+  const pooler = await startPooler(server.url)
+  provide('poolerPort', pooler?.port ?? 0)
   return async () => {
+    await pooler?.remove()
     const cleaner = new pg.Client(server.url)
     await cleaner.connect()
     await dropDatabases(cleaner, run)
     await cleaner.end()
     await server.release()
   }
+}
+
+async function startPooler(serverUrl: string): Promise<PgBouncer | undefined> {
+  if (lane !== 'pgbouncer') return undefined
+  const version = pgBouncerVersion()
+  if (version === undefined) throw new Error('The pgbouncer lane needs PgBouncer: apt-get install pgbouncer')
+  process.stderr.write(`through PgBouncer ${version}, transaction mode, no prepared statements\n`)
+  return startPgBouncer(serverUrl)
 }
 
 /** The embedded one, or the one of another version that STINT_TEST_SERVER names: a superuser's URL. */

@@ -5,6 +5,7 @@ import { expect, onTestFinished } from 'vitest'
 import type { WorkerOptions } from '../../src/entry/worker.ts'
 import { eventually } from './eventually.ts'
 import type { Ledger } from './ledger.ts'
+import { optionsOfLane } from './way.ts'
 
 /** How a job of the program is defined: what of `defineJob` can be said in JSON. */
 export interface ProgramJob {
@@ -59,8 +60,9 @@ const program = 'test/promises/programs/worker.mjs'
 /** Starts a worker process; it is killed when the test has finished, if it still runs. */
 export function spawnWorker(
   ledger: Ledger,
-  { name, jobs, options, isTerse = false, root = repository, execArgv = [] }: WorkerSetup,
+  { name, jobs, options: given, isTerse = false, root = repository, execArgv = [] }: WorkerSetup,
 ): WorkerProcess {
+  const options = { ...optionsOfLane(given), ...given }
   return spawnProgram(join(root, program), { name, ledger: ledger.file, jobs, options, isTerse }, execArgv)
 }
 

@@ -6,6 +6,7 @@ import { Worker } from '../../src/entry/worker.ts'
 import type { WorkerEvents, WorkerOptions } from '../../src/entry/worker.ts'
 import { createTestDatabase } from './database.ts'
 import type { TestDatabase } from './database.ts'
+import { optionsOfLane } from './way.ts'
 
 /** What a test file has: a database of its own, and a client of it. */
 export interface Scene {
@@ -150,7 +151,8 @@ export async function startWorker(
   prepare: (worker: Worker) => unknown,
 ): Promise<TestWorker> {
   const defaults = { connection: db.url, log: false, drain: '5s', pollFloor: '200ms' } as const
-  const worker = new Worker({ ...defaults, queues, ...options })
+  const all = { ...defaults, queues, ...options }
+  const worker = new Worker({ ...optionsOfLane(all), ...all })
   prepare(worker)
   const test = new TestWorker(worker)
   await worker.start()

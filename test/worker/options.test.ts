@@ -1,9 +1,11 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { resolveStintOptions } from '../../src/client/options.ts'
 import { defineJob } from '../../src/entry/index.ts'
 import type { JobContract } from '../../src/entry/index.ts'
 import { Worker } from '../../src/entry/worker.ts'
 import type { WorkerOptions } from '../../src/entry/worker.ts'
 import { resolveWorkerOptions } from '../../src/worker/options.ts'
+import { isOutOf } from '../support/lane.ts'
 import { newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -19,7 +21,7 @@ function thrownBy(call: () => unknown): { code?: string; message?: string; issue
 }
 
 describe('options of a worker', () => {
-  test('are complete without being given', () => {
+  test.skipIf(isOutOf('no-notify', 'there it is not the default'))('are complete without being given', () => {
     expect(resolveWorkerOptions()).toMatchObject({
       ...{ schema: 'stint', concurrency: 10, order: 'weighted', leaseMs: 30_000, drainMs: 25_000 },
       ...{
@@ -42,6 +44,25 @@ describe('options of a worker', () => {
         { name: 'media', concurrency: 4, prefetch: 2_000 },
         { name: 'mail', concurrency: 10, prefetch: 0 },
       ],
+    })
+  })
+
+  test('STINT_NOTIFY is what notify is where it is not said, for producers too', () => {
+    onTestFinished(() => {
+      vi.unstubAllEnvs()
+    })
+    vi.stubEnv('STINT_NOTIFY', 'off')
+    expect([resolveWorkerOptions().notify, resolveStintOptions().notify]).toEqual([false, false])
+    expect([
+      resolveWorkerOptions({ notify: true }).notify,
+      resolveStintOptions({ notify: true }).notify,
+    ]).toEqual([true, true])
+    vi.stubEnv('STINT_NOTIFY', 'on')
+    expect([resolveWorkerOptions().notify, resolveStintOptions().notify]).toEqual([true, true])
+    vi.stubEnv('STINT_NOTIFY', 'maybe')
+    expect(thrownBy(() => new Worker())).toMatchObject({
+      code: 'invalid-option',
+      message: expect.stringContaining('STINT_NOTIFY') as string,
     })
   })
 

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
+import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import type { Job } from '../../src/entry/index.ts'
+import { CancelJob, PermanentError, RetryAfter, Snooze } from '../../src/entry/worker.ts'
+import type { HandlerContext } from '../../src/entry/worker.ts'
 import { newJob, startWorker, stored, workerScene } from '../support/workers.ts'
 import type { TestWorker } from '../support/workers.ts'
 
@@ -219,6 +222,140 @@ test.each(['return', 'throw'] as const)(
     expect(worker.told('trouble')).toEqual([])
   },
 )
+
+/** Made anew for each: some are large. */
+const hostileValues: Record<string, () => unknown> = {
+  NUL: () => ({ 'key\0': 'a\0b' }),
+  'NUL in text': () => 'a\0b',
+  'half a surrogate pair': () => ['\ud800', '\udfff', 'x\ud83d'],
+  'the other half in text': () => 'y\udc00',
+  cycle: () => cycle,
+  bigint: () => ({ n: 2n ** 80n }),
+  'bare bigint': () => 1n,
+  'not a number': () => [Number.NaN, Infinity, -0],
+  '50 MB of text': () => 'x'.repeat(50_000_000),
+  'a list of a million': () => Array.from({ length: 1_000_000 }, (_, n) => n),
+  'ten thousand levels': () => Array.from({ length: 10_000 }).reduce<unknown>((inner) => ({ inner }), 'deep'),
+  'ten thousand lists': () => Array.from({ length: 10_000 }).reduce<unknown>((inner) => [inner], 'deep'),
+  'toJSON that throws': () => ({ toJSON: throwing }),
+  'toJSON that gives itself': () => {
+    const self = { toJSON: (): unknown => self }
+    return self
+  },
+  'a getter that throws': () => Object.defineProperty({}, 'x', { get: throwing, enumerable: true }),
+  'a Proxy that throws': () => ({ inside: unreadable }),
+  'a bare Proxy that throws': () => [unreadable],
+  'a revoked Proxy': () => [revoked],
+  function: () => throwing,
+  symbol: () => Symbol('s'),
+  'a Map of Maps': () => new Map([[{}, new Map([['\0', new Set([1n])]])]]),
+  bytes: () => Buffer.alloc(5_000_000),
+  'an invalid date': () => new Date(Number.NaN),
+  'an Error': () => new Error('m\0', { cause: cycle }),
+  '50 MB of an Error': () => new Error('z'.repeat(50_000_000)),
+  'null prototype': () => Object.assign(Object.create(null) as object, { __proto__: 1 }),
+  __proto__: () => JSON.parse('{"__proto__": {"x": 1}, "constructor": null}') as unknown,
+  nothing: () => undefined,
+}
+
+/** Every way in which a handler says something that is stored. Casts are what plain JavaScript does. */
+const outputs: Record<string, (value: unknown, ctx: HandlerContext) => unknown> = {
+  'a result': (value) => value,
+  'the result of ctx.tx': (value, ctx) => ctx.tx(() => Promise.resolve(value)),
+  'the result of ctx.complete': async (value, ctx) => {
+    const client = new pg.Client(scene.db.url)
+    await client.connect()
+    try {
+      await client.query('begin')
+      await ctx.complete(client, { result: value })
+      await client.query('commit')
+    } finally {
+      await client.end()
+    }
+  },
+  'the result of ctx.once': (value, ctx) => ctx.once(ctx.jobId, () => Promise.resolve(value)),
+  'a note of progress': (value, ctx) => ctx.progress(50, value as string),
+  'a percentage': (value, ctx) => ctx.progress(value as number),
+  'a line of log': (value, ctx) => {
+    ctx.log.info(value as string)
+  },
+  'data of a line': (value, ctx) => {
+    ctx.log.error('with data', value)
+  },
+  'what is thrown': (value) => {
+    throw value
+  },
+  'its cause': (value) => {
+    throw new Error('outer', { cause: value })
+  },
+  'its name, code and stack': (value) => {
+    throw Object.assign(new Error('odd'), { name: value, code: value, stack: value })
+  },
+  'a permanent error': (value) => {
+    throw new PermanentError(value as string, { cause: value })
+  },
+  'a retry that says when': (value) => {
+    throw new RetryAfter('1h', value as string)
+  },
+  'a reason to cancel': (value) => {
+    throw new CancelJob(value as string)
+  },
+  'a reason to snooze': (value) => {
+    throw new Snooze('1h', value as string)
+  },
+}
+
+const endings = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed'] as const
+const names = Object.keys(hostileValues)
+
+describe.each(Object.entries(outputs))('%s', (_what, put) => {
+  test('may be anything: every ending lands at the first try, and what is kept is bounded', async () => {
+    const job = newJob('put')
+    const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
+      one.handle(job, (input, ctx) => put(hostileValues[input as string]?.(), ctx)),
+    )
+    const { jobs } = await scene.stint.enqueueMany(job, names, { attempts: 1 })
+    const isOver = (id: string): boolean =>
+      endings.some((name) => worker.told(name).some((fact) => fact.id === id))
+    await worker.until(() => jobs.every(({ id }) => isOver(id)), 'every ending')
+    expect(worker.told('trouble')).toEqual([])
+    expect(worker.told('leaseLost')).toEqual([])
+    for (const [index, { id }] of jobs.entries()) {
+      const kept = await stored(scene, id)
+      expect({ name: names[index], epoch: kept.epoch }).toEqual({ name: names[index], epoch: 1 })
+      expect(JSON.stringify(kept).length).toBeLessThan(400_000)
+      const [said] = await scene.db.query<{ bytes: number }>(
+        `select (select coalesce(sum(pg_column_size(log.*)), 0) from stint.log where job_id = $1)::integer
+              + (select coalesce(sum(pg_column_size(attempt.*)), 0) from stint.attempt where job_id = $1)::integer as bytes`,
+        [id],
+      )
+      expect(said?.bytes).toBeLessThan(100_000)
+    }
+  })
+})
+
+test('a result that was changed says so, in the log of its job; one that was not says nothing', async () => {
+  const job = newJob('flagged')
+  const ways = ['a result', 'the result of ctx.tx', 'the result of ctx.complete']
+  const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
+    one.handle(job, (input, ctx) => {
+      const { way, isFine } = input as { way: string; isFine: boolean }
+      return outputs[way]?.(isFine ? { n: 1, at: new Date(0) } : { n: 1n, self: cycle, text: '\0' }, ctx)
+    }),
+  )
+  for (const way of ways) {
+    const fine = await scene.stint.enqueue(job, { way, isFine: true })
+    const odd = await scene.stint.enqueue(job, { way, isFine: false })
+    await worker.hears('succeeded', fine.id)
+    await worker.hears('succeeded', odd.id)
+    expect(await scene.stint.logs(fine.id)).toEqual([])
+    const lines = await scene.stint.logs(odd.id)
+    expect(lines).toMatchObject([{ level: 'warn' }])
+    expect(lines[0]?.message).toBe(
+      'The result is not stored as it was returned: a bigint became text; a cycle was cut; NUL or half a surrogate pair was replaced.',
+    )
+  }
+})
 
 function isThenable(value: unknown): boolean {
   try {

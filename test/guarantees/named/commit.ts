@@ -3,7 +3,7 @@ import { enqueueOneSql } from '../../../src/jobs/enqueue-one.sql.ts'
 import { succeedSql } from '../../../src/jobs/succeed.sql.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
-import { statementName } from '../../support/statement-name.ts'
+import { statementMarks } from '../../support/statement-marks.ts'
 import { createScene } from '../harness/scene.ts'
 import type { Build, Scene } from '../harness/scene.ts'
 
@@ -34,7 +34,7 @@ export async function commitCutSettle(build: Build): Promise<void> {
   const proxy = await startFaultProxy(db.url)
   await worker('worker', { ...calm, connection: proxy.url })
   for (const { text, tx, effects } of [
-    { text: statementName(succeedSql), tx: false, effects: 0 },
+    { text: statementMarks(succeedSql), tx: false, effects: 0 },
     { text: 'commit\0', tx: true, effects: 1 },
   ]) {
     const cut = proxy.cutNext({ text, when: 'after' })
@@ -60,7 +60,7 @@ export async function commitCutEnqueue(build: Build): Promise<void> {
   cutOff.tell('one')
   await ledger.wrote({ type: 'ack', n: 0 })
   const letIn = proxy.holdNew()
-  const cut = proxy.cutNext({ text: statementName(enqueueOneSql), when: 'after' })
+  const cut = proxy.cutNext({ text: statementMarks(enqueueOneSql), when: 'after' })
   cutOff.tell('one')
   await cut
   const { job = '' } = await ledger.wrote({ type: 'end', n: 1 })
@@ -104,7 +104,7 @@ export async function settleBacklog(build: Build): Promise<void> {
     ...{ ...calm, connection: proxy.url },
     queues: { work: { concurrency: 1, prefetch: 0 } },
   })
-  const settle = { text: statementName(succeedSql), when: 'before' as const }
+  const settle = { text: statementMarks(succeedSql), when: 'before' as const }
   const firstCut = proxy.cutNext(settle)
   const { jobs } = await stint.enqueueMany(contract, [{}, {}])
   await firstCut

@@ -3,7 +3,7 @@ import { expect } from 'vitest'
 import { claimSql } from '../../../src/jobs/claim.sql.ts'
 import { heldSql } from '../../../src/leases/held.sql.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
-import { statementName } from '../../support/statement-name.ts'
+import { statementMarks } from '../../support/statement-marks.ts'
 import { createScene } from '../harness/scene.ts'
 import type { Build, Scene } from '../harness/scene.ts'
 
@@ -97,11 +97,11 @@ export async function claimLostReply(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const proxy = await startFaultProxy(db.url)
   await worker('worker', { connection: proxy.url, lease: '30s', sweepEvery: '100ms', pollFloor: '60s' })
-  const cut = proxy.cutNext({ text: statementName(claimSql), when: 'after' })
+  const cut = proxy.cutNext({ text: statementMarks(claimSql), when: 'after' })
   const { id } = await stint.enqueue(contract, {})
   await cut
   // It compares again and again what runs under its name with what it knows of; the first look has to find it.
-  const looked = proxy.saw(statementName(heldSql), 40).then(() => 'forgotten' as const)
+  const looked = proxy.saw(statementMarks(heldSql), 40).then(() => 'forgotten' as const)
   const started = ledger.wrote({ type: 'start', job: id }).then(() => 'started' as const)
   started.catch(() => undefined)
   expect(await Promise.race([looked, started])).toBe('started')

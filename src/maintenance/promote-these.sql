@@ -1,0 +1,9 @@
+-- Make those of these jobs ready that are due, and say where they are now.
+--
+-- The state is compared as text: as it is, it would lure the planner to job_due, and through all that is due.
+update stint.job
+   set state = 'ready'
+ where id = any(:ids::uuid[])
+   and state::text in ('scheduled', 'retrying')
+   and run_at <= stint.now()
+returning id, queue, priority, (run_at at time zone 'utc')::text as "runAt", key

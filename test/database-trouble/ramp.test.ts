@@ -1,0 +1,67 @@
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { waitAfterMs } from '../../src/db/wait.ts'
+import { Dispatcher } from '../../src/worker/dispatcher.ts'
+import type { DispatcherConfig } from '../../src/worker/dispatcher.ts'
+import type { Claims } from '../../src/worker/claims.ts'
+import { resolveWorkerOptions } from '../../src/worker/options.ts'
+
+afterEach(() => vi.restoreAllMocks())
+
+describe('the wait after trouble', () => {
+  test('is anywhere below a bound that doubles from 0.2 s to half a minute', () => {
+    vi.spyOn(Math, 'random').mockReturnValue(0.999_999)
+    const bounds = Array.from({ length: 12 }, (_, failures) => Math.round(waitAfterMs(failures)))
+    expect(bounds).toEqual([
+      200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000, 30_000, 30_000,
+    ])
+    vi.spyOn(Math, 'random').mockReturnValue(0)
+    expect(waitAfterMs(20)).toBe(0)
+  })
+
+  test('spreads a fleet that comes back together over the whole of it', () => {
+    const waits = Array.from({ length: 2_000 }, () => waitAfterMs(8))
+    for (const tenth of Array.from({ length: 10 }).keys()) {
+      const inTenth = waits.filter((wait) => Math.floor(wait / 3_000) === tenth)
+      expect(inTenth.length).toBeGreaterThan(100)
+      expect(inTenth.length).toBeLessThan(320)
+    }
+  })
+})
+
+test('after a claim that failed none is sent before the wait is over, and hints do not shorten it', async () => {
+  vi.spyOn(Math, 'random').mockReturnValue(0.5)
+  let asked = 0
+  const claims = {
+    workerId: 'w',
+    take: () => {
+      asked++
+      return Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+    },
+  } as unknown as Claims
+  const troubles: unknown[] = []
+  const config = {
+    worker: resolveWorkerOptions({ queues: { a: 5 } }),
+    handlers: { batchSizeOf: () => 1 },
+    isOpen: () => true,
+    onTrouble: (error: unknown) => troubles.push(error),
+    onAsked: () => undefined,
+  } as unknown as DispatcherConfig
+  const dispatcher = new Dispatcher(config)
+  dispatcher.use(claims)
+  for (const [failures, boundMs] of [200, 400, 800, 1_600].entries()) {
+    const now = Math.max(performance.now(), dispatcher.holdUntil)
+    const sentAt = performance.now()
+    dispatcher.pool('a')?.floors.hint(0)
+    dispatcher.fill(now)
+    await vi.waitFor(() => {
+      expect(troubles).toHaveLength(failures + 1)
+    })
+    expect(dispatcher.holdUntil - sentAt).toBeGreaterThanOrEqual(boundMs / 2)
+    // Hints come in as soon as producers are back.
+    for (let hint = 0; hint < 10; hint++) {
+      dispatcher.pool('a')?.floors.hint(0)
+      dispatcher.fill(dispatcher.holdUntil - 1)
+    }
+    expect(asked).toBe(failures + 1)
+  }
+})

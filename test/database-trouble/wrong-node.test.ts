@@ -1,0 +1,69 @@
+import type pg from 'pg'
+import { expect, test } from 'vitest'
+import { Stint } from '../../src/entry/index.ts'
+import { connectTo } from '../support/database.ts'
+import { isOutOf } from '../support/lane.ts'
+import { attemptsOf, gate, newJob, startFor, stored, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+
+/** For sessions that begin from now on; those that are there stay as they are. */
+async function readOnly(admin: pg.Client, is: 'on' | 'off'): Promise<void> {
+  const { rows } = await admin.query<{ name: string }>('select quote_ident(current_database()) as name')
+  await admin.query(`alter database ${rows[0]?.name ?? ''} set default_transaction_read_only = ${is}`)
+}
+
+/** Ends every session of Stint's, as a switch to another server does. */
+async function cutSessions(admin: pg.Client): Promise<void> {
+  await admin.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity
+      where datname = current_database() and application_name like 'stint%'`,
+  )
+}
+
+const isOut = isOutOf('pgbouncer', 'it keeps sessions of its own, and gives a read-only one to whoever comes')
+
+test.skipIf(isOut)(
+  'a server that only reads burns nothing, and work goes on by itself where a new connection finds one that writes',
+  async () => {
+    const admin = await connectTo(scene.db.url)
+    const job = newJob('switch')
+    const open = gate()
+    const worker = await startFor(
+      scene,
+      job,
+      async (input) => {
+        if (input === 'during') await open.opened
+        return input
+      },
+      { lease: '5s', sweepEvery: '200ms', pollFloor: '100ms' },
+    )
+    const before = await scene.stint.enqueue(job, 'before')
+    await worker.hears('succeeded', before.id)
+    const during = await scene.stint.enqueue(job, 'during')
+    await worker.hears('started', during.id)
+
+    await readOnly(admin, 'on')
+    await cutSessions(admin)
+    open.open(undefined)
+    // Its result is kept.
+    await worker.tells('trouble', ({ error }) => (error as { code?: string }).code === '25006', 3)
+    const hasty = new Stint({ connection: scene.db.url, timeout: '300ms' })
+    await expect(hasty.enqueue(job, 'refused')).rejects.toMatchObject({ code: 'database-unavailable' })
+    await hasty.close()
+
+    // Sessions that were opened meanwhile only read for as long as they live: they have to be given up.
+    await readOnly(admin, 'off')
+    await worker.hears('succeeded', during.id)
+    const after = await scene.stint.enqueue(job, 'after')
+    await worker.hears('succeeded', after.id)
+    expect(await stored(scene, during.id)).toMatchObject({
+      state: 'succeeded',
+      attempt: 1,
+      crashes: 0,
+      epoch: 1,
+    })
+    expect(await attemptsOf(scene, during.id)).toEqual([])
+    expect(worker.told('workerLost')).toEqual([])
+  },
+)

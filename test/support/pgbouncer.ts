@@ -1,0 +1,116 @@
+import { spawn, spawnSync } from 'node:child_process'
+import type { ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import pg from 'pg'
+
+export interface PgBouncer {
+  port: number
+  /** A database of the server, through it. */
+  url(directUrl: string): string
+  /** Ends it as a crash would, every connection with it. */
+  kill(): Promise<void>
+  /** On the same port. */
+  start(): Promise<void>
+  /** Ends it and removes what it left. */
+  remove(): Promise<void>
+}
+
+/** Debian's, from apt-get; undefined where it is not installed. */
+export function pgBouncerVersion(): string | undefined {
+  const { status, stdout } = spawnSync('pgbouncer', ['--version'], { encoding: 'utf8' })
+  return status === 0 ? /PgBouncer (\d+\.\d+)/.exec(stdout)?.[1] : undefined
+}
+
+/** A PgBouncer in transaction mode in front of a server: any of its databases, for the login of this URL. */
+export async function startPgBouncer(
+  serverUrl: string,
+  settings: Readonly<Record<string, string | number>> = {},
+): Promise<PgBouncer> {
+  const server = new URL(serverUrl)
+  const dir = await mkdtemp(join(tmpdir(), 'stint-pgbouncer-'))
+  // It refuses to run as root, and reads its files after it has become somebody else.
+  await chmod(dir, 0o755)
+  const port = await freePort()
+  const all: Record<string, string | number> = {
+    ...{ listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: '' },
+    ...{ auth_type: 'scram-sha-256', auth_file: join(dir, 'users.txt') },
+    ...{ pool_mode: 'transaction', default_pool_size: 12, max_client_conn: 2_000 },
+    // Prepared statements are the easy case. Before 1.21 it knows neither them nor the setting.
+    ...(knowsPreparedStatements() ? { max_prepared_statements: 0 } : {}),
+    ...(process.getuid?.() === 0 ? { user: 'nobody' } : {}),
+    ...settings,
+  }
+  const lines = Object.entries(all).map(([name, value]) => `${name} = ${value}`)
+  await writeFile(
+    join(dir, 'pgbouncer.ini'),
+    `[databases]\n* = host=${server.hostname} port=${server.port}\n[pgbouncer]\n${lines.join('\n')}\n`,
+  )
+  const [user, password] = [server.username, server.password].map(decodeURIComponent)
+  await writeFile(join(dir, 'users.txt'), `"${user ?? ''}" "${password ?? ''}"\n`)
+
+  const url = (directUrl: string): string => {
+    const pooled = new URL(directUrl)
+    pooled.port = String(port)
+    return pooled.href
+  }
+  let child: ChildProcess | undefined
+  let said = ''
+  const start = async (): Promise<void> => {
+    child = spawn('pgbouncer', [join(dir, 'pgbouncer.ini')], { stdio: ['ignore', 'ignore', 'pipe'] })
+    child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-8_000)))
+    await answers(url(serverUrl), () => said)
+  }
+  const kill = async (): Promise<void> => {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    const ended = once(child, 'exit')
+    child.kill('SIGKILL')
+    await ended
+  }
+  const atExit = (): void => void child?.kill('SIGKILL')
+  process.once('exit', atExit)
+  await start()
+  return {
+    ...{ port, url, kill, start },
+    remove: async () => {
+      process.off('exit', atExit)
+      await kill()
+      await rm(dir, { recursive: true, force: true })
+    },
+  }
+}
+
+function knowsPreparedStatements(): boolean {
+  const [major = 0, minor = 0] = (pgBouncerVersion() ?? '').split('.').map(Number)
+  return major > 1 || minor >= 21
+}
+
+async function answers(url: string, said: () => string): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const client = new pg.Client(url)
+    client.on('error', () => undefined)
+    try {
+      await client.connect()
+      await client.query('select 1')
+      return
+    } catch (error) {
+      if (tries > 200) throw new Error(`PgBouncer does not answer:\n${said()}`, { cause: error })
+      await pause(25)
+    } finally {
+      await client.end().catch(() => undefined)
+    }
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}
