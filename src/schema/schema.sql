@@ -590,7 +590,7 @@ CREATE OR REPLACE FUNCTION stint.death_of(worker uuid)
  LANGUAGE sql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
-RETURN (SELECT COALESCE((SELECT (COALESCE(ended.death, 'its lease ran out'::text) || COALESCE(format(', with %s MB of memory at its last heartbeat'::text, (ended.rss_bytes / 1048576)), ''::text)) FROM stint.worker ended WHERE (ended.id = death_of.worker)), 'nothing is known of it'::text) AS "coalesce");
+RETURN (SELECT COALESCE((SELECT (COALESCE(ended.death, 'its lease ran out'::text) || COALESCE(((', with '::text || (ended.rss_bytes / 1048576)) || ' MB of memory at its last heartbeat'::text), ''::text)) FROM stint.worker ended WHERE (ended.id = death_of.worker)), 'nothing is known of it'::text) AS "coalesce");
 
 CREATE OR REPLACE FUNCTION stint.enqueue(queue text, kind text, input jsonb DEFAULT 'null'::jsonb, options jsonb DEFAULT '{}'::jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)
  RETURNS record
