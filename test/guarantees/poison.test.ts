@@ -9,8 +9,8 @@ const poisons = ['exit', 'abort', 'segfault', 'memory', 'loop'] as const
 const size = { short: { good: 300, each: 1 }, long: { good: 10_000, each: 2 } }
 
 const method = `Jobs that end their process (${poisons.join(', ')}) among good ones; processes that end are started again.`
-// The engine learns it on other branches: suspects that run alone, a thread that ends a blocked process.
-const isReady = process.env['STINT_POISON'] === '1'
+// `isolate` comes with another branch.
+const canIsolate = process.env['STINT_POISON'] === '1'
 
 experiment(
   {
@@ -20,9 +20,8 @@ experiment(
   },
   async ({ size: { good, each } }) => {
     const scene = await createScene()
-    return { ...(await poisoned(scene, { good, each, isolated: false })) }
+    return poisoned(scene, { good, each, isolated: false })
   },
-  !isReady,
 )
 
 experiment(
@@ -33,9 +32,9 @@ experiment(
   },
   async ({ size: { good, each } }) => {
     const scene = await createScene()
-    return { ...(await poisoned(scene, { good, each, isolated: true })) }
+    return poisoned(scene, { good, each, isolated: true })
   },
-  !isReady,
+  !canIsolate,
 )
 
 async function poisoned(
@@ -45,11 +44,11 @@ async function poisoned(
   const job = {
     kind: 'work',
     queue: 'work',
-    timeout: '5s',
+    timeout: '3s',
     ...(isolated ? { isolate: 'process' as const } : {}),
   }
   const options = {
-    ...{ lease: '2s', sweepEvery: '200ms', crashLimit: 3, queues: { work: 5 } },
+    ...{ lease: '2s', sweepEvery: '200ms', crashLimit: 3, queues: { work: 5 }, stuck: { grace: '1s' } },
     ...(isolated
       ? { children: { entry: new URL('../promises/programs/worker.mjs', import.meta.url).pathname } }
       : {}),
