@@ -6,6 +6,7 @@ import { leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJob } from './held-job.ts'
 import type { HeldJobs } from './held-job.ts'
+import type { Children } from './isolate/children.ts'
 import type { WorkerConfig } from './options.ts'
 import type { Outcome } from './outcome.ts'
 import { QueuePool } from './queue-pool.ts'
@@ -18,6 +19,7 @@ export interface DispatcherConfig {
   held: HeldJobs
   watch: Watch
   services: ContextServices
+  children: Children
   /** Whether claiming is allowed now: not while stopping, nor with a lease at risk. */
   isOpen: () => boolean
   onStarted: (held: HeldJob) => void
@@ -167,10 +169,13 @@ export class Dispatcher {
     pool.running++
     pool.runningJobs += 1 + more.length
     this.#running++
-    const { handlers, services } = this.#config
+    const { handlers, services, children } = this.#config
     if (more.length === 0) {
       this.#begin(first, registered.contract.timeoutMs)
-      void execute(first, handlers, services).then((outcome) => {
+      const running = children.takes(first, registered)
+        ? children.run(first, registered)
+        : execute(first, handlers, services)
+      void running.then((outcome) => {
         this.#end(pool, [first], [outcome])
       })
       return

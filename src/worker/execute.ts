@@ -256,6 +256,15 @@ function decided(
   }
 }
 
+/** How an attempt ends whose handler was told to end and did not, for as long as it was given. */
+export function endedByForce(held: HeldJob, contract: JobContract): Ending {
+  const ending = decided(held, {
+    ...{ thrown: held.abortReason, contract },
+    ...{ inPlaceTries: Infinity, hasInput: true },
+  })
+  return ending.type === 'in-place' ? released('it was to be tried again') : ending
+}
+
 function classOf(
   thrown: unknown,
   { contract, timedOut, hasInput }: { contract: JobContract; timedOut: boolean; hasInput: boolean },

@@ -12,6 +12,8 @@ import { peek } from '../core/thrown.ts'
 import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
+import { resolveChildren } from './isolate/isolate-options.ts'
+import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.ts'
 import type { Logger } from './log.ts'
 
 export interface QueueOptions {
@@ -56,6 +58,8 @@ export interface WorkerOptions {
   crashLimit?: number | undefined
   /** What to do about handlers that do not end when they are told to. */
   stuck?: StuckOptions | undefined
+  /** Processes and threads for handlers that are isolated: `handle(contract, handler, { isolate })`. */
+  children?: ChildrenOptions | undefined
   /** Listen for what producers say. Without, polling alone finds everything. @default true */
   notify?: boolean | undefined
   /** Connections for claiming and settling; 2 to 50. @default 4 */
@@ -115,6 +119,7 @@ export interface WorkerConfig {
   readonly sweepEveryMs: number
   readonly crashLimit: number
   readonly stuck: StuckConfig
+  readonly children: ChildrenConfig
   readonly notify: boolean
   readonly poolSize: number
   readonly txPoolSize: number
@@ -136,7 +141,19 @@ const known = [
     'drain',
     'pollFloor',
   ],
-  ...['sweepEvery', 'crashLimit', 'stuck', 'notify', 'poolSize', 'txPoolSize', 'blobs', 'health', 'version', 'log'],
+  ...[
+    'sweepEvery',
+    'crashLimit',
+    'stuck',
+    'children',
+    'notify',
+    'poolSize',
+    'txPoolSize',
+    'blobs',
+    'health',
+    'version',
+    'log',
+  ],
 ]
 
 export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig {
@@ -159,6 +176,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   const {
     crashLimit = 3,
     stuck = {},
+    children = {},
     notify = true,
     poolSize = 4,
     txPoolSize = 10,
@@ -187,6 +205,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
     crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),
     stuck: resolveStuck(stuck, slots),
+    children: resolveChildren(children, slots),
     notify: booleanOption('notify', notify),
     poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),

@@ -115,11 +115,21 @@ export class TestWorker {
 }
 
 type JobEventName =
-  'started' | 'succeeded' | 'failed' | 'dead' | 'cancelled' | 'snoozed' | 'released' | 'leaseLost' | 'slow'
+  | 'started'
+  | 'succeeded'
+  | 'failed'
+  | 'dead'
+  | 'cancelled'
+  | 'snoozed'
+  | 'released'
+  | 'crashed'
+  | 'leaseLost'
+  | 'slow'
 
 const eventNames: readonly EventName[] = [
   ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
   ...([
+    'crashed',
     'leaseLost',
     'slow',
     'swept',

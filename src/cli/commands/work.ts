@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { note, say } from '../output.ts'
-import { loadFile, workersOf } from '../worker-file.ts'
+import { loadWorkerFile, workersOf } from '../worker-file.ts'
 import type { RunnableWorker } from '../worker-file.ts'
 
 const help = `stint work FILE    run the workers that a file exports, until SIGTERM or Ctrl-C
@@ -25,7 +25,7 @@ export async function work(args: readonly string[]): Promise<number> {
   process.env['STINT_LOG'] = logFormat(values['log-format'])
   endWithParent()
   const signals = countSignals()
-  const exported = await loadFile(file)
+  const exported = await loadWorkerFile(file)
   // A file that awaits its own worker is done when that has stopped.
   if (signals.count() > 0) return ended(0)
   const workers = workersOf(file, exported)
