@@ -1,5 +1,6 @@
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
 import type { JobContract } from '../../src/entry/index.ts'
 import { Worker } from '../../src/entry/worker.ts'
@@ -11,6 +12,7 @@ import {
   newName,
   startWorker,
   stored,
+  takeLease,
   TestWorker,
   workerScene,
 } from '../support/workers.ts'
@@ -132,6 +134,18 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     const failing = await one.send('tx', { fails: true }, { attempts: 1 })
     await one.worker.hears('dead', failing)
     expect(await effectsOf(failing)).toBe(0)
+  })
+
+  test('completes in a transaction of its own, and what that came to counts', async () => {
+    const one = group.get()
+    const { url } = scene.db
+    const committed = await one.send('complete', { url, ending: 'commit' })
+    const rolledBack = await one.send('complete', { url, ending: 'rollback' })
+    const exited = await one.send('complete', { url, ending: 'commit', exits: true })
+    expect(await resultOf(one, committed)).toBe('by complete')
+    expect(await resultOf(one, rolledBack)).toBe('by complete')
+    expect(await resultOf(one, exited)).toBe('by complete')
+    expect(one.worker.told('leaseLost')).toEqual([])
   })
 
   test('has ctx.once', async () => {
@@ -267,6 +281,40 @@ test.each([
   expect(row).toEqual({ crashes: 3 })
 })
 
+test('a handler whose lease is gone is killed before others can have the job', async () => {
+  const one = await isolated('process', { lease: '2s', sweepEvery: '100ms' })
+  const { pid } = await whereabouts(one)
+  const id = await one.send('busy')
+  await one.worker.hears('started', id)
+  await takeLease(scene, id)
+  await one.worker.hears('leaseLost', id)
+  expect(isAlive(pid)).toBe(false)
+  // Nobody but this worker is there to take it again.
+  await one.worker.hears('started', id, 2)
+})
+
+test('a child does not hear signals that are meant for its worker', async () => {
+  const one = await isolated('process')
+  const { pid } = await whereabouts(one)
+  process.kill(pid, 'SIGTERM')
+  process.kill(pid, 'SIGINT')
+  expect((await whereabouts(one)).pid).toBe(pid)
+})
+
+test('a file that does not load any more burns nothing', async () => {
+  const file = join(import.meta.dirname, `programs/${newName('vanishing')}.mjs`)
+  await writeFile(file, "export { worker } from './acting.mjs'")
+  onTestFinished(() => rm(file, { force: true }))
+  const one = await isolated({ in: 'process', maxJobs: 1 }, { children: { entry: file } })
+  await whereabouts(one)
+  await rm(file)
+  const id = await one.send('return')
+  const { error, delayMs } = await one.worker.hears('failed', id)
+  expect(error).toMatchObject({ code: 'isolation-failed' })
+  expect(delayMs).toBeGreaterThanOrEqual(10_000)
+  expect(await stored(scene, id)).toMatchObject({ state: 'retrying', attempt: 0 })
+})
+
 test('a job that crashed a thread runs in a process of its own from then on', async () => {
   const one = await isolated('thread')
   const { pid } = await whereabouts(one)
@@ -348,7 +396,6 @@ test('and where its file does not load there, it runs where the worker is', asyn
 
 /** The child processes of a process, as the kernel knows them. */
 async function childrenOf(pid: number): Promise<number[]> {
-  const { readFile } = await import('node:fs/promises')
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.trim().split(' ').map(Number)
 }

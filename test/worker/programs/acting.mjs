@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
+import pg from 'pg'
 import { defineJob } from 'stint/contracts'
 import { CancelJob, currentJob, PermanentError, RetryAfter, Snooze, Worker } from 'stint/worker'
 
@@ -31,6 +32,17 @@ export const acts = {
       if (input.fails) throw new Error('not that')
       return 'by tx'
     }),
+  /** Completes in a transaction of its own, which ends so, and then this process does. */
+  complete: async (input, ctx) => {
+    const client = new pg.Client(input.url)
+    await client.connect()
+    await client.query('begin')
+    await ctx.complete(client, { result: 'by complete' })
+    await client.query(input.ending)
+    if (input.exits) process.exit(7)
+    await client.end()
+    return 'returned'
+  },
   once: async (input, ctx) => {
     const work = async (tx) => {
       await tx.query('insert into effect (job_id) values ($1)', [ctx.jobId])
