@@ -94,7 +94,7 @@ test('flags that are for one process only are not handed down', () => {
   expect(
     inheritedFlags([
       ...['--import', 'tsx', '--inspect=9229', '--max-old-space-size=4096', '-C', 'development'],
-      ...['--cpu-prof', '-e', 'main()', '--enable-source-maps'],
+      ...['--cpu-prof', '--watch-path', './src', '-e', 'main()', '--enable-source-maps'],
     ]),
   ).toEqual(['--import', 'tsx', '-C', 'development', '--enable-source-maps'])
 })

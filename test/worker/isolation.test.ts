@@ -293,6 +293,15 @@ test('a handler whose lease is gone is killed before others can have the job', a
   await one.worker.hears('started', id, 2)
 })
 
+test('a child that is gone before a job began there is not the job’s fault', async () => {
+  const one = await isolated('process')
+  const { pid } = await whereabouts(one)
+  process.kill(pid, 'SIGKILL')
+  const after = await whereabouts(one)
+  expect(after.pid).not.toBe(pid)
+  expect((await attemptsOf(scene, after.jobId)).filter(({ outcome }) => outcome === 'crashed')).toEqual([])
+})
+
 test('a child does not hear signals that are meant for its worker', async () => {
   const one = await isolated('process')
   const { pid } = await whereabouts(one)

@@ -28,6 +28,7 @@ export function attemptIn(
   const { notes, log, crashLimit } = config
   const lease = job.leaseId
   return new Promise((resolve) => {
+    let hasBegun = false
     let mayBeCompleted = false
     let grace: NodeJS.Timeout | undefined
     const over = (outcome: Outcome): void => {
@@ -38,6 +39,9 @@ export function attemptIn(
     const hear = (message: JobMessage): void => {
       if (message.lease !== lease) return
       switch (message.type) {
+        case 'begun':
+          hasBegun = true
+          return
         case 'progress':
           notes.progress(held, message.percent, message.note)
           return
@@ -73,6 +77,10 @@ export function attemptIn(
     }
     child.listen(hear)
     void child.gone.then((story) => {
+      if (!hasBegun && held.abortedFor === undefined) {
+        over({ type: 'released', reason: `${story}, before it had begun` })
+        return
+      }
       // Once it was told to end, it is that which ended it, however it went about it.
       const ending =
         held.abortedFor === undefined ? crashed(job, { story, crashLimit }) : endedByForce(held, contract)

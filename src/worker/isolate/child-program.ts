@@ -136,6 +136,7 @@ async function run({ job, workerId, heldForMs, timeoutMs }: ToChild & { type: 'r
   held.deadlineAt = now + timeoutMs
   tellWhenCompleted(held)
   current = held
+  about(held, { type: 'begun' })
   const outcome = await execute(held, lent.handlers, services)
   if (current === held) current = undefined
   about(held, { type: 'outcome', outcome })

@@ -145,6 +145,7 @@ export class Child {
       case 'uncaught':
         this.#uncaught = message.message
         return
+      case 'begun':
       case 'progress':
       case 'line':
       case 'log':

@@ -133,10 +133,12 @@ export class Children {
   async #runNow(held: HeldJob, registered: Registered, wish: Wish): Promise<Outcome> {
     const child = this.#obtain(wish)
     try {
-      const kinds = (this.#kinds = await child.ready)
+      const kinds = await orAborted(held, child.ready)
+      if (kinds === undefined || this.#isClosing) return notBegun()
+      this.#kinds = kinds
       this.#canLoad = true
-      if (!kinds.includes(held.job.kind)) throw new Error(`it has no handler for '${held.job.kind}'`)
-      if (held.abortedFor !== undefined || this.#isClosing) return notBegun()
+      // Of a suspect only, whose handler was added elsewhere; from now on its kind is not taken.
+      if (!kinds.includes(held.job.kind)) return { type: 'released', reason: 'no child has a handler for it' }
       const { contract } = registered
       child.jobs++
       this.#parts.onBegin(held, registered)
@@ -211,6 +213,20 @@ export class Children {
       timedOut: false,
     }
   }
+}
+
+/** What is waited for; undefined as soon as the job is told to end. */
+async function orAborted<Value>(held: HeldJob, value: Promise<Value>): Promise<Value | undefined> {
+  let unlisten: () => void = () => undefined
+  const aborted = new Promise<undefined>((resolve) => {
+    unlisten = held.listen(() => {
+      resolve(undefined)
+    })
+    if (held.abortedFor !== undefined) resolve(undefined)
+  })
+  return Promise.race([aborted, value]).finally(() => {
+    unlisten()
+  })
 }
 
 function notBegun(): Outcome {

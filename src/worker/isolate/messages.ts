@@ -44,12 +44,15 @@ export type FromChild =
   | JobMessage
 
 /** About the job under this lease: one that ended may still speak while the next one runs. */
-export type JobMessage = { lease: string } & (
-  | { type: 'progress'; percent: number; note: string | null }
-  | { type: 'line'; level: string; message: string; data: string | undefined }
-  | { type: 'log'; level: keyof JobLog; fields: object; message: string }
-  /** It is about to store its completion, and waits until what it said is written. */
-  | { type: 'write' }
-  | { type: 'completed' }
-  | { type: 'outcome'; outcome: Outcome }
-)
+export type JobMessage = { lease: string } &
+  /** Its handler is about to run: what ends the child from here on is the job's. */
+  (
+    | { type: 'begun' }
+    | { type: 'progress'; percent: number; note: string | null }
+    | { type: 'line'; level: string; message: string; data: string | undefined }
+    | { type: 'log'; level: keyof JobLog; fields: object; message: string }
+    /** It is about to store its completion, and waits until what it said is written. */
+    | { type: 'write' }
+    | { type: 'completed' }
+    | { type: 'outcome'; outcome: Outcome }
+  )
