@@ -31,7 +31,7 @@ export default tseslint.config(
   },
   {
     // Configuration files are what their tool asks for: a default export.
-    files: ['eslint.config.js', '*.config.ts'],
+    files: ['eslint.config.js', '**/*.config.ts'],
     rules: { 'no-restricted-syntax': 'off' },
   },
   {

@@ -56,7 +56,6 @@ describe('cancel', () => {
 
 describe('a change to a job that runs or is not there', () => {
   const changes: [string, (id: string) => Promise<unknown>][] = [
-    ['cancel', (id) => stint.cancel(id)],
     ['reschedule', (id) => stint.reschedule(id, { delay: '1h' })],
     ['reprioritize', (id) => stint.reprioritize(id, 5)],
     ['update', (id) => stint.update(mail, id, { to: 'bob' })],
@@ -68,6 +67,18 @@ describe('a change to a job that runs or is not there', () => {
     })
     await expect(change(unknownId)).rejects.toMatchObject({ code: 'job-not-found' })
     await expect(change('7')).rejects.toMatchObject({ code: 'invalid-option' })
+  })
+
+  test('cancel asks it to stop, and is refused where it is not there', async () => {
+    expect(await stint.cancel(await running())).toMatchObject({
+      state: 'running',
+      cancelRequestedAt: expect.any(Date) as Date,
+    })
+    await expect(stint.cancel(unknownId)).rejects.toMatchObject({ code: 'job-not-found' })
+    await expect(stint.cancel('7')).rejects.toMatchObject({ code: 'invalid-option' })
+    await expect(stint.cancel(unknownId, { wait: 'long' as never })).rejects.toMatchObject({
+      code: 'invalid-option',
+    })
   })
 })
 

@@ -19,6 +19,8 @@ import { holdRunningSql } from '../src/jobs/hold-running.sql.ts'
 import { floorParams, start } from '../src/jobs/position.ts'
 import type { Position } from '../src/jobs/position.ts'
 import { progressSql } from '../src/jobs/progress.sql.ts'
+import { begunSql } from '../src/jobs/begun.sql.ts'
+import { cancellationsSql } from '../src/jobs/cancellations.sql.ts'
 import { putBackSql } from '../src/jobs/put-back.sql.ts'
 import { retrySql } from '../src/jobs/retry.sql.ts'
 import { settledSql } from '../src/jobs/settled.sql.ts'
@@ -133,6 +135,7 @@ const cases: Record<string, Case> = {
   'dead-letter': { statement: deadLetterSql, ...settles },
   'cancel-running': { statement: cancelRunningSql, ...settles },
   progress: { statement: progressSql, ...settles },
+  begun: { statement: begunSql, ...settles },
   'add-log': { statement: addLogSql, ...settles },
   'hold-running': {
     statement: holdRunningSql,
@@ -153,6 +156,11 @@ const cases: Record<string, Case> = {
   },
   bury: { statement: burySql, params: () => ({ holdOffMs: 1_000 }), uses: [] },
   held: { statement: heldSql, params: () => ({ worker: liveWorker }), uses: ['job_running'] },
+  cancellations: {
+    statement: cancellationsSql,
+    params: () => ({ worker: liveWorker }),
+    uses: ['job_running'],
+  },
 }
 const modes = ['generic', 'custom'] as const
 
@@ -230,6 +238,8 @@ describe('a million jobs', () => {
         free = LockRows(job_pkey)
         written = Update job(free, job_pkey)
         job_pkey
+      begun
+        Update job(LockRows(job_pkey), job_pkey)
       add-log
         Insert log(Nested Loop(jsonb_array_elements, Limit(job_pkey)))
       hold-running
@@ -246,7 +256,7 @@ describe('a million jobs', () => {
         gone = Limit(Hash Join Anti(owner, worker), LockRows(job_running))
         back = Update job(gone, job_pkey)
         killed = Delete job(gone, job_pkey)
-        buried = Insert dead(killed)
+        buried = Insert dead(killed(Result))
         noted = Insert attempt(gone)
         Append(back, buried)
       bury (all scheduled generic, all scheduled custom, all running generic, all running custom, all ready generic, all ready custom, all keyed generic, all keyed custom, drained generic, drained custom, missing generic, missing custom)
@@ -254,6 +264,8 @@ describe('a million jobs', () => {
       bury (fresh generic, fresh custom)
         Update worker(Limit(LockRows(worker)), worker)
       held
+        job_running
+      cancellations
         job_running"
     `)
   })
@@ -485,7 +497,7 @@ async function fill(): Promise<void> {
       from generate_series(0, 7) as n`)
   await db.query(`
     insert into stint.job (id, created_at, run_at, state, attempt, epoch, priority, queue, kind, key, input,
-                           started_at, worker_id, lease_id)
+                           started_at, worker_id, lease_id, begun_lease)
     select ${uuidAt('at', 'n')}, at,
            case when state in ('scheduled', 'retrying') and n % 4 > 0 then at + interval '1 day' else at end,
            state, 1, 1,
@@ -495,6 +507,7 @@ async function fill(): Promise<void> {
            '{"n": 1}',
            case when state = 'running' then at end,
            case when state = 'running' then ('00000000-0000-4000-8000-00000000000' || n / 100 % 8)::uuid end,
+           case when state = 'running' then ('00000000-0000-4000-9000-00000000000' || n / 100 % 8)::uuid end,
            case when state = 'running' then ('00000000-0000-4000-9000-00000000000' || n / 100 % 8)::uuid end
       from generate_series(1, 1000000) as n
      cross join lateral (select n % 100 as part, stint.now() - (1000001 - n) * interval '3 milliseconds' as at)

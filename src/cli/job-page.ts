@@ -43,6 +43,8 @@ function factsOf(job: Job, fingerprint: string | null, now: Date): string {
     ['priority', String(job.priority)],
     ['attempt', `${job.attempt} of ${job.maxAttempts}${before}`],
     ['crashes', job.crashes === 0 ? null : String(job.crashes)],
+    ['suspect', job.isSuspect ? 'its worker was lost, and it may have been the reason' : null],
+    ['asked to stop', moment(job.cancelRequestedAt, now)],
     ['epoch', String(job.epoch)],
     ['version', String(job.version)],
     ['created', moment(job.createdAt, now)],

@@ -7,8 +7,6 @@ import { durationOption, invalidOption } from '../core/options.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
-import { cancel } from '../jobs/cancel.ts'
-import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { get } from '../jobs/get.ts'
 import { list } from '../jobs/list.ts'
 import type { JobPage } from '../jobs/list.ts'
@@ -21,6 +19,8 @@ import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
 import { Calls, checkId } from './calls.ts'
 import type { GetOptions } from './calls.ts'
+import { cancelJob, resolveCancel } from './cancel.ts'
+import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { Enqueuer } from './enqueuer.ts'
@@ -29,7 +29,7 @@ import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
 import type { LogsOptions } from './log-options.ts'
-import { keyText, timeOption } from '../intake/enqueue-options.ts'
+import { timeOption } from '../intake/enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { placeOf } from '../wake-up/local.ts'
@@ -120,12 +120,16 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send((db) => (isLast ? lastLogs(db, request) : logs(db, request)))
   }
 
-  /** Ends a job that is not running; again is no error. Throws `state-changed` where it runs or ended otherwise. */
-  async cancel(id: string, { reason = null }: { reason?: string | null | undefined } = {}): Promise<Job> {
+  /**
+   * Ends a job; again is no error. One that runs is asked to stop: its `ctx.signal` aborts within a second, wherever it
+   * runs, and the job that comes back is still running, unless `wait` gives it the time to end. Throws `state-changed`
+   * where it had ended otherwise.
+   */
+  async cancel(id: string, options?: CancelOptions): Promise<Job> {
     checkId(id)
-    const request = { id, reason: reason === null ? null : (keyText('reason', reason, 1024) ?? null) }
-    const isDone = await this.#calls.send((db) => withPartitions(db, () => cancel(db, request)))
-    return this.#calls.changed(id, isDone, (job) => job.state === 'cancelled')
+    return cancelJob(this.#calls, resolveCancel(id, options), (worker) => {
+      this.#announcer.askedToStop(worker)
+    })
   }
 
   /** Moves a job that waits for its time or a worker to another time. */

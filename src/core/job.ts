@@ -24,7 +24,10 @@ export interface JobSummary {
   priority: number
   attempt: number
   maxAttempts: number
+  /** Times that its process surely ended while it ran. */
   crashes: number
+  /** Its worker ended once, and it may have been the reason: it runs so that a second time has a name. */
+  isSuspect: boolean
   /** Grows with every claim. */
   epoch: number
   /** The contract version that the input was written for. */
@@ -51,6 +54,8 @@ export interface JobSummary {
   replacedBy: string | null
   /** In the trash since. */
   discardedAt: Date | null
+  /** It runs, and was asked to stop. */
+  cancelRequestedAt: Date | null
 }
 
 /** How far a job is, as its handler last said. */
@@ -102,6 +107,8 @@ export interface JobSummaryRow {
   replaces: string | null
   replaced_by: string | null
   discarded_at: Date | null
+  suspect: boolean
+  cancel_at: Date | null
 }
 
 export interface JobRow extends JobSummaryRow {
@@ -135,6 +142,7 @@ export function toJobSummary(row: JobSummaryRow): JobSummary {
     attempt: row.attempt,
     maxAttempts: row.max_attempts,
     crashes: row.crashes,
+    isSuspect: row.suspect,
     epoch: row.epoch,
     version: row.version,
     createdAt: row.created_at,
@@ -155,6 +163,7 @@ export function toJobSummary(row: JobSummaryRow): JobSummary {
     replaces: row.replaces,
     replacedBy: row.replaced_by,
     discardedAt: row.discarded_at,
+    cancelRequestedAt: row.cancel_at,
   }
 }
 

@@ -26,6 +26,8 @@ export interface DatabaseConfig {
   deadlineMs: number
   /** Shown in pg_stat_activity. */
   applicationName: string
+  /** Connections stay open for ever, for when there are no others to be had; else only while they are in use. */
+  isKept?: boolean | undefined
 }
 
 /** A pool of connections of one purpose; every call through it has a deadline of ours. */
@@ -38,7 +40,7 @@ export class Database implements Copyable {
   readonly #busy = new Set<ResettableClient>()
   #closing: Promise<void> | undefined
 
-  constructor({ url, schema, poolSize, deadlineMs, applicationName }: DatabaseConfig) {
+  constructor({ url, schema, poolSize, deadlineMs, applicationName, isKept = false }: DatabaseConfig) {
     this.schema = schema
     this.#deadlineMs = deadlineMs
     this.#pool = new pg.Pool({
@@ -47,6 +49,7 @@ export class Database implements Copyable {
       connectionTimeoutMillis: deadlineMs,
       application_name: applicationName,
       keepAlive: true,
+      ...(isKept ? { idleTimeoutMillis: 0 } : {}),
       allowExitOnIdle: true,
       Client: ResettableClient,
     })

@@ -62,7 +62,7 @@ select (select id from seen order by id desc offset :window::integer - 1 limit 1
        page.id, 'dead' as state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, died_at as finished_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
-       attempts_before, replaces, replaced_by, discarded_at, fingerprint,
+       attempts_before, replaces, replaced_by, discarded_at, false as suspect, null as cancel_at, fingerprint,
        error ->> 'name' as error_name, left(error ->> 'message', 1000) as error_message
   from (select) as always
   left join page on true

@@ -7,11 +7,11 @@
 select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, finished_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
-       attempts_before, replaces, replaced_by, discarded_at
+       attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at
   from (select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
                created_at, run_at, started_at, finished_at, deadline_at, worker_id,
                correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
-               attempts_before, replaces, replaced_by, discarded_at
+               attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at
           from stint.jobs
          where id < :before::uuid
            and place = any(:places::text[])

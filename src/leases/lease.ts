@@ -4,6 +4,7 @@ import { burySql } from './bury.sql.ts'
 import { heldSql } from './held.sql.ts'
 import { registerSql } from './register.sql.ts'
 import { renewSql } from './renew.sql.ts'
+import { reportDeathSql } from './report-death.sql.ts'
 import { retireSql } from './retire.sql.ts'
 
 /** What a worker says of itself; kept with its lease for people to see. */
@@ -38,6 +39,14 @@ export async function renew(
 /** Ends a lease in good order. */
 export async function retire(db: Queryable, worker: string): Promise<void> {
   await run(db, retireSql, { worker }, () => undefined)
+}
+
+/** Ends the leases of workers whose process has ended, or is about to; `story` says how, for people. */
+export async function reportDeath(
+  db: Queryable,
+  request: { workers: readonly string[]; story: string },
+): Promise<void> {
+  await run(db, reportDeathSql, request, () => undefined)
 }
 
 /** Buries workers whose lease ran out and gives their ids; nobody within a lease of the server's start. */

@@ -83,18 +83,21 @@ grant select, insert, update, delete
    on stint.dead, stint.worker, stint.idempotency_key, stint.blob, stint.effect to stint_worker;
 grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
+grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
 -- A viewer sees everything about a job but what it carries and what it said. Search words are for finding: visible,
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
-              flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces)
+              flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at)
    on stint.jobs to stint_viewer;
 grant select on stint.migration, stint.worker to stint_viewer;
 
--- An operator also reads inputs, and changes jobs that do not run: cancel, reschedule, reprioritize, update.
+-- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks those
+-- that run to stop.
 grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.log, stint.blob to stint_operator;
-grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options, replaces)
+grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options, replaces,
+              cancel_at, cancel_reason)
    on stint.job to stint_operator;
 grant delete on stint.job to stint_operator;
 grant insert on stint.finished, stint.blob to stint_operator;

@@ -150,7 +150,11 @@ create table stint.job (
   progress jsonb,
   failures jsonb,
   attempts_before integer,
-  replaces uuid
+  replaces uuid,
+  begun_lease uuid,
+  suspect boolean not null default false,
+  cancel_at timestamp with time zone,
+  cancel_reason text
 );
 
 create table stint.log (
@@ -175,7 +179,9 @@ create table stint.worker (
   lease_until timestamp with time zone not null,
   lost_at timestamp with time zone,
   renewed_at timestamp with time zone not null default stint.now(),
-  about jsonb not null default '{}'::jsonb
+  about jsonb not null default '{}'::jsonb,
+  rss_bytes bigint,
+  death text
 );
 
 -- constraints
@@ -299,7 +305,9 @@ create view stint.jobs as
     NULL::jsonb AS error,
     job.progress,
     job.attempts_before,
-    job.replaces
+    job.replaces,
+    job.suspect,
+    job.cancel_at
    FROM stint.job
 UNION ALL
  SELECT 'finished'::text AS place,
@@ -336,7 +344,9 @@ UNION ALL
     NULL::jsonb AS error,
     NULL::jsonb AS progress,
     finished.attempts_before,
-    finished.replaces
+    finished.replaces,
+    false AS suspect,
+    NULL::timestamp with time zone AS cancel_at
    FROM stint.finished
 UNION ALL
  SELECT 'dead'::text AS place,
@@ -373,7 +383,9 @@ UNION ALL
     dead.error,
     dead.progress,
     dead.attempts_before,
-    dead.replaces
+    dead.replaces,
+    false AS suspect,
+    NULL::timestamp with time zone AS cancel_at
    FROM stint.dead;
 
 -- functions
@@ -572,6 +584,13 @@ begin
   return checked;
 end
 $function$;
+
+CREATE OR REPLACE FUNCTION stint.death_of(worker uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+RETURN (SELECT COALESCE((SELECT (COALESCE(ended.death, 'its lease ran out'::text) || COALESCE(format(', with %s MB of memory at its last heartbeat'::text, (ended.rss_bytes / 1048576)), ''::text)) FROM stint.worker ended WHERE (ended.id = death_of.worker)), 'nothing is known of it'::text) AS "coalesce");
 
 CREATE OR REPLACE FUNCTION stint.enqueue(queue text, kind text, input jsonb DEFAULT 'null'::jsonb, options jsonb DEFAULT '{}'::jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)
  RETURNS record

@@ -1,4 +1,5 @@
 import type { Queryable } from '../db/statement.ts'
+import { cancelPayload } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { ringLocally } from './local.ts'
 import { Notifier } from './notify.ts'
@@ -34,6 +35,11 @@ export class Announcer {
     if (!this.#config.notify) return
     const soon = list.filter(({ inMs }) => inMs <= notifyWithinMs)
     if (soon.length > 0) this.#notifier.hint(soon)
+  }
+
+  /** A job that runs under this worker was asked to stop. */
+  askedToStop(worker: string): void {
+    if (this.#config.notify) void this.#notifier.say(cancelPayload(worker))
   }
 
   /** For what was stored in a caller's transaction, whose commit we do not see. */

@@ -1,3 +1,5 @@
+import { peek } from '../core/thrown.ts'
+
 /** That something was stored, where to look for it. Never truth: a lost hint costs one poll, never a job. */
 export interface Hint {
   queue: string
@@ -31,6 +33,21 @@ export function payloadsOf(hints: readonly Hint[]): string[] {
   }
   if (current !== '') payloads.push(`[${current}]`)
   return payloads
+}
+
+/** Says that a job of this worker was asked to stop. */
+export function cancelPayload(worker: string): string {
+  return JSON.stringify({ cancel: [worker] })
+}
+
+/** The workers that should look for cancellations; none where the payload is about something else. */
+export function cancelsIn(payload: string): string[] {
+  try {
+    const said = peek(JSON.parse(payload), 'cancel')
+    return Array.isArray(said) ? said.filter((one): one is string => typeof one === 'string') : []
+  } catch {
+    return []
+  }
 }
 
 /** What somebody said on the channel; nothing where it is not ours. */

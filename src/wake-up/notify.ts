@@ -35,6 +35,20 @@ export class Notifier {
     this.#timer.unref()
   }
 
+  /** Sends one payload at once. */
+  say(payload: string): Promise<void> {
+    return this.#notify([payload])
+  }
+
+  async #notify(payloads: readonly string[]): Promise<void> {
+    try {
+      const database = await this.#database()
+      await run(database, notifySql, { channel: channelOf(database.schema), payloads }, () => undefined)
+    } catch {
+      // A hint is only a hint.
+    }
+  }
+
   /** Of jobs that are found alike, what is ready and what falls due first is enough: whoever looks then sees the rest. */
   #add(hint: Hint): void {
     const name = `${hint.queue} ${hint.priority} ${hint.keyed} ${hint.inMs > 0}`
@@ -48,15 +62,8 @@ export class Notifier {
     this.#waiting.clear()
     this.#lastAt = performance.now()
     this.#isSending = true
-    try {
-      const database = await this.#database()
-      const request = { channel: channelOf(database.schema), payloads: payloadsOf(hints) }
-      await run(database, notifySql, request, () => undefined)
-    } catch {
-      // A hint is only a hint.
-    } finally {
-      this.#isSending = false
-    }
+    await this.#notify(payloadsOf(hints))
+    this.#isSending = false
     if (this.#waiting.size > 0) this.hint([])
   }
 }

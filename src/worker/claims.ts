@@ -14,6 +14,14 @@ const longLookMs = 10
 /** Between sending a claim and its snapshot lies the wait for a connection. */
 const marginMs = 1_000
 
+interface Claimant {
+  worker: string
+  lease: string
+  queue: string
+  kinds: string
+  limit: number
+}
+
 export interface Taken {
   jobs: ClaimedJob[]
   /** They are of a priority that had waited too long, and go before what is above them. */
@@ -25,7 +33,7 @@ export class Claims {
   readonly #db: Queryable
   readonly workerId: string
   readonly #kinds: string
-  /** Of claims that were sent and not answered: rows under these are on their way to us. */
+  /** Of claims whose jobs are not in our hands yet: rows under these are on their way to us, and no strays. */
   readonly #pending = new Set<string>()
 
   constructor({ db, workerId, kinds }: { db: Queryable; workerId: string; kinds: string }) {
@@ -40,36 +48,47 @@ export class Claims {
 
   /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
   async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
-    const limit = Math.min(wanted, maxBatch)
+    const claimant = {
+      ...{ worker: this.workerId, lease: randomUUID(), queue: pool.config.name, kinds: this.#kinds },
+      limit: Math.min(wanted, maxBatch),
+    }
+    // To the end, and not only until the reply: what is asked afterwards takes time too.
+    this.#pending.add(claimant.lease)
+    try {
+      return await this.#take(pool, claimant, now)
+    } finally {
+      this.#pending.delete(claimant.lease)
+    }
+  }
+
+  async #take(pool: QueuePool, claimant: Claimant, now: number): Promise<Taken> {
+    const { limit } = claimant
     const level = pool.floors.next(now, pool.config.agingAfterMs)
     const isKeyed = level === undefined || (pool.mayHaveKeyed && pool.isKeyedNext)
     pool.isKeyedNext = !isKeyed
-    if (isKeyed) return { jobs: await this.#takeKeyed(pool, limit), isAged: false }
+    if (isKeyed) return { jobs: await this.#takeKeyed(pool, claimant), isAged: false }
     const { hints, floor, priority } = level
     const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
-    const jobs = await this.#send(pool, limit, (claimant) =>
-      claim(this.#db, { ...claimant, priority, floor }),
-    )
+    const jobs = await claim(this.#db, { ...claimant, priority, floor })
     level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
     const lookedMs = performance.now() - sentAt
     if (jobs.length < limit && lookedMs > longLookMs) {
       // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
       const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: lookedMs + marginMs }
-      const last = await tail(this.#db, request)
+      // Where it fails, the next claim looks again; the jobs of this one are ours all the same.
+      const last = await tail(this.#db, request).catch(() => undefined)
       // Whatever was said of it since may be about a job below.
       if (last !== undefined && level.hints === hints) level.raise(last)
     }
     return { jobs, isAged }
   }
 
-  async #takeKeyed(pool: QueuePool, limit: number): Promise<ClaimedJob[]> {
+  async #takeKeyed(pool: QueuePool, claimant: Claimant): Promise<ClaimedJob[]> {
+    const { limit } = claimant
     const { afterKey, keyedHints, perKey } = pool
     const maxKeys = pool.isPastStrangers ? limit : keysAtOnce
-    const request = { afterKey, maxKeys, perKey }
-    const { jobs, lastKey } = await this.#send(pool, limit, (claimant) =>
-      claimKeyed(this.#db, { ...claimant, ...request }),
-    )
+    const { jobs, lastKey } = await claimKeyed(this.#db, { ...claimant, afterKey, maxKeys, perKey })
     pool.afterKey = lastKey ?? ''
     pool.isPastStrangers = jobs.length > 0 || lastKey === undefined
     // One of each key as long as there are keys enough; a queue of few keys gives more of each.
@@ -79,31 +98,5 @@ export class Claims {
     pool.mayHaveKeyed =
       jobs.length > 0 || lastKey !== undefined || afterKey !== '' || pool.keyedHints !== keyedHints
     return jobs
-  }
-
-  async #send<Result>(
-    pool: QueuePool,
-    limit: number,
-    send: (claimant: {
-      worker: string
-      lease: string
-      queue: string
-      kinds: string
-      limit: number
-    }) => Promise<Result>,
-  ): Promise<Result> {
-    const lease = randomUUID()
-    this.#pending.add(lease)
-    try {
-      return await send({
-        worker: this.workerId,
-        lease,
-        queue: pool.config.name,
-        kinds: this.#kinds,
-        limit,
-      })
-    } finally {
-      this.#pending.delete(lease)
-    }
   }
 }

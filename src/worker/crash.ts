@@ -6,16 +6,28 @@ import type { Ending } from './outcome.ts'
 /** After a crash a job waits a little, longer each time: what broke its process may pass. */
 const backoffMs = 1_000
 
-/** Whether it may have been the end of a process: then it runs alone, so that the next crash has one name. */
-export function isSuspect({ more }: ClaimedJob): boolean {
-  return more !== null && (more.suspect || more.crashes > 0)
+/** Times that it may have been the end of a process. */
+export function suspicionsOf({ more }: ClaimedJob): number {
+  return more === null ? 0 : more.crashes + (more.suspect ? 1 : 0)
+}
+
+/** Whether it may have been the end of a process: then it is noted that it begins, so that the next crash has a name. */
+export function isSuspect(job: ClaimedJob): boolean {
+  return suspicionsOf(job) > 0
+}
+
+/** Whether one more crash would be its last: that one it has to have alone. */
+export function mustBeAlone(job: ClaimedJob, crashLimit: number): boolean {
+  return isSuspect(job) && suspicionsOf(job) >= crashLimit - 1
 }
 
 /** What becomes of a job whose own process ended under it. `story` says how, for people. */
-export function crashed(job: ClaimedJob, { story, crashLimit }: { story: string; crashLimit: number }): Ending {
-  const crashes = (job.more?.crashes ?? 0) + (job.more?.suspect === true ? 1 : 0) + 1
-  if (crashes < crashLimit)
-    return { type: 'crashed', delayMs: backoffMs * 2 ** (crashes - 1), reason: story }
+export function crashed(
+  job: ClaimedJob,
+  { story, crashLimit }: { story: string; crashLimit: number },
+): Ending {
+  const crashes = suspicionsOf(job) + 1
+  if (crashes < crashLimit) return { type: 'crashed', delayMs: backoffMs * 2 ** (crashes - 1), reason: story }
   const error = new StintError(
     'job-crashed',
     `Its process ended while it ran, ${crashes} times in all. The last time: ${story}.`,

@@ -1,16 +1,19 @@
 import { waitAfterMs } from '../db/wait.ts'
 import type { Claims } from './claims.ts'
 import type { ContextServices } from './context.ts'
+import { isSuspect, mustBeAlone } from './crash.ts'
 import { execute, executeBatch } from './execute.ts'
 import { leaseLost } from './fenced-tx.ts'
-import type { Handlers } from './handlers.ts'
+import type { Handlers, Registered } from './handlers.ts'
 import { HeldJob } from './held-job.ts'
 import type { HeldJobs } from './held-job.ts'
 import type { Children } from './isolate/children.ts'
 import type { WorkerConfig } from './options.ts'
-import type { Outcome } from './outcome.ts'
+import type { Ending, Outcome } from './outcome.ts'
 import { QueuePool } from './queue-pool.ts'
 import type { Ended } from './settle.ts'
+import { Slot } from './slot.ts'
+import { Suspects } from './suspects.ts'
 import type { Watch } from './watch.ts'
 
 export interface DispatcherConfig {
@@ -22,6 +25,8 @@ export interface DispatcherConfig {
   children: Children
   /** Whether claiming is allowed now: not while stopping, nor with a lease at risk. */
   isOpen: () => boolean
+  /** Notes in the database that a handler is about to begin; false where its lease is gone. */
+  noteBegun: (held: HeldJob) => Promise<boolean>
   onStarted: (held: HeldJob) => void
   onEnded: (ended: Ended) => void
   /** A claim failed; what it took, if anything, is found by the reconciling. */
@@ -34,11 +39,14 @@ export interface DispatcherConfig {
 /** Whether one slot is given to the queue that is due by weight, or to the first in the list that has work. */
 export class Dispatcher {
   readonly pools: readonly QueuePool[]
+  readonly suspects = new Suspects()
   readonly #config: DispatcherConfig
   readonly #byName: ReadonlyMap<string, QueuePool>
   readonly #isShared: boolean
   #claims: Claims | undefined
   #running = 0
+  /** Slots whose handlers do not end. They are not among the running ones. */
+  #stuck = 0
   /** The turn of whoever started last: a queue that was empty does not get to catch up on what it missed. */
   #turn = 0
   #holdUntil = 0
@@ -56,6 +64,10 @@ export class Dispatcher {
 
   get running(): number {
     return this.#running
+  }
+
+  get stuck(): number {
+    return this.#stuck
   }
 
   /** After trouble nothing is asked before this. */
@@ -83,7 +95,8 @@ export class Dispatcher {
 
   /** Starts whatever waits for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
   startAll(): void {
-    while (this.#running < this.#config.worker.concurrency && this.#config.isOpen()) {
+    if (this.suspects.waiting > 0) this.#startSuspect()
+    while (this.#hasSlot() && this.#config.isOpen() && !this.suspects.holdsOthers(performance.now())) {
       const pool = this.#nextToStart()
       if (pool === undefined) return
       this.#start(pool)
@@ -98,6 +111,7 @@ export class Dispatcher {
         const wanted = this.#wanted(pool)
         if (wanted <= 0 || !isOpen() || this.#claims === undefined) return
         const claims = this.#claims
+        pool.claimingSince = now
         const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()
         pool.claimMs += 0.3 * (since - now - pool.claimMs)
@@ -115,6 +129,7 @@ export class Dispatcher {
       onTrouble(error)
     } finally {
       pool.isClaiming = false
+      pool.claimingSince = undefined
       if (this.#isShared) onAsked()
     }
   }
@@ -124,12 +139,15 @@ export class Dispatcher {
     const older = this.#config.held.get(held.job.id)
     older?.abort('lease', leaseLost(older))
     this.#config.held.add(held)
-    pool.add(held)
+    if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
+      pool.held++
+      this.suspects.add({ pool, held })
+    } else pool.add(held)
   }
 
   /** How many jobs of a queue to ask for now. */
   #wanted(pool: QueuePool): number {
-    if (!pool.mayHaveWork || !pool.isHungry()) return 0
+    if (this.#slots <= 0 || !pool.mayHaveWork || !pool.isHungry()) return 0
     const room = pool.room()
     if (!this.#isShared) return room
     const free = this.#config.worker.concurrency - this.#running
@@ -155,35 +173,86 @@ export class Dispatcher {
     return best
   }
 
+  /** Handlers that may be at work at once: in the place of stuck ones others are called, within bounds. */
+  get #slots(): number {
+    const { concurrency, stuck } = this.#config.worker
+    return concurrency - Math.max(0, this.#stuck - stuck.replacements)
+  }
+
+  #hasSlot(): boolean {
+    return this.#running < this.#slots
+  }
+
+  #startSuspect(): void {
+    if (!this.#hasSlot() || !this.#config.isOpen()) return
+    const hasOthers = this.#config.held.all().some(({ phase }) => phase !== 'waiting')
+    const suspect = this.suspects.next({ hasOthers, now: performance.now() })
+    if (suspect !== undefined) void this.#runNoted(this.#occupy(suspect.pool, [suspect.held]), suspect.held)
+  }
+
+  /** First it is noted that it begins: what happens then has a name. */
+  async #runNoted(slot: Slot, held: HeldJob): Promise<void> {
+    let whyNot = 'its lease was lost before it began'
+    try {
+      held.isNotedBegun = await this.#config.noteBegun(held)
+      if (!this.#config.isOpen()) whyNot = 'the worker stopped before it began'
+      else if (held.isNotedBegun) {
+        this.#run(slot, this.#config.handlers.get(held.job.kind))
+        return
+      }
+    } catch (error) {
+      whyNot = 'it could not be noted that it begins'
+      this.#config.onTrouble(error)
+    }
+    held.startedAt = performance.now()
+    this.#end(slot, [{ type: 'released', reason: whyNot }])
+  }
+
   #start(pool: QueuePool): void {
     const first = pool.take()
     if (first === undefined) return
+    if (isSuspect(first.job) && !this.#isIsolated(first)) {
+      void this.#runNoted(this.#occupy(pool, [first]), first)
+      return
+    }
     const registered = this.#config.handlers.get(first.job.kind)
     const more =
       registered.type === 'batch' && registered.size > 1
-        ? pool.takeWhere(({ job }) => job.kind === first.job.kind, registered.size - 1)
+        ? pool.takeWhere(({ job }) => job.kind === first.job.kind && !isSuspect(job), registered.size - 1)
         : []
+    this.#run(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered)
+  }
+
+  /** Whether it is for a child: that one's end has a name, and harms nobody. */
+  #isIsolated(held: HeldJob): boolean {
+    return this.#config.children.takes(held, this.#config.handlers.get(held.job.kind))
+  }
+
+  #occupy(pool: QueuePool, batch: readonly HeldJob[]): Slot {
     this.#turn = pool.turn
-    pool.turn += (1 + more.length) / pool.config.weight
+    pool.turn += batch.length / pool.config.weight
     pool.wasInVain = false
     pool.running++
-    pool.runningJobs += 1 + more.length
+    pool.runningJobs += batch.length
     this.#running++
+    return new Slot(pool, batch)
+  }
+
+  #run(slot: Slot, registered: Registered): void {
     const { handlers, services, children } = this.#config
-    if (more.length === 0) {
-      this.#begin(first, registered.contract.timeoutMs)
-      const running = children.takes(first, registered)
-        ? children.run(first, registered)
-        : execute(first, handlers, services)
+    const { batch } = slot
+    for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
+    const [first] = batch
+    if (batch.length === 1 && first !== undefined) {
+      first.isIsolated = children.takes(first, registered)
+      const running = first.isIsolated ? children.run(first, registered) : execute(first, handlers, services)
       void running.then((outcome) => {
-        this.#end(pool, [first], [outcome])
+        this.#end(slot, [outcome])
       })
       return
     }
-    const batch = [first, ...more]
-    for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
     void executeBatch(batch, handlers, services).then((outcomes) => {
-      this.#end(pool, batch, outcomes)
+      this.#end(slot, outcomes)
     })
   }
 
@@ -194,20 +263,44 @@ export class Dispatcher {
     this.#config.onStarted(held)
   }
 
-  #end(pool: QueuePool, batch: readonly HeldJob[], outcomes: readonly Outcome[]): void {
-    pool.running--
-    pool.runningJobs -= batch.length
-    this.#running--
+  /** Ends a job whose handler does not. When that was the last of its slot, another opens in its place. */
+  giveUp(held: HeldJob, outcome: Ending): void {
+    const { slot } = held
+    if (slot === undefined || held.phase !== 'running') return
+    held.isGivenUp = true
+    held.phase = 'settling'
+    slot.open--
+    if (slot.open === 0) this.#vacate(slot, { isStuck: true })
+    this.#config.onEnded({ held, outcome, ranMs: performance.now() - held.startedAt })
+    this.startAll()
+  }
+
+  #end(slot: Slot, outcomes: readonly Outcome[]): void {
+    if (slot.isStuck) {
+      // It ended after all; its place has been given away.
+      slot.isStuck = false
+      this.#stuck--
+      return
+    }
+    this.#vacate(slot, { isStuck: false })
     const now = performance.now()
-    for (const [index, held] of batch.entries()) {
+    for (const [index, held] of slot.batch.entries()) {
       const outcome = outcomes[index]
-      if (outcome === undefined) continue
+      if (outcome === undefined || held.isGivenUp) continue
       held.phase = 'settling'
       const ranMs = now - held.startedAt
-      pool.ran(ranMs)
+      slot.pool.ran(ranMs)
       this.#config.watch.ended(held, ranMs)
       this.#config.onEnded({ held, outcome, ranMs })
     }
     this.startAll()
+  }
+
+  #vacate(slot: Slot, { isStuck }: { isStuck: boolean }): void {
+    slot.isStuck = isStuck
+    if (isStuck) this.#stuck++
+    slot.pool.running--
+    slot.pool.runningJobs -= slot.batch.length
+    this.#running--
   }
 }

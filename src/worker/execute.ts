@@ -27,7 +27,8 @@ export async function execute(
 ): Promise<Outcome> {
   const registered = handlers.get(held.job.kind)
   const { contract } = registered
-  if (held.job.more?.isExpired === true) return expired(held)
+  const ended = endedBefore(held)
+  if (ended !== undefined) return ended
   for (let inPlaceTries = 0; ; inPlaceTries++) {
     // A context of its own for each try: children of one that failed are not stored.
     const ctx = new JobContext(held, services)
@@ -61,9 +62,10 @@ export async function executeBatch(
   const gathering = new Gathering(batch.length, (jobs) => registered.handler(jobs))
   return Promise.all(
     batch.map(async (held) => {
-      if (held.job.more?.isExpired === true) {
+      const ended = endedBefore(held)
+      if (ended !== undefined) {
         gathering.leave()
-        return expired(held)
+        return ended
       }
       const ctx = new JobContext(held, services)
       const passed = { join: false, input: false }
@@ -86,6 +88,23 @@ export async function executeBatch(
       }
     }),
   )
+}
+
+/** The ending of a job that is not to be started at all. */
+function endedBefore(held: HeldJob): Ending | undefined {
+  const { more } = held.job
+  if (more?.isCancelled === true) return cancelled(more.cancelReason)
+  return more?.isExpired === true ? expired(held) : undefined
+}
+
+/**
+ * The ending of a job without its handler's: that was told to end and did not, or something was thrown in its name that
+ * nobody caught.
+ */
+export function endedByForce(held: HeldJob, contract: JobContract): Ending {
+  // Not tried again in place: its handler may still be there.
+  const judged = decided(held, { thrown: held.abortReason, contract, inPlaceTries: Infinity, hasInput: true })
+  return judged.type === 'in-place' ? released('to be tried again') : judged
 }
 
 /** Waits until every job of a batch has come through its middleware or dropped out, then calls the handler once. */
@@ -204,6 +223,8 @@ function decided(
   const verdict = verdictOf(thrown, now)
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
   if (verdict === undefined && held.abortedFor === 'lease') return released('its lease was at risk')
+  // Whatever its handler made of it: there is to be no further attempt.
+  if (held.abortedFor === 'cancel') return cancelled(cancelReasonOf(held))
   const timedOut = held.abortedFor === 'timeout'
   const failureClass =
     verdict?.type === 'permanent' ? 'permanent' : classOf(thrown, { contract, timedOut, hasInput })
@@ -256,15 +277,6 @@ function decided(
   }
 }
 
-/** How an attempt ends whose handler was told to end and did not, for as long as it was given. */
-export function endedByForce(held: HeldJob, contract: JobContract): Ending {
-  const ending = decided(held, {
-    ...{ thrown: held.abortReason, contract },
-    ...{ inPlaceTries: Infinity, hasInput: true },
-  })
-  return ending.type === 'in-place' ? released('it was to be tried again') : ending
-}
-
 function classOf(
   thrown: unknown,
   { contract, timedOut, hasInput }: { contract: JobContract; timedOut: boolean; hasInput: boolean },
@@ -297,6 +309,25 @@ function expired(held: HeldJob): Ending {
     reason: 'expired',
     error: describeFailure(error, { kind: job.kind, failureClass: 'timeout' }),
     timedOut: false,
+  }
+}
+
+function cancelled(reason: string | null): Ending {
+  return { type: 'cancelled', reason: reason ?? 'it was asked to stop' }
+}
+
+function cancelReasonOf({ abortReason }: HeldJob): string | null {
+  return abortReason instanceof CancelledError ? abortReason.reason : null
+}
+
+/** What `ctx.signal` gives as its reason where somebody asked for the job's end. */
+export class CancelledError extends Error {
+  readonly reason: string | null
+
+  constructor(reason: string | null) {
+    super(`The job was cancelled${reason === null ? '' : `: ${reason}`}`)
+    this.name = 'AbortError'
+    this.reason = reason
   }
 }
 

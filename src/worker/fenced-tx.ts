@@ -31,10 +31,14 @@ import type { Ended } from './settle.ts'
 export class FencedTransactions {
   readonly #db: Database
   readonly #leaseMs: number
+  /** How long a block may go on after its handler was told to end: it may be about to. */
+  readonly #graceMs: number
 
-  constructor(db: Database, leaseMs: number) {
+  /** `graceMs` is what a handler has altogether; a block that keeps its row longer would keep its ending from being stored. */
+  constructor(db: Database, { leaseMs, graceMs }: { leaseMs: number; graceMs: number }) {
     this.#db = db
     this.#leaseMs = leaseMs
+    this.#graceMs = Math.min(5_000, graceMs / 2)
   }
 
   /** Runs `work`, and completes the job with what it returns; both are stored, or neither. */
@@ -92,8 +96,8 @@ export class FencedTransactions {
       }
       try {
         return await this.#db.transaction(async (tx) => {
-          if (!(await this.#hold(tx, held))) throw leaseLost(held)
-          const unwatch = resetWhenAborted(tx, held)
+          if (held.isGivenUp || !(await this.#hold(tx, held))) throw leaseLost(held)
+          const unwatch = resetWhenAborted(tx, held, this.#graceMs)
           try {
             done = { value: await work(tx, theirs) }
             return done.value
@@ -148,18 +152,15 @@ export class FencedTransactions {
   }
 }
 
-/** How long a block may go on after its job's timeout: it may be about to end. */
-const graceMs = 5_000
-
 /**
- * The user's statements have no deadline of ours. A lease that is lost, or a timeout that passed a while ago, ends
- * them with their transaction: on a connection that hangs nothing else would.
+ * The user's statements have no deadline of ours. A lease that is lost, or an abort a while ago, ends them with their
+ * transaction: on a connection that hangs nothing else would.
  */
-function resetWhenAborted(tx: OwnTransaction, held: HeldJob): () => void {
+function resetWhenAborted(tx: OwnTransaction, held: HeldJob, graceMs: number): () => void {
   let timer: NodeJS.Timeout | undefined
   const unlisten = held.listen((cause) => {
     if (cause === 'lease') tx.reset()
-    else if (cause === 'timeout') {
+    else if (cause === 'timeout' || cause === 'cancel') {
       timer = setTimeout(() => {
         tx.reset()
       }, graceMs)

@@ -12,14 +12,16 @@ export type Verdicts = readonly string[]
 export class HealthServer {
   readonly #server: Server
 
-  constructor(probes: { healthz: () => Verdicts; readyz: () => Verdicts }) {
+  /** `facts` stand in the answer too, whatever it is. */
+  constructor(probes: { healthz: () => Verdicts; readyz: () => Verdicts; facts?: () => object }) {
     this.#server = createServer((request, response) => {
       const path = (request.url ?? '').split('?')[0]
       const probe = path === '/healthz' ? probes.healthz : path === '/readyz' ? probes.readyz : undefined
       const problems = probe?.()
       const status = problems === undefined ? 404 : problems.length === 0 ? 200 : 503
       response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' })
-      response.end(`${JSON.stringify({ ok: status === 200, problems: problems ?? ['unknown path'] })}\n`)
+      const answer = { ok: status === 200, ...probes.facts?.(), problems: problems ?? ['unknown path'] }
+      response.end(`${JSON.stringify(answer)}\n`)
     })
     this.#server.unref()
   }

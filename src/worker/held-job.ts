@@ -1,4 +1,5 @@
 import type { ClaimedJob } from '../jobs/claim.ts'
+import type { Slot } from './slot.ts'
 
 /**
  * A job in this process's hands, from its claim to the confirmed settle.
@@ -16,15 +17,22 @@ export class HeldJob {
   readonly workerId: string
   phase: 'waiting' | 'running' | 'settling' = 'waiting'
   startedAt = 0
+  /** The call of its handler, once there is one. */
+  slot: Slot | undefined
   /** When its attempt has to be over; Infinity before it starts. */
   deadlineAt = Infinity
   /** Why its handler was aborted by us, which is then no failure of its own; the first reason stays. */
   abortedFor: AbortCause | undefined
   abortReason: unknown
+  abortedAt = Infinity
   #listeners: ((cause: AbortCause, reason: unknown) => void)[] | undefined
   isFlaggedSlow = false
-  /** Given back while its handler would not end: whatever that still comes to is nobody's business. */
+  /** Its ending was stored while its handler would not end: whatever that still comes to is nobody's business. */
   isGivenUp = false
+  /** The database knows that its handler has begun: if this process ends now, the job was there. */
+  isNotedBegun = false
+  /** It runs in a child process or thread: the end of this process is none of its doing. */
+  isIsolated = false
   /** Its handler has stored its completion: that its row is gone is no surprise. */
   isCompleted = false
 
@@ -46,6 +54,7 @@ export class HeldJob {
     if (this.abortedFor !== undefined) return
     this.abortedFor = cause
     this.abortReason = reason
+    this.abortedAt = performance.now()
     for (const listener of this.#listeners ?? []) listener(cause, reason)
   }
 
@@ -58,7 +67,14 @@ export class HeldJob {
   }
 }
 
-export type AbortCause = 'timeout' | 'shutdown' | 'lease'
+/**
+ * timeout   its deadline passed
+ * cancel    somebody asked for its end
+ * shutdown  the worker stops, and the drain is over
+ * lease     it is another worker's, or may be soon
+ * uncaught  something was thrown in its name that nobody caught: it has failed
+ */
+export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lease' | 'uncaught'
 
 /** Everything in this process's hands, by job id: only the newest lease of a job counts. */
 export class HeldJobs {

@@ -4,24 +4,46 @@ export interface LeaseThreadData {
   schema: string
   workerId: string
   leaseMs: number
+  /** How long a handler has to end after its deadline. */
+  graceMs: number
   memory: SharedArrayBuffer
 }
 
 /** What it tells; a renewal is told by memory alone, for the main thread may be busy. */
 export type LeaseThreadMessage = { type: 'lost' } | { type: 'renewed' } | { type: 'trouble'; message: string }
 
-/** Memory for one number: when the last confirmed heartbeat was sent, on the clock that all threads share. */
-export function leaseMemory(sentAt: bigint): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(8)
-  confirm(memory, sentAt)
+/** What it is told: to renew at once, or to end. */
+export type LeaseThreadOrder = 'renew' | 'stop'
+
+/** Places in the memory that both threads share, all of them moments of the clock that they share too. */
+const places = ['confirmed', 'turned', 'alive', 'deadline'] as const
+
+/**
+ * confirmed  when the last confirmed heartbeat was sent
+ * turned     when the lease thread last came to an answer, be it a failure
+ * alive      when the main thread last had a moment
+ * deadline   when the last of the running attempts has to be over
+ */
+export type Moment = (typeof places)[number]
+
+/** Memory for the moments; all are now. */
+export function leaseMemory(): SharedArrayBuffer {
+  const memory = new SharedArrayBuffer(8 * places.length)
+  for (const moment of places) store(memory, moment, process.hrtime.bigint())
   return memory
 }
 
-export function confirm(memory: SharedArrayBuffer, sentAt: bigint): void {
-  Atomics.store(new BigInt64Array(memory), 0, sentAt)
+export function store(memory: SharedArrayBuffer, moment: Moment, at: bigint): void {
+  Atomics.store(new BigInt64Array(memory), places.indexOf(moment), at)
 }
 
-/** How long ago, in milliseconds, the last confirmed heartbeat was sent. */
-export function ageMs(memory: SharedArrayBuffer): number {
-  return Number(process.hrtime.bigint() - Atomics.load(new BigInt64Array(memory), 0)) / 1e6
+/** How long ago a moment was, in milliseconds; below zero where it is to come. */
+export function ageMs(memory: SharedArrayBuffer, moment: Moment): number {
+  const at = Atomics.load(new BigInt64Array(memory), places.indexOf(moment))
+  return Number(process.hrtime.bigint() - at) / 1e6
+}
+
+/** A moment so many milliseconds from now. */
+export function inMs(ms: number): bigint {
+  return process.hrtime.bigint() + BigInt(Math.round(ms * 1e6))
 }

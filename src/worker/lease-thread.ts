@@ -1,16 +1,22 @@
 // The heartbeat, in a thread of its own with a connection of its own: a handler that keeps the event loop busy, or a
 // pool whose connections are all in use, must not cost a healthy worker its jobs.
+//
+// It must not keep a sick one alive either. While the main thread is blocked the lease is renewed only as long as some
+// attempt is within its deadline; past that nobody is left who could abort it, so the process is ended from here.
+import { writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { Database } from '../db/database.ts'
-import { renew } from '../leases/lease.ts'
-import { confirm } from './lease-memory.ts'
-import type { LeaseThreadData, LeaseThreadMessage } from './lease-memory.ts'
+import { renew, reportDeath } from '../leases/lease.ts'
+import { ageMs, store } from './lease-memory.ts'
+import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
-const { url, schema, workerId, leaseMs, memory } = workerData as LeaseThreadData
+const { url, schema, workerId, leaseMs, graceMs, memory } = workerData as LeaseThreadData
 const stop = new AbortController()
-parentPort?.once('message', () => {
-  stop.abort()
+let hurry = new AbortController()
+parentPort?.on('message', (order: LeaseThreadOrder) => {
+  if (order === 'stop') stop.abort()
+  hurry.abort()
 })
 
 const database = new Database({
@@ -19,31 +25,76 @@ const database = new Database({
   poolSize: 1,
   deadlineMs: leaseMs / 6,
   applicationName: 'stint heartbeat',
+  isKept: true,
 })
 
 function tell(message: LeaseThreadMessage): void {
   parentPort?.postMessage(message)
 }
 
-let failures = 0
-while (!stop.signal.aborted) {
+/** How long the main thread has been past all its deadlines without a moment to do something about it; 0 while it is not. */
+function blockedForMs(): number {
+  const blockedMs = ageMs(memory, 'alive')
+  const lateMs = ageMs(memory, 'deadline') - graceMs
+  return blockedMs > leaseMs && lateMs > 0 ? blockedMs : 0
+}
+
+/** Seen in a row: a process that was stopped and goes on has a moment for us soon. */
+const sightings = 5
+let seen = 0
+const checking = setInterval(
+  () => {
+    const blockedMs = blockedForMs()
+    seen = blockedMs === 0 ? 0 : seen + 1
+    if (seen < sightings) return
+    clearInterval(checking)
+    void endProcess(blockedMs)
+  },
+  Math.min(500, leaseMs / 20),
+)
+
+/** Gives the jobs back before it goes, so that they need not wait for the lease; it goes in any case. */
+async function endProcess(blockedMs: number): Promise<void> {
+  const story = `its event loop was blocked for ${Math.round(blockedMs / 1_000)} s, past the timeout of every job it ran`
+  // Written directly: what goes through the main thread would never appear.
+  writeSync(2, `stint: ending this process: ${story}\n`)
+  const told = reportDeath(database, { workers: [workerId], story }).catch(() => undefined)
+  await Promise.race([told, pause(leaseMs / 6)])
+  process.kill(process.pid, 'SIGKILL')
+}
+
+/** Waits for the time of the next heartbeat, or until it is wanted now. */
+async function untilDue(failures: number): Promise<void> {
   // The first beat comes a third of a lease after the registration; after trouble at once, then a little later each time.
   const waitMs = failures === 0 ? leaseMs / 3 : Math.random() * Math.min(leaseMs / 6, 50 * 2 ** failures)
-  const isDue = await pause(waitMs, true, { signal: stop.signal }).catch(() => false)
-  if (!isDue) break
+  await pause(waitMs, undefined, { signal: hurry.signal }).catch(() => undefined)
+  hurry = new AbortController()
+}
+
+// Opened now and kept: later there may be none to be had.
+await database.query('select 1', []).catch(() => undefined)
+let failures = 0
+for (;;) {
+  await untilDue(failures)
+  if (stop.signal.aborted) break
   // From when it was sent: by the time of the answer the database may have let others in.
   const sentAt = process.hrtime.bigint()
   try {
-    if (!(await renew(database, { worker: workerId, leaseMs, rssBytes: process.memoryUsage.rss() }))) {
+    const rssBytes = process.memoryUsage.rss()
+    if (!(await renew(database, { worker: workerId, leaseMs, rssBytes }))) {
       tell({ type: 'lost' })
       break
     }
-    confirm(memory, sentAt)
+    store(memory, 'confirmed', sentAt)
     if (failures > 0) tell({ type: 'renewed' })
     failures = 0
   } catch (error) {
     failures++
     tell({ type: 'trouble', message: error instanceof Error ? error.message : String(error) })
+  } finally {
+    store(memory, 'turned', process.hrtime.bigint())
   }
 }
+clearInterval(checking)
+parentPort?.removeAllListeners('message')
 await database.close()

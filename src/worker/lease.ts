@@ -6,13 +6,17 @@ import { Worker as Thread } from 'node:worker_threads'
 import type { Queryable } from '../db/statement.ts'
 import { register, retire } from '../leases/lease.ts'
 import type { AboutWorker } from '../leases/lease.ts'
-import { ageMs, leaseMemory } from './lease-memory.ts'
-import type { LeaseThreadData, LeaseThreadMessage } from './lease-memory.ts'
+import { ageMs, inMs, leaseMemory, store } from './lease-memory.ts'
+import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
 export interface LeaseConfig {
   url: string
   schema: string
   leaseMs: number
+  /** How long a handler has to end after its deadline. */
+  graceMs: number
+  /** When the last of the running attempts has to be over, in `performance.now()`; -Infinity where none runs. */
+  latestDeadline: () => number
   /** Declared lost by others: nothing that runs here is ours any more. */
   onLost: () => void
   /** Not renewed for so long that others may soon be let in. */
@@ -20,6 +24,8 @@ export interface LeaseConfig {
   /** Renewed after all. */
   onSafe: () => void
   onTrouble: (message: string) => void
+  /** Nothing renews it, and nothing will. */
+  onDead: () => void
 }
 
 /** How long the thread gets to say goodbye to the server. */
@@ -35,13 +41,23 @@ const riskAt = 0.8
  * *sent*. The main thread looks there: at 0.8 of a lease without one it stops trusting the lease, aborts what runs and
  * claims nothing, until a heartbeat gets through. An answer that no row was there to renew is final: others have
  * declared this worker lost.
+ *
+ * Each watches the other. The main thread leaves there when it last had a moment and how long its attempts may take:
+ * the thread does not renew the lease of a process that is blocked past that. A thread that comes to no answer any more
+ * is replaced once, and then the worker gives up.
  */
 export class Lease {
   readonly workerId = randomUUID()
   readonly #config: LeaseConfig
-  #memory = leaseMemory(0n)
+  #memory = leaseMemory()
   #thread: Thread | undefined
   #watch: NodeJS.Timeout | undefined
+  #ticking: NodeJS.Timeout | undefined
+  /** What is written down as the latest deadline, rounded up so that few jobs move it. */
+  #deadlineAt = -Infinity
+  /** Heartbeats sent before this do not count: the machine slept since. */
+  #trustedFrom = 0n
+  #hangs = 0
   #isBegun = false
   #isAtRisk = false
   #isOver = false
@@ -57,17 +73,26 @@ export class Lease {
 
   /** How long ago the last confirmed heartbeat was sent. */
   get ageMs(): number {
-    return ageMs(this.#memory)
+    return ageMs(this.#memory, 'confirmed')
   }
 
   /** Enters this worker; only then may it claim. */
   async begin(db: Queryable, about: AboutWorker): Promise<void> {
     const sentAt = process.hrtime.bigint()
     await register(db, { worker: this.workerId, leaseMs: this.#config.leaseMs, about })
-    this.#memory = leaseMemory(sentAt)
+    this.#memory = leaseMemory()
+    store(this.#memory, 'confirmed', sentAt)
     this.#isBegun = true
     this.#startThread()
+    this.#startTicking()
     this.#look()
+  }
+
+  /** An attempt has begun that may go on until then. */
+  mayLastUntil(deadlineAt: number): void {
+    if (deadlineAt <= this.#deadlineAt) return
+    this.#deadlineAt = deadlineAt + 1_000
+    store(this.#memory, 'deadline', inMs(this.#deadlineAt - performance.now()))
   }
 
   /** Gives the lease up in good order. */
@@ -80,18 +105,21 @@ export class Lease {
   async abandon(): Promise<void> {
     this.#isOver = true
     clearTimeout(this.#watch)
+    clearInterval(this.#ticking)
     const thread = this.#thread
     this.#thread = undefined
     if (thread === undefined) return
     const ended = once(thread, 'exit')
-    thread.postMessage('stop')
+    thread.postMessage('stop' satisfies LeaseThreadOrder)
     await Promise.race([ended, pause(politeMs, undefined, { ref: false })])
     await thread.terminate()
   }
 
   #startThread(): void {
-    const { url, schema, leaseMs, onTrouble } = this.#config
-    const data: LeaseThreadData = { url, schema, leaseMs, workerId: this.workerId, memory: this.#memory }
+    const { url, schema, leaseMs, graceMs, onTrouble } = this.#config
+    const { workerId } = this
+    const data: LeaseThreadData = { url, schema, leaseMs, graceMs, workerId, memory: this.#memory }
+    store(this.#memory, 'turned', process.hrtime.bigint())
     // The built file also when this one runs from source: a thread cannot load TypeScript on every Node we support.
     const entry = createRequire(import.meta.url).resolve('#dist/worker/lease-thread')
     const thread = new Thread(entry, { workerData: data, name: 'stint heartbeat' })
@@ -127,19 +155,66 @@ export class Lease {
     }
   }
 
+  /** Leaves word that the main thread is alive, and notices when the machine was asleep. */
+  #startTicking(): void {
+    const { leaseMs, latestDeadline } = this.#config
+    let wall = Date.now()
+    let steady = performance.now()
+    const tick = (): void => {
+      store(this.#memory, 'alive', process.hrtime.bigint())
+      const latest = latestDeadline()
+      // Lowered here alone, so that starting a job costs nothing.
+      if (latest < this.#deadlineAt - 1_000) this.#deadlineAt = -Infinity
+      this.mayLastUntil(Math.max(latest, performance.now()))
+      const skippedMs = Date.now() - wall - (performance.now() - steady)
+      wall = Date.now()
+      steady = performance.now()
+      // The steady clock stands still while a machine sleeps; others' leases, and ours, do not.
+      if (skippedMs > leaseMs / 2) this.#distrust()
+    }
+    tick()
+    this.#ticking = setInterval(tick, Math.min(1_000, leaseMs / 10))
+    this.#ticking.unref()
+  }
+
+  /** Nothing is believed before a heartbeat sent from now on is confirmed. */
+  #distrust(): void {
+    this.#trustedFrom = process.hrtime.bigint()
+    this.#thread?.postMessage('renew' satisfies LeaseThreadOrder)
+    this.#look()
+  }
+
+  /** A thread that comes to no answer is replaced once; then nothing is left to try. */
+  #minThread(): void {
+    const { leaseMs, onTrouble, onDead } = this.#config
+    if (ageMs(this.#memory, 'turned') < leaseMs) return
+    store(this.#memory, 'turned', process.hrtime.bigint())
+    if (this.#hangs++ > 0) {
+      onDead()
+      return
+    }
+    onTrouble('the heartbeat thread comes to no answer: it is replaced')
+    // Its end starts another one.
+    void this.#thread?.terminate()
+  }
+
   /** Looks at the age of the last heartbeat, and again when it could have become too old. */
   #look(): void {
     clearTimeout(this.#watch)
     if (this.#isOver) return
     const { leaseMs, onRisk, onSafe } = this.#config
-    const leftMs = riskAt * leaseMs - this.ageMs
+    const isOld =
+      this.#trustedFrom > 0n && this.ageMs > Number(process.hrtime.bigint() - this.#trustedFrom) / 1e6
+    const leftMs = isOld ? 0 : riskAt * leaseMs - this.ageMs
     if (leftMs <= 0 && !this.#isAtRisk) {
       this.#isAtRisk = true
       onRisk()
     } else if (leftMs > 0 && this.#isAtRisk) {
       this.#isAtRisk = false
+      this.#hangs = 0
       onSafe()
     }
+    if (this.#isAtRisk) this.#minThread()
     this.#watch = setTimeout(
       () => {
         this.#look()

@@ -20,10 +20,23 @@ export const silent: Logger = {
 /** JSON lines, or lines for people where STINT_LOG is `pretty`: `stint dev` and a terminal ask for those. */
 export function defaultLogger(environment: NodeJS.ProcessEnv): Logger {
   const level = environment['STINT_LOG_LEVEL'] ?? 'info'
+  const output = standardOutput()
   if (environment['STINT_LOG'] !== 'pretty')
-    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime })
-  const output = pino.destination(1)
+    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, output)
   return pino({ level, base: null }, { write: (line) => void output.write(prettyLine(line)) })
+}
+
+/**
+ * Where it cannot be written to any more (a terminal that was closed, a full disk), work goes on without a log. pino
+ * does so itself for a broken pipe; of anything else a process would die, and then hang in the attempt to write the rest.
+ */
+function standardOutput(): ReturnType<typeof pino.destination> {
+  const output = pino.destination(1)
+  output.on('error', () => {
+    output.write = () => true
+    output.end = output.flushSync = () => undefined
+  })
+  return output
 }
 
 const levelNames: Readonly<Record<number, string>> = { 20: 'debug', 30: 'info ', 40: 'warn ', 50: 'error' }

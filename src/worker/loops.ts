@@ -17,6 +17,7 @@ export class Loop {
   readonly #stop = new AbortController()
   #running: Promise<void> | undefined
   #passing: Promise<void> | undefined
+  #passingSince: number | undefined
   #lastOkAt = performance.now()
 
   constructor(config: LoopConfig) {
@@ -27,6 +28,11 @@ export class Loop {
   /** How long since a pass went well. */
   get ageMs(): number {
     return performance.now() - this.#lastOkAt
+  }
+
+  /** Since when it has been at one pass; undefined while it rests. */
+  get since(): number | undefined {
+    return this.#passingSince
   }
 
   start(): void {
@@ -57,11 +63,14 @@ export class Loop {
   }
 
   async #pass(): Promise<void> {
+    this.#passingSince = performance.now()
     try {
       await this.#config.pass()
       this.#lastOkAt = performance.now()
     } catch (error) {
       this.#config.onTrouble(this.name, error)
+    } finally {
+      this.#passingSince = undefined
     }
   }
 }

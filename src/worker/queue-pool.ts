@@ -21,6 +21,8 @@ export class QueuePool {
   /** How long claims take lately. */
   claimMs = 0
   isClaiming = false
+  /** When the claim that is under way was sent. */
+  claimingSince: number | undefined
   surveyedAt = -Infinity
   /** What was taken in advance had to be given back: until a slot is free, others can do more with it. */
   wasInVain = false

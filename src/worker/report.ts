@@ -63,7 +63,7 @@ export class Report {
       }
       case 'cancelled':
         this.#events.emit('cancelled', { ...factsOf(held), reason: outcome.reason })
-        this.#log.info({ ...factsOf(held), reason: outcome.reason }, 'cancelled by its handler')
+        this.#log.info({ ...factsOf(held), reason: outcome.reason }, 'cancelled')
         return
       case 'snoozed': {
         const { delayMs, reason } = outcome
@@ -92,6 +92,19 @@ export class Report {
     this.#log.warn(
       { ...factsOf(held), ranMs: Math.round(ranMs), outcome: outcome.type },
       'lease lost: what it did was refused, the job is run by others',
+    )
+  }
+
+  cancelAsked(held: HeldJob): void {
+    this.#log.info(factsOf(held), 'asked to stop: somebody cancelled it')
+  }
+
+  stuck(held: HeldJob, { ranMs, stuckSlots }: { ranMs: number; stuckSlots: number }): void {
+    const facts = { ...factsOf(held), ranMs: Math.round(ranMs), stuckSlots }
+    this.#events.emit('stuck', facts)
+    this.#log.error(
+      facts,
+      'stuck: its handler did not end when told to; its attempt is over, its slot replaced',
     )
   }
 

@@ -5,20 +5,20 @@ import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
 import { waitAfterMs } from '../db/wait.ts'
-import { survey } from '../jobs/survey.ts'
-import type { Finding, Served } from '../jobs/survey.ts'
+import type { Served } from '../jobs/survey.ts'
+import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
-import { promote } from '../maintenance/promote.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
-import { channelOf, hintsIn } from '../wake-up/hint.ts'
-import type { Hint } from '../wake-up/hint.ts'
+import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
+import { tellCancelled } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
+import { endedByForce } from './execute.ts'
 import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
@@ -30,11 +30,14 @@ import { Loop } from './loops.ts'
 import { Notes } from './notes.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
+import { Scout } from './scout.ts'
+import type { Ending } from './outcome.ts'
 import { Settler } from './settle.ts'
 import type { Ended } from './settle.ts'
 import { reconcile, sweepLost, watchUnknownKinds } from './upkeep.ts'
 import { stintVersion } from './version.ts'
 import { Watch } from './watch.ts'
+import { Watchdog } from './watchdog.ts'
 
 export interface RuntimeConfig {
   worker: WorkerConfig
@@ -44,17 +47,19 @@ export interface RuntimeConfig {
   handlers: Handlers
   events: Events
   log: Logger
-  /** It cannot go on: what ends the process rather than leave it looking alive. */
-  onFatal: (error: Error) => void
+  /** It cannot go on: what ends the process rather than leave it looking alive. `canDrain`: what runs well may end first. */
+  onFatal: (error: Error, options?: { canDrain: boolean }) => void
 }
 
-/** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
-const surveyShare = 1 / 20
-/** A little before the poll is due, so that a jittered one does not come just too soon for it. */
-const early = 0.85
 const prefetchTtlMs = 2_000
-const promoteBatch = 500
 const brokenForMs = 60_000
+const watchdogMs = 60_000
+/** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
+const begunAfterMs = 1_000
+/** How often to ask for cancellations where nobody can tell us of them. */
+const cancelPollMs = 400
+/** The longest that a timer of Node can wait. */
+const longestTimerMs = 2 ** 31 - 1
 
 /** The running parts of a worker, from the first claim to the last settle. */
 export class Runtime {
@@ -73,26 +78,26 @@ export class Runtime {
   readonly #settler: Settler
   readonly #children: Children
   readonly #dispatcher: Dispatcher
+  readonly #scout: Scout
+  readonly #watchdog: Watchdog
   readonly #announcer: Announcer
   readonly #subscription: Subscription | undefined
   readonly #loops: Loop[]
   readonly #reconciling: Loop
+  readonly #cancelling: Loop
   readonly #unlisten: () => void
   #lease: Lease
   #claims: Claims
   #looping: Promise<void> | undefined
   #isStopping = false
   #isOver = false
-  #nextSurveyAt = 0
-  #isSurveying = false
-  #surveyPaysAt = 0
-  #mustSurveyAgain = false
-  #nextDueAt = Infinity
-  #isPromoting = false
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
   #lastTroubleAt = -Infinity
   #mustReconcile = false
+  #mayBeCancelled = false
+  #cancelsAskedAt = -Infinity
+  readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
     this.#config = config
@@ -100,13 +105,20 @@ export class Runtime {
     const { schema, leaseMs, poolSize, txPoolSize } = worker
     const deadlineMs = Math.max(500, Math.min(10_000, leaseMs / 3))
     const connection = { url, schema, deadlineMs }
-    this.#db = new Database({ ...connection, poolSize, applicationName: 'stint worker' })
+    this.#db = new Database({ ...connection, poolSize, applicationName: 'stint worker', isKept: true })
     this.#txDb = new Database({ ...connection, poolSize: txPoolSize, applicationName: 'stint ctx.tx' })
     this.#poll = new Poll(worker.pollFloorMs)
     this.#served = { queues: worker.queues.map(({ name }) => name), kinds: handlers.versions() }
     this.#report = new Report(events, log)
-    this.#watch = new Watch(this.#held, (held, facts) => {
-      this.#report.slow(held, facts)
+    this.#watch = new Watch({
+      held: this.#held,
+      graceMs: worker.stuck.graceMs,
+      onSlow: (held, facts) => {
+        this.#report.slow(held, facts)
+      },
+      onStuck: (held) => {
+        this.#giveUp(held)
+      },
     })
     this.#notes = new Notes({
       db: this.#db,
@@ -154,14 +166,19 @@ export class Runtime {
       held: this.#held,
       watch: this.#watch,
       services: {
-        transactions: new FencedTransactions(this.#txDb, leaseMs),
+        transactions: new FencedTransactions(this.#txDb, { leaseMs, graceMs: worker.stuck.graceMs }),
         notes: this.#notes,
         logger: log,
         schema,
         blobs: worker.blobs,
       },
       isOpen: () => this.#isOpen(),
+      noteBegun: async ({ job }) => {
+        const noted = await noteBegun(this.#db, { ids: [job.id], leaseIds: [job.leaseId] })
+        return noted.length > 0
+      },
       onStarted: (held) => {
+        this.#lease.mayLastUntil(held.deadlineAt)
         this.#report.started(held)
       },
       onEnded: (ended) => {
@@ -180,15 +197,26 @@ export class Runtime {
         this.#bell.ring()
       },
     })
+    this.#scout = new Scout({
+      ...{ db: this.#db, dispatcher: this.#dispatcher, served: this.#served, bell: this.#bell },
+      onFine: () => {
+        this.#isFine()
+      },
+      onTrouble: (what, error) => {
+        this.#trouble(what, error)
+      },
+    })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
     this.#unlisten = listenLocally(placeOf(url, schema), (hints) => {
-      this.#hear(hints)
+      this.#scout.hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
-    const { reconciling, others } = this.#newLoops()
+    const { reconciling, cancelling, others } = this.#newLoops()
     this.#reconciling = reconciling
+    this.#cancelling = cancelling
     this.#loops = [reconciling, ...others]
+    this.#watchdog = this.#newWatchdog()
   }
 
   get workerId(): string {
@@ -220,6 +248,7 @@ export class Runtime {
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
+    this.#watchdog.start()
     this.#looping = this.#loop()
     const { workerId } = this
     this.#config.events.emit('ready', { workerId })
@@ -252,13 +281,15 @@ export class Runtime {
    */
   async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
     this.#isStopping = true
+    this.#watchdog.stop()
+    for (const timer of this.#recycling) clearTimeout(timer)
     this.#bell.ring()
     await this.#looping
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     await this.#subscription?.stop()
     this.#unlisten()
     await this.#claimsAnswered()
-    this.#release(() => true, 'the worker stopped before it was started')
+    this.#releaseAll('the worker stopped before it was started')
     this.#children.sendHome()
     await this.#until(() => this.#dispatcher.running === 0, { ms: drainMs, hurry })
     await this.#endRunning()
@@ -275,15 +306,14 @@ export class Runtime {
     })
     const isClosed = this.#txDb.close()
     // A handler that never ends would keep its connection, and this, for ever.
-    await Promise.all([this.#db.close(), this.#dispatcher.running === 0 ? isClosed : undefined])
+    await Promise.all([this.#db.close(), this.#hasRunaways ? undefined : isClosed])
   }
 
   /** One `while`: ask where there is room, sleep until something rings or the poll is due. */
   async #loop(): Promise<void> {
     while (!this.#isStopping) {
       const now = performance.now()
-      if (now >= this.#nextSurveyAt) void this.#survey()
-      if (now >= this.#nextDueAt) void this.#promote()
+      this.#scout.turn(now)
       if (this.#mustReconcile) {
         this.#mustReconcile = false
         void this.#reconciling.runOnce()
@@ -291,24 +321,10 @@ export class Runtime {
       this.#dispatcher.fill(now)
       const pollAt = now + this.#poll.waitMs()
       const { holdUntil } = this.#dispatcher
-      const wakeAt = Math.min(
-        pollAt,
-        this.#nextDueAt,
-        this.#nextSurveyAt,
-        holdUntil > now ? holdUntil : Infinity,
-      )
+      const wakeAt = Math.min(pollAt, this.#scout.wakeAt, holdUntil > now ? holdUntil : Infinity)
       await this.#bell.next(Math.max(1, wakeAt - now))
-      if (performance.now() >= pollAt) this.#lookForYourself()
+      if (performance.now() >= pollAt) this.#scout.lookForYourself()
     }
-  }
-
-  /**
-   * Nobody rang. A survey finds all there is, also what was committed late and lies below the floor; where that costs
-   * much and was done a moment ago, a look from the floors has to do.
-   */
-  #lookForYourself(): void {
-    if (performance.now() >= this.#surveyPaysAt) this.#surveySoon()
-    else for (const pool of this.#dispatcher.pools) pool.floors.probe()
   }
 
   #mayGoOn(): boolean {
@@ -319,122 +335,8 @@ export class Runtime {
     return !this.#isStopping && this.#lease.isTrusted
   }
 
-  /** Looks at every queue, without waiting for its time. */
-  #surveySoon(): void {
-    this.#mustSurveyAgain = this.#isSurveying
-    for (const pool of this.#dispatcher.pools) pool.surveyedAt = -Infinity
-    if (!this.#isSurveying) this.#nextSurveyAt = 0
-    this.#bell.ring()
-  }
-
-  async #survey(): Promise<void> {
-    if (this.#isSurveying) return
-    this.#isSurveying = true
-    const startedAt = performance.now()
-    const pools = this.#dispatcher.pools.filter(
-      ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
-    )
-    this.#nextSurveyAt = Infinity
-    try {
-      const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
-      const queues = pools.map(({ config }) => config.name)
-      const findings = await survey(this.#db, { queues, kinds: this.#served.kinds })
-      this.#isFine()
-      this.#take(findings, { floors, since: performance.now() })
-    } catch (error) {
-      this.#trouble('survey', error)
-    } finally {
-      this.#isSurveying = false
-      const now = performance.now()
-      for (const pool of pools) pool.surveyedAt = now
-      const nextAt = Math.min(
-        ...this.#dispatcher.pools.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
-      )
-      this.#surveyPaysAt = now + (now - startedAt) / surveyShare
-      this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
-      this.#bell.ring()
-      // What was looked at may have changed behind its back.
-      if (this.#mustSurveyAgain) this.#surveySoon()
-    }
-  }
-
-  #take(
-    findings: readonly Finding[],
-    {
-      floors,
-      since,
-    }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number },
-  ): void {
-    let nextDueMs = Infinity
-    const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
-    for (const finding of findings) {
-      const pool = this.#dispatcher.pool(finding.queue)
-      if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
-      else if (finding.type === 'keyed') {
-        if (pool !== undefined) pool.hintKeyed()
-      } else {
-        const { priority, head, ageMs, queue } = finding
-        named.get(queue)?.add(priority)
-        pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
-      }
-    }
-    for (const [queue, priorities] of named) this.#dispatcher.pool(queue)?.floors.forget(priorities)
-    this.#dueIn(nextDueMs)
-  }
-
-  /** Something falls due in so long; a timer is set to the earliest. */
-  #dueIn(ms: number): void {
-    this.#nextDueAt = Math.min(this.#nextDueAt, performance.now() + Math.max(0, ms))
-  }
-
-  async #promote(): Promise<void> {
-    if (this.#isPromoting) return
-    this.#isPromoting = true
-    this.#nextDueAt = Infinity
-    try {
-      const { ready, nextInMs } = await promote(this.#db, {
-        queues: this.#served.queues,
-        limit: promoteBatch,
-      })
-      this.#returned(ready)
-      // A full batch means that more is probably due already.
-      if (ready.length >= promoteBatch) this.#dueIn(0)
-      else if (nextInMs !== undefined) this.#dueIn(nextInMs)
-    } catch (error) {
-      this.#trouble('promote', error)
-      this.#dueIn(Math.random() * 1_000)
-    } finally {
-      this.#isPromoting = false
-      this.#bell.ring()
-    }
-  }
-
-  /** Jobs are ready again, below the floor perhaps. */
-  #returned(returned: readonly Returned[]): void {
-    for (const one of returned) this.#mayReturn(one)
-    this.#bell.ring()
-  }
-
-  #mayReturn({ queue, priority, runAt, id, key }: Returned): void {
-    const pool = this.#dispatcher.pool(queue)
-    if (key !== null) pool?.hintKeyed()
-    else pool?.floors.lower(priority, { runAt, id })
-  }
-
-  #hear(hints: readonly Hint[]): void {
-    for (const { queue, priority, keyed, inMs } of hints) {
-      const pool = this.#dispatcher.pool(queue)
-      if (pool === undefined) continue
-      if (inMs > 0) this.#dueIn(inMs)
-      else if (keyed) pool.hintKeyed()
-      else pool.floors.hint(priority)
-    }
-    this.#bell.ring()
-  }
-
   #ended(ended: Ended): void {
     const { held, outcome } = ended
-    if (held.isGivenUp) return
     if (!this.#notes.concerns(held)) {
       this.#settler.add(ended)
       return
@@ -450,8 +352,9 @@ export class Runtime {
     this.#letGo(ended.held)
     this.#isFine()
     const { outcome, held } = ended
-    if (outcome.type === 'retry' || outcome.type === 'snoozed') this.#dueIn(outcome.delayMs + 1)
-    if (outcome.type === 'released') this.#mayReturn(held.job)
+    if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
+      this.#scout.dueIn(outcome.delayMs + 1)
+    if (outcome.type === 'released') this.#scout.mayReturn(held.job)
     this.#report.settled(ended)
   }
 
@@ -464,9 +367,10 @@ export class Runtime {
   #letGo(held: HeldJob): void {
     const pool = this.#dispatcher.pool(held.job.queue)
     this.#held.remove(held)
+    const letsOthers = this.#dispatcher.suspects.over(held)
     if (pool === undefined) return
     pool.held--
-    if (pool.config.prefetch === 0) this.#dispatcher.startAll()
+    if (pool.config.prefetch === 0 || letsOthers) this.#dispatcher.startAll()
     if (pool.isHungry()) this.#bell.ring()
   }
 
@@ -475,21 +379,64 @@ export class Runtime {
     for (const pool of this.#dispatcher.pools) {
       for (const held of pool.takeWhere(test)) {
         pool.wasInVain = true
-        held.phase = 'settling'
-        this.#settler.add({ held, outcome: { type: 'released', reason }, ranMs: 0 })
+        this.#endUnstarted(held, { type: 'released', reason })
       }
     }
   }
 
+  #endUnstarted(held: HeldJob, outcome: Ending): void {
+    held.phase = 'settling'
+    this.#settler.add({ held, outcome, ranMs: 0 })
+  }
+
+  /** Suspects wait longer for their turn than others do, so they are not given back for having waited. */
+  #releaseAll(reason: string): void {
+    this.#release(() => true, reason)
+    for (const held of this.#dispatcher.suspects.takeWhere(() => true))
+      this.#endUnstarted(held, { type: 'released', reason })
+  }
+
+  /** Its handler was told to end and has not: its attempt ends without it, and its slot is given to others. */
+  #giveUp(held: HeldJob): void {
+    const { handlers, worker } = this.#config
+    const { contract } = handlers.get(held.job.kind)
+    const ranMs = performance.now() - held.startedAt
+    this.#dispatcher.giveUp(held, endedByForce(held, contract))
+    if (held.abortedFor !== 'uncaught')
+      this.#report.stuck(held, { ranMs, stuckSlots: this.#dispatcher.stuck })
+    const { slot } = held
+    if (worker.stuck.recycleMs === Infinity || slot?.isStuck !== true) return
+    const timer = setTimeout(
+      () => {
+        this.#recycling.delete(timer)
+        if (slot.isStuck) this.#config.onFatal(stuckError(held, ranMs), { canDrain: true })
+      },
+      Math.min(longestTimerMs, worker.stuck.recycleMs),
+    )
+    timer.unref()
+    this.#recycling.add(timer)
+  }
+
+  /**
+   * Something was thrown in the name of a job and nobody caught it: a callback of its own, a promise that it forgot. The
+   * attempt has failed with that, whatever its handler still does. False where the job is not at work here.
+   */
+  failUncaught(jobId: string, thrown: unknown): boolean {
+    const held = this.#held.get(jobId)
+    if (held?.phase !== 'running') return false
+    held.abort('uncaught', thrown)
+    this.#giveUp(held)
+    return true
+  }
+
   /** After the drain: tells handlers to stop, waits a moment, and gives back what will not. */
   async #endRunning(): Promise<void> {
-    if (this.#dispatcher.running === 0) return
     for (const held of this.#held.all()) {
       if (held.phase === 'running') held.abort('shutdown', stopError())
     }
     await this.#until(() => this.#dispatcher.running === 0, { ms: 1_000 })
     // What such a handler has open under ctx.tx locks its row, and is not to be stored any more.
-    if (this.#dispatcher.running > 0) this.#txDb.abandon()
+    if (this.#hasRunaways) this.#txDb.abandon()
     for (const held of this.#held.all()) {
       if (held.phase !== 'running') continue
       held.phase = 'settling'
@@ -501,6 +448,11 @@ export class Runtime {
         ranMs,
       })
     }
+  }
+
+  /** Handlers that do not end, and may never let go of a connection. */
+  get #hasRunaways(): boolean {
+    return this.#dispatcher.running > 0 || this.#dispatcher.stuck > 0
   }
 
   async #claimsAnswered(): Promise<void> {
@@ -518,6 +470,16 @@ export class Runtime {
       url,
       schema: worker.schema,
       leaseMs: worker.leaseMs,
+      graceMs: worker.stuck.graceMs,
+      latestDeadline: () => this.#watch.latestDeadline(),
+      onDead: () => {
+        this.#config.onFatal(
+          new StintError(
+            'worker-stuck',
+            'Nothing renews the lease: the heartbeat thread came to no answer twice.',
+          ),
+        )
+      },
       onLost: () => void this.#beginAnew(),
       onRisk: () => {
         this.#lastGapAt = performance.now()
@@ -548,7 +510,7 @@ export class Runtime {
     for (const held of this.#held.all()) {
       if (held.phase === 'running') held.abort('lease', reasonFor(held))
     }
-    this.#release(() => true, 'the lease was at risk')
+    this.#releaseAll('the lease was at risk')
   }
 
   /** Others have declared this worker lost: nothing here is ours. Once its handlers have ended, it begins under a new id. */
@@ -595,16 +557,20 @@ export class Runtime {
       deadlineMs,
       probeEveryMs: 15_000,
       onPayload: (payload) => {
-        this.#hear(hintsIn(payload))
+        this.#scout.hear(hintsIn(payload))
+        if (!cancelsIn(payload).includes(this.workerId)) return
+        this.#mayBeCancelled = true
+        void this.#cancelling.runOnce()
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#surveySoon()
+        this.#mayBeCancelled = true
+        this.#scout.surveySoon()
       },
     })
   }
 
-  #newLoops(): { reconciling: Loop; others: Loop[] } {
+  #newLoops(): { reconciling: Loop; cancelling: Loop; others: Loop[] } {
     const { worker, events, log } = this.#config
     const config = {
       db: this.#db,
@@ -615,8 +581,8 @@ export class Runtime {
       pendingLeases: () => this.#claims.pending,
       isLeaseFresh: () => this.#lease.isTrusted && performance.now() - this.#lastGapAt > worker.leaseMs,
       onReturned: (returned: readonly Returned[]) => {
-        this.#returned(returned)
-        this.#surveySoon()
+        this.#scout.returned(returned)
+        this.#scout.surveySoon()
       },
       events,
       log,
@@ -630,6 +596,7 @@ export class Runtime {
     const reconciling = loop('reconcile', worker.sweepEveryMs, () => reconcile(config))
     const others = [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
+      loop('begun', begunAfterMs, () => this.#noteBegun()),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
@@ -641,7 +608,73 @@ export class Runtime {
         pass: watchUnknownKinds(config),
       }),
     ]
-    return { reconciling, others }
+    const cancelling = loop('cancel', cancelPollMs, () => this.#askCancelled())
+    return { reconciling, cancelling, others: [...others, cancelling] }
+  }
+
+  /** Those that have been at work for a while, so that a crash is theirs and not of what merely waited here. */
+  async #noteBegun(): Promise<void> {
+    const since = performance.now() - begunAfterMs
+    const begun = this.#held
+      .all()
+      .filter(
+        (held) =>
+          held.phase === 'running' && !held.isNotedBegun && !held.isIsolated && held.startedAt <= since,
+      )
+    if (begun.length === 0) return
+    const noted = await noteBegun(this.#db, {
+      ids: begun.map(({ job }) => job.id),
+      leaseIds: [...new Set(begun.map(({ job }) => job.leaseId))],
+    })
+    const ids = new Set(noted)
+    for (const held of begun) if (ids.has(held.job.id)) held.isNotedBegun = true
+  }
+
+  /** Whether somebody wants one of our jobs to end: when told so, and every now and then in case we were not. */
+  async #askCancelled(): Promise<void> {
+    if (this.#held.size === 0) return
+    const now = performance.now()
+    const isDeaf = this.#subscription?.isHearing !== true
+    const isDue = now - this.#cancelsAskedAt >= (isDeaf ? cancelPollMs : this.#config.worker.sweepEveryMs)
+    if (!this.#mayBeCancelled && !isDue) return
+    this.#mayBeCancelled = false
+    this.#cancelsAskedAt = now
+    await tellCancelled({
+      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
+      onWaiting: (held, reason) => {
+        const isIt = (one: HeldJob): boolean => one === held
+        const pool = this.#dispatcher.pool(held.job.queue)
+        const taken = pool?.takeWhere(isIt) ?? []
+        if (taken.length + this.#dispatcher.suspects.takeWhere(isIt).length > 0)
+          this.#endUnstarted(held, { type: 'cancelled', reason: reason ?? 'it was asked to stop' })
+      },
+      onAborted: (held) => {
+        this.#watch.aborted(held)
+        this.#report.cancelAsked(held)
+      },
+    })
+  }
+
+  #newWatchdog(): Watchdog {
+    const { worker, onFatal } = this.#config
+    const pools = this.#dispatcher.pools.map(({ config: { name } }) => ({
+      name: `claim of '${name}'`,
+      since: () => this.#dispatcher.pool(name)?.claimingSince,
+    }))
+    const watched = [
+      ...pools,
+      ...this.#loops.map((one) => ({ name: one.name, since: () => one.since })),
+      { name: 'settle', since: () => this.#settler.since },
+      { name: 'survey', since: () => this.#scout.since.survey },
+      { name: 'promote', since: () => this.#scout.since.promote },
+    ]
+    return new Watchdog(watched, {
+      limitMs: Math.max(2 * worker.leaseMs, watchdogMs),
+      onStuck: (name, forMs) => {
+        const message = `'${name}' has come to no answer for ${Math.round(forMs / 1_000)} s, and never will.`
+        onFatal(new StintError('worker-stuck', message))
+      },
+    })
   }
 
   #about(): AboutWorker {
@@ -684,6 +717,14 @@ function leaseAtRisk({ job }: HeldJob): Error {
   return new StintError(
     'lease-lost',
     `Job ${job.id} of '${job.kind}' may soon be another worker's: no heartbeat got through for most of a lease.`,
+    { jobIds: [job.id] },
+  )
+}
+
+function stuckError({ job }: HeldJob, ranMs: number): StintError {
+  return new StintError(
+    'worker-stuck',
+    `The handler of job ${job.id} ('${job.kind}') was told to end after ${Math.round(ranMs / 1_000)} s and has not: this process is to be started anew.`,
     { jobIds: [job.id] },
   )
 }

@@ -50,6 +50,8 @@ export class Settler {
   #waiting: Ended[] = []
   #inFlight = 0
   #isScheduled = false
+  /** When a try last came to an answer, be it a failure, while something was to be settled. */
+  #turnedAt = 0
   #idle: (() => void)[] = []
 
   constructor(config: SettlerConfig) {
@@ -59,6 +61,11 @@ export class Settler {
   add(ended: Ended): void {
     this.#waiting.push(ended)
     this.#schedule()
+  }
+
+  /** Since when it has come to no answer; undefined while there is nothing to settle. */
+  get since(): number | undefined {
+    return this.#inFlight > 0 ? this.#turnedAt : undefined
   }
 
   /** Resolves when all that was added has been stored or refused. */
@@ -81,7 +88,7 @@ export class Settler {
   async #flush(): Promise<void> {
     const batch = this.#waiting.splice(0, maxBatch)
     if (batch.length > 0) {
-      this.#inFlight++
+      if (this.#inFlight++ === 0) this.#turnedAt = performance.now()
       if (this.#waiting.length >= maxBatch / 2) this.#schedule()
       await Promise.all(this.#groups(batch).map((group) => this.#settle(group)))
       this.#inFlight--
@@ -126,8 +133,10 @@ export class Settler {
         const endings = (known ??= await this.#afterHandOver(group))
         const moved = new Set(await withPartitions(db, () => this.#send(endings)))
         await this.#conclude(endings, moved, isRepeat)
+        this.#turnedAt = performance.now()
         return
       } catch (error) {
+        this.#turnedAt = performance.now()
         // Nothing of the database's: its connections were closed, after the time for stopping was over.
         if (isStintError(error, 'client-closed')) return
         const trouble = classify(error)

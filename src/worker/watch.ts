@@ -30,28 +30,50 @@ const slowLimits: SlowLimits = { factor: 3, leastMs: 10_000 }
 /** The longest that a timer of Node can wait; what is asked for more rings at once. */
 const longestTimerMs = 2 ** 31 - 1
 
-/** Watches running attempts: aborts those past their deadline, and points out those that take unusually long. */
+export interface WatchConfig {
+  held: HeldJobs
+  /** How long a handler has to end after it was told to. */
+  graceMs: number
+  /** Much longer than its kind usually takes. */
+  onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void
+  /** It was told to end and has not, for all the grace it had. */
+  onStuck: (held: HeldJob) => void
+  slow?: SlowLimits | undefined
+}
+
+/**
+ * Watches running attempts: aborts those past their deadline, gives up on those that do not end then, and points out
+ * those that take unusually long.
+ */
 export class Watch {
-  readonly #held: HeldJobs
-  readonly #onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void
+  readonly #config: WatchConfig
   readonly #slow: SlowLimits
   readonly #durations = new Map<string, Durations>()
   #timer: NodeJS.Timeout | undefined
   #lookAt = Infinity
 
-  constructor(
-    held: HeldJobs,
-    onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void,
-    slow: SlowLimits = slowLimits,
-  ) {
-    this.#held = held
-    this.#onSlow = onSlow
-    this.#slow = slow
+  constructor(config: WatchConfig) {
+    this.#config = config
+    this.#slow = config.slow ?? slowLimits
   }
 
   started(held: HeldJob, timeoutMs: number): void {
     held.deadlineAt = held.startedAt + timeoutMs
     this.#lookBy(Math.min(held.deadlineAt, held.startedAt + this.#slow.leastMs))
+  }
+
+  /** It was told to end; it has the grace to do so. */
+  aborted(held: HeldJob): void {
+    this.#lookBy(held.abortedAt + this.#config.graceMs)
+  }
+
+  /** When the last of those that run has to be over. */
+  latestDeadline(): number {
+    let latest = -Infinity
+    // What is isolated keeps no event loop of ours busy.
+    for (const { phase, isIsolated, deadlineAt } of this.#config.held.all())
+      if (phase === 'running' && !isIsolated && deadlineAt > latest) latest = deadlineAt
+    return latest
   }
 
   ended({ job }: HeldJob, ranMs: number): void {
@@ -83,11 +105,19 @@ export class Watch {
     const now = performance.now()
     const { factor, leastMs } = this.#slow
     let next = Infinity
-    for (const held of this.#held.all()) {
+    for (const held of this.#config.held.all()) {
       if (held.phase !== 'running') continue
-      if (held.deadlineAt <= now && held.abortedFor === undefined) {
-        held.abort('timeout', timeoutError(held))
-      } else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
+      if (held.deadlineAt <= now) held.abort('timeout', timeoutError(held))
+      else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
+      // One that is isolated is killed, which ends it.
+      if (!held.isIsolated && (held.abortedFor === 'timeout' || held.abortedFor === 'cancel')) {
+        const giveUpAt = held.abortedAt + this.#config.graceMs
+        if (giveUpAt <= now) {
+          this.#config.onStuck(held)
+          continue
+        }
+        next = Math.min(next, giveUpAt)
+      }
       if (held.isFlaggedSlow) continue
       const slowAt =
         held.startedAt + Math.max(leastMs, factor * (this.#durations.get(held.job.kind)?.p95() ?? Infinity))
@@ -101,7 +131,7 @@ export class Watch {
   #flag(held: HeldJob, now: number): void {
     held.isFlaggedSlow = true
     const usualMs = this.#durations.get(held.job.kind)?.p95() ?? 0
-    this.#onSlow(held, { ranMs: now - held.startedAt, usualMs })
+    this.#config.onSlow(held, { ranMs: now - held.startedAt, usualMs })
   }
 }
 

@@ -16,13 +16,18 @@ import { HealthServer } from './health.ts'
 import type { HandleOptions } from './isolate/isolate-options.ts'
 import { lending, lendingHouse, lendInstead } from './isolate/lend.ts'
 import type { Lent } from './isolate/lend.ts'
+import { tellLease, tellStopping } from './lease-news.ts'
 import { defaultLogger, silent } from './log.ts'
 import type { Logger } from './log.ts'
 import { resolveWorkerOptions } from './options.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
 import { Runtime } from './runtime.ts'
+import { catchUncaught } from './uncaught.ts'
 
 const workerBrand: unique symbol = Symbol.for('stint.worker') as never
+
+/** For the caller of run() to say goodbye in its own way. */
+const lastMomentMs = 2_000
 
 type State = 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
 
@@ -65,6 +70,13 @@ export class Worker {
         { error: error instanceof Error ? error.stack : String(error) },
         'a listener of worker events threw',
       )
+    })
+    this.#events.on('ready', ({ workerId }) => {
+      const { schema, drainMs } = this.#config
+      tellLease(this, { workerId, url: this.#connected?.url ?? '', schema, drainMs })
+    })
+    this.#events.on('stopping', () => {
+      tellStopping(this)
     })
   }
 
@@ -145,8 +157,10 @@ export class Worker {
   }
 
   /**
-   * Starts, and stops on SIGTERM or SIGINT; a second one hurries. Resolves when all is stopped; rejects where it had
-   * to give up, and the process should end with an error. Inside of a child of a worker it does nothing, and never resolves.
+   * Starts, and stops on SIGTERM or SIGINT; a second one hurries. What a job's callbacks throw and nobody catches fails
+   * that job; what is nobody's ends the worker. Resolves when all is stopped; rejects where it had to give up, and the
+   * process then ends with an error, also where a handler would keep it alive. Inside of a child of a worker it does nothing, and
+   * never resolves.
    */
   async run(): Promise<void> {
     const house = lendingHouse()
@@ -159,15 +173,26 @@ export class Worker {
       void this.stop(this.#stopping === undefined ? {} : { drain: 0 })
     }
     process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
+    const letThrow = catchUncaught({
+      failUncaught: (jobId, thrown) => this.#runtime?.failUncaught(jobId, thrown) ?? false,
+      giveUp: (error) => {
+        this.#giveUp(error, { canDrain: true })
+      },
+    })
     // Timers and sockets of a worker do not keep a process alive; being asked to run does.
     const alive = setInterval(() => undefined, 60_000)
     try {
       await this.start()
       await this.#over
       await this.#stopping
-      if (this.#fatal !== undefined) throw this.#fatal
+      if (this.#fatal !== undefined) {
+        // A handler that does not end may keep a process alive that nobody is at home in.
+        setTimeout(() => process.exit(1), lastMomentMs).unref()
+        throw this.#fatal
+      }
     } finally {
       clearInterval(alive)
+      letThrow()
       process.off('SIGTERM', onSignal).off('SIGINT', onSignal)
     }
   }
@@ -190,8 +215,8 @@ export class Worker {
         handlers: this.#handlers,
         events: this.#events,
         log: this.#log,
-        onFatal: (error) => {
-          this.#giveUp(error)
+        onFatal: (error, options) => {
+          this.#giveUp(error, options)
         },
       })
       await this.#runtime.start()
@@ -230,11 +255,11 @@ export class Worker {
     this.#onOver()
   }
 
-  #giveUp(error: Error): void {
+  #giveUp(error: Error, { canDrain }: { canDrain: boolean } = { canDrain: false }): void {
     if (this.#fatal !== undefined) return
     this.#fatal = error
-    this.#log.error({ error: error.message }, 'the worker cannot go on')
-    void this.stop({ drain: 0 })
+    this.#log.error({ error: error.stack ?? error.message }, 'the worker cannot go on')
+    void this.stop(canDrain ? {} : { drain: 0 })
   }
 
   async #checkSchema(url: string): Promise<void> {

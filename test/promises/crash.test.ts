@@ -3,8 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineJob, Stint } from '../../src/entry/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
-import { startWorker } from '../support/worker-process.ts'
+import { notedBegun, spawnWorker, startWorker } from '../support/worker-process.ts'
 
 let db: TestDatabase
 let stint: Stint
@@ -17,7 +18,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-const leaseMs = 1_500
+const leaseMs = 3_000
 const sweepMs = 200
 
 /** Their own lease is long, so that a busy machine costs no survivor its jobs; the victims' is short. */
@@ -37,6 +38,10 @@ test('jobs of a killed worker run again within a lease and a sweep, elsewhere, w
   const first = await ledger.wroteMany({ type: 'start', worker: 'killed' }, 5)
   const survivors = await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('killed') })
   survivors.tell('go')
+  await notedBegun(
+    db,
+    jobs.map(({ id }) => id),
+  )
   const killedAt = monotonicMs()
   killed.signal('SIGKILL')
 
@@ -72,6 +77,7 @@ test('a job whose workers were killed three times is put aside as quarantined, w
     const name = `victim ${epoch}`
     const worker = await startWorker(ledger, { name, jobs: [job], options: victim('poison') })
     await ledger.wrote({ type: 'start', job: id, epoch, worker: name })
+    await notedBegun(db, [id])
     worker.signal('SIGKILL')
   }
   const isAboutIt = (quarantined: unknown) => (quarantined as { id: string }[]).some((one) => one.id === id)
@@ -83,7 +89,12 @@ test('a job whose workers were killed three times is put aside as quarantined, w
   )
   expect(dead).toMatchObject({
     ...{ reason: 'quarantined', crashes: 3, attempt: 1, epoch: 3, input: { act: 'hold' } },
-    error: { class: 'crash', message: 'Its worker was lost while it ran, 3 times in all.' },
+    error: {
+      class: 'crash',
+      message: expect.stringMatching(
+        /^Its worker ended while it ran, 3 times in all. The last time: its lease ran out/,
+      ) as string,
+    },
   })
   expect(await db.query('select 1 from stint.job where id = $1', [id])).toEqual([])
   const attempts = await db.query(
@@ -106,5 +117,68 @@ test('a job that runs under a worker nobody knows is taken back', async () => {
   await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('orphan') })
   await ledger.wrote({ name: 'succeeded', job: id })
   const [row] = await db.query('select attempt, crashes, epoch from stint.finished where id = $1', [id])
-  expect(row).toEqual({ attempt: 1, crashes: 1, epoch: 2 })
+  // Nobody knows that its handler had begun.
+  expect(row).toEqual({ attempt: 1, crashes: 0, epoch: 2 })
+})
+
+test('jobs that only waited in a worker that was killed are not blamed, however often that happens', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'bystander', queue: 'bystanders' }
+  await startWorker(ledger, { name: 'sweeper', jobs: [{ kind: 'other' }], options: survivor('other') })
+  const inputs = Array.from({ length: 30 }, () => ({ act: 'hold' }))
+  const { jobs } = await stint.enqueueMany(defineJob(job), inputs)
+  const ids = jobs.map(({ id }) => id)
+  // Held by workers that have not begun with them, and are gone.
+  for (let epoch = 1; epoch <= 4; epoch++) {
+    await db.query(
+      `update stint.job set state = 'running', attempt = attempt + 1, epoch = epoch + 1, worker_id = $2, lease_id = $2,
+              started_at = now()
+        where id = any($1)`,
+      [ids, randomUUID()],
+    )
+    await ledger.wroteMany(({ name, said }) => name === 'swept' && said?.['returned'] === 30, epoch)
+  }
+  const rows = await db.query(
+    `select state, attempt, crashes, suspect, count(*)::integer as jobs from stint.job where id = any($1) group by 1, 2, 3, 4`,
+    [ids],
+  )
+  expect(rows).toEqual([{ state: 'ready', attempt: 0, crashes: 0, suspect: true, jobs: 30 }])
+  const worker = await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('bystanders') })
+  worker.tell('go')
+  await ledger.wroteMany({ name: 'succeeded', worker: 'alive' }, 30)
+})
+
+test('a job that ends its process at once is put aside at the third time, and its neighbours succeed', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'deadly', queue: 'deadly' }
+  const good = Array.from({ length: 40 }, (_, n) => ({ act: 'sleep', ms: 20, n }))
+  const contract = defineJob(job)
+  const before = await stint.enqueueMany(contract, good)
+  const poison = await stint.enqueue(contract, { act: 'die', how: 'SIGSEGV' })
+  const after = await stint.enqueueMany(contract, good)
+  await startWorker(ledger, { name: 'sweeper', jobs: [{ kind: 'other' }], options: survivor('other') })
+  let deaths = 0
+  const supervised = async (): Promise<void> => {
+    for (let boot = 1; ; boot++) {
+      const worker = spawnWorker(ledger, { name: `boot ${boot}`, jobs: [job], options: victim('deadly') })
+      const { signal } = await worker.exited
+      if (signal !== 'SIGSEGV') return
+      deaths++
+    }
+  }
+  void supervised()
+  await ledger.wrote(
+    ({ name, said }) =>
+      name === 'swept' && (said?.['quarantined'] as { id: string }[]).some((one) => one.id === poison.id),
+  )
+  const ids = [...before.jobs, ...after.jobs].map(({ id }) => id)
+  await eventually(async () => {
+    const rows = await db.query(`select from stint.finished where id = any($1) and state = 'succeeded'`, [
+      ids,
+    ])
+    expect(rows).toHaveLength(ids.length)
+  })
+  expect(deaths).toBe(3)
+  const [dead] = await db.query('select reason, crashes, error from stint.dead where id = $1', [poison.id])
+  expect(dead).toMatchObject({ reason: 'quarantined', crashes: 3 })
 })

@@ -82,18 +82,18 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
 
   // What the other worker runs is untouched, and its result stands.
   const running = await db.query(
-    `select state, attempt, crashes, epoch, progress, worker_id from stint.job where queue = 'zombie'`,
+    `select state, attempt, epoch, progress, worker_id from stint.job where queue = 'zombie'`,
   )
   const heirId = ledger.lines({ type: 'start', worker: 'heir' })[0]?.workerId
-  const untouched = { state: 'running', attempt: 1, crashes: 1, epoch: 2, progress: null, worker_id: heirId }
+  const untouched = { state: 'running', attempt: 1, epoch: 2, progress: null, worker_id: heirId }
   expect(running).toEqual(writes.map(() => untouched))
   heir.tell('go')
   await ledger.wroteMany({ name: 'succeeded', worker: 'heir' }, jobs.length)
   const finished = await db.query(
-    `select id, state, attempt, crashes, epoch, worker_id, result from stint.finished where queue = 'zombie' order by id`,
+    `select id, state, attempt, epoch, worker_id, result from stint.finished where queue = 'zombie' order by id`,
   )
   const standing = {
-    ...{ state: 'succeeded', attempt: 1, crashes: 1, epoch: 2, worker_id: heirId },
+    ...{ state: 'succeeded', attempt: 1, epoch: 2, worker_id: heirId },
     result: { by: 'heir' },
   }
   expect(finished).toEqual(ids.map((id) => ({ id, ...standing })))
@@ -147,8 +147,8 @@ test('a worker that is stopped inside ctx.tx holds its job for two leases at mos
   await ledger.wrote({ name: 'leaseLost', job: id, worker: 'zombie' })
 
   expect(await db.query('select by from effect where job = $1', [id])).toEqual([{ by: 'heir' }])
-  const [row] = await db.query('select state, crashes, attempt, result from stint.finished where id = $1', [
+  const [row] = await db.query('select state, attempt, result from stint.finished where id = $1', [
     id,
   ])
-  expect(row).toEqual({ state: 'succeeded', crashes: 1, attempt: 1, result: { by: 'heir' } })
+  expect(row).toEqual({ state: 'succeeded', attempt: 1, result: { by: 'heir' } })
 })

@@ -13,6 +13,22 @@ export interface FaultProxy {
   url: string
   /** Arms one cut, and resolves once it has happened. */
   cutNext(cut: Cut): Promise<void>
+  /** Resolves once so many frames that contain `text` have come by, from now on. */
+  saw(text: string, times: number): Promise<void>
+  /**
+   * Lets nothing pass any more, either way, on old connections and new ones, and closes none: a network that swallows
+   * everything. Gives the way to heal it, which resolves when what was caught in it has ended on both sides.
+   */
+  blackhole(): () => Promise<void>
+  /** Accepts new connections and lets nothing pass on them; gives the way to let them in. */
+  holdNew(): () => void
+}
+
+/** One client and its connection to the server. */
+interface Pair {
+  client: Socket
+  upstream: Socket
+  ended: Promise<unknown>
 }
 
 /**
@@ -21,16 +37,19 @@ export interface FaultProxy {
  */
 export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const target = new URL(targetUrl)
-  const sockets = new Set<Socket>()
+  const pairs = new Set<Pair>()
+  const watched = new Set<{ text: string; left: number; seen: () => void }>()
   let armed: (Cut & { happened: () => void }) | undefined
+  let isBlack = false
+  let isHeld = false
 
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname)
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket.on('error', () => undefined)
-      socket.on('close', () => sockets.delete(socket))
-    }
+    for (const socket of [client, upstream]) socket.on('error', () => undefined)
+    const ended = Promise.all([client, upstream].map(closed))
+    const pair = { client, upstream, ended }
+    pairs.add(pair)
+    void ended.then(() => pairs.delete(pair))
     let cut: typeof armed
     const cutNow = (): void => {
       client.resetAndDestroy()
@@ -40,6 +59,11 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     const frames = new Frames()
     client.on('data', (chunk) => {
       for (const frame of frames.push(chunk)) {
+        for (const one of watched) {
+          if (!frame.includes(one.text) || --one.left > 0) continue
+          watched.delete(one)
+          one.seen()
+        }
         if (armed !== undefined && frame.includes(armed.text)) {
           cut = armed
           armed = undefined
@@ -56,12 +80,17 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
       if (cut?.when !== 'after') client.write(chunk)
       else if (chunk.includes(readyForQuery)) cutNow()
     })
-    client.on('close', () => upstream.destroy())
+    // Like a network: what was sent before a proper close arrives, what was sent before a reset may not.
+    client.on('close', (hadError) => (hadError ? upstream.destroy() : upstream.end()))
     upstream.on('close', () => client.destroy())
+    if (isBlack || isHeld) stop(pair)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
-    for (const socket of sockets) socket.destroy()
+    for (const { client, upstream } of pairs) {
+      client.destroy()
+      upstream.destroy()
+    }
     server.close()
   })
 
@@ -73,7 +102,48 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
       new Promise((resolve) => {
         armed = { ...cut, happened: resolve }
       }),
+    saw: (text, times) =>
+      new Promise((resolve) => {
+        watched.add({ text, left: times, seen: resolve })
+      }),
+    blackhole: () => {
+      isBlack = true
+      for (const pair of pairs) stop(pair)
+      return async () => {
+        isBlack = false
+        const caught = [...pairs]
+        for (const pair of caught) resume(pair)
+        await Promise.all(caught.map(({ ended }) => ended))
+      }
+    },
+    holdNew: () => {
+      isHeld = true
+      const before = new Set(pairs)
+      return () => {
+        isHeld = false
+        for (const pair of pairs) if (!before.has(pair)) resume(pair)
+      }
+    },
   }
+}
+
+function closed(socket: Socket): Promise<void> {
+  return new Promise((resolve) =>
+    socket.once('close', () => {
+      resolve()
+    }),
+  )
+}
+
+/** What has arrived stays with the kernel, and what more is sent stays with the sender. */
+function stop({ client, upstream }: Pair): void {
+  client.pause()
+  upstream.pause()
+}
+
+function resume({ client, upstream }: Pair): void {
+  client.resume()
+  upstream.resume()
 }
 
 /** ReadyForQuery, inside of a transaction or out of it. */

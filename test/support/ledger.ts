@@ -1,4 +1,4 @@
-import { readSync, openSync, closeSync, watch, writeFileSync } from 'node:fs'
+import { appendFileSync, readSync, openSync, closeSync, watch, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -53,6 +53,11 @@ export class Ledger {
       watcher.close()
       closeSync(this.#fd)
     })
+  }
+
+  /** What the test itself does to the processes, on their clock: before it is done. */
+  append(line: Omit<Line, 'at'>): void {
+    appendFileSync(this.file, `${JSON.stringify({ ...line, at: monotonicMs() })}\n`)
   }
 
   /** All lines so far that pass, in the order they were written. */

@@ -12,6 +12,8 @@ export interface Started {
   child: ChildProcess
   /** Resolves once the process has written this to its standard output. */
   says(text: string): Promise<string>
+  /** Its standard output so far. */
+  said(): string
   finished: Promise<Finished>
 }
 
@@ -44,6 +46,7 @@ export function start(command: string, args: readonly string[], options: SpawnOp
         waiting.push({ text, resolve, reject })
         look()
       }),
+    said: () => stdout,
     finished,
   }
 }

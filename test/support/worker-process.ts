@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import type { WorkerOptions } from '../../src/entry/worker.ts'
+import { eventually } from './eventually.ts'
 import type { Ledger } from './ledger.ts'
 
 /** How a job of the program is defined: what of `defineJob` can be said in JSON. */
@@ -17,6 +18,8 @@ export interface ProgramJob {
   }
   /** Its handler accepts only inputs whose `n` is a number; producers are not told. */
   isStrict?: boolean
+  /** Each attempt in a process of its own. */
+  isolate?: 'process'
 }
 
 export interface WorkerSetup {
@@ -26,6 +29,10 @@ export interface WorkerSetup {
   options: WorkerOptions
   /** Leave out events of single jobs, where there are thousands. */
   isTerse?: boolean
+  /** The folder of the built package that it runs: a changed copy, for tests of the tests. @default this repository */
+  root?: string | undefined
+  /** Options of Node. */
+  execArgv?: readonly string[]
 }
 
 export interface Exit {
@@ -46,19 +53,28 @@ export interface WorkerProcess {
   output(): string
 }
 
-const program = join(import.meta.dirname, '../promises/programs/worker.mjs')
+export const repository = join(import.meta.dirname, '../..')
+const program = 'test/promises/programs/worker.mjs'
 
 /** Starts a worker process; it is killed when the test has finished, if it still runs. */
 export function spawnWorker(
   ledger: Ledger,
-  { name, jobs, options, isTerse = false }: WorkerSetup,
+  { name, jobs, options, isTerse = false, root = repository, execArgv = [] }: WorkerSetup,
 ): WorkerProcess {
-  const child = fork(program, [], {
+  return spawnProgram(join(root, program), { name, ledger: ledger.file, jobs, options, isTerse }, execArgv)
+}
+
+/** Starts a program of the tests, which finds what it is to do in STINT_PROGRAM; it ends with the test at the latest. */
+export function spawnProgram(
+  file: string,
+  setup: { name: string; ledger: string; [more: string]: unknown },
+  execArgv: readonly string[] = [],
+): WorkerProcess {
+  const { name } = setup
+  const child = fork(file, [], {
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-    env: {
-      ...process.env,
-      STINT_PROGRAM: JSON.stringify({ name, ledger: ledger.file, jobs, options, isTerse }),
-    },
+    execArgv: [...execArgv],
+    env: { ...process.env, STINT_PROGRAM: JSON.stringify(setup) },
   })
   let output = ''
   for (const stream of [child.stdout, child.stderr])
@@ -103,5 +119,16 @@ function exitOf(child: ChildProcess): Promise<Exit> {
     child.once('close', (code, signal) => {
       resolve({ code, signal })
     })
+  })
+}
+
+/** Waits until the database knows that the handlers of these jobs have begun: a crash is theirs from then on. */
+export async function notedBegun(
+  db: { query: (text: string, values: unknown[]) => Promise<unknown[]> },
+  ids: readonly string[],
+): Promise<void> {
+  await eventually(async () => {
+    const rows = await db.query('select from stint.job where id = any($1) and begun_lease = lease_id', [ids])
+    expect(rows).toHaveLength(ids.length)
   })
 }

@@ -122,14 +122,16 @@ type JobEventName =
   | 'cancelled'
   | 'snoozed'
   | 'released'
-  | 'crashed'
   | 'leaseLost'
   | 'slow'
+  | 'crashed'
+  | 'stuck'
 
 const eventNames: readonly EventName[] = [
   ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
   ...([
     'crashed',
+    'stuck',
     'leaseLost',
     'slow',
     'swept',

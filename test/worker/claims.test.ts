@@ -1,12 +1,14 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { JobContract } from '../../src/entry/index.ts'
 import { Database } from '../../src/db/database.ts'
+import type { Queryable } from '../../src/db/statement.ts'
 import { Claims } from '../../src/worker/claims.ts'
 import { QueuePool } from '../../src/worker/queue-pool.ts'
 import { HeldJob } from '../../src/worker/held-job.ts'
 import { claimOne } from '../support/claimed.ts'
-import { newJob, workerScene } from '../support/workers.ts'
+import { gate, newJob, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 let db: Database
@@ -43,6 +45,49 @@ function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(stri
     next: async () => (await claims.take(pool, 10, performance.now())).jobs.map(({ key }) => key),
   }
 }
+
+describe('a claim that goes on to look where the queue ends', () => {
+  /** A claim that takes long enough to be followed by that look, which answers when it is told to. */
+  async function longClaim(job: JobContract, look: () => Promise<readonly unknown[]>) {
+    const { pool } = claimer(job)
+    const looking = gate()
+    const slow: Queryable = {
+      schema: 'stint',
+      query: async (text, values) => {
+        if (text.includes('jobs/tail.sql')) {
+          looking.open(undefined)
+          return look()
+        }
+        await pause(20)
+        return db.query(text, values)
+      },
+    }
+    const kinds = JSON.stringify({ [job.kind]: 1 })
+    const claims = new Claims({ db: slow, workerId: randomUUID(), kinds })
+    const { id } = await scene.stint.enqueue(job)
+    pool.floors.hint(0)
+    const taking = claims.take(pool, 10, performance.now())
+    await looking.opened
+    return { claims, taking, id }
+  }
+
+  test('is on its way until its jobs are in hand: nobody takes them for strays meanwhile', async () => {
+    const answer = gate<readonly unknown[]>()
+    const { claims, taking, id } = await longClaim(newJob(), () => answer.opened)
+    const [row] = await scene.db.query<{ lease_id: string }>('select lease_id from stint.job where id = $1', [
+      id,
+    ])
+    expect([...claims.pending]).toEqual([row?.lease_id])
+    answer.open([])
+    expect((await taking).jobs).toMatchObject([{ id }])
+    expect([...claims.pending]).toEqual([])
+  })
+
+  test('keeps its jobs when that look fails', async () => {
+    const { taking, id } = await longClaim(newJob(), () => Promise.reject(new Error('connection lost')))
+    expect((await taking).jobs).toMatchObject([{ id }])
+  })
+})
 
 describe('claims of one queue', () => {
   test('come to every key within two rounds, be one as busy as it likes', async () => {

@@ -251,14 +251,29 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(one.worker.told('crashed').filter((fact) => fact.id === id)).toEqual([])
   })
 
-  test('that something was thrown beside is crashed by it', async () => {
-    const one = await isolated(mode, { crashLimit: 1 })
-    const id = await one.send('uncaught')
-    await one.worker.hears('dead', id)
-    expect((await stored(scene, id)).error).toMatchObject({
-      message: expect.stringContaining('RangeError: nobody catches this') as string,
+  test('that something was thrown beside has failed with it, and its child is not used again', async () => {
+    const one = await isolated(mode, { children: { max: 1 } })
+    const before = await whereabouts(one)
+    const id = await one.send('uncaught', {}, { attempts: 1 })
+    expect(await one.worker.hears('dead', id)).toMatchObject({
+      reason: 'exhausted',
+      error: { class: 'unknown', name: 'RangeError', message: 'nobody catches this' },
     })
+    const after = await whereabouts(one)
+    expect([after.pid, after.threadId]).not.toEqual([before.pid, before.threadId])
   })
+
+  test.each(['obey', 'ignore'])(
+    'that somebody cancels is cancelled with what they said (%s)',
+    async (act) => {
+      const one = await isolated(mode, { stuck: { grace: '100ms' } })
+      const id = await one.send(act)
+      await one.worker.hears('started', id)
+      await scene.stint.cancel(id, { reason: 'not wanted' })
+      expect(await one.worker.hears('cancelled', id)).toMatchObject({ reason: 'not wanted' })
+      expect(one.worker.told('stuck')).toEqual([])
+    },
+  )
 })
 
 test.each([

@@ -222,7 +222,7 @@ describe('events', () => {
     const worker = await startFor(scene, job, () => 'done', { sweepEvery: '50ms' })
     expect(await worker.tells('swept')).toEqual([{ returned: 1, quarantined: [] }])
     await worker.hears('succeeded', id)
-    expect(await stored(scene, id)).toMatchObject({ attempt: 1, epoch: 2, crashes: 1 })
+    expect(await stored(scene, id)).toMatchObject({ attempt: 1, epoch: 2, crashes: 0 })
   })
 
   test('tell of a worker that was declared lost: its handlers are aborted, and it begins anew under another id', async () => {

@@ -127,13 +127,15 @@ describe('an attempt that is unusually slow', () => {
         resolve(fact)
       })
     })
-    const watch = new Watch(
+    const watch = new Watch({
       held,
-      (one, facts) => {
+      graceMs: 60_000,
+      onSlow: (one, facts) => {
         report.slow(one, facts)
       },
-      { factor: 3, leastMs: 30 },
-    )
+      onStuck: () => undefined,
+      slow: { factor: 3, leastMs: 30 },
+    })
     const start = (kind: string): HeldJob => {
       const one = claimedJob(kind)
       one.phase = 'running'

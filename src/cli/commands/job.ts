@@ -1,4 +1,5 @@
 import type { Stint } from '../../client/stint.ts'
+import type { Duration } from '../../core/duration.ts'
 import { jobStates } from '../../core/job.ts'
 import type { Job } from '../../core/job.ts'
 import { actOn, checkedIds, findJob } from '../act.ts'
@@ -19,7 +20,7 @@ import { nounOf } from '../verbs.ts'
 
 const help = `stint job list      jobs, newest first
 stint job get       all that is known of one
-stint job cancel    end jobs that are not running
+stint job cancel    end jobs; those that run are asked to stop
 
 stint job <command> --help has options and examples.`
 
@@ -99,11 +100,12 @@ export async function lastLogs(stint: Stint, id: string, limit: number): ReturnT
   return limit === 0 ? [] : stint.logs(id, { last: true, limit })
 }
 
-const cancelHelp = `stint job cancel ID…    end jobs that are not running; again is no error
+const cancelHelp = `stint job cancel ID…    end jobs; those that run are asked to stop. Again is no error
 
 This cannot be undone: look first, with --dry-run.
 
   --reason TEXT         why, kept with the job
+  --wait TIME           how long to wait for the end of those that run: 30s (default: do not wait)
   --dry-run             say what would be done, and do nothing
 ${outputHelp}
 ${databaseHelp}
@@ -114,21 +116,29 @@ Examples
 
 async function cancel(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ reason: { type: 'string' }, 'dry-run': { type: 'boolean', default: false } },
+    ...{
+      reason: { type: 'string' },
+      wait: { type: 'string' },
+      'dry-run': { type: 'boolean', default: false },
+    },
     ...outputOption,
     ...databaseOptions,
     ...helpOption,
   })
   if (values.help) return say(cancelHelp)
-  const { reason, 'dry-run': isDryRun } = values
+  const { reason, wait, 'dry-run': isDryRun } = values
   const act = { ids: positionals, output: outputOf(values.output), isDryRun, done: 'cancelled' }
   return withStint(values, (stint) =>
-    actOn(stint, { ...act, act: (id) => stint.cancel(id, { reason }), whyNot: whyNotCancel }),
+    actOn(stint, {
+      ...act,
+      act: (id) => stint.cancel(id, { reason, wait: wait as Duration | undefined }),
+      whyNot: whyNotCancel,
+    }),
   )
 }
 
 function whyNotCancel({ state }: Job): string | undefined {
-  const isDone = state === 'running' || state === 'succeeded' || state === 'dead'
+  const isDone = state === 'succeeded' || state === 'dead'
   return isDone ? `is ${state}, so it cannot be cancelled` : undefined
 }
 

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { note, say } from '../output.ts'
+import { endWithParent, tellParent } from '../parent.ts'
+import { supervise } from '../supervise.ts'
 import { loadWorkerFile, workersOf } from '../worker-file.ts'
 import type { RunnableWorker } from '../worker-file.ts'
 
@@ -9,26 +11,53 @@ const help = `stint work FILE    run the workers that a file exports, until SIGT
 The file is TypeScript or JavaScript and needs no build. Every worker that it exports is run, by whatever name. The
 first signal drains: no new jobs, those that run are finished. The second one hurries.
 
+  --processes N         run the file in so many processes, 1 to 256, or auto: one for each CPU; under a supervisor
+  --health [HOST:]PORT  with --processes: answer /healthz and /readyz for all of them (default host: 127.0.0.1)
   --log-format FORMAT   pretty or json (default: pretty in a terminal, else json; or what STINT_LOG says)
+
+The supervisor of --processes
+  starts a process again that ends by itself: soon, and later and later (0.2 to 30 s) while they die young. Others
+    take its jobs back at once, for the supervisor reports its end. If no process comes up, each in three tries, it
+    gives up, with exit code 1.
+  SIGTERM, Ctrl-C   all drain; a second one hurries them. Exit code 0 when all have ended in order, else 1. What has not
+                    ended 10 s after its drain is killed.
+  SIGHUP            rolling restart, for new code or settings in a file: one process after the other, each replaced only
+                    when its successor is ready. One that does not come up within 60 s ends the roll, and the old stays.
 
 Examples
   stint work worker.ts
-  DATABASE_URL=postgres://… stint work dist/worker.js --log-format json`
+  DATABASE_URL=postgres://… stint work dist/worker.js --log-format json
+  stint work worker.ts --processes auto
+  stint work dist/worker.js --processes 4 --health 0.0.0.0:8080
+  kill -HUP $PID        # of the supervisor: a rolling restart`
+
+const options = {
+  processes: { type: 'string' },
+  health: { type: 'string' },
+  'log-format': { type: 'string' },
+  ...helpOption,
+} as const
 
 export async function work(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, { 'log-format': { type: 'string' }, ...helpOption })
+  const { values, positionals } = parse(args, options)
   if (values.help) return say(help)
   const [file, ...more] = positionals
   if (file === undefined) throw new UsageError('Say which file: stint work worker.ts')
   noMore(more)
   // Read by the worker when it is made, so before the file is loaded.
   process.env['STINT_LOG'] = logFormat(values['log-format'])
+  const { processes, health } = values
+  if (processes !== undefined) return ended(await supervise(file, { processes, health }))
+  if (health !== undefined)
+    throw new UsageError('--health goes with --processes. A worker has an option `health` of its own.')
   endWithParent()
+  const parent = tellParent()
   const signals = countSignals()
   const exported = await loadWorkerFile(file)
   // A file that awaits its own worker is done when that has stopped.
   if (signals.count() > 0) return ended(0)
   const workers = workersOf(file, exported)
+  parent.expect(workers.length)
   signals.forget()
   return ended(await runAll(workers))
 }
@@ -71,13 +100,6 @@ function countSignals(): { count: () => number; forget: () => void } {
       process.off('SIGTERM', heard).off('SIGINT', heard)
     },
   }
-}
-
-/** Under `stint dev` this is a child with a channel: when that breaks, nobody is left to stop it. */
-function endWithParent(): void {
-  if (process.channel === undefined) return
-  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
-  process.channel.unref()
 }
 
 /** The worker has stopped, so the process is to end, whatever the file has left open. */

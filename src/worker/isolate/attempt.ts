@@ -1,7 +1,7 @@
 import type { JobContract } from '../../contracts/contract.ts'
 import { isError, peek } from '../../core/thrown.ts'
 import { crashed } from '../crash.ts'
-import { endedByForce } from '../execute.ts'
+import { CancelledError, endedByForce } from '../execute.ts'
 import type { AbortCause, HeldJob } from '../held-job.ts'
 import type { Logger } from '../log.ts'
 import type { Notes } from '../notes.ts'
@@ -105,5 +105,6 @@ function describe(reason: unknown): AbortReason {
     name: isError(reason) ? reason.name : 'AbortError',
     message: isError(reason) ? reason.message : String(reason),
     code: typeof code === 'string' ? code : undefined,
+    cancelReason: reason instanceof CancelledError ? reason.reason : null,
   }
 }

@@ -9,14 +9,16 @@ import { Database } from '../../db/database.ts'
 import { tellEntry } from '../../loader/entry.ts'
 import { loadFile } from '../../loader/load-file.ts'
 import type { ContextServices } from '../context.ts'
-import { execute } from '../execute.ts'
+import { CancelledError, endedByForce, execute } from '../execute.ts'
 import { FencedTransactions } from '../fenced-tx.ts'
 import { HeldJob } from '../held-job.ts'
 import type { Logger } from '../log.ts'
+import type { Outcome } from '../outcome.ts'
+import { catchUncaught } from '../uncaught.ts'
 import { killGroup, startGuard } from './guard.ts'
 import { lending, openLendingHouse } from './lend.ts'
 import type { Lending, Lent } from './lend.ts'
-import type { AbortReason, FromChild, Introduction, JobMessage, ToChild } from './messages.ts'
+import type { FromChild, Introduction, JobMessage, ToChild } from './messages.ts'
 
 process.env['STINT_CHILD'] = isMainThread ? 'process' : 'thread'
 const house = openLendingHouse()
@@ -40,7 +42,7 @@ function hear(message: ToChild): void {
       void run(message)
       return
     case 'abort':
-      if (current?.job.leaseId === message.lease) current.abort(message.cause, errorOf(message.reason))
+      if (current?.job.leaseId === message.lease) current.abort(message.cause, errorOf(message))
       return
     case 'written':
       for (const one of waiting.splice(0)) {
@@ -49,7 +51,7 @@ function hear(message: ToChild): void {
       }
       return
     case 'end':
-      void end()
+      void leave()
   }
 }
 
@@ -64,10 +66,28 @@ if (isMainThread) {
   startGuard()
 } else parentPort?.on('message', hear)
 
-process.on('uncaughtExceptionMonitor', (thrown: unknown) => {
+catchUncaught({
+  failUncaught: (jobId, thrown) => {
+    const held = current
+    if (lent === undefined || held?.job.id !== jobId) return false
+    tellUncaught(thrown)
+    held.abort('uncaught', thrown)
+    const otherwise = endedByForce(held, lent.handlers.get(held.job.kind).contract)
+    end(held, held.isCompleted ? { type: 'handed-over', children: [], otherwise } : otherwise)
+    return true
+  },
+  giveUp: (error) => {
+    tellUncaught(error)
+    // Thrown in here it ends the child, and says why on standard error.
+    throw error
+  },
+})
+
+/** The child is not used again: who knows what goes on in it. */
+function tellUncaught(thrown: unknown): void {
   const text = isError(thrown) ? `${thrown.name}: ${thrown.message}` : show(thrown)
   tell({ type: 'uncaught', message: cleanText(text, 512) })
-})
+}
 
 function tell(message: FromChild): void {
   if (!isMainThread) parentPort?.postMessage(message)
@@ -75,13 +95,13 @@ function tell(message: FromChild): void {
 }
 
 async function load(introduction: Introduction): Promise<void> {
-  const { entry, isTold, url, schema, leaseMs, deadlineMs } = introduction
+  const { entry, isTold, url, schema, leaseMs, graceMs, deadlineMs } = introduction
   if (isTold) tellEntry(entry)
   try {
     lent = (await lenderIn(introduction)).worker[lending]()
     database = new Database({ url, schema, poolSize, deadlineMs, applicationName: 'stint child' })
     services = {
-      transactions: new FencedTransactions(database, leaseMs),
+      transactions: new FencedTransactions(database, { leaseMs, graceMs }),
       notes: { progress, log, finish },
       logger,
       schema,
@@ -137,8 +157,13 @@ async function run({ job, workerId, heldForMs, timeoutMs }: ToChild & { type: 'r
   tellWhenCompleted(held)
   current = held
   about(held, { type: 'begun' })
-  const outcome = await execute(held, lent.handlers, services)
-  if (current === held) current = undefined
+  end(held, await execute(held, lent.handlers, services))
+}
+
+/** Tells what it came to, once. */
+function end(held: HeldJob, outcome: Outcome): void {
+  if (current !== held) return
+  current = undefined
   about(held, { type: 'outcome', outcome })
 }
 
@@ -192,7 +217,9 @@ function logAt(level: 'debug' | 'info' | 'warn' | 'error') {
   }
 }
 
-function errorOf({ name, message, code }: AbortReason): Error {
+function errorOf({ cause, reason }: ToChild & { type: 'abort' }): Error {
+  const { name, message, code, cancelReason } = reason
+  if (cause === 'cancel') return new CancelledError(cancelReason)
   const known = errorCodes.find((one) => one === code)
   if (known !== undefined) return new StintError(known, message)
   const error = new Error(message)
@@ -200,7 +227,7 @@ function errorOf({ name, message, code }: AbortReason): Error {
   return error
 }
 
-async function end(): Promise<void> {
+async function leave(): Promise<void> {
   const timer = setTimeout(() => process.exit(0), politeMs)
   await database?.close()
   clearTimeout(timer)

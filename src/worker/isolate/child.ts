@@ -144,6 +144,8 @@ export class Child {
         return
       case 'uncaught':
         this.#uncaught = message.message
+        // Whatever it goes on with: nobody else shall meet it.
+        this.#isEnding = true
         return
       case 'begun':
       case 'progress':

@@ -145,8 +145,8 @@ export class Children {
       const timeoutMs = held.deadlineAt - held.startedAt
       return await attemptIn(child, { held, contract, timeoutMs }, this.#parts)
     } finally {
-      if (child.jobs >= wish.maxJobs) void child.end()
-      else if (!child.isEnding) child.free(idleMs)
+      if (child.jobs >= wish.maxJobs || child.isEnding) void child.end()
+      else child.free(idleMs)
     }
   }
 
@@ -164,7 +164,7 @@ export class Children {
   }
 
   #start(mode: IsolateMode, memoryMb: number): Child {
-    const { children, handlers, place, url, schema, leaseMs, deadlineMs } = this.#parts
+    const { children, handlers, place, url, schema, leaseMs, graceMs, deadlineMs } = this.#parts
     const { entry = '' } = children
     const child = new Child({
       mode,
@@ -172,7 +172,7 @@ export class Children {
       introduction: {
         type: 'load',
         ...{ entry, isTold: toldEntry() !== undefined, place, kinds: handlers.isolatedKinds() },
-        ...{ url, schema, leaseMs, deadlineMs },
+        ...{ url, schema, leaseMs, graceMs, deadlineMs },
       },
       onGone: (gone) => this.#children.delete(gone),
     })

@@ -25,6 +25,7 @@ export interface Introduction {
   url: string
   schema: string
   leaseMs: number
+  graceMs: number
   deadlineMs: number
 }
 
@@ -33,6 +34,8 @@ export interface AbortReason {
   name: string
   message: string
   code: string | undefined
+  /** What was said by whoever asked for the job's end, where that is the reason. */
+  cancelReason: string | null
 }
 
 export type FromChild =

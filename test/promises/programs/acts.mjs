@@ -12,11 +12,61 @@ export const acts = {
     await pause(ms)
   },
 
-  /** Goes on until it is told to end; with `listens`, or until it is aborted. */
-  hold: async ({ listens }, ctx, { name, told }) => {
-    await Promise.race([told('go'), ...(listens ? [aborted(ctx.signal)] : [])])
-    return { by: name }
+  /** Ends its process. */
+  die: ({ how }) => {
+    if (how === 'exit') process.exit(3)
+    if (how === 'abort') process.abort()
+    process.kill(process.pid, how)
+    return new Promise(() => undefined)
   },
+
+  /** Keeps the event loop from turning for so long. */
+  block: ({ ms }, _ctx, { name }) => {
+    const endAt = performance.now() + ms
+    standStill(() => performance.now() > endAt)
+    return Promise.resolve({ by: name })
+  },
+
+  /** Throws where nobody catches it, in a callback or a forgotten promise, and goes on. */
+  uncaught: async ({ how }, ctx, { told }) => {
+    if (how === 'callback')
+      setTimeout(() => {
+        throw new TypeError('in a callback')
+      }, 1)
+    else void Promise.reject(new TypeError('in a forgotten promise'))
+    await Promise.race([told('go'), aborted(ctx.signal)])
+  },
+
+  /** Goes on until it is told to end; with `listens`, or until it is aborted. */
+  hold: async ({ listens, word = 'go', value }, ctx, { name, told }) => {
+    await Promise.race([told(word), ...(listens ? [aborted(ctx.signal)] : [])])
+    return { by: name, epoch: ctx.fence.epoch, value }
+  },
+
+  /** Works for a while, then returns, or stores its effect in one commit with its completion. */
+  work: async ({ ms, tx }, ctx, { name, note }) => {
+    await pause(ms, undefined, { signal: ctx.signal })
+    if (!tx) return { by: name }
+    return ctx.tx(async (client) => {
+      const effect = [ctx.jobId, name, ctx.fence.token]
+      await client.query('insert into effect (job, by, lease) values ($1, $2, $3)', effect)
+      note('effect')
+      return { by: name }
+    })
+  },
+
+  /** Keeps the event loop for itself. */
+  block: ({ ms }, _ctx, { name }) => {
+    const endAt = performance.now() + ms
+    standStill(() => performance.now() >= endAt)
+    return Promise.resolve({ by: name })
+  },
+
+  /** Gives out what Postgres cannot hold, beside what it can. */
+  hostile: () => Promise.resolve({ text: 'a\0b\ud800', kept: 1 }),
+
+  /** The end of its process, or of all that goes on in it. */
+  poison: ({ how }) => poisons[how](),
 
   /** Fails in one of the known ways, the first `times` tries of the attempt. */
   fail: async ({ failure, times = Infinity }, ctx, { name }) => {
@@ -29,7 +79,7 @@ export const acts = {
   /** One write that `name` makes after its lease is gone; another worker does as it should. */
   zombie: async ({ write, held }, ctx, tools) => {
     const { name, told, note } = tools
-    if (name !== 'zombie') {
+    if (!name.startsWith('zombie')) {
       if (held) await told('go')
       return { by: name }
     }
@@ -72,6 +122,25 @@ export const acts = {
 
 const child = defineJob({ kind: 'child', queue: 'children' })
 const triesOf = new Map()
+
+const poisons = {
+  exit: () => process.exit(1),
+  abort: () => process.abort(),
+  segfault: async () => {
+    process.kill(process.pid, 'SIGSEGV')
+    await new Promise(() => undefined)
+  },
+  memory: async () => {
+    const kept = []
+    for (;;) {
+      kept.push(Array.from({ length: 100_000 }, (_, n) => ({ n })))
+      await pause(0)
+    }
+  },
+  loop: () => {
+    standStill(() => false)
+  },
+}
 
 const failures = {
   unknown: () => {

@@ -64,9 +64,9 @@ const numbered = {
   },
 }
 
-for (const { isStrict, ...definition } of jobs) {
+for (const { isStrict, isolate, ...definition } of jobs) {
   const contract = defineJob(isStrict ? { ...definition, input: numbered } : definition)
-  worker.handle(contract, async (input, ctx) => {
+  const handler = async (input, ctx) => {
     const { jobId: job, queue, attempt, fence } = ctx
     const about = { job, queue, attempt, epoch: fence.epoch, token: fence.token, n: input?.n }
     const note = (type, more) => write(type, { ...about, ...more })
@@ -81,7 +81,8 @@ for (const { isStrict, ...definition } of jobs) {
     } finally {
       note('end')
     }
-  })
+  }
+  worker.handle(contract, handler, ...(isolate === undefined ? [] : [{ isolate }]))
 }
 
 const running = worker.run()

@@ -1,0 +1,14 @@
+-- Ask a running job to stop: its worker hears of it. Asked twice, the first word stands.
+--
+-- A row that is locked is passed by: a handler inside ctx.tx keeps its own until it is done, and a caller must not wait
+-- for that. Asking again is harmless.
+update stint.job
+   set cancel_at     = coalesce(cancel_at, stint.now()),
+       cancel_reason = case when cancel_at is null then :reason::text else cancel_reason end
+ where id = any(array(
+         select id
+           from stint.job
+          where id = :id::uuid
+            and state = 'running'
+            for no key update skip locked))
+returning worker_id as worker

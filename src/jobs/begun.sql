@@ -1,0 +1,13 @@
+-- Note that the handlers of these jobs have begun, where their lease still holds: if their worker is lost now, they were
+-- there.
+--
+-- A row that somebody has locked is passed by: a handler inside ctx.tx keeps its own for as long as it likes.
+update stint.job
+   set begun_lease = lease_id
+ where id = any(array(
+         select id
+           from stint.job
+          where id       = any(:ids::uuid[])
+            and lease_id = any(:leaseIds::uuid[])
+            for no key update skip locked))
+returning id

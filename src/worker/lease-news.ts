@@ -1,0 +1,20 @@
+import { channel } from 'node:diagnostics_channel'
+
+/**
+ * For `stint work`, which passes it on to its supervisor. By a channel of Node and not an event of the worker: it is
+ * heard across two copies of the package, also when the file runs its worker itself, and the URL, which has a password
+ * in it, gets into nobody's log.
+ */
+const news = channel('stint.worker')
+
+/** A worker claims, under this lease from now on. */
+export function tellLease(
+  worker: object,
+  lease: { workerId: string; url: string; schema: string; drainMs: number },
+): void {
+  news.publish({ type: 'lease', worker, lease })
+}
+
+export function tellStopping(worker: object): void {
+  news.publish({ type: 'stopping', worker })
+}

@@ -1,0 +1,179 @@
+import type { Database } from '../db/database.ts'
+import { survey } from '../jobs/survey.ts'
+import type { Finding, Served } from '../jobs/survey.ts'
+import { promote } from '../maintenance/promote.ts'
+import type { Returned } from '../maintenance/promote.ts'
+import type { Bell } from '../wake-up/bell.ts'
+import type { Hint } from '../wake-up/hint.ts'
+import type { Dispatcher } from './dispatcher.ts'
+
+export interface ScoutConfig {
+  db: Database
+  dispatcher: Dispatcher
+  served: Served
+  bell: Bell
+  onFine: () => void
+  onTrouble: (what: string, error: unknown) => void
+}
+
+/** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
+const surveyShare = 1 / 20
+/** A little before the poll is due, so that a jittered one does not come just too soon for it. */
+const early = 0.85
+const promoteBatch = 500
+
+/** Finds out where there is work: by being told, by looking, and by a timer for what falls due. */
+export class Scout {
+  readonly #config: ScoutConfig
+  #nextSurveyAt = 0
+  #surveyingSince: number | undefined
+  #surveyPaysAt = 0
+  #mustSurveyAgain = false
+  #nextDueAt = Infinity
+  #promotingSince: number | undefined
+
+  constructor(config: ScoutConfig) {
+    this.#config = config
+  }
+
+  /** When it has to do something at the latest. */
+  get wakeAt(): number {
+    return Math.min(this.#nextDueAt, this.#nextSurveyAt)
+  }
+
+  /** What it has been at since when, for the watchdog. */
+  get since(): Readonly<Record<'survey' | 'promote', number | undefined>> {
+    return { survey: this.#surveyingSince, promote: this.#promotingSince }
+  }
+
+  /** Does what is due by now. */
+  turn(now: number): void {
+    if (now >= this.#nextSurveyAt) void this.#survey()
+    if (now >= this.#nextDueAt) void this.#promote()
+  }
+
+  /**
+   * Nobody rang. A survey finds all there is, also what was committed late and lies below the floor; where that costs
+   * much and was done a moment ago, a look from the floors has to do.
+   */
+  lookForYourself(): void {
+    if (performance.now() >= this.#surveyPaysAt) this.surveySoon()
+    else for (const pool of this.#config.dispatcher.pools) pool.floors.probe()
+  }
+
+  /** Looks at every queue, without waiting for its time. */
+  surveySoon(): void {
+    const isSurveying = this.#surveyingSince !== undefined
+    this.#mustSurveyAgain = isSurveying
+    for (const pool of this.#config.dispatcher.pools) pool.surveyedAt = -Infinity
+    if (!isSurveying) this.#nextSurveyAt = 0
+    this.#config.bell.ring()
+  }
+
+  async #survey(): Promise<void> {
+    if (this.#surveyingSince !== undefined) return
+    this.#surveyingSince = performance.now()
+    const startedAt = performance.now()
+    const pools = this.#config.dispatcher.pools.filter(
+      ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
+    )
+    this.#nextSurveyAt = Infinity
+    try {
+      const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
+      const queues = pools.map(({ config }) => config.name)
+      const findings = await survey(this.#config.db, { queues, kinds: this.#config.served.kinds })
+      this.#config.onFine()
+      this.#take(findings, { floors, since: performance.now() })
+    } catch (error) {
+      this.#config.onTrouble('survey', error)
+    } finally {
+      this.#surveyingSince = undefined
+      const now = performance.now()
+      for (const pool of pools) pool.surveyedAt = now
+      const nextAt = Math.min(
+        ...this.#config.dispatcher.pools.map(
+          ({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs,
+        ),
+      )
+      this.#surveyPaysAt = now + (now - startedAt) / surveyShare
+      this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
+      this.#config.bell.ring()
+      // What was looked at may have changed behind its back.
+      if (this.#mustSurveyAgain) this.surveySoon()
+    }
+  }
+
+  #take(
+    findings: readonly Finding[],
+    {
+      floors,
+      since,
+    }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number },
+  ): void {
+    let nextDueMs = Infinity
+    const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
+    for (const finding of findings) {
+      const pool = this.#config.dispatcher.pool(finding.queue)
+      if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
+      else if (finding.type === 'keyed') {
+        if (pool !== undefined) pool.hintKeyed()
+      } else {
+        const { priority, head, ageMs, queue } = finding
+        named.get(queue)?.add(priority)
+        pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
+      }
+    }
+    for (const [queue, priorities] of named) this.#config.dispatcher.pool(queue)?.floors.forget(priorities)
+    this.dueIn(nextDueMs)
+  }
+
+  /** Something falls due in so long; a timer is set to the earliest. */
+  dueIn(ms: number): void {
+    this.#nextDueAt = Math.min(this.#nextDueAt, performance.now() + Math.max(0, ms))
+  }
+
+  async #promote(): Promise<void> {
+    if (this.#promotingSince !== undefined) return
+    this.#promotingSince = performance.now()
+    this.#nextDueAt = Infinity
+    try {
+      const { ready, nextInMs } = await promote(this.#config.db, {
+        queues: this.#config.served.queues,
+        limit: promoteBatch,
+      })
+      this.returned(ready)
+      // A full batch means that more is probably due already.
+      if (ready.length >= promoteBatch) this.dueIn(0)
+      else if (nextInMs !== undefined) this.dueIn(nextInMs)
+    } catch (error) {
+      this.#config.onTrouble('promote', error)
+      this.dueIn(Math.random() * 1_000)
+    } finally {
+      this.#promotingSince = undefined
+      this.#config.bell.ring()
+    }
+  }
+
+  /** Jobs are ready again, below the floor perhaps. */
+  returned(returned: readonly Returned[]): void {
+    for (const one of returned) this.mayReturn(one)
+    this.#config.bell.ring()
+  }
+
+  mayReturn({ queue, priority, runAt, id, key }: Returned): void {
+    const pool = this.#config.dispatcher.pool(queue)
+    if (key !== null) pool?.hintKeyed()
+    else pool?.floors.lower(priority, { runAt, id })
+  }
+
+  hear(hints: readonly Hint[]): void {
+    for (const { queue, priority, keyed, inMs } of hints) {
+      const pool = this.#config.dispatcher.pool(queue)
+      if (pool === undefined) continue
+      if (inMs > 0) this.dueIn(inMs)
+      else if (keyed) pool.hintKeyed()
+      else pool.floors.hint(priority)
+    }
+    this.#config.bell.ring()
+  }
+}

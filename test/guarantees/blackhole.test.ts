@@ -1,0 +1,69 @@
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { experiment } from './harness/experiment.ts'
+import { createScene } from './harness/scene.ts'
+
+/** Long enough that a busy machine is not what the fifth of it between abort and takeover is spent on. */
+const leaseMs = 5_000
+const jobsEach = 5
+
+experiment(
+  {
+    name: 'blackhole',
+    title: 'a worker whose network swallows everything aborts its jobs before another one starts them',
+    method:
+      'Workers reach the database through a proxy that stops passing anything on, in either direction, and closes nothing. Another worker, with a way of its own, takes the jobs over. The clock is one for all processes of the machine.',
+    short: { rounds: 1, processes: 3 },
+    long: { rounds: 15, processes: 3 },
+  },
+  async ({ size }) => {
+    const { db, ledger, stint, contract, worker } = await createScene()
+    const overlaps: number[] = []
+    let notAborted = 0
+    for (let round = 0; round < size.rounds; round++) {
+      const proxy = await startFaultProxy(db.url)
+      const queue = `round-${round}`
+      const names = Array.from({ length: size.processes }, (_, n) => `cut off ${round}.${n}`)
+      const options = { connection: proxy.url, lease: leaseMs, sweepEvery: '1h' }
+      const queues = { [queue]: { concurrency: jobsEach, prefetch: 0 } }
+      const cutOff = await Promise.all(names.map((name) => worker(name, { ...options, queues })))
+      const inputs = Array.from({ length: jobsEach * size.processes }, () => ({ act: 'hold', listens: true }))
+      const { jobs } = await stint.enqueueMany(contract, inputs, { queue })
+      const ids = new Set(jobs.map(({ id }) => id))
+      await ledger.wroteMany((line) => line.type === 'start' && ids.has(line.job ?? ''), jobs.length)
+      const heir = await worker(`heir ${round}`, {
+        ...{ lease: '30s', sweepEvery: '50ms' },
+        queues: { [queue]: 2 * jobs.length },
+      })
+      const heal = proxy.blackhole()
+      const second = await ledger.wroteMany({ type: 'start', worker: heir.name }, jobs.length)
+      // All of them were told before: their handlers had ended when the other's began.
+      for (const start of second) {
+        const end = ledger
+          .lines({ type: 'end', job: start.job ?? '' })
+          .find(({ worker: name }) => names.includes(name))
+        if (end === undefined) notAborted++
+        else overlaps.push(end.at - start.at)
+      }
+      heir.tell('go')
+      await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, jobs.length)
+      void heal()
+      // Whoever was cut off finds out, and goes on under another id.
+      for (const { name } of cutOff) await ledger.wroteMany({ name: 'ready', worker: name }, 2)
+      for (const one of [...cutOff, heir]) one.signal('SIGKILL')
+    }
+    const [row] = await db.query<{ wrong: number }>(
+      `select count(*)::integer as wrong from stint.finished
+        where state <> 'succeeded' or result ->> 'by' not like 'heir%' or attempt <> 1`,
+    )
+    return {
+      counts: { partitions: size.rounds * size.processes, jobs: overlaps.length },
+      verdicts: {
+        notAborted,
+        overlapping: overlaps.filter((ms) => ms > 0).length,
+        wrongResults: row?.wrong ?? NaN,
+      },
+      // The abort came this long before the other's start: the smallest distance of all.
+      measures: { leastDistanceMs: -Math.max(...overlaps) },
+    }
+  },
+)

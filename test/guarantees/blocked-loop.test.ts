@@ -1,0 +1,45 @@
+import { experiment } from './harness/experiment.ts'
+import { createScene } from './harness/scene.ts'
+
+const leaseMs = 1_500
+
+experiment(
+  {
+    name: 'blocked-loop',
+    title: 'a handler that keeps the event loop for three leases runs once, and nobody else starts its job',
+    method:
+      'Handlers block their event loop for three leases, within the timeout of their job, while a worker beside them looks for lost ones ten times a second.',
+    short: { rounds: 2, processes: 3 },
+    long: { rounds: 20, processes: 3 },
+  },
+  async ({ size }) => {
+    const { db, ledger, stint, contract, worker } = await createScene()
+    const names = Array.from({ length: size.processes }, (_, n) => `blocked-${n}`)
+    await Promise.all(
+      names.map((name) => worker(name, { lease: leaseMs, sweepEvery: '100ms', queues: { [name]: 1 } })),
+    )
+    for (let round = 0; round < size.rounds; round++) {
+      const jobs = await Promise.all(
+        names.map((name) => stint.enqueue(contract, { act: 'block', ms: 3 * leaseMs }, { queue: name })),
+      )
+      for (const { id } of jobs) await ledger.wrote({ type: 'start', job: id })
+      // What it takes away is started again by whoever serves the queue, and that is what must not happen.
+      if (round === 0)
+        await worker('watcher', { lease: '30s', sweepEvery: '100ms', queues: { elsewhere: 1 } })
+      for (const { id } of jobs) await ledger.wrote(({ name, job }) => name === 'succeeded' && job === id)
+    }
+    const jobs = size.rounds * size.processes
+    const [row] = await db.query<{ once: number }>(
+      `select count(*)::integer as once from stint.finished
+        where state = 'succeeded' and attempt = 1 and epoch = 1 and crashes = 0`,
+    )
+    return {
+      counts: { jobs, leasesBlocked: 3 * jobs },
+      verdicts: {
+        secondStarts: ledger.lines({ type: 'start' }).length - jobs,
+        notOnce: jobs - (row?.once ?? 0),
+        workersLost: ledger.lines({ name: 'workerLost' }).length,
+      },
+    }
+  },
+)

@@ -1,0 +1,89 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { monotonicMs } from '../../support/ledger.ts'
+import { seeded } from './random.ts'
+import type { Random } from './random.ts'
+import { serverVersion } from './scene.ts'
+
+/** What an experiment found. */
+export interface Findings {
+  /** How much was done and injected: jobs, kills, cuts. */
+  counts: Record<string, number>
+  /** What must not happen, and how often it did: all of them zero, or the test is red. */
+  verdicts: Record<string, number>
+  /** What is worth knowing and is no verdict: rates and times, which are of the machine too. */
+  measures?: Record<string, number>
+}
+
+/** An experiment that was run, as results.json keeps it. */
+export interface Run extends Findings {
+  name: string
+  title: string
+  /** In words: what is done to the system. */
+  method: string
+  seed: number
+  size: Record<string, number>
+  seconds: number
+}
+
+export interface Experiment<Size extends Record<string, number>> {
+  name: string
+  /** A promise, in the present tense. */
+  title: string
+  method: string
+  /** For `npm test`: seconds, not minutes. */
+  short: Size
+  /** For `npm run guarantees -- --long`. */
+  long: Size
+  /** How long the short form may take at most, on a machine that is busy. */
+  timeoutMs?: number
+}
+
+export const isLong = process.env['STINT_GUARANTEES'] === 'long'
+
+/** An experiment as a test: run in its size, printed, written down if asked for, and judged by its verdicts alone. */
+export function experiment<Size extends Record<string, number>>(
+  { name, title, method, short, long, timeoutMs = 180_000 }: Experiment<Size>,
+  run: (scene: { size: Size; random: Random }) => Promise<Findings>,
+  isSkipped = false,
+): void {
+  const size = isLong ? long : short
+  test.skipIf(isSkipped)(
+    title,
+    async () => {
+      const seed = seedOf()
+      process.stdout.write(`${name}: seed ${seed}\n`)
+      const startedAt = monotonicMs()
+      const findings = await run({ size, random: seeded(seed) })
+      const seconds = (monotonicMs() - startedAt) / 1_000
+      const said: Run = { name, title, method, seed, size, seconds, ...findings }
+      process.stdout.write(`${summary(said)}\n`)
+      keep(said)
+      const expected = Object.fromEntries(Object.keys(findings.verdicts).map((verdict) => [verdict, 0]))
+      expect(findings.verdicts).toEqual(expected)
+    },
+    isLong ? 15 * timeoutMs : timeoutMs,
+  )
+}
+
+/** STINT_SEED repeats a run. */
+function seedOf(): number {
+  const given = process.env['STINT_SEED']
+  return given === undefined || given === '' ? Math.floor(Math.random() * 2 ** 31) : Number(given)
+}
+
+function summary({ name, seconds, counts, verdicts, measures = {} }: Run): string {
+  const listed = (facts: Record<string, number>): string =>
+    Object.entries(facts)
+      .map(([fact, value]) => `${fact} ${Number(value.toFixed(3))}`)
+      .join(', ')
+  return `${name}: ${seconds.toFixed(1)} s · ${listed(counts)} · ${listed(verdicts)}${Object.keys(measures).length > 0 ? ` · ${listed(measures)}` : ''}`
+}
+
+function keep(run: Run): void {
+  const folder = process.env['STINT_RESULTS']
+  if (folder === undefined || folder === '') return
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, `${run.name}.json`), JSON.stringify({ run, postgres: serverVersion() }))
+}

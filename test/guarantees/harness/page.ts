@@ -1,0 +1,85 @@
+import { mutants } from '../mutants/mutants.ts'
+import type { Run } from './experiment.ts'
+import type { Results } from './results.ts'
+
+const start = '<!-- guarantees:start -->'
+const end = '<!-- guarantees:end -->'
+
+/** The page with what is between its markers written anew; the rest belongs to people. */
+export function withResults(page: string, results: Results): string {
+  const from = page.indexOf(start)
+  const to = page.indexOf(end)
+  if (from < 0 || to < from) throw new Error(`The page has no ${start} … ${end}`)
+  return `${page.slice(0, from)}${start}\n\n${render(results)}\n${end}${page.slice(to + end.length)}`
+}
+
+function render({ date, commit, form, machine, versions, runs }: Results): string {
+  return [
+    `Run on ${date} at commit ${commit}, in the ${form} form. ${machine}; Node ${versions.node}, PostgreSQL ${versions.postgres}.`,
+    '',
+    ...runs.flatMap(section),
+    '### Tests of the tests',
+    '',
+    `${new Set(mutants.map(({ caughtBy }) => caughtBy)).size} guarantees have a small test each that can judge any build of the package. Each of these`,
+    `${mutants.length} mutants is a defect put into a copy of the built package; its test has to turn red, and one that no longer`,
+    'applies is red as well.',
+    '',
+    table(
+      ['mutant', 'what it does', 'caught by'],
+      mutants.map(({ id, what, caughtBy }) => [id, what, `\`${caughtBy}\``]),
+    ),
+    '',
+  ].join('\n')
+}
+
+function section({ name, title, method, seed, counts, verdicts, measures = {}, seconds }: Run): string[] {
+  const most = Math.max(...Object.values(counts))
+  return [
+    `### ${capitalised(title)}`,
+    '',
+    method,
+    '',
+    table(
+      ['what', 'how often'],
+      Object.entries(counts).map(([fact, count]) => [words(fact), shown(count)]),
+    ),
+    '',
+    table(
+      ['must not happen', 'seen'],
+      Object.entries(verdicts).map(([verdict, times]) => [words(verdict), shown(times)]),
+    ),
+    '',
+    ...(Object.keys(measures).length === 0
+      ? []
+      : [
+          table(
+            ['measured', ''],
+            Object.entries(measures).map(([fact, value]) => [words(fact), shown(value)]),
+          ),
+          '',
+        ]),
+    `\`${name}\`, ${seconds.toFixed(0)} s, seed ${seed}. Zero of ${shown(most)} means at most ${shown(3 / most, 4)} of them, at 95 % confidence.`,
+    '',
+  ]
+}
+
+function capitalised(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+}
+
+/** `recoveryP50Ms` → `recovery p50 ms`. */
+function words(name: string): string {
+  return name
+    .replace(/([A-Z]+[0-9]*)/g, ' $1')
+    .toLowerCase()
+    .trim()
+}
+
+function shown(value: number, digits = 2): string {
+  return Number.isInteger(value) ? value.toLocaleString('en') : value.toFixed(value >= 100 ? 0 : digits)
+}
+
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+  return [line(header), line(header.map(() => '---')), ...rows.map(line)].join('\n')
+}

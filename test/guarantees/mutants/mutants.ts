@@ -1,0 +1,150 @@
+import type { GuaranteeName } from '../named/all.ts'
+
+/** A small defect, put into a copy of the built package, that one guarantee has to notice. */
+export interface Mutant {
+  id: string
+  /** What it takes away or does wrong. */
+  what: string
+  /** The test that must turn red. */
+  caughtBy: GuaranteeName
+  /** Below dist. */
+  file: string
+  /** Exact texts of that file, each there once, and what stands in their place. */
+  edits: readonly { from: string; to: string }[]
+}
+
+function edit(from: string, to: string): { from: string; to: string }[] {
+  return [{ from, to }]
+}
+
+/** Statements by which a worker ends an attempt, and the fence in each. */
+const settles = [
+  { id: 'M01a', statement: 'succeed', leases: '$2' },
+  { id: 'M01b', statement: 'retry', leases: '$3' },
+  { id: 'M01c', statement: 'put-back', leases: '$3' },
+  { id: 'M01d', statement: 'dead-letter', leases: '$2' },
+  { id: 'M01e', statement: 'cancel-running', leases: '$2' },
+]
+
+export const mutants: readonly Mutant[] = [
+  ...settles.map(({ id, statement, leases }): Mutant => ({
+    ...{ id, what: `${statement} without its lease`, caughtBy: 'zombie.settle' },
+    file: `jobs/${statement}.sql.js`,
+    edits: edit(`and lease_id = any(${leases}::uuid[])`, `and ${leases}::uuid[] is not null`),
+  })),
+  {
+    ...{ id: 'M02', what: 'a batch mixes two leases of one job', caughtBy: 'batch.cross-lease' },
+    file: 'worker/settle.js',
+    edits: edit('!this.#config.held.isCurrent(held) ||', 'false ||'),
+  },
+  {
+    ...{ id: 'M03', what: 'a heartbeat of a lost worker is accepted', caughtBy: 'zombie.heartbeat' },
+    file: 'leases/renew.sql.js',
+    edits: edit('and lost_at is null', ''),
+  },
+  {
+    ...{ id: 'M04a', what: 'progress without its lease', caughtBy: 'zombie.side-writes' },
+    file: 'jobs/progress.sql.js',
+    edits: edit(
+      String.raw`and lease_id = any($2::uuid[])\n     for no key update`,
+      'and $2::uuid[] is not null for no key update',
+    ),
+  },
+  {
+    ...{ id: 'M04b', what: 'log lines without their lease', caughtBy: 'zombie.side-writes' },
+    file: 'jobs/add-log.sql.js',
+    edits: edit(`and lease_id = (said ->> 'lease')::uuid`, ''),
+  },
+  {
+    ...{
+      id: 'M04c',
+      what: 'children are stored where the completion is refused',
+      caughtBy: 'zombie.side-writes',
+    },
+    file: 'worker/settle.js',
+    edits: edit('moved.length > 0 && children.length > 0', 'children.length > 0'),
+  },
+  {
+    ...{ id: 'M04d', what: 'ctx.once and ctx.tx begin without the lease', caughtBy: 'zombie.side-writes' },
+    file: 'jobs/hold-running.sql.js',
+    edits: edit('and lease_id = $3::uuid', 'and $3::uuid is not null'),
+  },
+  {
+    ...{ id: 'M05a', what: 'the sweep takes jobs of workers that live', caughtBy: 'sweep.live' },
+    file: 'maintenance/sweep.sql.js',
+    edits: edit(
+      'worker.lost_at is null',
+      `worker.lost_at is null and worker.lease_until > now() + interval '1 day'`,
+    ),
+  },
+  {
+    ...{ id: 'M05b', what: 'workers are buried before their lease has run out', caughtBy: 'sweep.live' },
+    file: 'leases/bury.sql.js',
+    edits: edit('and lease_until < ', `and lease_until - interval '1 day' < `),
+  },
+  {
+    ...{ id: 'M08', what: 'the sweep starts from the table of workers', caughtBy: 'sweep.orphan-claim' },
+    file: 'maintenance/sweep.sql.js',
+    edits: [
+      { from: 'not exists (select from ', to: 'exists (select from ' },
+      { from: 'worker.lost_at is null', to: 'worker.lost_at is not null' },
+    ],
+  },
+  {
+    ...{ id: 'M09', what: 'nobody reconciles', caughtBy: 'claim.lost-reply' },
+    file: 'worker/upkeep.js',
+    edits: edit('if (unknown.length === 0)', 'if (unknown.length >= 0)'),
+  },
+  {
+    ...{ id: 'M10', what: 'no hold-off after an outage', caughtBy: 'outage.no-blame' },
+    file: 'leases/bury.sql.js',
+    edits: edit('and pg_postmaster_start_time() < clock_timestamp() - (lease_until - renewed_at)', ''),
+  },
+  {
+    ...{ id: 'M13', what: 'the effect is not in the transaction that settles', caughtBy: 'tx.at-most-once' },
+    file: 'worker/fenced-tx.js',
+    edits: edit(
+      'const value = await theirs(() => work(tx.client))',
+      'const value = await theirs(() => this.#db.transaction((other) => work(other.client)))',
+    ),
+  },
+  {
+    ...{
+      id: 'M14a',
+      what: 'a lost reply to the COMMIT of ctx.tx counts as a failure',
+      caughtBy: 'commit.cut-settle',
+    },
+    file: 'worker/fenced-tx.js',
+    edits: edit('await this.#wasCommitted(held)', 'false'),
+  },
+  {
+    ...{ id: 'M14b', what: 'a lost reply to a settle is not asked about', caughtBy: 'commit.cut-settle' },
+    file: 'worker/settle.js',
+    edits: edit('isRepeat = true;', 'isRepeat = false;'),
+  },
+  {
+    ...{ id: 'M15', what: 'an enqueue is repeated without the second look', caughtBy: 'commit.cut-enqueue' },
+    file: 'client/deliver.js',
+    edits: edit('isRepeat = true;', 'isRepeat = false;'),
+  },
+  {
+    ...{ id: 'M16', what: 'connections are closed instead of reset', caughtBy: 'partition.late-bytes' },
+    file: 'db/resettable-client.js',
+    edits: edit('this.#socket.resetAndDestroy()', 'this.#socket.destroy()'),
+  },
+  {
+    ...{ id: 'M20', what: 'a slot is free before its settle is confirmed', caughtBy: 'settle.backlog' },
+    file: 'worker/settle.js',
+    edits: edit('this.#waiting.push(ended);', 'this.#config.onSettled(ended); this.#waiting.push(ended);'),
+  },
+  {
+    ...{ id: 'M21', what: 'results are stored as they come', caughtBy: 'hostile.outputs' },
+    file: 'worker/context.js',
+    edits: edit('toStorable(value, { maxBytes: maxResultBytes }).text', 'JSON.stringify(value)'),
+  },
+  {
+    ...{ id: 'M22', what: 'one bad ending spoils its batch', caughtBy: 'settle.bad-row' },
+    file: 'worker/settle.js',
+    edits: edit('if (isOneJobs && group.length > 1)', 'if (isOneJobs && group.length < 0)'),
+  },
+]

@@ -1,0 +1,4 @@
+import { board } from './board.ts'
+import { mutants } from './mutants.ts'
+
+board(mutants.filter(({ caughtBy }) => !/^(?:zombie|batch|sweep)/.test(caughtBy)))

@@ -1,0 +1,35 @@
+import type { Build } from '../harness/scene.ts'
+import {
+  commitCutEnqueue,
+  commitCutSettle,
+  partitionLateBytes,
+  settleBacklog,
+  txAtMostOnce,
+} from './commit.ts'
+import { hostileOutputs, settleBadRow } from './content.ts'
+import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
+import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim } from './recovery.ts'
+
+/**
+ * Guarantees with a name: each a small test on real processes that judges any build of the package. Against this one
+ * they pass (named.test.ts); against one that a mutant was put into, its test has to fail (mutants/).
+ */
+export const named = {
+  'zombie.settle': zombieSettle,
+  'zombie.side-writes': zombieSideWrites,
+  'zombie.heartbeat': zombieHeartbeat,
+  'batch.cross-lease': batchCrossLease,
+  'sweep.live': sweepLive,
+  'sweep.orphan-claim': sweepOrphanClaim,
+  'outage.no-blame': outageNoBlame,
+  'claim.lost-reply': claimLostReply,
+  'tx.at-most-once': txAtMostOnce,
+  'commit.cut-settle': commitCutSettle,
+  'commit.cut-enqueue': commitCutEnqueue,
+  'partition.late-bytes': partitionLateBytes,
+  'settle.backlog': settleBacklog,
+  'hostile.outputs': hostileOutputs,
+  'settle.bad-row': settleBadRow,
+} satisfies Record<string, (build: Build) => Promise<void>>
+
+export type GuaranteeName = keyof typeof named

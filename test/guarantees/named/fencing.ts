@@ -1,0 +1,116 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import type { Line } from '../../support/ledger.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createScene } from '../harness/scene.ts'
+import type { Build, Scene } from '../harness/scene.ts'
+
+/** Nothing but what is tested happens in it: it looks for lost workers and strays once an hour. */
+const calm = { lease: '30s', sweepEvery: '1h' }
+
+/** Every ending of an attempt is refused to a worker whose job is another's by now. */
+export async function zombieSettle(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const { untouched, said } = await asZombie(scene, ['complete', 'fail', 'snooze', 'dead-letter', 'cancel'])
+  expect(said).toEqual(said.map(() => 'leaseLost'))
+  await untouched()
+}
+
+/** So is all that a handler can write on its way. */
+export async function zombieSideWrites(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const { db } = scene
+  const { untouched, said } = await asZombie(scene, [
+    'progress',
+    'log',
+    'enqueue',
+    'tx',
+    'ctx.complete',
+    'once',
+  ])
+  const [left] = await db.query(
+    `select (select count(*) from effect)::integer as effects,
+            (select count(*) from stint.effect)::integer as keys,
+            (select count(*) from stint.log)::integer as lines,
+            (select count(*) from stint.jobs where queue = 'children')::integer as children`,
+  )
+  expect(left).toEqual({ effects: 0, keys: 0, lines: 0, children: 0 })
+  expect(said).toEqual(said.map(() => 'leaseLost'))
+  await untouched()
+}
+
+/** Lets a worker do these writes for jobs that were given to another meanwhile; tells how each ended. */
+async function asZombie(
+  { db, ledger, stint, contract, worker }: Scene,
+  writes: readonly string[],
+): Promise<{ said: string[]; untouched: () => Promise<void> }> {
+  const zombie = await worker('zombie', calm)
+  const { jobs } = await stint.enqueueMany(
+    contract,
+    writes.map((write) => ({ act: 'zombie', write })),
+  )
+  await ledger.wroteMany({ type: 'start' }, jobs.length)
+  const heir = await liveWorker(db)
+  await db.query('update stint.job set lease_id = $1, worker_id = $1, epoch = epoch + 1', [heir])
+  zombie.tell('thawed')
+  const isEnding = ({ name, job }: Line): boolean => name !== undefined && job !== undefined
+  const endings = await ledger.wroteMany(isEnding, jobs.length)
+  return {
+    said: endings.map(({ name }) => name ?? ''),
+    untouched: async () => {
+      const rows = await db.query(
+        'select state, lease_id, epoch, attempt, progress from stint.job order by id',
+      )
+      const heirs = { state: 'running', lease_id: heir, epoch: 2, attempt: 1, progress: null }
+      expect(rows).toEqual(jobs.map(() => heirs))
+    },
+  }
+}
+
+/** A worker that is alive as far as the database knows; its id. */
+async function liveWorker(db: Scene['db']): Promise<string> {
+  const id = randomUUID()
+  await db.query(
+    `insert into stint.worker (id, lease_until, about) values ($1, now() + interval '1 hour', '{}')`,
+    [id],
+  )
+  return id
+}
+
+/** A heartbeat is refused to a worker that others have declared lost: it goes on under another id. */
+export async function zombieHeartbeat(build: Build): Promise<void> {
+  const { db, ledger, worker } = await createScene(build)
+  await worker('lost', { lease: '1500ms', sweepEvery: '1h' })
+  const [{ id } = { id: '' }] = await db.query<{ id: string }>(
+    'update stint.worker set lost_at = stint.now() returning id',
+  )
+  const wasRenewed = eventually(async () => {
+    expect(
+      await db.query('select 1 from stint.worker where id = $1 and renewed_at > lost_at', [id]),
+    ).toHaveLength(1)
+  }).then(() => 'renewed' as const)
+  wasRenewed.catch(() => undefined)
+  const wasLost = ledger.wrote({ name: 'workerLost' }).then(() => 'lost' as const)
+  wasLost.catch(() => undefined)
+  expect(await Promise.race([wasRenewed, wasLost])).toBe('lost')
+  const [, again] = await ledger.wroteMany({ name: 'ready' }, 2)
+  expect(again?.workerId).not.toBe(id)
+}
+
+/** Two leases of one job that end together in one process: the newer one's ending is taken, the older one's refused. */
+export async function batchCrossLease(build: Build): Promise<void> {
+  const { db, ledger, stint, contract, worker } = await createScene(build)
+  const both = await worker('both', calm)
+  const { id } = await stint.enqueue(contract, { act: 'hold' })
+  await ledger.wrote({ type: 'start', job: id, epoch: 1 })
+  await db.query(
+    `update stint.job set state = 'ready', worker_id = null, lease_id = null, attempt = attempt - 1 where id = $1`,
+    [id],
+  )
+  await ledger.wrote({ type: 'start', job: id, epoch: 2 })
+  both.tell('go')
+  const endings = await ledger.wroteMany(({ name, job }) => name !== undefined && job === id, 2)
+  expect(endings.map(({ name }) => name).sort()).toEqual(['leaseLost', 'succeeded'])
+  const [row] = await db.query('select epoch, result from stint.finished where id = $1', [id])
+  expect(row).toEqual({ epoch: 2, result: { by: 'both', epoch: 2 } })
+}

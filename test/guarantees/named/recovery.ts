@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
+import { claimSql } from '../../../src/jobs/claim.sql.ts'
+import { heldSql } from '../../../src/leases/held.sql.ts'
+import { startFaultProxy } from '../../support/fault-proxy.ts'
+import { statementName } from '../../support/statement-name.ts'
+import { createScene } from '../harness/scene.ts'
+import type { Build, Scene } from '../harness/scene.ts'
+
+const sweeper = { lease: '30s', sweepEvery: '50ms', queues: { elsewhere: 1 } }
+
+/** A job that runs, by the database's book, under this worker. */
+async function plantRunning({ db, stint, contract }: Scene, workerId: string): Promise<string> {
+  const { id } = await stint.enqueue(contract, {})
+  await db.query(
+    `update stint.job set state = 'running', attempt = 1, epoch = 1, worker_id = $2, lease_id = $3, started_at = now()
+      where id = $1`,
+    [id, workerId, randomUUID()],
+  )
+  return id
+}
+
+/** A worker by the database's book: `leased` ago with this lease. */
+async function plantWorker(
+  db: Scene['db'],
+  { renewed, lease, isLost = false }: { renewed: string; lease: string; isLost?: boolean },
+): Promise<string> {
+  const id = randomUUID()
+  await db.query(
+    `insert into stint.worker (id, renewed_at, lease_until, lost_at, about)
+     values ($1, now() - $2::interval, now() - $2::interval + $3::interval, case when $4::boolean then now() end, '{}')`,
+    [id, renewed, lease, isLost],
+  )
+  return id
+}
+
+async function stateOf({ db }: Scene, id: string): Promise<unknown> {
+  const [row] = await db.query('select state, epoch, attempt from stint.job where id = $1', [id])
+  return row
+}
+
+const running = { state: 'running', epoch: 1, attempt: 1 }
+const returned = { state: 'ready', epoch: 1, attempt: 0 }
+
+/** The sweep takes the jobs of lost workers, and nothing of those that live. */
+export async function sweepLive(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const { ledger, stint, contract, worker, db } = scene
+  // Shorter than the server has been up, or the hold-off after an outage would protect it.
+  const alive = await worker('alive', { lease: '5s', sweepEvery: '1h' })
+  const { id: held } = await stint.enqueue(contract, { act: 'hold' })
+  await ledger.wrote({ type: 'start', job: held })
+  const lost = await plantRunning(
+    scene,
+    await plantWorker(db, { renewed: '1 hour', lease: '1 second', isLost: true }),
+  )
+  await worker('sweeper', sweeper)
+  await ledger.wrote({ name: 'swept' })
+  const [first] = await db.query<{ epoch: number }>('select epoch from stint.job where id = $1', [held])
+  expect(first).toEqual({ epoch: 1 })
+  alive.tell('go')
+  // It takes up the other's, which was given back, and ends its own.
+  await ledger.wrote({ type: 'start', job: lost, worker: 'alive' })
+  const ending = await ledger.wrote(({ name, job }) => name !== undefined && job === held)
+  expect(ending.name).toBe('succeeded')
+  expect(ledger.lines({ name: 'workerLost' })).toEqual([])
+}
+
+/** A claim that commits after its worker was buried, and whose worker nobody knows any more, is found. */
+export async function sweepOrphanClaim(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const known = await plantWorker(scene.db, { renewed: '1 hour', lease: '1 second', isLost: true })
+  const ofUnknown = await plantRunning(scene, randomUUID())
+  const ofKnown = await plantRunning(scene, known)
+  await scene.worker('sweeper', sweeper)
+  // One statement takes both: when one is back, so is the other.
+  await scene.ledger.wrote({ name: 'swept' })
+  expect([await stateOf(scene, ofKnown), await stateOf(scene, ofUnknown)]).toEqual([returned, returned])
+}
+
+/** After the server was down a worker has the time of its lease to renew it before anybody calls it lost. */
+export async function outageNoBlame(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const { db, ledger, worker } = scene
+  // Leases that ran out hours ago, of which one is longer than the server has been up.
+  const longLeased = await plantWorker(db, { renewed: '1000 days', lease: '900 days' })
+  const shortLeased = await plantWorker(db, { renewed: '1000 days', lease: '1 millisecond' })
+  const waiting = await plantRunning(scene, longLeased)
+  const gone = await plantRunning(scene, shortLeased)
+  await worker('sweeper', sweeper)
+  await ledger.wrote({ name: 'swept' })
+  expect([await stateOf(scene, gone), await stateOf(scene, waiting)]).toEqual([returned, running])
+}
+
+/** A claim whose reply was lost is given back by whoever it was made for, with nothing burned. */
+export async function claimLostReply(build: Build): Promise<void> {
+  const { db, ledger, stint, contract, worker } = await createScene(build)
+  const proxy = await startFaultProxy(db.url)
+  await worker('worker', { connection: proxy.url, lease: '30s', sweepEvery: '100ms', pollFloor: '60s' })
+  const cut = proxy.cutNext({ text: statementName(claimSql), when: 'after' })
+  const { id } = await stint.enqueue(contract, {})
+  await cut
+  // It compares again and again what runs under its name with what it knows of; the first look has to find it.
+  const looked = proxy.saw(statementName(heldSql), 40).then(() => 'forgotten' as const)
+  const started = ledger.wrote({ type: 'start', job: id }).then(() => 'started' as const)
+  started.catch(() => undefined)
+  expect(await Promise.race([looked, started])).toBe('started')
+  await ledger.wrote({ name: 'succeeded', job: id })
+  const [row] = await db.query('select attempt, crashes, epoch from stint.finished where id = $1', [id])
+  expect(row).toEqual({ attempt: 1, crashes: 0, epoch: 2 })
+}

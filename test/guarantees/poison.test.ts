@@ -1,0 +1,86 @@
+import { untilQuiet } from './harness/audit.ts'
+import { experiment } from './harness/experiment.ts'
+import { Fleet } from './harness/fleet.ts'
+import { createScene, endOf } from './harness/scene.ts'
+import type { Scene } from './harness/scene.ts'
+
+/** What can be the end of a process, each in `each` jobs. */
+const poisons = ['exit', 'abort', 'segfault', 'memory', 'loop'] as const
+const size = { short: { good: 300, each: 1 }, long: { good: 10_000, each: 2 } }
+
+const method = `Jobs that end their process (${poisons.join(', ')}) among good ones; processes that end are started again.`
+// The engine learns it on other branches: suspects that run alone, a thread that ends a blocked process.
+const isReady = process.env['STINT_POISON'] === '1'
+
+experiment(
+  {
+    name: 'poison',
+    title: 'jobs that kill their process are put aside after three crashes, and all others are done',
+    ...{ method, ...size },
+  },
+  async ({ size: { good, each } }) => {
+    const scene = await createScene()
+    return { ...(await poisoned(scene, { good, each, isolated: false })) }
+  },
+  !isReady,
+)
+
+experiment(
+  {
+    name: 'poison-isolated',
+    title: 'in processes of their own they end nobody else, and are put aside all the same',
+    ...{ method: `${method} Every attempt has a process of its own.`, ...size },
+  },
+  async ({ size: { good, each } }) => {
+    const scene = await createScene()
+    return { ...(await poisoned(scene, { good, each, isolated: true })) }
+  },
+  !isReady,
+)
+
+async function poisoned(
+  { db, ledger, stint, contract, setup, producer }: Scene,
+  { good, each, isolated }: { good: number; each: number; isolated: boolean },
+): Promise<{ counts: Record<string, number>; verdicts: Record<string, number> }> {
+  const job = {
+    kind: 'work',
+    queue: 'work',
+    timeout: '5s',
+    ...(isolated ? { isolate: 'process' as const } : {}),
+  }
+  const options = {
+    ...{ lease: '2s', sweepEvery: '200ms', crashLimit: 3, queues: { work: 5 } },
+    ...(isolated
+      ? { children: { entry: new URL('../promises/programs/worker.mjs', import.meta.url).pathname } }
+      : {}),
+  }
+  const more = { isTerse: true, jobs: [job], execArgv: ['--max-old-space-size=96'] }
+  const fleet = new Fleet({ ledger, setup: (name) => setup(name, options, more), isRestarted: true })
+  await Promise.all([fleet.start(), fleet.start(), fleet.start()])
+  const stream = await producer({ name: 'producer', perSecond: 100, inputs: [{ act: 'work', ms: 10 }] })
+  await ledger.wroteMany({ type: 'ack' }, Math.floor(good / 3))
+  const poison = poisons.flatMap((how) => Array.from({ length: each }, () => ({ act: 'poison', how })))
+  await stint.enqueueMany(contract, poison)
+  await ledger.wroteMany({ type: 'ack' }, good)
+  await endOf(stream)
+  await untilQuiet(db)
+  fleet.close()
+  const [row] = await db.query<Record<'done' | 'dead' | 'most' | 'innocent' | 'live', number>>(
+    `select (select count(*) from stint.finished where input ->> 'act' = 'work')::integer as done,
+            (select count(*) from stint.dead where input ->> 'act' = 'poison')::integer as dead,
+            (select coalesce(max(crashes), 0) from stint.dead)::integer as most,
+            (select count(*) from stint.dead where input ->> 'act' <> 'poison')::integer as innocent,
+            (select count(*) from stint.job)::integer as live`,
+  )
+  const acknowledged = ledger.lines({ type: 'ack' }).length
+  return {
+    counts: { good: acknowledged, poison: poison.length, processesEnded: fleet.exits.length },
+    verdicts: {
+      goodNotDone: acknowledged - (row?.done ?? NaN),
+      goodPutAside: row?.innocent ?? NaN,
+      poisonNotPutAside: poison.length - (row?.dead ?? NaN),
+      crashesBeyondThree: Math.max(0, (row?.most ?? NaN) - 3),
+      stuck: row?.live ?? NaN,
+    },
+  }
+}

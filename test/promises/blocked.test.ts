@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defineJob, Stint } from '../../src/entry/index.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { createLedger } from '../support/ledger.ts'
+import { startWorker } from '../support/worker-process.ts'
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+function options(queue: string) {
+  return {
+    ...{ connection: db.url, queues: { [queue]: 4 }, lease: '1s', sweepEvery: '100ms' },
+    stuck: { grace: '300ms' },
+  } as const
+}
+
+test('a handler that blocks the event loop for three leases, within its timeout, runs once and keeps its job', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'busy', queue: 'busy', timeout: '30s' }
+  const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 3_200 })
+  await startWorker(ledger, { name: 'blocked', jobs: [job], options: options('busy') })
+  await startWorker(ledger, { name: 'other', jobs: [job], options: options('busy') })
+  await ledger.wrote({ name: 'succeeded', job: id })
+  expect(ledger.lines({ type: 'start', job: id })).toHaveLength(1)
+})
+
+test('a process that is blocked past the timeout of all its jobs is ended from within, and the story is told', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'hung', queue: 'hung', timeout: '500ms' }
+  const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 600_000 })
+  const hung = await startWorker(ledger, { name: 'hung', jobs: [job], options: options('hung') })
+  await startWorker(ledger, { name: 'sweeper', jobs: [{ kind: 'x' }], options: options('nothing') })
+  expect(await hung.exited).toMatchObject({ signal: 'SIGKILL' })
+  expect(hung.output()).toContain('its event loop was blocked')
+  await ledger.wrote(({ name, said }) => name === 'swept' && said?.['returned'] === 1)
+  expect(await db.query('select state, attempt, suspect from stint.job where id = $1', [id])).toEqual([
+    { state: 'ready', attempt: 0, suspect: true },
+  ])
+  const [attempt] = await db.query('select outcome, reason from stint.attempt where job_id = $1', [id])
+  expect(attempt).toMatchObject({
+    outcome: 'lease-lost',
+    reason: expect.stringContaining('past the timeout of every job it ran') as string,
+  })
+})
+
+test.each(['callback', 'promise'])(
+  'what a %s throws and nobody catches fails that job alone',
+  async (how) => {
+    const ledger = await createLedger()
+    const queue = `uncaught-${how}`
+    const job = { kind: 'uncaught', queue, retry: { attempts: 1 } }
+    const worker = await startWorker(ledger, { name: 'careless', jobs: [job], options: options(queue) })
+    const neighbour = await stint.enqueue(defineJob(job), { act: 'hold' })
+    await ledger.wrote({ type: 'start', job: neighbour.id })
+    const { id } = await stint.enqueue(defineJob(job), { act: 'uncaught', how })
+    const dead = await ledger.wrote({ name: 'dead', job: id })
+    expect(dead.said?.['error']).toMatchObject({
+      name: 'TypeError',
+      message: expect.stringContaining('in a ') as string,
+    })
+    worker.tell('go')
+    await ledger.wrote({ name: 'succeeded', job: neighbour.id })
+  },
+)

@@ -1,0 +1,96 @@
+import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { initialise, readPassword } from '../../src/embedded/initialise.ts'
+import { findNative } from '../../src/embedded/native.ts'
+import { placeServer } from '../../src/embedded/placement.ts'
+import { startServer } from '../../src/embedded/server.ts'
+import type { RunningServer } from '../../src/embedded/server.ts'
+import { Stint } from '../../src/entry/index.ts'
+import type { TestDatabase } from './database.ts'
+
+/** A PostgreSQL that one test may stop and kill as it likes. */
+export interface OwnServer {
+  /** Its one database, migrated. Asks again where the server is just down. */
+  db: TestDatabase
+  /** `fast` ends every session first, `immediate` just ends: the next start recovers. Resolves when it is gone. */
+  stop(mode: 'fast' | 'immediate'): Promise<void>
+  /** On the same port, with the same data. */
+  start(): Promise<void>
+  /** Kills one session of Stint's as the kernel would: the server ends all others and recovers. */
+  killBackend(): Promise<void>
+}
+
+export async function startOwnServer(): Promise<OwnServer> {
+  const dir = await realpath(await mkdtemp(join(tmpdir(), 'stint-own-')))
+  // Under root the server runs as another user, who has to get in.
+  await chmod(dir, 0o755)
+  const { native, version } = findNative()
+  const config = {
+    ...{ dir, native, version, idleMs: 0, fsync: 'off' as const },
+    // The system outlives these crashes, so what was written is safe; what was acknowledged has to be written.
+    settings: { synchronous_commit: 'on', full_page_writes: 'on', max_connections: '200', autovacuum: 'off' },
+  }
+  const log = join(dir, 'postgres.log')
+  const placement = await placeServer(config)
+  await initialise({ placement, log, sync: false })
+  let running: RunningServer | undefined
+  const signal = (name: NodeJS.Signals): void => {
+    if (running !== undefined) process.kill(running.pid, name)
+  }
+  const end = async (name: NodeJS.Signals): Promise<void> => {
+    signal(name)
+    await running?.ended
+    running = undefined
+  }
+  const start = async (): Promise<RunningServer> => (running = await startServer({ config, placement, log }))
+  const atExit = (): void => {
+    signal('SIGQUIT')
+  }
+  process.once('exit', atExit)
+  const { port } = await start()
+  const url = `postgres://app:${await readPassword(placement)}@127.0.0.1:${port}/app`
+  const pool = new pg.Pool({ connectionString: url, max: 4, allowExitOnIdle: true })
+  pool.on('error', () => undefined)
+  onTestFinished(async () => {
+    await pool.end()
+    await end('SIGQUIT')
+    process.off('exit', atExit)
+    await rm(dir, { recursive: true, force: true })
+  })
+  const stint = new Stint({ connection: url })
+  await stint.migrate()
+  await stint.close()
+
+  const query: TestDatabase['query'] = async <Row extends pg.QueryResultRow>(
+    text: string,
+    values: unknown[] = [],
+  ) => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await pool.query<Row>(text, values)).rows
+      } catch (error) {
+        const isRefused = error instanceof pg.DatabaseError && !error.code?.startsWith('57P')
+        if (isRefused || tries > 200) throw error
+        await new Promise((resolve) => setTimeout(resolve, 50))
+      }
+    }
+  }
+  return {
+    db: { url, query, drop: () => Promise.resolve() },
+    stop: (mode) => end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT'),
+    start: async () => {
+      await start()
+    },
+    killBackend: async () => {
+      const [row] = await query<{ pid: number }>(
+        `select pid from pg_stat_activity
+          where backend_type = 'client backend' and application_name = 'stint worker' limit 1`,
+      )
+      if (row === undefined) throw new Error('No worker is connected')
+      process.kill(row.pid, 'SIGKILL')
+    },
+  }
+}

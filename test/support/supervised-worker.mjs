@@ -1,0 +1,43 @@
+// The worker file of test/supervisor.test.ts. Its jobs say in their input what to do, and what happens is written to a
+// ledger, signed with the pid. Files tell it what the test wants: it runs under a supervisor, out of the test's reach.
+import { appendFileSync, existsSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { defineJob } from 'stint/contracts'
+import { Worker } from 'stint/worker'
+
+const { ledger, queue, options, brokenIf, diesWhenReady, runsItself } = JSON.parse(process.env.STINT_PROGRAM)
+if (brokenIf !== undefined && existsSync(brokenIf)) throw new Error('broken by its test')
+
+function write(type, more = {}) {
+  const at = Number(process.hrtime.bigint()) / 1e6
+  const line = { type, at, worker: String(process.pid), pid: process.pid, workerId: worker.id, ...more }
+  appendFileSync(ledger, `${JSON.stringify(line)}\n`)
+}
+
+const acts = {
+  sleep: async ({ ms }) => {
+    await pause(ms)
+  },
+  /** Goes on until the file is there, or it is told to stop. */
+  hold: async ({ until }, { signal }) => {
+    while (!existsSync(until)) await pause(10, undefined, { signal })
+  },
+  /** Hears nothing, not even signals. */
+  block: () => {
+    for (;;);
+  },
+}
+
+export const worker = new Worker({ queues: { [queue]: 1 }, pollFloor: '200ms', ...options })
+worker.handle(defineJob({ kind: 'work', queue }), async (input, ctx) => {
+  write('start', { job: ctx.jobId, epoch: ctx.fence.epoch })
+  await acts[input.act](input, ctx)
+  write('end', { job: ctx.jobId })
+})
+
+worker.on('ready', () => {
+  write('ready', { execArgv: process.execArgv })
+  if (diesWhenReady) setTimeout(() => process.exit(7), 50)
+})
+worker.on('stopping', () => write('stopping'))
+if (runsItself) await worker.run()

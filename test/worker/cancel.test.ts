@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import { Stint } from '../../src/entry/index.ts'
+import type { HandlerContext } from '../../src/entry/worker.ts'
+import { eventually, gate, newJob, startFor, stored, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+
+/** Rejects with the reason when the handler is told to stop. */
+function untilAborted({ signal }: HandlerContext): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => {
+      reject(signal.reason as Error)
+    })
+  })
+}
+
+describe('a running job that is cancelled', () => {
+  test.each([{ notify: true }, { notify: false }])(
+    'is told, and ends as cancelled ($notify)',
+    async (how) => {
+      const job = newJob()
+      const { opened, open } = gate()
+      const worker = await startFor(
+        scene,
+        job,
+        async (_input, ctx) => {
+          open(undefined)
+          await untilAborted(ctx)
+        },
+        { ...how, sweepEvery: '1h' },
+      )
+      const { id } = await scene.stint.enqueue(job)
+      await opened
+      const stint = new Stint({ connection: scene.db.url, ...how })
+      const ended = await stint.cancel(id, { reason: 'customer left', wait: '20s' })
+      await stint.close()
+      expect(ended).toMatchObject({ state: 'cancelled', reason: 'customer left', attempt: 1 })
+      expect(await worker.hears('cancelled', id)).toMatchObject({ reason: 'customer left' })
+    },
+  )
+
+  test('is still running, and says that it was asked, where nobody waits for its end', async () => {
+    const job = newJob()
+    const { opened, open } = gate()
+    const goOn = gate()
+    const worker = await startFor(scene, job, async () => {
+      open(undefined)
+      await goOn.opened
+      return 'all the same'
+    })
+    const { id } = await scene.stint.enqueue(job)
+    await opened
+    const asked = await scene.stint.cancel(id, { reason: 'first' })
+    expect(asked).toMatchObject({ state: 'running', cancelRequestedAt: expect.any(Date) as Date })
+    const again = await scene.stint.cancel(id, { reason: 'second' })
+    expect(again.cancelRequestedAt).toEqual(asked.cancelRequestedAt)
+    goOn.open(undefined)
+    // It finished its work: that is what is true.
+    await worker.hears('succeeded', id)
+    await expect(scene.stint.cancel(id)).rejects.toMatchObject({ code: 'state-changed' })
+  })
+
+  test('is cancelled whatever its handler throws then, with no further attempt', async () => {
+    const job = newJob()
+    const { opened, open } = gate()
+    await startFor(scene, job, async (_input, ctx) => {
+      open(undefined)
+      await untilAborted(ctx).catch(() => undefined)
+      throw new TypeError('of its own')
+    })
+    const { id } = await scene.stint.enqueue(job)
+    await opened
+    expect(await scene.stint.cancel(id, { wait: '20s' })).toMatchObject({ state: 'cancelled' })
+  })
+
+  test('is cancelled after a grace although its handler hears nothing, and its slot is replaced', async () => {
+    const job = newJob()
+    const { opened, open } = gate()
+    const end = gate()
+    const worker = await startFor(
+      scene,
+      job,
+      async (input) => {
+        if (input !== 'deaf') return
+        open(undefined)
+        await end.opened
+      },
+      { queues: { [job.queue]: 1 }, stuck: { grace: '30ms', recycle: false } },
+    )
+    const { id } = await scene.stint.enqueue(job, 'deaf')
+    await opened
+    expect(await scene.stint.cancel(id, { wait: '20s' })).toMatchObject({ state: 'cancelled' })
+    await worker.tells('stuck')
+    const next = await scene.stint.enqueue(job, 'next')
+    await worker.hears('succeeded', next.id)
+    end.open(undefined)
+  })
+
+  test('is not run again where its worker was lost before it could hear', async () => {
+    const job = newJob()
+    const { id } = await scene.stint.enqueue(job)
+    await scene.db.query(
+      `update stint.job set state = 'running', attempt = 1, epoch = 1, lease_id = $2, worker_id = $2 where id = $1`,
+      [id, '00000000-0000-4000-8000-000000000001'],
+    )
+    expect(await scene.stint.cancel(id, { reason: 'no use' })).toMatchObject({ state: 'running' })
+    const ran: unknown[] = []
+    const worker = await startFor(scene, job, (input) => void ran.push(input), { sweepEvery: '50ms' })
+    await worker.hears('cancelled', id)
+    expect(await stored(scene, id)).toMatchObject({ state: 'cancelled', reason: 'no use' })
+    expect(ran).toEqual([])
+  })
+
+  test('that is inside ctx.tx completes, and the caller is told so', async () => {
+    const job = newJob()
+    const { opened, open } = gate()
+    const end = gate()
+    await startFor(scene, job, async (_input, ctx) => {
+      await ctx.tx(async () => {
+        open(undefined)
+        await end.opened
+      })
+    })
+    const { id } = await scene.stint.enqueue(job)
+    await opened
+    const cancelling = scene.stint.cancel(id)
+    await expect(cancelling).rejects.toMatchObject({ code: 'state-changed' })
+    end.open(undefined)
+    await eventually(async () => (await stored(scene, id)).state === 'succeeded', 'it succeeded')
+  })
+})
+
+test('a job that waits for a slot is cancelled without having run', async () => {
+  const job = newJob()
+  const { opened, open } = gate()
+  const ran: unknown[] = []
+  const worker = await startFor(
+    scene,
+    job,
+    async (input) => {
+      ran.push(input)
+      await opened
+    },
+    { queues: { [job.queue]: { concurrency: 1, prefetch: 10 } } },
+  )
+  // Quick ones first, so that it takes some in advance.
+  const first = await scene.stint.enqueue(job, 'first')
+  await worker.hears('started', first.id)
+  const second = await scene.stint.enqueue(job, 'second')
+  expect(await scene.stint.cancel(second.id, { wait: '20s' })).toMatchObject({ state: 'cancelled' })
+  open(undefined)
+  await worker.hears('succeeded', first.id)
+  expect(ran).toEqual(['first'])
+})

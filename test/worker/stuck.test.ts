@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { defineJob } from '../../src/entry/index.ts'
+import { Worker } from '../../src/entry/worker.ts'
+import {
+  attemptsOf,
+  gate,
+  newJob,
+  newName,
+  startFor,
+  startWorker,
+  stored,
+  workerScene,
+} from '../support/workers.ts'
+
+const scene = workerScene()
+
+/** A handler that hears nothing. */
+function deaf(): { handler: () => Promise<unknown>; end: () => void } {
+  const { opened, open } = gate()
+  return {
+    handler: () => opened,
+    end: () => {
+      open(undefined)
+    },
+  }
+}
+
+describe('a handler that does not end when it is told to', () => {
+  test('has timed out after the grace all the same, and is tried again while it still hangs', async () => {
+    const job = defineJob({
+      ...{ kind: 'deaf', queue: newName(), timeout: '30ms', retry: { attempts: 2, backoff: () => 1 } },
+    })
+    const { handler, end } = deaf()
+    const worker = await startFor(scene, job, handler, { stuck: { grace: '30ms', recycle: false } })
+    const { id } = await scene.stint.enqueue(job)
+    const { reason, error } = await worker.hears('dead', id)
+    expect(reason).toBe('exhausted')
+    expect(error).toMatchObject({ class: 'timeout', code: 'attempt-timeout' })
+    expect(await attemptsOf(scene, id)).toMatchObject([
+      { attempt: 1, outcome: 'timed-out' },
+      { attempt: 2, outcome: 'timed-out' },
+    ])
+    expect(worker.told('stuck').map(({ stuckSlots }) => stuckSlots)).toEqual([1, 2])
+    end()
+  })
+
+  test('gives its slot to others, up to as many as there were', async () => {
+    const job = newJob('deaf')
+    const quick = defineJob({ kind: 'quick', queue: job.queue })
+    const { handler, end } = deaf()
+    const options = { queues: { [job.queue]: 2 }, stuck: { grace: '20ms', recycle: false } } as const
+    const worker = await startWorker(scene, options, (one) =>
+      one.handle(job, handler).handle(quick, () => 'done'),
+    )
+    for (let n = 0; n < 4; n++) await scene.stint.enqueue(job, n, { timeout: '20ms', attempts: 1 })
+    await worker.tells('stuck', ({ stuckSlots }) => stuckSlots === 4)
+    // Two slots, and two in the place of stuck ones: all four are gone now.
+    const { id } = await scene.stint.enqueue(quick)
+    expect((await stored(scene, id)).state).toBe('ready')
+    end()
+    await worker.hears('succeeded', id)
+  })
+
+  test('may come back as late as it likes: what it does then counts for nothing', async () => {
+    const job = newJob('deaf')
+    const { opened, open } = gate()
+    const later = gate<unknown>()
+    const worker = await startFor(
+      scene,
+      job,
+      async (_input, ctx) => {
+        await opened
+        await ctx
+          .tx(() => Promise.resolve('too late'))
+          .catch((error: unknown) => {
+            later.open(error)
+          })
+        return 'late'
+      },
+      { stuck: { grace: '20ms', recycle: false } },
+    )
+    const { id } = await scene.stint.enqueue(job, {}, { timeout: '20ms', attempts: 1 })
+    await worker.hears('dead', id)
+    open(undefined)
+    expect(await later.opened).toMatchObject({ code: 'lease-lost' })
+    expect((await stored(scene, id)).state).toBe('dead')
+    expect(worker.told('succeeded')).toEqual([])
+  })
+
+  test('makes the worker finish its other jobs and give up, for its process to be started anew', async () => {
+    const job = newJob('deaf')
+    const slow = defineJob({ kind: 'slow', queue: job.queue })
+    const { handler, end } = deaf()
+    const { opened, open } = gate()
+    const worker = new Worker({
+      ...{ connection: scene.db.url, log: false, queues: { [job.queue]: 4 } },
+      ...{ stuck: { grace: '20ms', recycle: '50ms' } },
+    })
+    worker.handle(job, handler).handle(slow, async () => opened)
+    const stopping = gate()
+    worker.on('stopping', () => {
+      stopping.open(undefined)
+    })
+    const running = worker.run()
+    running.catch(() => undefined)
+    const good = await scene.stint.enqueue(slow)
+    await scene.stint.enqueue(job, {}, { timeout: '20ms' })
+    await stopping.opened
+    open(undefined)
+    // In the tests the process is to live on.
+    const exit = process.exit.bind(process)
+    process.exit = (() => undefined) as never
+    try {
+      await expect(running).rejects.toMatchObject({ code: 'worker-stuck' })
+      expect((await stored(scene, good.id)).state).toBe('succeeded')
+      await new Promise((resolve) => setTimeout(resolve, 2_100))
+    } finally {
+      process.exit = exit
+      end()
+    }
+  })
+})
