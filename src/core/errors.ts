@@ -22,6 +22,7 @@ export const errorCodes = [
   'attempt-timeout',
   'job-crashed',
   'worker-stuck',
+  'isolation-failed',
   'job-completed',
   'worker-stopped',
   'unknown-handler',

@@ -13,6 +13,8 @@ import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
 import { isNotifyUsual } from '../wake-up/notify.ts'
+import { resolveChildren } from './isolate/isolate-options.ts'
+import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.ts'
 import type { Logger } from './log.ts'
 
 export interface QueueOptions {
@@ -57,6 +59,8 @@ export interface WorkerOptions {
   crashLimit?: number | undefined
   /** What to do about handlers that do not end when they are told to. */
   stuck?: StuckOptions | undefined
+  /** Processes and threads for handlers that are isolated: `handle(contract, handler, { isolate })`. */
+  children?: ChildrenOptions | undefined
   /** Listen for what producers say. Without, polling alone finds everything. @default true, unless STINT_NOTIFY is off */
   notify?: boolean | undefined
   /** Connections for claiming and settling; 2 to 50. @default 4 */
@@ -116,6 +120,7 @@ export interface WorkerConfig {
   readonly sweepEveryMs: number
   readonly crashLimit: number
   readonly stuck: StuckConfig
+  readonly children: ChildrenConfig
   readonly notify: boolean
   readonly poolSize: number
   readonly txPoolSize: number
@@ -141,6 +146,7 @@ const known = [
     'sweepEvery',
     'crashLimit',
     'stuck',
+    'children',
     'notify',
     'poolSize',
     'txPoolSize',
@@ -171,6 +177,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   const {
     crashLimit = 3,
     stuck = {},
+    children = {},
     notify = isNotifyUsual(process.env),
     poolSize = 4,
     txPoolSize = 10,
@@ -199,6 +206,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
     crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),
     stuck: resolveStuck(stuck, slots),
+    children: resolveChildren(children, slots),
     notify: booleanOption('notify', notify),
     poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),

@@ -24,6 +24,7 @@ import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
 import type { HeldJob } from './held-job.ts'
+import { Children } from './isolate/children.ts'
 import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
 import { Loop } from './loops.ts'
@@ -42,6 +43,8 @@ import { Watchdog } from './watchdog.ts'
 
 export interface RuntimeConfig {
   worker: WorkerConfig
+  /** Among the workers of its file. */
+  place: number
   url: string
   handlers: Handlers
   events: Events
@@ -75,6 +78,7 @@ export class Runtime {
   readonly #watch: Watch
   readonly #notes: Notes
   readonly #settler: Settler
+  readonly #children: Children
   readonly #dispatcher: Dispatcher
   readonly #scout: Scout
   readonly #watchdog: Watchdog
@@ -155,8 +159,17 @@ export class Runtime {
         this.#trouble('settle', error, jobIds)
       },
     })
+    this.#children = new Children({
+      ...{ children: worker.children, handlers, place: config.place, url, schema, leaseMs, deadlineMs },
+      ...{ notes: this.#notes, log, crashLimit: worker.crashLimit, graceMs: worker.stuck.graceMs },
+      onBegin: (held, { contract }) => {
+        held.startedAt = performance.now()
+        this.#watch.started(held, held.job.more?.timeoutMs ?? contract.timeoutMs)
+      },
+    })
     this.#dispatcher = new Dispatcher({
       worker,
+      children: this.#children,
       handlers,
       held: this.#held,
       watch: this.#watch,
@@ -240,6 +253,7 @@ export class Runtime {
 
   async start(): Promise<void> {
     this.#dispatcher.use(this.#claims)
+    await this.#children.check()
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
@@ -266,6 +280,7 @@ export class Runtime {
     this.#isOver = this.#isStopping = true
     this.#unlisten()
     await this.#lease.abandon()
+    await this.#children.close()
     await Promise.all([this.#db.close(), this.#txDb.close()])
   }
 
@@ -284,12 +299,15 @@ export class Runtime {
     this.#unlisten()
     await this.#claimsAnswered()
     this.#releaseAll('the worker stopped before it was started')
+    this.#children.sendHome()
     await this.#until(() => this.#dispatcher.running === 0, { ms: drainMs, hurry })
     await this.#endRunning()
+    const childrenEnded = this.#children.close()
     const settled = this.#settler.drained()
     // A database that is gone must not keep the process for ever: after a lease others take over anyway.
     await Promise.race([settled, pause(this.#config.worker.leaseMs, undefined, { ref: false })])
     await this.#notes.flush()
+    await childrenEnded
     this.#isOver = true
     this.#watch.stop()
     await this.#lease.end(this.#db).catch((error: unknown) => {

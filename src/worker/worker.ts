@@ -6,12 +6,16 @@ import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
 import { Database } from '../db/database.ts'
+import { nextPlace } from '../loader/entry.ts'
 import { checkSchema } from '../schema/migrate.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
 import { Handlers } from './handlers.ts'
 import type { BatchHandler, BatchOptions, Handler, Middleware } from './handlers.ts'
 import { HealthServer } from './health.ts'
+import type { HandleOptions } from './isolate/isolate-options.ts'
+import { lending, lendingHouse, lendInstead } from './isolate/lend.ts'
+import type { Lent } from './isolate/lend.ts'
 import { tellLease, tellStopping } from './lease-news.ts'
 import { defaultLogger, silent } from './log.ts'
 import type { Logger } from './log.ts'
@@ -37,6 +41,8 @@ export class Worker {
   readonly [workerBrand] = true
   readonly #config: WorkerConfig
   readonly #handlers = new Handlers()
+  /** Among the workers of its file: by this a child finds it. */
+  readonly #place: number
   readonly #log: Logger
   readonly #events: Events
   readonly #hurry = new AbortController()
@@ -53,7 +59,11 @@ export class Worker {
 
   constructor(options?: WorkerOptions) {
     this.#config = resolveWorkerOptions(options)
-    const { log } = this.#config
+    const { log, children } = this.#config
+    this.#place = children.entry === undefined ? 0 : nextPlace(children.entry)
+    lendingHouse()?.lendings.push({
+      ...{ worker: this, entry: children.entry, place: this.#place, wasAsked: false },
+    })
     this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
     this.#events = new Events((error) => {
       this.#log.error(
@@ -71,9 +81,13 @@ export class Worker {
   }
 
   /** What to do for jobs of this kind. Before start(). */
-  handle<Contract extends JobContract>(contract: Contract, handler: Handler<Contract>): this {
+  handle<Contract extends JobContract>(
+    contract: Contract,
+    handler: Handler<Contract>,
+    options: HandleOptions = {},
+  ): this {
     this.#mustBeNew('handle()')
-    this.#handlers.add(contract, handler)
+    this.#handlers.add(contract, handler, options)
     return this
   }
 
@@ -113,8 +127,10 @@ export class Worker {
     return this.#healthPort
   }
 
-  /** Connects, takes a lease and begins to claim. Resolves when it does. */
+  /** Connects, takes a lease and begins to claim. Resolves when it does; inside of a child of a worker, never. */
   async start(): Promise<void> {
+    const house = lendingHouse()
+    if (house !== undefined) return lendInstead(house, this)
     if (this.#state !== 'new')
       throw new StintError('worker-stopped', 'A worker is started once: make a new one.')
     if (this.#handlers.kinds.length === 0)
@@ -122,6 +138,7 @@ export class Worker {
         'unknown-handler',
         'This worker has no handlers: call worker.handle(contract, handler) first.',
       )
+    this.#mustFindIsolated()
     this.#state = 'starting'
     return (this.#starting = this.#start())
   }
@@ -142,9 +159,12 @@ export class Worker {
   /**
    * Starts, and stops on SIGTERM or SIGINT; a second one hurries. What a job's callbacks throw and nobody catches fails
    * that job; what is nobody's ends the worker. Resolves when all is stopped; rejects where it had to give up, and the
-   * process then ends with an error, also where a handler would keep it alive.
+   * process then ends with an error, also where a handler would keep it alive. Inside of a child of a worker it does nothing, and
+   * never resolves.
    */
   async run(): Promise<void> {
+    const house = lendingHouse()
+    if (house !== undefined) return lendInstead(house, this)
     const onSignal = (signal: NodeJS.Signals): void => {
       this.#log.info(
         { signal },
@@ -177,6 +197,11 @@ export class Worker {
     }
   }
 
+  /** @internal Its handlers, for a child to run jobs with. */
+  [lending](): Lent {
+    return { handlers: this.#handlers, blobs: this.#config.blobs }
+  }
+
   async #start(): Promise<void> {
     try {
       this.#connected = await connect(this.#config.connection, process.env)
@@ -185,6 +210,7 @@ export class Worker {
       await this.#startHealth()
       this.#runtime = new Runtime({
         worker: this.#config,
+        place: this.#place,
         url,
         handlers: this.#handlers,
         events: this.#events,
@@ -261,6 +287,16 @@ export class Worker {
     const readyz = (): string[] => (this.#state === 'running' ? healthz() : [`it is ${this.#state}`])
     this.#health = new HealthServer({ healthz, readyz })
     this.#healthPort = await this.#health.listen(health)
+  }
+
+  #mustFindIsolated(): void {
+    const [kind] = this.#handlers.isolatedKinds()
+    if (kind === undefined || this.#config.children.entry !== undefined) return
+    throw new StintError(
+      'invalid-option',
+      `The handler of '${kind}' is isolated: say in \`children.entry\` which file makes this worker, for children to load it. In that file it is \`new Worker({ children: { entry: import.meta.url } })\`.`,
+      { issues: [{ path: 'children.entry', message: 'is needed for handlers that are isolated' }] },
+    )
   }
 
   #mustBeNew(what: string): void {
