@@ -48,7 +48,7 @@ async function poisoned(
     ...(isolated ? { isolate: 'process' as const } : {}),
   }
   const options = {
-    ...{ lease: '2s', sweepEvery: '200ms', crashLimit: 3, queues: { work: 5 }, stuck: { grace: '1s' } },
+    ...{ lease: '3s', sweepEvery: '200ms', crashLimit: 3, queues: { work: 5 }, stuck: { grace: '1s' } },
     ...(isolated
       ? { children: { entry: new URL('../promises/programs/worker.mjs', import.meta.url).pathname } }
       : {}),
