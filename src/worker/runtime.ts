@@ -6,7 +6,6 @@ import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
 import { waitAfterMs } from '../db/wait.ts'
 import type { Served } from '../jobs/survey.ts'
-import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
@@ -15,7 +14,8 @@ import { Bell } from '../wake-up/bell.ts'
 import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
-import { tellCancelled } from './cancellations.ts'
+import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
+import { Cancellations, cancelPollMs } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
@@ -56,10 +56,6 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
-/** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
-const begunAfterMs = 1_000
-/** How often to ask for cancellations where nobody can tell us of them. */
-const cancelPollMs = 400
 /** The longest that a timer of Node can wait. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -81,6 +77,7 @@ export class Runtime {
   readonly #children: Children
   readonly #dispatcher: Dispatcher
   readonly #scout: Scout
+  readonly #cancellations: Cancellations
   readonly #watchdog: Watchdog
   readonly #announcer: Announcer
   readonly #subscription: Subscription | undefined
@@ -102,8 +99,6 @@ export class Runtime {
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
   #mustReconcile = false
-  #mayBeCancelled = false
-  #cancelsAskedAt = -Infinity
   readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
@@ -181,10 +176,7 @@ export class Runtime {
         blobs: worker.blobs,
       },
       isOpen: () => this.#isOpen(),
-      noteBegun: async ({ job }) => {
-        const noted = await noteBegun(this.#db, { ids: [job.id], leaseIds: [job.leaseId] })
-        return noted.length > 0
-      },
+      noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
         this.#report.started(held)
@@ -213,6 +205,17 @@ export class Runtime {
       },
       onTrouble: (what, error) => {
         this.#trouble(what, error)
+      },
+    })
+    this.#cancellations = new Cancellations({
+      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
+      everyMs: () => (this.#subscription?.isHearing === true ? worker.sweepEveryMs : cancelPollMs),
+      onWaiting: (held, reason) => {
+        if (this.#dispatcher.takeWaiting(held)) this.#endUnstarted(held, { type: 'cancelled', reason })
+      },
+      onAborted: (held) => {
+        this.#watch.aborted(held)
+        this.#report.cancelAsked(held)
       },
     })
     this.#lease = this.#newLease()
@@ -568,12 +571,12 @@ export class Runtime {
       onPayload: (payload) => {
         this.#scout.hear(hintsIn(payload))
         if (!cancelsIn(payload).includes(this.workerId)) return
-        this.#mayBeCancelled = true
+        this.#cancellations.hint()
         void this.#cancelling.runOnce()
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#mayBeCancelled = true
+        this.#cancellations.hint()
         this.#scout.surveySoon()
       },
     })
@@ -606,7 +609,7 @@ export class Runtime {
     const reconciling = loop('reconcile', worker.sweepEveryMs, () => reconcile(config))
     const others = [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
-      loop('begun', begunAfterMs, () => this.#noteBegun()),
+      loop('begun', begunAfterMs, () => noteLongRunning(this.#db, this.#held)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
@@ -618,51 +621,8 @@ export class Runtime {
         pass: watchUnknownKinds(config),
       }),
     ]
-    const cancelling = loop('cancel', cancelPollMs, () => this.#askCancelled())
+    const cancelling = loop('cancel', cancelPollMs, () => this.#cancellations.look())
     return { reconciling, cancelling, others: [...others, cancelling] }
-  }
-
-  /** Those that have been at work for a while, so that a crash is theirs and not of what merely waited here. */
-  async #noteBegun(): Promise<void> {
-    const since = performance.now() - begunAfterMs
-    const begun = this.#held
-      .all()
-      .filter(
-        (held) =>
-          held.phase === 'running' && !held.isNotedBegun && !held.isIsolated && held.startedAt <= since,
-      )
-    if (begun.length === 0) return
-    const noted = await noteBegun(this.#db, {
-      ids: begun.map(({ job }) => job.id),
-      leaseIds: [...new Set(begun.map(({ job }) => job.leaseId))],
-    })
-    const ids = new Set(noted)
-    for (const held of begun) if (ids.has(held.job.id)) held.isNotedBegun = true
-  }
-
-  /** Whether somebody wants one of our jobs to end: when told so, and every now and then in case we were not. */
-  async #askCancelled(): Promise<void> {
-    if (this.#held.size === 0) return
-    const now = performance.now()
-    const isDeaf = this.#subscription?.isHearing !== true
-    const isDue = now - this.#cancelsAskedAt >= (isDeaf ? cancelPollMs : this.#config.worker.sweepEveryMs)
-    if (!this.#mayBeCancelled && !isDue) return
-    this.#mayBeCancelled = false
-    this.#cancelsAskedAt = now
-    await tellCancelled({
-      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
-      onWaiting: (held, reason) => {
-        const isIt = (one: HeldJob): boolean => one === held
-        const pool = this.#dispatcher.pool(held.job.queue)
-        const taken = pool?.takeWhere(isIt) ?? []
-        if (taken.length + this.#dispatcher.suspects.takeWhere(isIt).length > 0)
-          this.#endUnstarted(held, { type: 'cancelled', reason: reason ?? 'it was asked to stop' })
-      },
-      onAborted: (held) => {
-        this.#watch.aborted(held)
-        this.#report.cancelAsked(held)
-      },
-    })
   }
 
   #newWatchdog(): Watchdog {
