@@ -78,7 +78,9 @@ export function attemptIn(
     child.listen(hear)
     void child.gone.then((story) => {
       if (!hasBegun && held.abortedFor === undefined) {
-        over({ type: 'released', reason: `${story}, before it had begun` })
+        // Not at once: a child that always ends like this would be started again and again for the same job.
+        const delayMs = 1_000 * (1 + Math.random())
+        over({ type: 'snoozed', delayMs, reason: `${story}, before it had begun` })
         return
       }
       // Once it was told to end, it is that which ended it, however it went about it.

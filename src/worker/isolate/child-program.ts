@@ -64,6 +64,8 @@ if (isMainThread) {
   // A signal to the whole group is for the worker to hear: it drains, and ends its children after that.
   process.on('SIGTERM', () => undefined).on('SIGINT', () => undefined)
   startGuard()
+  // Whatever the file lets go of, the channel included: this process ends when it is told to.
+  setInterval(() => undefined, 60_000)
 } else parentPort?.on('message', hear)
 
 catchUncaught({

@@ -38,6 +38,8 @@ function hears(word) {
   return heard.get(word)
 }
 process.on('message', (word) => {
+  // In a child of the worker, its own affairs.
+  if (typeof word !== 'string') return
   const [verb, file] = word.split(' ')
   if (verb === 'freeze') freeze(file)
   else hears(word).say()
