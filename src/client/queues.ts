@@ -6,8 +6,8 @@ import type { QueueSettings } from '../queues/settings.ts'
 import type { Calls } from './calls.ts'
 
 export interface SetQueueOptions {
-  /** How long finished jobs are kept; 0: a few minutes. 'default' is 7 days. @default what it was */
-  keep?: Duration | 'default' | undefined
+  /** How long finished jobs are kept; 0: a few minutes; 'default': 7 days. @default what it was */
+  keep?: Duration | undefined
   /** How long dead letters are kept, or 'forever'. @default what it was */
   keepDead?: Duration | undefined
 }

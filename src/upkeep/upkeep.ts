@@ -62,10 +62,15 @@ export class Upkeep {
     this.#asking.start()
   }
 
-  /** Asks for the lead now, and does all services once if it is ours. For tests, and for whoever cannot wait. */
-  async runOnce(): Promise<boolean> {
+  /** Asks for the lead now; says whether it is ours. */
+  async lead(): Promise<boolean> {
     await this.#asking.runOnce()
-    if (!this.isLeading) return false
+    return this.isLeading
+  }
+
+  /** Asks for the lead, and does all services once if it is ours: for tests, and for whoever cannot wait. */
+  async runOnce(): Promise<boolean> {
+    if (!(await this.lead())) return false
     await Promise.all(this.#loops.map((loop) => loop.runOnce()))
     return true
   }
@@ -143,9 +148,8 @@ export class Upkeep {
         onTrouble(`${name}: ${what}`, error)
       },
     }
-    const passing = service.runOnce(db, context)
     try {
-      await this.#inTime(name, passing)
+      await this.#inTime(name, service.runOnce(db, context))
       const tookMs = Math.round(performance.now() - startedAt)
       await run(db, noteServiceSql, { name, tookMs, error: null }, () => undefined)
     } catch (error) {

@@ -13,9 +13,14 @@ export interface UpkeepHand {
 }
 
 /** Does upkeep when told to, as a leader would. */
-export function upkeepByHand(url: string, { blobs, schema = 'stint' }: { blobs?: BlobStore; schema?: string } = {}): UpkeepHand {
+export function upkeepByHand(
+  url: string,
+  { blobs, schema = 'stint' }: { blobs?: BlobStore; schema?: string } = {},
+): UpkeepHand {
   const db = new Database({ url, schema, poolSize: 2, deadlineMs: 10_000, applicationName: 'upkeep by hand' })
-  const services = new Map<string, Service>(usualServices({ blobs }).map((service) => [service.name, service]))
+  const services = new Map<string, Service>(
+    usualServices({ blobs }).map((service) => [service.name, service]),
+  )
   const passedBy: { what: string; error: unknown }[] = []
   return {
     pass: async (name) => {

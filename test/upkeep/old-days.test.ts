@@ -1,4 +1,4 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { Stint } from '../../src/entry/index.ts'
 import { movableClock } from '../support/clock.ts'
@@ -35,14 +35,17 @@ async function holdSnapshot(table: string, url = db.url): Promise<pg.Client> {
 }
 
 /** Settles on and on, on a connection that waits for a lock 250 ms at most; gives what went wrong once stopped. */
-async function settleOnAndOn(schema = 'stint', url = db.url): Promise<() => Promise<{ settled: number; errors: string[] }>> {
+async function settleOnAndOn(
+  schema = 'stint',
+  url = db.url,
+): Promise<() => Promise<{ settled: number; errors: string[] }>> {
   const settler = await connectTo(url)
   await settler.query(`set lock_timeout = '250ms'`)
   const errors: string[] = []
   let settled = 0
-  let isStopped = false
+  const stopped = new AbortController()
   const settling = (async () => {
-    while (!isStopped) {
+    while (!stopped.signal.aborted) {
       try {
         await settler.query(
           `insert into ${schema}.finished (id, created_at, run_at, state, epoch, attempt, max_attempts, crashes, priority,
@@ -60,7 +63,7 @@ async function settleOnAndOn(schema = 'stint', url = db.url): Promise<() => Prom
     }
   })()
   return async () => {
-    isStopped = true
+    stopped.abort()
     await settling
     return { settled, errors }
   }
@@ -109,7 +112,9 @@ describe('old days', () => {
     expect(upkeep.passedBy.map(({ what }) => what)).toContainEqual(expect.stringContaining('finished_'))
     // Nothing of ours is left waiting in the database.
     expect(
-      await db.query(`select query from pg_stat_activity where application_name = 'upkeep by hand' and state = 'active'`),
+      await db.query(
+        `select query from pg_stat_activity where application_name = 'upkeep by hand' and state = 'active'`,
+      ),
     ).toEqual([])
     // New days can be made beside it.
     await clock.advance('1 day')

@@ -124,7 +124,9 @@ describe('finished jobs', () => {
     // Its page stays with it, and no more.
     expect(rows.map(({ id }) => id)).toContain(bad)
     expect(rows.length).toBeLessThan(100)
-    expect(upkeep.passedBy.at(-1)).toMatchObject({ what: expect.stringMatching(/^page \d+ of 'finished_/) as string })
+    expect(upkeep.passedBy.at(-1)).toMatchObject({
+      what: expect.stringMatching(/^page \d+ of 'finished_/) as string,
+    })
     await db.query('drop trigger refuse on stint.finished; drop function public.refuse()')
   })
 })
@@ -150,7 +152,7 @@ describe('settings of a queue', () => {
     expect((await stint.queues.list()).map(({ queue }) => queue)).toContain('mail')
   })
 
-  test.each([
+  test.each<[string, object]>([
     ['a b', { keep: 0 }],
     ['mail', {}],
     ['mail', { keep: 'forever' }],
@@ -272,7 +274,9 @@ test('workers go a week after they were lost, unless a job still runs under them
   expect(await count('worker', 'id = any($1)', [[live, lost, owning]])).toBe(3)
   await clock.advance('25 hours')
   await upkeep.pass('expired')
-  const rows = await db.query<{ id: string }>('select id from stint.worker where id = any($1)', [[live, lost, owning]])
+  const rows = await db.query<{ id: string }>('select id from stint.worker where id = any($1)', [
+    [live, lost, owning],
+  ])
   expect(rows.map((row) => row.id).sort()).toEqual([live, owning].sort())
 })
 
