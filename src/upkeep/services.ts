@@ -1,4 +1,4 @@
-import { pruneBlobs } from '../blobs/prune.ts'
+import { pruneUnused } from '../blobs/prune.ts'
 import type { BlobStore } from '../blobs/store.ts'
 import { ensurePartitions } from '../jobs/ensure-partitions.ts'
 import { pruneDead } from './dead.ts'
@@ -9,8 +9,6 @@ import { ShortKept } from './short-kept.ts'
 
 const minuteMs = 60_000
 const hourMs = 3_600_000
-/** A blob without a job may belong to an enqueue still under way. */
-const orphanGraceMs = 24 * hourMs
 
 /** What is done under the lead. A new service is one more line here. */
 export function usualServices({ blobs }: { blobs?: BlobStore | undefined }): Service[] {
@@ -25,13 +23,16 @@ export function usualServices({ blobs }: { blobs?: BlobStore | undefined }): Ser
   ]
 }
 
-/** Lists the whole store, so not often. */
+/** Orphans are left to pruneBlobs(): a store that two schemas share is full of each other's. */
 function blobService(store: BlobStore): Service {
   return {
     name: 'blobs',
-    everyMs: 6 * hourMs,
-    runOnce: async (db) => {
-      await pruneBlobs(db, store, orphanGraceMs)
+    everyMs: hourMs,
+    runOnce: async (db, { signal, onPassedBy }) => {
+      const onRefused = (key: string, error: unknown): void => {
+        onPassedBy(`blob ${key}`, error)
+      }
+      await pruneUnused(db, store, { signal, onRefused })
     },
   }
 }

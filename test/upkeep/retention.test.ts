@@ -297,6 +297,10 @@ test('blobs go with the jobs that they belong to', async () => {
   await withBlobs.pass('dead-letters')
   await withBlobs.pass('blobs')
   expect(await blobs()).toBe(1)
+  // A blob that nobody here has a record of may be another schema's.
+  await store.put('2020/01/01/elsewhere', new Uint8Array([1]))
+  await withBlobs.pass('blobs')
+  expect(await blobs()).toBe(2)
   await producer.close()
   await withBlobs.close()
 })

@@ -59,7 +59,8 @@ ${formatHelp}
 ${databaseHelp}
 
 Examples
-  stint queue get mail`
+  stint queue get mail
+  stint queue get mail -o json | jq .keepMs`
 
 async function get(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, options)
