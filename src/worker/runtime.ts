@@ -9,6 +9,9 @@ import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
+import { Loop } from '../upkeep/loop.ts'
+import { usualServices } from '../upkeep/services.ts'
+import { Upkeep } from '../upkeep/upkeep.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
 import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
@@ -27,7 +30,6 @@ import type { HeldJob } from './held-job.ts'
 import { Children } from './isolate/children.ts'
 import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
-import { Loop } from './loops.ts'
 import { Notes } from './notes.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
@@ -82,6 +84,8 @@ export class Runtime {
   readonly #announcer: Announcer
   readonly #subscription: Subscription | undefined
   readonly #loops: Loop[]
+  /** What one process does for all; undefined where this one never does. */
+  readonly #upkeep: Upkeep | undefined
   readonly #reconciling: Loop
   readonly #cancelling: Loop
   readonly #unlisten: () => void
@@ -229,6 +233,7 @@ export class Runtime {
     this.#cancelling = cancelling
     this.#loops = [reconciling, ...others]
     this.#watchdog = this.#newWatchdog()
+    this.#upkeep = worker.upkeep ? this.#newUpkeep(deadlineMs) : undefined
   }
 
   get workerId(): string {
@@ -260,6 +265,7 @@ export class Runtime {
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
+    this.#upkeep?.start()
     this.#watchdog.start()
     this.#looping = this.#loop()
     const { workerId } = this
@@ -284,6 +290,7 @@ export class Runtime {
     this.#unlisten()
     await this.#lease.abandon()
     await this.#children.close()
+    await this.#upkeep?.stop()
     await Promise.all([this.#db.close(), this.#txDb.close()])
   }
 
@@ -296,6 +303,8 @@ export class Runtime {
     this.#watchdog.stop()
     for (const timer of this.#recycling) clearTimeout(timer)
     this.#bell.ring()
+    // Others can do that from now on, however long it takes to drain.
+    const handedOver = this.#upkeep?.stop()
     await this.#looping
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     await this.#subscription?.stop()
@@ -316,6 +325,7 @@ export class Runtime {
     await this.#lease.end(this.#db).catch((error: unknown) => {
       this.#trouble('retire', error)
     })
+    await handedOver
     const isClosed = this.#txDb.close()
     // A handler that never ends would keep its connection, and this, for ever.
     await Promise.all([this.#db.close(), this.#hasRunaways ? undefined : isClosed])
@@ -623,6 +633,24 @@ export class Runtime {
     ]
     const cancelling = loop('cancel', cancelPollMs, () => this.#cancellations.look())
     return { reconciling, cancelling, others: [...others, cancelling] }
+  }
+
+  #newUpkeep(deadlineMs: number): Upkeep {
+    const { worker, url, events } = this.#config
+    const { schema, leaseMs } = worker
+    return new Upkeep({
+      db: new Database({ url, schema, deadlineMs, poolSize: 2, applicationName: 'stint upkeep' }),
+      termMs: leaseMs,
+      holder: () => this.workerId,
+      about: { host: hostname(), pid: process.pid },
+      services: usualServices({ blobs: worker.blobs?.store }),
+      // Told, and no more: what a worker cannot do for others is no reason to stop its own work.
+      onTrouble: (name, error) => {
+        const what = `upkeep: ${name}`
+        events.emit('trouble', { what, error })
+        this.#troubles.tell(what, { error, trouble: classify(error) })
+      },
+    })
   }
 
   #newWatchdog(): Watchdog {
