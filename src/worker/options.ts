@@ -13,6 +13,8 @@ import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
 import { isNotifyUsual } from '../wake-up/notify.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import type { Logger } from './log.ts'
 
 export interface QueueOptions {
@@ -64,6 +66,8 @@ export interface WorkerOptions {
   /** Connections for `ctx.tx` and `ctx.once`; 1 to 1,000. @default 10 */
   txPoolSize?: number | undefined
   blobs?: BlobOptions | undefined
+  /** Schedules in your code, made by defineSchedule(): kept in the database as they are here. See also schedule(). */
+  schedules?: readonly Schedule[] | undefined
   /** Answers /healthz and /readyz here; `host` is '0.0.0.0' where probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
@@ -120,6 +124,7 @@ export interface WorkerConfig {
   readonly poolSize: number
   readonly txPoolSize: number
   readonly blobs: BlobConfig | undefined
+  readonly schedules: readonly Schedule[]
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
@@ -145,6 +150,7 @@ const known = [
     'poolSize',
     'txPoolSize',
     'blobs',
+    'schedules',
     'health',
     'version',
     'log',
@@ -175,6 +181,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     poolSize = 4,
     txPoolSize = 10,
     blobs,
+    schedules = [],
     health,
     version,
     log,
@@ -203,6 +210,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
+    schedules: schedules.map(asSchedule),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

@@ -10,9 +10,10 @@ import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
-import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
+import { cancelsIn, channelOf, hintsIn, saysSchedules } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
 import { tellCancelled } from './cancellations.ts'
@@ -30,6 +31,7 @@ import { Loop } from './loops.ts'
 import { Notes } from './notes.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
+import { Scheduler } from './scheduler.ts'
 import { Scout } from './scout.ts'
 import type { Ending } from './outcome.ts'
 import { Settler } from './settle.ts'
@@ -44,6 +46,8 @@ export interface RuntimeConfig {
   worker: WorkerConfig
   url: string
   handlers: Handlers
+  /** Those in the code of this process. */
+  schedules: readonly Schedule[]
   events: Events
   log: Logger
   /** It cannot go on: what ends the process rather than leave it looking alive. `canDrain`: what runs well may end first. */
@@ -83,6 +87,7 @@ export class Runtime {
   readonly #loops: Loop[]
   readonly #reconciling: Loop
   readonly #cancelling: Loop
+  readonly #scheduler: Scheduler
   readonly #unlisten: () => void
   #lease: Lease
   #claims: Claims
@@ -208,10 +213,11 @@ export class Runtime {
       this.#scout.hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
+    this.#scheduler = this.#newScheduler()
     const { reconciling, cancelling, others } = this.#newLoops()
     this.#reconciling = reconciling
     this.#cancelling = cancelling
-    this.#loops = [reconciling, ...others]
+    this.#loops = [reconciling, ...others, this.#scheduler.loop]
     this.#watchdog = this.#newWatchdog()
   }
 
@@ -240,6 +246,7 @@ export class Runtime {
 
   async start(): Promise<void> {
     this.#dispatcher.use(this.#claims)
+    await this.#scheduler.synchronise()
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
@@ -276,6 +283,7 @@ export class Runtime {
   async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
     this.#isStopping = true
     this.#watchdog.stop()
+    this.#scheduler.stop()
     for (const timer of this.#recycling) clearTimeout(timer)
     this.#bell.ring()
     await this.#looping
@@ -549,6 +557,7 @@ export class Runtime {
       probeEveryMs: 15_000,
       onPayload: (payload) => {
         this.#scout.hear(hintsIn(payload))
+        if (saysSchedules(payload)) this.#scheduler.wake()
         if (!cancelsIn(payload).includes(this.workerId)) return
         this.#mayBeCancelled = true
         void this.#cancelling.runOnce()
@@ -557,6 +566,22 @@ export class Runtime {
         // What was said while we were deaf is found by looking.
         this.#mayBeCancelled = true
         this.#scout.surveySoon()
+      },
+    })
+  }
+
+  #newScheduler(): Scheduler {
+    const { schedules, worker, events, log } = this.#config
+    return new Scheduler({
+      ...{ db: this.#db, schedules, appVersion: worker.version, events, log },
+      onReady: (hints) => {
+        this.#announcer.stored(new Set(hints))
+      },
+      onAsked: (workerId) => {
+        this.#announcer.askedToStop(workerId)
+      },
+      onTrouble: (name, error) => {
+        this.#trouble(name, error)
       },
     })
   }
@@ -670,7 +695,7 @@ export class Runtime {
   }
 
   #about(): AboutWorker {
-    const { worker, handlers } = this.#config
+    const { worker, handlers, schedules } = this.#config
     return {
       host: hostname(),
       pid: process.pid,
@@ -678,6 +703,7 @@ export class Runtime {
       stintVersion: stintVersion(),
       queues: Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency])),
       kinds: handlers.kinds,
+      schedules: schedules.map(({ name }) => name),
     }
   }
 

@@ -1,11 +1,13 @@
 import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import { durationOption, functionOption } from '../core/options.ts'
+import { durationOption, functionOption, invalidOption } from '../core/options.ts'
 import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
 import { Database } from '../db/database.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
@@ -37,6 +39,7 @@ export class Worker {
   readonly [workerBrand] = true
   readonly #config: WorkerConfig
   readonly #handlers = new Handlers()
+  readonly #schedules: Schedule[] = []
   readonly #log: Logger
   readonly #events: Events
   readonly #hurry = new AbortController()
@@ -53,7 +56,8 @@ export class Worker {
 
   constructor(options?: WorkerOptions) {
     this.#config = resolveWorkerOptions(options)
-    const { log } = this.#config
+    const { log, schedules } = this.#config
+    for (const schedule of schedules) this.#add(schedule)
     this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
     this.#events = new Events((error) => {
       this.#log.error(
@@ -85,6 +89,13 @@ export class Worker {
   ): this {
     this.#mustBeNew('handleBatch()')
     this.#handlers.addBatch(contract, handler, options)
+    return this
+  }
+
+  /** Keeps a schedule in the database as it is in your code. Before start(). */
+  schedule(...schedules: readonly Schedule[]): this {
+    this.#mustBeNew('schedule()')
+    for (const schedule of schedules) this.#add(asSchedule(schedule))
     return this
   }
 
@@ -187,6 +198,7 @@ export class Worker {
         worker: this.#config,
         url,
         handlers: this.#handlers,
+        schedules: this.#schedules,
         events: this.#events,
         log: this.#log,
         onFatal: (error, options) => {
@@ -261,6 +273,12 @@ export class Worker {
     const readyz = (): string[] => (this.#state === 'running' ? healthz() : [`it is ${this.#state}`])
     this.#health = new HealthServer({ healthz, readyz })
     this.#healthPort = await this.#health.listen(health)
+  }
+
+  #add(schedule: Schedule): void {
+    if (this.#schedules.some(({ name }) => name === schedule.name))
+      throw invalidOption('schedules', 'of different names', schedule.name)
+    this.#schedules.push(schedule)
   }
 
   #mustBeNew(what: string): void {
