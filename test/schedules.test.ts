@@ -238,6 +238,29 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(name)
   })
 
+  test('changed while it is paused until a time, it fires from then on', async () => {
+    const schedule = given()
+    await scene.stint.schedules.set(schedule)
+    await scene.stint.schedules.pause(schedule.name, { for: '10m' })
+    await scene.stint.schedules.set(given({ name: schedule.name, cron: '*/2 * * * *' }))
+    await clock.advance('5 minutes')
+    await ticked()
+    expect(await firesOf(schedule.name)).toEqual([])
+    expect(await scene.stint.schedules.get(schedule.name)).toMatchObject({ isPaused: true })
+    await clock.advance('8 minutes')
+    await ticked()
+    expect(await outcomesOf(schedule.name)).toContain('fired')
+    await scene.stint.schedules.delete(schedule.name)
+  })
+
+  test('run now by many at once makes a job for each', async () => {
+    const { name } = await scene.stint.schedules.set(given())
+    const made = await Promise.all(Array.from({ length: 20 }, () => scene.stint.schedules.runNow(name)))
+    expect(new Set(made.map(({ jobId }) => jobId)).size).toBe(20)
+    for (const { jobId } of made) expect(await scene.stint.get(jobId)).toBeDefined()
+    await scene.stint.schedules.delete(name)
+  })
+
   test('run now makes a job at once, paused or not', async () => {
     const { name } = await scene.stint.schedules.set(given({ overlap: 'skip' }))
     await scene.stint.schedules.pause(name)

@@ -1,5 +1,6 @@
 -- Store a schedule's definition. A changed one counts from now on; its pause stays. One that is stored as it is already is
--- left as it is, but for where it comes from.
+-- left as it is, but for where it comes from. In a pause that ends by itself the next time may be one before its end: the
+-- tick decides nothing then, for `decided_to` is the end, and finds the right one.
 insert into stint.schedule as s (
   name, kind, queue, spec, time_zone, job, input, input_from_code, overlap, missed, missed_limit, missed_window_ms,
   jitter_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
@@ -30,7 +31,7 @@ on conflict (name) do update
        digest           = excluded.digest,
        decided_to       = case when s.digest = excluded.digest then s.decided_to else greatest(excluded.decided_to, s.paused_until) end,
        next_fire_at     = case when s.digest = excluded.digest then s.next_fire_at
-                               when s.paused_at is not null and coalesce(s.paused_until, 'infinity') > stint.now() then null
+                               when s.paused_at is not null and s.paused_until is null then null
                                else excluded.next_fire_at end,
        failures         = 0,
        last_error       = null,
