@@ -288,3 +288,20 @@ test('the step may be run again, and a client without rights to the tables says 
   for (const call of [() => login('producer').stint.list(), () => login('producer').stint.status()])
     await expect(call()).rejects.toMatchObject({ code: 'database-rejected' })
 })
+
+test('operators and workers keep schedules, viewers see them, producers do not', async () => {
+  const { stint } = login('operator')
+  await stint.schedules.set({ name: 'nightly', job, every: '1h', input: { secret: 1 } })
+  await stint.schedules.pause('nightly', { for: '1h' })
+  await stint.schedules.resume('nightly')
+  await stint.schedules.runNow('nightly')
+  expect(await login('viewer').stint.schedules.list()).toMatchObject([{ name: 'nightly', isPaused: false }])
+  expect(await login('viewer').stint.schedules.fires('nightly')).toHaveLength(1)
+  expect(await may('viewer', `select input from ${schema}.schedule`)).toBe(false)
+  await login('worker').stint.schedules.runNow('nightly')
+  for (const role of ['producer', 'viewer'] as const)
+    await expect(login(role).stint.schedules.runNow('nightly'), role).rejects.toMatchObject({
+      code: 'database-rejected',
+    })
+  await stint.schedules.delete('nightly')
+})

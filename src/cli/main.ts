@@ -6,6 +6,7 @@ import { dev } from './commands/dev.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
 import { queue } from './commands/queue.ts'
+import { schedule } from './commands/schedule.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
 import { report } from './errors.ts'
@@ -30,6 +31,12 @@ Keep
   stint queue list          how long queues keep their jobs
   stint queue set NAME      and change it
 
+Schedule
+  stint schedule list       rules by which jobs come into being, and when each fires next
+  stint schedule get NAME   all that is known of one, with its last fires
+  stint schedule set NAME   store one
+  stint schedule next|run|pause|resume|backfill|delete NAME
+
 Run
   stint work FILE           run the workers that a file exports, TypeScript or JavaScript
   stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
@@ -43,7 +50,7 @@ The database is DATABASE_URL, or --database-url; without one, outside production
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
 4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
 
-const commands = { status, job, dead, queue, work, dev, migrate }
+const commands = { status, job, dead, queue, schedule, work, dev, migrate }
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

@@ -29,6 +29,7 @@ import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
 import type { LogsOptions } from './log-options.ts'
+import { Schedules } from './schedules.ts'
 import { timeOption } from '../intake/enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { Announcer } from '../wake-up/announcer.ts'
@@ -56,6 +57,8 @@ export class Stint<Tx = PgTransaction> {
   readonly dead: DeadLetters
   /** How long queues keep their jobs. */
   readonly queues: Queues
+  /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
+  readonly schedules: Schedules
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -74,6 +77,14 @@ export class Stint<Tx = PgTransaction> {
       blobs,
       onReady: (job) => {
         this.#announce(job)
+      },
+    })
+    this.schedules = new Schedules(this.#calls, {
+      onReady: (hints) => {
+        this.#announcer.stored(new Set(hints))
+      },
+      onChanged: () => {
+        this.#announcer.schedulesChanged()
       },
     })
   }

@@ -38,6 +38,18 @@ export type {
   UniqueOptions,
 } from '../contracts/contract.ts'
 export type { Duration } from '../core/duration.ts'
+export { defineSchedule } from '../schedules/define-schedule.ts'
+export type {
+  MissedOptions,
+  MissedPolicy,
+  OverlapPolicy,
+  Schedule,
+  ScheduleDefinition,
+  ScheduledJobOptions,
+} from '../schedules/define-schedule.ts'
+export type { RuleOptions } from '../schedules/rule.ts'
+export type { Fire, FireOutcome, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
+export type { BackfilledFire, BackfillOptions, NextFire, Schedules } from '../client/schedules.ts'
 export { isStintError, StintError } from '../core/errors.ts'
 export type { ErrorCode, Issue } from '../core/errors.ts'
 export type { Job, JobProgress, JobState, JobSummary } from '../core/job.ts'

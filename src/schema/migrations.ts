@@ -4,6 +4,7 @@ import { enqueueScript } from './migrations/0002_enqueue.sql.ts'
 import { enqueueFromSqlScript } from './migrations/0003_enqueue_from_sql.sql.ts'
 import { workerScript } from './migrations/0004_worker.sql.ts'
 import { troubleScript } from './migrations/0005_trouble.sql.ts'
+import { schedulesScript } from './migrations/0006_schedules.sql.ts'
 import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
 
 export interface Migration {
@@ -18,6 +19,7 @@ export const migrations: readonly Migration[] = [
   enqueueFromSqlScript,
   workerScript,
   troubleScript,
+  schedulesScript,
   upkeepScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

@@ -109,6 +109,15 @@ create table stint.finished (
   replaces uuid
 ) partition by RANGE (finished_at);
 
+create table stint.fire (
+  schedule text not null,
+  fire_at timestamp with time zone not null,
+  outcome text not null,
+  job_id uuid,
+  reason text,
+  at timestamp with time zone not null default stint.now()
+);
+
 create table stint.idempotency_key (
   scope text not null,
   key text not null,
@@ -189,6 +198,39 @@ create table stint.queue (
   updated_at timestamp with time zone not null default stint.now()
 );
 
+create table stint.schedule (
+  name text not null,
+  kind text not null,
+  queue text not null,
+  spec jsonb not null,
+  time_zone text not null default 'UTC'::text,
+  job jsonb not null,
+  input jsonb,
+  input_from_code boolean not null default false,
+  overlap text not null default 'allow'::text,
+  missed text not null default 'once'::text,
+  missed_limit integer not null default 100,
+  missed_window_ms bigint not null default 86400000,
+  jitter_ms bigint not null default 0,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  source text not null,
+  app_version text,
+  digest text not null,
+  paused_at timestamp with time zone,
+  paused_until timestamp with time zone,
+  pause_reason text,
+  decided_to timestamp with time zone not null default stint.now(),
+  next_fire_at timestamp with time zone,
+  queued_fire_at timestamp with time zone,
+  turn bigint not null default 1,
+  failures integer not null default 0,
+  last_error text,
+  retry_at timestamp with time zone,
+  created_at timestamp with time zone not null default stint.now(),
+  updated_at timestamp with time zone not null default stint.now()
+);
+
 create table stint.service (
   name text not null,
   last_ok_at timestamp with time zone,
@@ -220,6 +262,12 @@ alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
 
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
 
+alter table stint.fire add constraint fire_has_job CHECK (((outcome = 'fired'::text) = (job_id IS NOT NULL)));
+
+alter table stint.fire add constraint fire_outcome CHECK ((outcome = ANY (ARRAY['fired'::text, 'skipped'::text, 'missed'::text, 'queued'::text])));
+
+alter table stint.fire add constraint fire_pkey PRIMARY KEY (schedule, fire_at);
+
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
 
 alter table stint.job add constraint job_is_live CHECK ((state < 'succeeded'::stint.job_state));
@@ -235,6 +283,14 @@ alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
 alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
 
 alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
+
+alter table stint.schedule add constraint schedule_missed CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text])));
+
+alter table stint.schedule add constraint schedule_overlap CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text, 'queue-one'::text, 'cancel-previous'::text])));
+
+alter table stint.schedule add constraint schedule_pkey PRIMARY KEY (name);
+
+alter table stint.schedule add constraint schedule_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
 
 alter table stint.service add constraint service_pkey PRIMARY KEY (name);
 
@@ -300,6 +356,8 @@ CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlatio
 
 CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
 
+CREATE INDEX fire_job ON stint.fire USING btree (schedule, fire_at DESC) WHERE (job_id IS NOT NULL);
+
 CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
 
 CREATE INDEX job_due ON stint.job USING btree (queue, run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
@@ -313,6 +371,10 @@ CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'ru
 CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state);
 
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
+
+CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (next_fire_at IS NOT NULL);
+
+CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_fire_at IS NOT NULL);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 

@@ -15,6 +15,8 @@ import type { BlobConfig } from '../intake/new-job.ts'
 import { isNotifyUsual } from '../wake-up/notify.ts'
 import { resolveChildren } from './isolate/isolate-options.ts'
 import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import type { Logger } from './log.ts'
 
 export interface QueueOptions {
@@ -73,6 +75,8 @@ export interface WorkerOptions {
    * @default true
    */
   upkeep?: boolean | undefined
+  /** Schedules in your code, made by defineSchedule(): kept in the database as they are here. See also schedule(). */
+  schedules?: readonly Schedule[] | undefined
   /** Answers /healthz and /readyz here; `host` is '0.0.0.0' where probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
@@ -131,6 +135,7 @@ export interface WorkerConfig {
   readonly txPoolSize: number
   readonly blobs: BlobConfig | undefined
   readonly upkeep: boolean
+  readonly schedules: readonly Schedule[]
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
@@ -158,6 +163,7 @@ const known = [
     'txPoolSize',
     'blobs',
     'upkeep',
+    'schedules',
     'health',
     'version',
     'log',
@@ -190,6 +196,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     txPoolSize = 10,
     blobs,
     upkeep = true,
+    schedules = [],
     health,
     version,
     log,
@@ -220,6 +227,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
     upkeep: booleanOption('upkeep', upkeep),
+    schedules: schedules.map(asSchedule),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

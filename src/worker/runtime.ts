@@ -12,9 +12,10 @@ import type { Returned } from '../maintenance/promote.ts'
 import { Loop } from '../upkeep/loop.ts'
 import { usualServices } from '../upkeep/services.ts'
 import { Upkeep } from '../upkeep/upkeep.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
-import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
+import { cancelsIn, channelOf, hintsIn, saysSchedules } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
 import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
@@ -33,6 +34,7 @@ import type { Logger } from './log.ts'
 import { Notes } from './notes.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
+import { Scheduler } from './scheduler.ts'
 import { Scout } from './scout.ts'
 import type { Ending } from './outcome.ts'
 import { Settler } from './settle.ts'
@@ -49,6 +51,8 @@ export interface RuntimeConfig {
   place: number
   url: string
   handlers: Handlers
+  /** Those in the code of this process. */
+  schedules: readonly Schedule[]
   events: Events
   log: Logger
   /** It cannot go on: what ends the process rather than leave it looking alive. `canDrain`: what runs well may end first. */
@@ -88,6 +92,7 @@ export class Runtime {
   readonly #upkeep: Upkeep | undefined
   readonly #reconciling: Loop
   readonly #cancelling: Loop
+  readonly #scheduler: Scheduler
   readonly #unlisten: () => void
   #lease: Lease
   #claims: Claims
@@ -228,10 +233,11 @@ export class Runtime {
       this.#scout.hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
+    this.#scheduler = this.#newScheduler()
     const { reconciling, cancelling, others } = this.#newLoops()
     this.#reconciling = reconciling
     this.#cancelling = cancelling
-    this.#loops = [reconciling, ...others]
+    this.#loops = [reconciling, ...others, this.#scheduler.loop]
     this.#watchdog = this.#newWatchdog()
     this.#upkeep = worker.upkeep ? this.#newUpkeep(deadlineMs) : undefined
   }
@@ -262,6 +268,7 @@ export class Runtime {
   async start(): Promise<void> {
     this.#dispatcher.use(this.#claims)
     await this.#children.check()
+    await this.#scheduler.synchronise()
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
@@ -301,6 +308,7 @@ export class Runtime {
   async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
     this.#isStopping = true
     this.#watchdog.stop()
+    this.#scheduler.stop()
     for (const timer of this.#recycling) clearTimeout(timer)
     this.#bell.ring()
     // Others can do that from now on, however long it takes to drain.
@@ -580,6 +588,7 @@ export class Runtime {
       probeEveryMs: 15_000,
       onPayload: (payload) => {
         this.#scout.hear(hintsIn(payload))
+        if (saysSchedules(payload)) this.#scheduler.wake()
         if (!cancelsIn(payload).includes(this.workerId)) return
         this.#cancellations.hint()
         void this.#cancelling.runOnce()
@@ -588,6 +597,22 @@ export class Runtime {
         // What was said while we were deaf is found by looking.
         this.#cancellations.hint()
         this.#scout.surveySoon()
+      },
+    })
+  }
+
+  #newScheduler(): Scheduler {
+    const { schedules, worker, events, log } = this.#config
+    return new Scheduler({
+      ...{ db: this.#db, schedules, appVersion: worker.version, events, log },
+      onReady: (hints) => {
+        this.#announcer.stored(new Set(hints))
+      },
+      onAsked: (workerId) => {
+        this.#announcer.askedToStop(workerId)
+      },
+      onTrouble: (name, error) => {
+        this.#trouble(name, error)
       },
     })
   }
@@ -676,7 +701,7 @@ export class Runtime {
   }
 
   #about(): AboutWorker {
-    const { worker, handlers } = this.#config
+    const { worker, handlers, schedules } = this.#config
     return {
       host: hostname(),
       pid: process.pid,
@@ -684,6 +709,7 @@ export class Runtime {
       stintVersion: stintVersion(),
       queues: Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency])),
       kinds: handlers.kinds,
+      schedules: schedules.map(({ name }) => name),
     }
   }
 

@@ -1,12 +1,14 @@
 import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import { durationOption, functionOption } from '../core/options.ts'
+import { durationOption, functionOption, invalidOption } from '../core/options.ts'
 import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
 import { Database } from '../db/database.ts'
 import { nextPlace } from '../loader/entry.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
@@ -43,6 +45,7 @@ export class Worker {
   readonly #handlers = new Handlers()
   /** Among the workers of its file: by this a child finds it. */
   readonly #place: number
+  readonly #schedules: Schedule[] = []
   readonly #log: Logger
   readonly #events: Events
   readonly #hurry = new AbortController()
@@ -59,11 +62,12 @@ export class Worker {
 
   constructor(options?: WorkerOptions) {
     this.#config = resolveWorkerOptions(options)
-    const { log, children } = this.#config
+    const { log, children, schedules } = this.#config
     this.#place = children.entry === undefined ? 0 : nextPlace(children.entry)
     lendingHouse()?.lendings.push({
       ...{ worker: this, entry: children.entry, place: this.#place, wasAsked: false },
     })
+    for (const schedule of schedules) this.#add(schedule)
     this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
     this.#events = new Events((error) => {
       this.#log.error(
@@ -99,6 +103,13 @@ export class Worker {
   ): this {
     this.#mustBeNew('handleBatch()')
     this.#handlers.addBatch(contract, handler, options)
+    return this
+  }
+
+  /** Keeps a schedule in the database as it is in your code. Before start(). */
+  schedule(...schedules: readonly Schedule[]): this {
+    this.#mustBeNew('schedule()')
+    for (const schedule of schedules) this.#add(asSchedule(schedule))
     return this
   }
 
@@ -213,6 +224,7 @@ export class Worker {
         place: this.#place,
         url,
         handlers: this.#handlers,
+        schedules: this.#schedules,
         events: this.#events,
         log: this.#log,
         onFatal: (error, options) => {
@@ -297,6 +309,12 @@ export class Worker {
       `The handler of '${kind}' is isolated: say in \`children.entry\` which file makes this worker, for children to load it. In that file it is \`new Worker({ children: { entry: import.meta.url } })\`.`,
       { issues: [{ path: 'children.entry', message: 'is needed for handlers that are isolated' }] },
     )
+  }
+
+  #add(schedule: Schedule): void {
+    if (this.#schedules.some(({ name }) => name === schedule.name))
+      throw invalidOption('schedules', 'of different names', schedule.name)
+    this.#schedules.push(schedule)
   }
 
   #mustBeNew(what: string): void {

@@ -137,6 +137,8 @@ const eventNames: readonly EventName[] = [
     'slow',
     'swept',
     'unknownKinds',
+    'fired',
+    'scheduleFailed',
     'workerLost',
     'trouble',
     'stopping',
