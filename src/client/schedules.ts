@@ -79,7 +79,7 @@ export class Schedules {
   async set<Contract extends JobContract>(
     definition: Schedule | ScheduleDefinition<Contract>,
   ): Promise<ScheduleDetails> {
-    const schedule = asSchedule(definition as Schedule | ScheduleDefinition)
+    const schedule = asSchedule(definition)
     if (schedule.makeInput !== undefined)
       throw invalidOption(
         'input',

@@ -82,7 +82,7 @@ export function defineSchedule<Contract extends JobContract>(
   const makeInput = typeof input === 'function' ? (input as (fireAt: Date) => unknown) : undefined
   const schedule = Object.freeze({
     name,
-    contract: job as unknown as JobContract,
+    contract: job,
     rule: resolveRule({ cron, every, at, timeZone, startsAt, endsAt }),
     input: makeInput === undefined ? input : undefined,
     makeInput,
