@@ -30,7 +30,7 @@ function given(more: Partial<ScheduleDefinition> = {}): Schedule {
     cron: '* * * * *',
     input: { a: 1 },
     ...more,
-  } as ScheduleDefinition)
+  })
 }
 
 async function ticked(mine: readonly Schedule[] = []): Promise<Tick> {

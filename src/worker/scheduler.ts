@@ -79,7 +79,11 @@ export class Scheduler {
       const error = one.error instanceof Error ? one.error.message : String(one.error)
       log.error({ schedule: one.schedule, error }, 'a schedule could not be fired')
     }
-    this.#wakeIn(this.#mustLookAgain ? 0 : nextInMs)
+    this.#wakeIn(this.#isToldMeanwhile() ? 0 : nextInMs)
+  }
+
+  #isToldMeanwhile(): boolean {
+    return this.#mustLookAgain
   }
 
   #wakeIn(ms: number | undefined): void {

@@ -35,7 +35,7 @@ test('five schedulers, one of them killed at every step: each time makes exactly
   const begin = (): void => {
     const child = fork(program, [scene.db.url], { stdio: 'ignore' })
     child.on('message', (said) => {
-      if (said !== 'tick') troubles.push(String(said))
+      if (said !== 'tick') troubles.push(JSON.stringify(said))
     })
     running.push(child)
   }

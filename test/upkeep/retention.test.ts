@@ -281,6 +281,7 @@ test('workers go a week after they were lost, unless a job still runs under them
 })
 
 test('blobs go with the jobs that they belong to', async () => {
+  await upkeep.pass('partitions')
   const dir = await mkdtemp(join(tmpdir(), 'stint-blobs-'))
   const store = fileBlobStore({ dir })
   const producer = new Stint({ connection: db.url, blobs: { store, thresholdBytes: 100 } })
