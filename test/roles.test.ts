@@ -156,6 +156,16 @@ test('the operator does what an operator does, through the library', async () =>
   expect(await may('operator', `select 1 from ${schema}.idempotency_key`)).toBe(false)
 })
 
+test('the operator says how long queues keep their jobs; the viewer sees it', async () => {
+  await login('operator').stint.queues.set('q', { keep: '2d' })
+  expect(await login('operator').stint.queues.set('q', { keepDead: '1d' })).toMatchObject({ queue: 'q' })
+  expect(await login('viewer').stint.queues.list()).toMatchObject([{ queue: 'q', keepMs: 172_800_000 }])
+  for (const role of ['viewer', 'producer', 'worker'] as const)
+    await expect(login(role).stint.queues.set('q', { keep: 0 }), role).rejects.toMatchObject({
+      code: 'database-rejected',
+    })
+})
+
 test('the operator repairs dead letters, through the library', async () => {
   const { stint } = login('operator')
   const dead = async (): Promise<string> => {
@@ -208,6 +218,7 @@ test('the worker claims and settles, and changes no schema', async () => {
   expect(await may('worker', `create table ${schema}.mine (id integer)`)).toBe(false)
   expect(await may('worker', `delete from ${schema}.finished`)).toBe(false)
   expect(await may('worker', `update ${schema}.migration set version = 9`)).toBe(false)
+  expect(await may('worker', `update ${schema}.queue set keep_finished = '0'`)).toBe(false)
 })
 
 test('everything belongs to the owner role, and the public has no part in it', async () => {

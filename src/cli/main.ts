@@ -5,6 +5,7 @@ import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
+import { queue } from './commands/queue.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
 import { report } from './errors.ts'
@@ -25,6 +26,10 @@ Repair
   stint dead discard ID…    put them into the trash, for 24 hours
   stint dead restore ID…    and out of it
 
+Keep
+  stint queue list          how long queues keep their jobs
+  stint queue set NAME      and change it
+
 Run
   stint work FILE           run the workers that a file exports, TypeScript or JavaScript
   stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
@@ -38,7 +43,7 @@ The database is DATABASE_URL, or --database-url; without one, outside production
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
 4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
 
-const commands = { status, job, dead, work, dev, migrate }
+const commands = { status, job, dead, queue, work, dev, migrate }
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

@@ -35,6 +35,7 @@ import { Announcer } from '../wake-up/announcer.ts'
 import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
+import { Queues } from './queues.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
@@ -53,6 +54,8 @@ export class Stint<Tx = PgTransaction> {
   readonly #enqueuer: Enqueuer<Tx>
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
+  /** How long queues keep their jobs. */
+  readonly queues: Queues
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -66,6 +69,7 @@ export class Stint<Tx = PgTransaction> {
       notify,
     })
     this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
+    this.queues = new Queues(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
       onReady: (job) => {
@@ -181,7 +185,7 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send(migrationStatus)
   }
 
-  /** The schema's version, the live workers, and what each queue has in each state, counted up to 10,000. */
+  /** The schema's version, the live workers, upkeep, and what each queue has in each state, counted up to 10,000. */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
   }

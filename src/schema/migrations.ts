@@ -4,6 +4,7 @@ import { enqueueScript } from './migrations/0002_enqueue.sql.ts'
 import { enqueueFromSqlScript } from './migrations/0003_enqueue_from_sql.sql.ts'
 import { workerScript } from './migrations/0004_worker.sql.ts'
 import { troubleScript } from './migrations/0005_trouble.sql.ts'
+import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
 
 export interface Migration {
   version: number
@@ -17,6 +18,7 @@ export const migrations: readonly Migration[] = [
   enqueueFromSqlScript,
   workerScript,
   troubleScript,
+  upkeepScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -85,13 +85,24 @@ grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
+-- Upkeep by a worker: it says when, the functions decide what is old. It does not own history, so it drops a day under a
+-- short lock; only the owner can detach one first without.
+grant select, insert, update on stint.leader, stint.service to stint_worker;
+grant select on stint.queue to stint_worker;
+grant execute on function stint.old_days() to stint_worker;
+grant execute on function stint.drop_day(text) to stint_worker;
+grant execute on function stint.prune_day(text, interval, bigint, integer, integer) to stint_worker;
+grant execute on function stint.made_at(uuid) to stint_worker;
+grant execute on function stint.history_start() to stint_worker;
+grant execute on function stint.kept_by_default() to stint_worker, stint_viewer, stint_operator;
+
 -- A viewer sees everything about a job but what it carries and what it said. Search words are for finding: visible,
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
               flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at)
    on stint.jobs to stint_viewer;
-grant select on stint.migration, stint.worker to stint_viewer;
+grant select on stint.migration, stint.worker, stint.leader, stint.service, stint.queue to stint_viewer;
 
 -- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks those
 -- that run to stop.
@@ -106,3 +117,4 @@ grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_star
               attempts_before, replaces)
    on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
+grant insert, update on stint.queue to stint_operator;

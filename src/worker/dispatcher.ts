@@ -79,6 +79,13 @@ export class Dispatcher {
     return this.#byName.get(queue)
   }
 
+  /** Takes a job out that waits for a slot; false where it does not any more. */
+  takeWaiting(held: HeldJob): boolean {
+    const isIt = (one: HeldJob): boolean => one === held
+    const taken = this.pool(held.job.queue)?.takeWhere(isIt) ?? []
+    return taken.length + this.suspects.takeWhere(isIt).length > 0
+  }
+
   /** From here on claims are made in this name: anew after a lost lease. */
   use(claims: Claims): void {
     this.#claims = claims

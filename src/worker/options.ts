@@ -68,6 +68,11 @@ export interface WorkerOptions {
   /** Connections for `ctx.tx` and `ctx.once`; 1 to 1,000. @default 10 */
   txPoolSize?: number | undefined
   blobs?: BlobOptions | undefined
+  /**
+   * Whether this process may be the one that does upkeep for all: partitions, retention. Of all that may, one does.
+   * @default true
+   */
+  upkeep?: boolean | undefined
   /** Answers /healthz and /readyz here; `host` is '0.0.0.0' where probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
@@ -125,6 +130,7 @@ export interface WorkerConfig {
   readonly poolSize: number
   readonly txPoolSize: number
   readonly blobs: BlobConfig | undefined
+  readonly upkeep: boolean
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
@@ -151,6 +157,7 @@ const known = [
     'poolSize',
     'txPoolSize',
     'blobs',
+    'upkeep',
     'health',
     'version',
     'log',
@@ -182,6 +189,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     poolSize = 4,
     txPoolSize = 10,
     blobs,
+    upkeep = true,
     health,
     version,
     log,
@@ -211,6 +219,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
+    upkeep: booleanOption('upkeep', upkeep),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

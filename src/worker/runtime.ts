@@ -6,16 +6,19 @@ import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
 import { waitAfterMs } from '../db/wait.ts'
 import type { Served } from '../jobs/survey.ts'
-import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
+import { Loop } from '../upkeep/loop.ts'
+import { usualServices } from '../upkeep/services.ts'
+import { Upkeep } from '../upkeep/upkeep.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
 import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
-import { tellCancelled } from './cancellations.ts'
+import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
+import { Cancellations, cancelPollMs } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
@@ -27,7 +30,6 @@ import type { HeldJob } from './held-job.ts'
 import { Children } from './isolate/children.ts'
 import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
-import { Loop } from './loops.ts'
 import { Notes } from './notes.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
@@ -56,10 +58,6 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
-/** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
-const begunAfterMs = 1_000
-/** How often to ask for cancellations where nobody can tell us of them. */
-const cancelPollMs = 400
 /** The longest that a timer of Node can wait. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -81,10 +79,13 @@ export class Runtime {
   readonly #children: Children
   readonly #dispatcher: Dispatcher
   readonly #scout: Scout
+  readonly #cancellations: Cancellations
   readonly #watchdog: Watchdog
   readonly #announcer: Announcer
   readonly #subscription: Subscription | undefined
   readonly #loops: Loop[]
+  /** What one process does for all; undefined where this one never does. */
+  readonly #upkeep: Upkeep | undefined
   readonly #reconciling: Loop
   readonly #cancelling: Loop
   readonly #unlisten: () => void
@@ -102,8 +103,6 @@ export class Runtime {
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
   #mustReconcile = false
-  #mayBeCancelled = false
-  #cancelsAskedAt = -Infinity
   readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
@@ -181,10 +180,7 @@ export class Runtime {
         blobs: worker.blobs,
       },
       isOpen: () => this.#isOpen(),
-      noteBegun: async ({ job }) => {
-        const noted = await noteBegun(this.#db, { ids: [job.id], leaseIds: [job.leaseId] })
-        return noted.length > 0
-      },
+      noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
         this.#report.started(held)
@@ -215,6 +211,17 @@ export class Runtime {
         this.#trouble(what, error)
       },
     })
+    this.#cancellations = new Cancellations({
+      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
+      everyMs: () => (this.#subscription?.isHearing === true ? worker.sweepEveryMs : cancelPollMs),
+      onWaiting: (held, reason) => {
+        if (this.#dispatcher.takeWaiting(held)) this.#endUnstarted(held, { type: 'cancelled', reason })
+      },
+      onAborted: (held) => {
+        this.#watch.aborted(held)
+        this.#report.cancelAsked(held)
+      },
+    })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
     this.#unlisten = listenLocally(placeOf(url, schema), (hints) => {
@@ -226,6 +233,7 @@ export class Runtime {
     this.#cancelling = cancelling
     this.#loops = [reconciling, ...others]
     this.#watchdog = this.#newWatchdog()
+    this.#upkeep = worker.upkeep ? this.#newUpkeep(deadlineMs) : undefined
   }
 
   get workerId(): string {
@@ -257,6 +265,7 @@ export class Runtime {
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
+    this.#upkeep?.start()
     this.#watchdog.start()
     this.#looping = this.#loop()
     const { workerId } = this
@@ -281,6 +290,7 @@ export class Runtime {
     this.#unlisten()
     await this.#lease.abandon()
     await this.#children.close()
+    await this.#upkeep?.stop()
     await Promise.all([this.#db.close(), this.#txDb.close()])
   }
 
@@ -293,6 +303,8 @@ export class Runtime {
     this.#watchdog.stop()
     for (const timer of this.#recycling) clearTimeout(timer)
     this.#bell.ring()
+    // Others can do that from now on, however long it takes to drain.
+    const handedOver = this.#upkeep?.stop()
     await this.#looping
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     await this.#subscription?.stop()
@@ -313,6 +325,7 @@ export class Runtime {
     await this.#lease.end(this.#db).catch((error: unknown) => {
       this.#trouble('retire', error)
     })
+    await handedOver
     const isClosed = this.#txDb.close()
     // A handler that never ends would keep its connection, and this, for ever.
     await Promise.all([this.#db.close(), this.#hasRunaways ? undefined : isClosed])
@@ -568,12 +581,12 @@ export class Runtime {
       onPayload: (payload) => {
         this.#scout.hear(hintsIn(payload))
         if (!cancelsIn(payload).includes(this.workerId)) return
-        this.#mayBeCancelled = true
+        this.#cancellations.hint()
         void this.#cancelling.runOnce()
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#mayBeCancelled = true
+        this.#cancellations.hint()
         this.#scout.surveySoon()
       },
     })
@@ -606,7 +619,7 @@ export class Runtime {
     const reconciling = loop('reconcile', worker.sweepEveryMs, () => reconcile(config))
     const others = [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
-      loop('begun', begunAfterMs, () => this.#noteBegun()),
+      loop('begun', begunAfterMs, () => noteLongRunning(this.#db, this.#held)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
@@ -618,49 +631,24 @@ export class Runtime {
         pass: watchUnknownKinds(config),
       }),
     ]
-    const cancelling = loop('cancel', cancelPollMs, () => this.#askCancelled())
+    const cancelling = loop('cancel', cancelPollMs, () => this.#cancellations.look())
     return { reconciling, cancelling, others: [...others, cancelling] }
   }
 
-  /** Those that have been at work for a while, so that a crash is theirs and not of what merely waited here. */
-  async #noteBegun(): Promise<void> {
-    const since = performance.now() - begunAfterMs
-    const begun = this.#held
-      .all()
-      .filter(
-        (held) =>
-          held.phase === 'running' && !held.isNotedBegun && !held.isIsolated && held.startedAt <= since,
-      )
-    if (begun.length === 0) return
-    const noted = await noteBegun(this.#db, {
-      ids: begun.map(({ job }) => job.id),
-      leaseIds: [...new Set(begun.map(({ job }) => job.leaseId))],
-    })
-    const ids = new Set(noted)
-    for (const held of begun) if (ids.has(held.job.id)) held.isNotedBegun = true
-  }
-
-  /** Whether somebody wants one of our jobs to end: when told so, and every now and then in case we were not. */
-  async #askCancelled(): Promise<void> {
-    if (this.#held.size === 0) return
-    const now = performance.now()
-    const isDeaf = this.#subscription?.isHearing !== true
-    const isDue = now - this.#cancelsAskedAt >= (isDeaf ? cancelPollMs : this.#config.worker.sweepEveryMs)
-    if (!this.#mayBeCancelled && !isDue) return
-    this.#mayBeCancelled = false
-    this.#cancelsAskedAt = now
-    await tellCancelled({
-      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
-      onWaiting: (held, reason) => {
-        const isIt = (one: HeldJob): boolean => one === held
-        const pool = this.#dispatcher.pool(held.job.queue)
-        const taken = pool?.takeWhere(isIt) ?? []
-        if (taken.length + this.#dispatcher.suspects.takeWhere(isIt).length > 0)
-          this.#endUnstarted(held, { type: 'cancelled', reason: reason ?? 'it was asked to stop' })
-      },
-      onAborted: (held) => {
-        this.#watch.aborted(held)
-        this.#report.cancelAsked(held)
+  #newUpkeep(deadlineMs: number): Upkeep {
+    const { worker, url, events } = this.#config
+    const { schema, leaseMs } = worker
+    return new Upkeep({
+      db: new Database({ url, schema, deadlineMs, poolSize: 2, applicationName: 'stint upkeep' }),
+      termMs: leaseMs,
+      holder: () => this.workerId,
+      about: { host: hostname(), pid: process.pid },
+      services: usualServices({ blobs: worker.blobs?.store }),
+      // Told, and no more: what a worker cannot do for others is no reason to stop its own work.
+      onTrouble: (name, error) => {
+        const what = `upkeep: ${name}`
+        events.emit('trouble', { what, error })
+        this.#troubles.tell(what, { error, trouble: classify(error) })
       },
     })
   }
