@@ -1,7 +1,7 @@
 import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
-const leaseMs = 3_000
+const leaseMs = 5_000
 
 experiment(
   {
@@ -38,7 +38,6 @@ experiment(
       verdicts: {
         secondStarts: ledger.lines({ type: 'start' }).length - jobs,
         notOnce: jobs - (row?.once ?? 0),
-        workersLost: ledger.lines({ name: 'workerLost' }).length,
       },
     }
   },

@@ -52,7 +52,7 @@ async function poisoned(
     // With children nobody is lost: a short lease would only be lost to a busy machine.
     ...(isolated
       ? { lease: '15s', queues: { work: 3 }, children: { entry, memoryMb: 96 } }
-      : { lease: '3s', queues: { work: 5 } }),
+      : { lease: '5s', queues: { work: 5 } }),
   } as const
   const more = { isTerse: true, jobs: [job], execArgv: ['--max-old-space-size=96'] }
   const fleet = new Fleet({ ledger, setup: (name) => setup(name, options, more), isRestarted: true })

@@ -74,13 +74,13 @@ export const mutants: readonly Mutant[] = [
     file: 'maintenance/sweep.sql.js',
     edits: edit(
       'worker.lost_at is null',
-      `worker.lost_at is null and worker.lease_until > now() + interval '1 day'`,
+      `worker.lost_at is null and worker.lease_until > now() + interval '9 days'`,
     ),
   },
   {
     ...{ id: 'M05b', what: 'workers are buried before their lease has run out', caughtBy: 'sweep.live' },
     file: 'leases/bury.sql.js',
-    edits: edit('and lease_until < ', `and lease_until - interval '1 day' < `),
+    edits: edit('and lease_until < ', `and lease_until - interval '9 days' < `),
   },
   {
     ...{ id: 'M08', what: 'the sweep starts from the table of workers', caughtBy: 'sweep.orphan-claim' },
