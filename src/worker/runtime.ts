@@ -62,6 +62,9 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
+const unsureForMs = 60_000
+/** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
+const quietShare = 6
 /** The longest that a timer of Node can wait. */
 const longestTimerMs = 2 ** 31 - 1
 
@@ -108,6 +111,9 @@ export class Runtime {
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
   #mustReconcile = false
+  /** When a claim's reply was lost, or may have been: what it took can come to light later. */
+  #unsureAt = -Infinity
+  #quietPasses = 0
   readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
@@ -195,7 +201,7 @@ export class Runtime {
       },
       onTrouble: (error) => {
         // It may have been done although we do not know of it.
-        if (classify(error) === 'unknown') this.#mustReconcile = true
+        if (classify(error) === 'unknown') this.#reconcileSoon()
         this.#trouble('claim', error)
         this.#bell.ring()
       },
@@ -522,7 +528,7 @@ export class Runtime {
       onSafe: () => {
         this.#lastGapAt = performance.now()
         log.info({ workerId: this.workerId }, 'lease renewed')
-        this.#mustReconcile = true
+        this.#reconcileSoon()
         this.#bell.ring()
       },
       onTrouble: (message) => {
@@ -640,8 +646,9 @@ export class Runtime {
     }
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
-    // With nothing in hand too: what is here without our knowing is what it looks for.
-    const reconciling = loop('reconcile', worker.sweepEveryMs, () => reconcile(config))
+    const reconciling = loop('reconcile', worker.sweepEveryMs, () =>
+      this.#needsReconciling() ? reconcile(config) : Promise.resolve(),
+    )
     const others = [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
       loop('begun', begunAfterMs, () => noteLongRunning(this.#db, this.#held)),
@@ -658,6 +665,18 @@ export class Runtime {
     ]
     const cancelling = loop('cancel', cancelPollMs, () => this.#cancellations.look())
     return { reconciling, cancelling, others: [...others, cancelling] }
+  }
+
+  #reconcileSoon(): void {
+    this.#mustReconcile = true
+    this.#unsureAt = performance.now()
+  }
+
+  /** With nothing in hand too, for what is here without our knowing is what it looks for; but then seldom. */
+  #needsReconciling(): boolean {
+    const isQuiet = this.#held.size === 0 && performance.now() - this.#unsureAt > unsureForMs
+    this.#quietPasses = isQuiet ? this.#quietPasses + 1 : 0
+    return this.#quietPasses % quietShare === 0
   }
 
   #newUpkeep(deadlineMs: number): Upkeep {

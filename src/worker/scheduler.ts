@@ -21,7 +21,7 @@ export interface SchedulerConfig {
 }
 
 /** Jittered by a fifth, so at most 5 s: what nobody told of is found by then. */
-const lookEveryMs = 4_000
+const lookEveryMs = 8_000
 
 /** Fires schedules, all there are: any worker does, and none has to be the only one. */
 export class Scheduler {
