@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { claimSql } from '../../../src/jobs/claim.sql.ts'
 import { heldSql } from '../../../src/leases/held.sql.ts'
+import { lostSql } from '../../../src/maintenance/lost.sql.ts'
+import { sweepSql } from '../../../src/maintenance/sweep.sql.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
 import { statementMarks } from '../../support/statement-marks.ts'
 import { createScene } from '../harness/scene.ts'
@@ -57,6 +59,27 @@ export async function sweepLive(build: Build): Promise<void> {
   expect(
     await db.query('select id from stint.worker where lost_at is null and id = $1', [alive]),
   ).toHaveLength(1)
+}
+
+/** A job that was found to be a lost worker's, and is another's by the time it is to be taken, is left alone. */
+export async function sweepRace(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const { db, worker } = scene
+  const lost = await plantWorker(db, { renewed: '1 hour', lease: '1 second', isLost: true })
+  const alive = await plantWorker(db, { renewed: '-1 day', lease: '1 millisecond' })
+  const id = await plantRunning(scene, lost)
+  const proxy = await startFaultProxy(db.url)
+  const taking = proxy.holdNext(statementMarks(sweepSql))
+  await worker('sweeper', { ...sweeper, connection: proxy.url })
+  const letPass = await taking
+  // Somebody else was faster, and it runs again already.
+  await db.query('update stint.job set worker_id = $2, lease_id = $3, epoch = 2 where id = $1', [
+    ...[id, alive, randomUUID()],
+  ])
+  const nextPass = proxy.saw(statementMarks(lostSql), 2)
+  letPass()
+  await nextPass
+  expect(await stateOf(scene, id)).toEqual({ ...running, epoch: 2 })
 }
 
 /** A claim that commits after its worker was buried, and whose worker nobody knows any more, is found. */
