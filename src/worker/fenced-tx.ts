@@ -78,7 +78,8 @@ export class FencedTransactions {
 
   /**
    * Repeats a transaction until it is known to be stored or refused. What fails inside `theirs` is the handler's own
-   * failure, but for what Postgres asks to be repeated; all else is ours, and no failure of the handler.
+   * failure, but for what Postgres asks to be repeated, and a connection of ours that broke; all else is ours, and no
+   * failure of the handler.
    */
   async #again<Result>(
     held: HeldJob,
