@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import { choose } from './arguments.ts'
 import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
@@ -9,6 +8,7 @@ import { queue } from './commands/queue.ts'
 import { schedule } from './commands/schedule.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
+import { stintVersion } from '../worker/version.ts'
 import { report } from './errors.ts'
 import { say } from './output.ts'
 
@@ -56,7 +56,7 @@ const names = Object.keys(commands) as (keyof typeof commands)[]
 /** Runs one command line and gives its exit code. */
 async function main([name, ...rest]: readonly string[]): Promise<number> {
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') return say(help)
-  if (name === '--version' || name === '-v') return say(ownVersion())
+  if (name === '--version' || name === '-v') return say(stintVersion())
   try {
     return await commands[choose('command', name, names)](rest)
   } catch (error) {
@@ -65,11 +65,6 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
       names.find((known) => known === name),
     )
   }
-}
-
-function ownVersion(): string {
-  const path = new URL('../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
 }
 
 process.exitCode = await main(process.argv.slice(2))

@@ -1,6 +1,7 @@
 import { CronPattern } from 'croner'
 import { StintError } from '../core/errors.ts'
 import { show } from '../core/options.ts'
+import { messageOf } from '../core/thrown.ts'
 
 /**
  * A cron expression, read once: which seconds, minutes and hours of a day, and which days.
@@ -128,7 +129,7 @@ function indexes(flags: readonly number[]): number[] {
 }
 
 function reasonOf(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   return message.replace(/^CronPattern: /, '').slice(0, 200)
 }
 

@@ -1,3 +1,4 @@
+import { unitMs } from '../core/duration.ts'
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
@@ -90,13 +91,9 @@ export function describeRule({ spec, timeZone }: Pick<Rule, 'spec' | 'timeZone'>
   return spec.atMs.length === 1 ? 'at one time' : `at ${spec.atMs.length} times`
 }
 
+/** In the largest unit that it is a whole number of. */
 function spanText(ms: number): string {
-  const units = [
-    ['d', 86_400_000],
-    ['h', 3_600_000],
-    ['m', 60_000],
-    ['s', 1_000],
-  ] as const
-  const [unit, size] = units.find(([, each]) => ms % each === 0) ?? ['ms', 1]
-  return `${ms / size}${unit}`
+  const units = ['d', 'h', 'm', 's', 'ms'] as const
+  const unit = units.find((one) => ms % unitMs[one] === 0) ?? 'ms'
+  return `${ms / unitMs[unit]}${unit}`
 }

@@ -2,6 +2,7 @@ import { mayBeOneRows } from '../db/classify.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { isStintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import { nextId } from '../intake/ids.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import type { Schedule } from './define-schedule.ts'
@@ -62,7 +63,7 @@ export async function tick(db: Queryable, mine: ReadonlyMap<string, Mine>): Prom
       // Of the database as a whole: not this schedule's fault.
       if (isOfDatabase(error) && !mayBeOneRows(error)) throw error
       result.failed.push({ schedule: row.name, error })
-      const message = error instanceof Error ? error.message : String(error)
+      const message = messageOf(error)
       await run(
         db,
         failSql,

@@ -1,4 +1,6 @@
 import { mayBeOneRows } from '../db/classify.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable, Statement } from '../db/statement.ts'
 import type { ServiceContext } from './service.ts'
 
 /** Rows that one statement removes at most. */
@@ -42,4 +44,18 @@ export async function inBatches(
     }
   }
   return removed
+}
+
+/** Removes with statements that say how many rows each of their batches was; `what` they remove is for people. */
+export async function prune(
+  db: Queryable,
+  context: ServiceContext,
+  statements: readonly { statement: Statement<keyof Batch>; what: string }[],
+): Promise<void> {
+  for (const { statement, what } of statements) {
+    await inBatches(what, context, async (batch) => {
+      const [removed = 0] = await run(db, statement, { ...batch }, (row: { removed: number }) => row.removed)
+      return removed
+    })
+  }
 }

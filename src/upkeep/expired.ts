@@ -1,6 +1,5 @@
-import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { inBatches } from './batches.ts'
+import { prune } from './batches.ts'
 import { pruneEffectsSql } from './prune-effects.sql.ts'
 import { pruneKeysSql } from './prune-keys.sql.ts'
 import { pruneWorkersSql } from './prune-workers.sql.ts'
@@ -8,10 +7,10 @@ import type { ServiceContext } from './service.ts'
 
 /** Removes keys and effects whose time is over, and workers that were lost long ago. */
 export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
-  for (const statement of [pruneKeysSql, pruneEffectsSql, pruneWorkersSql]) {
-    await inBatches(statement.name, context, async (batch) => {
-      const [removed = 0] = await run(db, statement, batch, (row: { removed: number }) => row.removed)
-      return removed
-    })
-  }
+  const statements = [pruneKeysSql, pruneEffectsSql, pruneWorkersSql]
+  await prune(
+    db,
+    context,
+    statements.map((statement) => ({ statement, what: statement.name })),
+  )
 }

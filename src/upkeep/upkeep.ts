@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../core/thrown.ts'
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
 import { waitAfterMs } from '../db/wait.ts'
@@ -154,7 +155,7 @@ export class Upkeep {
       await run(db, noteServiceSql, { name, tookMs, error: null }, () => undefined)
     } catch (error) {
       // A note of it is welcome; what went wrong is what has to be heard.
-      await run(db, noteServiceSql, { name, tookMs: 0, error: messageOf(error) }, () => undefined).catch(
+      await run(db, noteServiceSql, { name, tookMs: 0, error: storable(error) }, () => undefined).catch(
         () => undefined,
       )
       throw error
@@ -177,6 +178,7 @@ export class Upkeep {
   }
 }
 
-function messageOf(error: unknown): string {
-  return (error instanceof Error ? error.message : String(error)).replaceAll('\0', '').slice(0, 1_000)
+/** As a column of text can hold it. */
+function storable(error: unknown): string {
+  return messageOf(error).replaceAll('\0', '').slice(0, 1_000)
 }

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { longestTimerMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
@@ -65,9 +66,6 @@ const watchdogMs = 60_000
 const unsureForMs = 60_000
 /** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
 const quietShare = 6
-/** The longest that a timer of Node can wait. */
-const longestTimerMs = 2 ** 31 - 1
-
 /** The running parts of a worker, from the first claim to the last settle. */
 export class Runtime {
   readonly #config: RuntimeConfig

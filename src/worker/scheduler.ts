@@ -1,11 +1,13 @@
+import { longestTimerMs } from '../core/duration.ts'
+import { messageOf } from '../core/thrown.ts'
 import type { Database } from '../db/database.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { setSchedule } from '../schedules/set.ts'
 import { tick } from '../schedules/tick.ts'
+import { Loop } from '../upkeep/loop.ts'
 import type { Hint } from '../wake-up/hint.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './log.ts'
-import { Loop } from '../upkeep/loop.ts'
 
 export interface SchedulerConfig {
   db: Database
@@ -20,7 +22,7 @@ export interface SchedulerConfig {
   onTrouble: (name: string, error: unknown) => void
 }
 
-/** Jittered by a fifth, so at most 5 s: what nobody told of is found by then. */
+/** Jittered by a fifth, so at most 10 s: what nobody told of is found by then. */
 const lookEveryMs = 8_000
 
 /** Fires schedules, all there are: any worker does, and none has to be the only one. */
@@ -76,7 +78,7 @@ export class Scheduler {
     }
     for (const one of failed) {
       events.emit('scheduleFailed', one)
-      const error = one.error instanceof Error ? one.error.message : String(one.error)
+      const error = messageOf(one.error)
       log.error({ schedule: one.schedule, error }, 'a schedule could not be fired')
     }
     this.#wakeIn(this.#isToldMeanwhile() ? 0 : nextInMs)
@@ -88,12 +90,12 @@ export class Scheduler {
 
   #wakeIn(ms: number | undefined): void {
     clearTimeout(this.#timer)
-    if (ms === undefined || ms > lookEveryMs || this.#isStopped) return
+    if (ms === undefined || this.#isStopped) return
     this.#timer = setTimeout(
       () => {
         this.wake()
       },
-      Math.max(1, Math.ceil(ms)),
+      Math.min(longestTimerMs, Math.max(1, Math.ceil(ms))),
     )
     this.#timer.unref()
   }

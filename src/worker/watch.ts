@@ -1,3 +1,4 @@
+import { longestTimerMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 
@@ -27,9 +28,6 @@ export interface SlowLimits {
 }
 
 const slowLimits: SlowLimits = { factor: 3, leastMs: 10_000 }
-/** The longest that a timer of Node can wait; what is asked for more rings at once. */
-const longestTimerMs = 2 ** 31 - 1
-
 export interface WatchConfig {
   held: HeldJobs
   /** How long a handler has to end after it was told to. */

@@ -2,6 +2,7 @@ import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import { durationOption, functionOption, invalidOption } from '../core/options.ts'
+import { messageOf } from '../core/thrown.ts'
 import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
@@ -327,7 +328,7 @@ export class Worker {
 }
 
 function notStarted(cause: unknown): StintError {
-  const message = cause instanceof Error ? cause.message : String(cause)
+  const message = messageOf(cause)
   if (classify(cause) === 'broken')
     return new StintError('database-rejected', `The database refused the worker: ${message}.`, { cause })
   const advice = 'Start the worker again later.'

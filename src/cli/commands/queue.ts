@@ -1,8 +1,8 @@
 import type { QueueSettings } from '../../queues/settings.ts'
-import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
+import { databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { moment, relative, span } from '../format.ts'
-import { facts, note, say, sayJson, table } from '../output.ts'
+import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 
 const help = `stint queue list    the queues for which something was set
@@ -11,10 +11,8 @@ stint queue set     change that
 
 stint queue <command> --help has options and examples.`
 
-const formatHelp = '  -o, --output FORMAT   table (default) or json'
-
 const options = {
-  output: { type: 'string', short: 'o', default: 'table' },
+  ...outputOption,
   ...databaseOptions,
   ...helpOption,
 } as const
@@ -32,9 +30,9 @@ async function list(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, options)
   if (values.help) return say(listHelp)
   noMore(positionals)
-  const output = formatOf(values.output)
+  const asJson = isJson(values.output)
   const found = await withStint(values, (stint) => stint.queues.list())
-  if (output === 'json') return sayJson(found)
+  if (asJson) return sayJson(found)
   const now = new Date()
   if (found.length === 0)
     note(`nothing is set: finished jobs are kept ${keepText(null)}, dead letters for ever`)
@@ -65,9 +63,9 @@ Examples
 async function get(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, options)
   if (values.help) return say(getHelp)
-  const output = formatOf(values.output)
+  const asJson = isJson(values.output)
   const name = nameOf(positionals)
-  return show(await withStint(values, (stint) => stint.queues.get(name)), output)
+  return show(await withStint(values, (stint) => stint.queues.get(name)), asJson)
 }
 
 const setHelp = `stint queue set NAME    how long a queue keeps its jobs, from the next pass of upkeep on
@@ -89,17 +87,17 @@ async function set(args: readonly string[]): Promise<number> {
     ...options,
   })
   if (values.help) return say(setHelp)
-  const output = formatOf(values.output)
+  const asJson = isJson(values.output)
   const name = nameOf(positionals)
   const { keep, 'keep-dead': keepDead } = values
   if (keep === undefined && keepDead === undefined)
     throw new UsageError('Say what to set: --keep, --keep-dead or both.')
   const change = { keep: durationOf(keep), keepDead: durationOf(keepDead) }
-  return show(await withStint(values, (stint) => stint.queues.set(name, change)), output)
+  return show(await withStint(values, (stint) => stint.queues.set(name, change)), asJson)
 }
 
-function show(settings: QueueSettings, output: 'table' | 'json'): number {
-  if (output === 'json') return sayJson(settings)
+function show(settings: QueueSettings, asJson: boolean): number {
+  if (asJson) return sayJson(settings)
   return say(
     facts([
       ['queue', settings.queue],
@@ -108,10 +106,6 @@ function show(settings: QueueSettings, output: 'table' | 'json'): number {
       ['set', moment(settings.updatedAt, new Date())],
     ]),
   )
-}
-
-function formatOf(text: string): 'table' | 'json' {
-  return choose('output', text, ['table', 'json'])
 }
 
 function nameOf([name, ...more]: readonly string[]): string {

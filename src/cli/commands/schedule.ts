@@ -15,7 +15,7 @@ import {
 import { withStint } from '../connect.ts'
 import { moment, relative, span } from '../format.ts'
 import type { Styled } from '../format.ts'
-import { facts, note, say, sayJson, table } from '../output.ts'
+import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 
 const help = `stint schedule list        rules by which jobs come into being, and when each fires next
@@ -30,13 +30,7 @@ stint schedule delete      forget it
 
 stint schedule <command> --help has options and examples.`
 
-const outputOption = { output: { type: 'string', short: 'o', default: 'table' } } as const
-const outputHelp = `  -o, --output FORMAT   table (default) or json: the library's objects`
 const common = { ...outputOption, ...databaseOptions, ...helpOption } as const
-
-function isJson(text: string): boolean {
-  return choose('output', text, ['table', 'json']) === 'json'
-}
 
 function onlyName([name, ...more]: readonly string[]): string {
   if (name === undefined) throw new UsageError('Say which schedule, by its name.')
@@ -46,7 +40,7 @@ function onlyName([name, ...more]: readonly string[]): string {
 
 const listHelp = `stint schedule list    schedules by name, and when each fires next
 
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -91,7 +85,7 @@ function nextText(one: ScheduleInfo, now: Date): Styled | string {
 const getHelp = `stint schedule get NAME    all that is known of one schedule, with its last fires
 
   --fires N             fires, 1 to 1,000 (default: 20)
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -145,7 +139,7 @@ function fireTable(fires: readonly Fire[], now: Date): string {
 const nextHelp = `stint schedule next NAME    its next times; those that a clock change moves are marked
 
   -n, --count N         how many, 1 to 1,000 (default: 5)
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -185,7 +179,7 @@ const setHelp = `stint schedule set NAME    store a schedule, new or changed; a 
   --jitter DURATION     spread its jobs over this span
   --starts-at TIME      nothing before: 2030-01-31T09:00:00Z
   --ends-at TIME        nothing after
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 The contract is not known here, so the input is not checked against it. A schedule that workers have in their code is
@@ -242,7 +236,7 @@ function show(found: ScheduleDetails, asJson: boolean): number {
 
 const runHelp = `stint schedule run NAME    make a job of it now, whatever its times and the jobs before it; prints the job's id
 
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -263,7 +257,7 @@ const pauseHelp = `stint schedule pause NAME    no fires until a time, or until 
   --for DURATION        this long: 2h
   --until TIME          until then: 2030-01-31T09:00:00Z
   --reason TEXT         why, kept with it
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -287,7 +281,7 @@ async function pause(args: readonly string[]): Promise<number> {
 
 const resumeHelp = `stint schedule resume NAME    let a paused schedule go on, from now
 
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -309,7 +303,7 @@ What fired does not fire again. At most 1,000 times. Look first, with --dry-run.
   --from TIME           from then on: 2026-03-27T00:00:00Z
   --to TIME             to then, not in the future
   --dry-run             say what would be done, and do nothing
-${outputHelp}
+${formatHelp}
 ${databaseHelp}
 
 Examples

@@ -1,16 +1,16 @@
 import type { Status } from '../../client/status.ts'
-import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
+import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { countText, relative, span } from '../format.ts'
 import type { Styled } from '../format.ts'
-import { note, say, sayJson, table } from '../output.ts'
+import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import type { Count } from '../../queues/status.ts'
 
 const help = `stint status    queues with what they have in each state, the workers that live, and upkeep
 
 Counts stop at 10,000 (10k+), so this costs the same however many jobs there are.
 
-  -o, --output FORMAT   table (default) or json
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -19,15 +19,15 @@ Examples
 
 export async function status(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    output: { type: 'string', short: 'o', default: 'table' },
+    ...outputOption,
     ...databaseOptions,
     ...helpOption,
   })
   if (values.help) return say(help)
   noMore(positionals)
-  const output = choose('output', values.output, ['table', 'json'])
+  const asJson = isJson(values.output)
   const found = await withStint(values, (stint) => stint.status())
-  if (output === 'json') return sayJson(found)
+  if (asJson) return sayJson(found)
   say(`schema at version ${found.schemaVersion}`)
   if (found.queues.length > 0) say(`\n${queueTable(found)}`)
   if (found.workers.length > 0) say(`\n${workerTable(found)}`)

@@ -1,5 +1,6 @@
 import { StintError } from '../../core/errors.ts'
 import { describeFailure } from '../../core/stored-error.ts'
+import { messageOf } from '../../core/thrown.ts'
 import { toldEntry } from '../../loader/entry.ts'
 import { isSuspect } from '../crash.ts'
 import type { Handlers, Registered } from '../handlers.ts'
@@ -235,7 +236,7 @@ function notBegun(): Outcome {
 
 function isolationFailed(mode: IsolateMode, cause: unknown): StintError {
   const what = mode === 'process' ? 'child process' : 'thread'
-  const message = cause instanceof Error ? cause.message : String(cause)
+  const message = messageOf(cause)
   return new StintError(
     'isolation-failed',
     `A ${what} for isolated handlers could not be loaded: ${message}`,
