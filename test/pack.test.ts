@@ -109,6 +109,7 @@ test('the public names are the ones we mean to keep', async () => {
         "Stint",
         "StintError",
         "defineJob",
+        "defineSchedule",
         "fileBlobStore",
         "isStintError",
         "typed",
@@ -155,6 +156,7 @@ test('the public names are the ones we mean to keep', async () => {
         "Snooze",
         "Worker",
         "currentJob",
+        "defineSchedule",
       ],
     }
   `)

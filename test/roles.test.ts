@@ -195,6 +195,16 @@ test('the operator does what an operator does, through the library', async () =>
   expect(await may('operator', `select 1 from ${schema}.idempotency_key`)).toBe(false)
 })
 
+test('the operator says how long queues keep their jobs; the viewer sees it', async () => {
+  await login('operator').stint.queues.set('q', { keep: '2d' })
+  expect(await login('operator').stint.queues.set('q', { keepDead: '1d' })).toMatchObject({ queue: 'q' })
+  expect(await login('viewer').stint.queues.list()).toMatchObject([{ queue: 'q', keepMs: 172_800_000 }])
+  for (const role of ['viewer', 'producer', 'worker'] as const)
+    await expect(login(role).stint.queues.set('q', { keep: 0 }), role).rejects.toMatchObject({
+      code: 'database-rejected',
+    })
+})
+
 test('the operator repairs dead letters, through the library', async () => {
   const { stint } = login('operator')
   const dead = async (): Promise<string> => {
@@ -247,6 +257,7 @@ test('the worker claims and settles, and changes no schema', async () => {
   expect(await may('worker', `create table ${schema}.mine (id integer)`)).toBe(false)
   expect(await may('worker', `delete from ${schema}.finished`)).toBe(false)
   expect(await may('worker', `update ${schema}.migration set version = 9`)).toBe(false)
+  expect(await may('worker', `update ${schema}.queue set keep_finished = '0'`)).toBe(false)
 })
 
 test('everything belongs to the owner role, and the public has no part in it', async () => {
@@ -315,4 +326,21 @@ test('the step may be run again, and a client without rights to the tables says 
   await owner.migrate({ roles: true })
   for (const call of [() => login('producer').stint.list(), () => login('producer').stint.status()])
     await expect(call()).rejects.toMatchObject({ code: 'database-rejected' })
+})
+
+test('operators and workers keep schedules, viewers see them, producers do not', async () => {
+  const { stint } = login('operator')
+  await stint.schedules.set({ name: 'nightly', job, every: '1h', input: { secret: 1 } })
+  await stint.schedules.pause('nightly', { for: '1h' })
+  await stint.schedules.resume('nightly')
+  await stint.schedules.runNow('nightly')
+  expect(await login('viewer').stint.schedules.list()).toMatchObject([{ name: 'nightly', isPaused: false }])
+  expect(await login('viewer').stint.schedules.fires('nightly')).toHaveLength(1)
+  expect(await may('viewer', `select input from ${schema}.schedule`)).toBe(false)
+  await login('worker').stint.schedules.runNow('nightly')
+  for (const role of ['producer', 'viewer'] as const)
+    await expect(login(role).stint.schedules.runNow('nightly'), role).rejects.toMatchObject({
+      code: 'database-rejected',
+    })
+  await stint.schedules.delete('nightly')
 })

@@ -121,6 +121,21 @@ describe('a schema of another name', () => {
   )
 })
 
+test('how a worker ended is told without a word about memory that nobody has seen', async () => {
+  const stint = clientFor('stint')
+  await stint.migrate()
+  await stint.close()
+  const rows = await db.query(
+    `insert into stint.worker (id, lease_until, rss_bytes, about)
+     select gen_random_uuid(), now(), seen, '{}' from unnest(array[null, 209715200]) as seen returning id`,
+  )
+  const told = await Promise.all(rows.map(({ id }) => db.query('select stint.death_of($1) as story', [id])))
+  expect(told.flat()).toEqual([
+    { story: 'its lease ran out' },
+    { story: 'its lease ran out, with 200 MB of memory at its last heartbeat' },
+  ])
+})
+
 test('every migration file is listed, numbered without a gap, and says what lock it takes', async () => {
   const files = (await readdir(join(folder, 'migrations'))).filter((name) => name.endsWith('.sql')).sort()
   expect(migrations.map(({ script }) => script.name)).toEqual(

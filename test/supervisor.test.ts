@@ -240,8 +240,16 @@ test('SIGHUP replaces the processes one by one under load, and nothing fails or 
   expect(new Set(pids).size).toBe(6)
   const stopped = scene.ledger.lines({ type: 'stopping' }).map(({ pid }) => Number(pid))
   expect(new Set(stopped.slice(0, 2))).toEqual(new Set(first))
-  // Each was ready before the one was told to stop that it replaced.
-  const steps = scene.logged('').filter(({ msg }) => msg === 'process ready' || msg === toldToStop)
+  // Each was ready before the one was told to stop that it replaced. By their clocks: the supervisor says the one, the
+  // process the other, and whose line comes out of the pipe first is chance.
+  const steps = scene
+    .logged('')
+    .filter(({ msg }) => msg === 'process ready' || msg === toldToStop)
+    .sort(
+      (one, other) =>
+        Date.parse(String(one.time)) - Date.parse(String(other.time)) ||
+        (one.msg === 'process ready' ? -1 : 1),
+    )
   expect(steps.slice(2).map(({ msg }) => msg)).toEqual(
     Array.from({ length: 4 }, () => ['process ready', toldToStop]).flat(),
   )

@@ -25,17 +25,42 @@ export async function pruneBlobs(db: Queryable, store: BlobStore, graceMs: numbe
   return { unused: await pruneUnused(db, store), orphaned: await pruneOrphaned(db, store, graceMs) }
 }
 
-async function pruneUnused(db: Queryable, store: BlobStore): Promise<number> {
+export interface UnusedOptions {
+  /** Begins no further batch once this is aborted. */
+  signal?: AbortSignal | undefined
+  /** Told of a blob that the store does not delete; it stays known, and the rest goes on. @default throws */
+  onRefused?: ((key: string, error: unknown) => void) | undefined
+}
+
+/**
+ * Deletes the blobs of jobs that are gone, or that took another input. Only what this schema has a record of: whatever
+ * else lies in the store may be another one's.
+ */
+export async function pruneUnused(
+  db: Queryable,
+  store: BlobStore,
+  { signal, onRefused }: UnusedOptions = {},
+): Promise<number> {
   let pruned = 0
-  for (let after = ''; ;) {
+  for (let after = ''; signal?.aborted !== true;) {
     const keys = await run(db, unusedSql, { after, limit: batchSize }, toKey)
     const last = keys.at(-1)
-    if (last === undefined) return pruned
-    for (const key of keys) await store.delete(key)
-    await run(db, forgetSql, { keys }, () => undefined)
-    pruned += keys.length
+    if (last === undefined) break
+    const gone: string[] = []
+    for (const key of keys) {
+      try {
+        await store.delete(key)
+        gone.push(key)
+      } catch (error) {
+        if (onRefused === undefined) throw error
+        onRefused(key, error)
+      }
+    }
+    await run(db, forgetSql, { keys: gone }, () => undefined)
+    pruned += gone.length
     after = last
   }
+  return pruned
 }
 
 async function pruneOrphaned(db: Queryable, store: BlobStore, graceMs: number): Promise<number> {

@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { ParseArgsConfig } from 'node:util'
 import { nearest } from '../core/options.ts'
+import { messageOf } from '../core/thrown.ts'
 
 /** Called wrongly: exit code 2, with a pointer to the help. */
 export class UsageError extends Error {}
@@ -29,7 +30,7 @@ export function parse<const Config extends OptionsConfig>(
   try {
     return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = messageOf(error)
     const [, unknown] = /^Unknown option '(-[^' ]*)'/.exec(message) ?? []
     if (unknown === undefined) throw new UsageError(message)
     const known = Object.keys(options).map((name) => `--${name}`)

@@ -1,13 +1,9 @@
 import { styleText } from 'node:util'
+import { unitMs } from '../core/duration.ts'
 import type { JobState } from '../core/job.ts'
 import type { Count } from '../queues/status.ts'
 
-const units = [
-  ['d', 86_400_000],
-  ['h', 3_600_000],
-  ['m', 60_000],
-  ['s', 1_000],
-] as const
+const units = (['d', 'h', 'm', 's'] as const).map((unit) => [unit, unitMs[unit]] as const)
 
 /** A span of time as people say it, in its two largest units: `850ms`, `2.1s`, `12s`, `3m12s`, `2h5m`, `4d3h`. */
 export function span(ms: number): string {

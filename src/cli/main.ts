@@ -1,14 +1,16 @@
 #!/usr/bin/env node
-import { readFileSync } from 'node:fs'
 import { choose } from './arguments.ts'
 import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
 import { error } from './commands/error.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
+import { queue } from './commands/queue.ts'
+import { schedule } from './commands/schedule.ts'
 import { stats } from './commands/stats.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
+import { stintVersion } from '../worker/version.ts'
 import { report } from './errors.ts'
 import { say } from './output.ts'
 
@@ -30,6 +32,16 @@ Repair
   stint dead restore ID…    and out of it
   stint error list          errors that are the same: how often, since when; get, resolve, ignore, reopen
 
+Keep
+  stint queue list          how long queues keep their jobs
+  stint queue set NAME      and change it
+
+Schedule
+  stint schedule list       rules by which jobs come into being, and when each fires next
+  stint schedule get NAME   all that is known of one, with its last fires
+  stint schedule set NAME   store one
+  stint schedule next|run|pause|resume|backfill|delete NAME
+
 Run
   stint work FILE           run the workers that a file exports, TypeScript or JavaScript
   stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
@@ -43,13 +55,13 @@ The database is DATABASE_URL, or --database-url; without one, outside production
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
 4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
 
-const commands = { status, stats, job, dead, error, work, dev, migrate }
+const commands = { status, stats, job, dead, error, queue, schedule, work, dev, migrate }
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */
 async function main([name, ...rest]: readonly string[]): Promise<number> {
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') return say(help)
-  if (name === '--version' || name === '-v') return say(ownVersion())
+  if (name === '--version' || name === '-v') return say(stintVersion())
   try {
     return await commands[choose('command', name, names)](rest)
   } catch (thrown) {
@@ -58,11 +70,6 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
       names.find((known) => known === name),
     )
   }
-}
-
-function ownVersion(): string {
-  const path = new URL('../../package.json', import.meta.url)
-  return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version
 }
 
 process.exitCode = await main(process.argv.slice(2))

@@ -28,6 +28,13 @@ export function outputOf(text: string): Output {
   return choose('output', text, outputs)
 }
 
+/** For what has no ids to be printed one a line. */
+export const formatHelp = `  -o, --output FORMAT   table (default) or json: the library's objects`
+
+export function isJson(text: string): boolean {
+  return choose('output', text, ['table', 'json']) === 'json'
+}
+
 export type Cell = string | Styled
 /** A head; of a column of numbers with `>` in front, which sets it to the right. */
 export type Head = string

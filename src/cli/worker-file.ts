@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import { StintError } from '../core/errors.ts'
+import { tellEntry } from '../loader/entry.ts'
+import { loadFile } from '../loader/load-file.ts'
 import { UsageError } from './arguments.ts'
 
 /** What the command line needs of a worker. */
@@ -21,20 +22,13 @@ const example = `  import { Worker } from 'stint/worker'
     await deliver(input.to, { signal: ctx.signal })
   })`
 
-/** Loads a file of TypeScript or JavaScript, without a build step, and gives what it exports. */
-export async function loadFile(file: string): Promise<object> {
+/** Loads a file for its workers, and gives what it exports. */
+export async function loadWorkerFile(file: string): Promise<object> {
   const path = resolve(file)
   if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`)
-  const { href } = pathToFileURL(path)
-  if (/\.[cm]?tsx?$/.test(path)) await learnTypeScript()
-  try {
-    return (await import(href)) as object
-  } catch (error) {
-    if (!isTypeScriptTrouble(error)) throw error
-    // JavaScript that imports TypeScript. By another name, for the failure stays with the first.
-    await learnTypeScript()
-    return (await import(`${href}?typescript`)) as object
-  }
+  // Before its workers are made: those that run handlers in children say to these where to find them.
+  tellEntry(path)
+  return loadFile(path)
 }
 
 /** The workers among what a file exports, each once. A CommonJS file has them in its default export too. */
@@ -53,23 +47,4 @@ export function workersOf(file: string, exported: object): RunnableWorker[] {
 /** By its brand: `instanceof` fails where the file has a copy of the package of its own. */
 function isWorker(value: unknown): value is RunnableWorker {
   return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true
-}
-
-/** Loaded only here: who runs JavaScript does not pay for a compiler. */
-async function learnTypeScript(): Promise<void> {
-  const esm = await import('tsx/esm/api')
-  const cjs = await import('tsx/cjs/api')
-  esm.register()
-  cjs.register()
-}
-
-const troubles = [
-  'ERR_UNKNOWN_FILE_EXTENSION',
-  'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
-  'ERR_INVALID_TYPESCRIPT_SYNTAX',
-  'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING',
-]
-
-function isTypeScriptTrouble(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && troubles.includes(String(error.code))
 }

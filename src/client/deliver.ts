@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import { classify, isSchemaMissing } from '../db/classify.ts'
 
 export interface Delivery {
@@ -110,8 +111,4 @@ export function rejected(cause: unknown, schema: string, jobIds: readonly string
         jobIds,
       })
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

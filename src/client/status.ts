@@ -6,6 +6,8 @@ import type { Count, QueueStatus } from '../queues/status.ts'
 import { liveWorkers } from '../queues/workers.ts'
 import type { LiveWorker } from '../queues/workers.ts'
 import { migrationStatus } from '../schema/migrate.ts'
+import { upkeepStatus } from '../upkeep/status.ts'
+import type { UpkeepStatus } from '../upkeep/status.ts'
 
 /** How things stand, at the cost of a glance. */
 export interface Status {
@@ -16,6 +18,8 @@ export interface Status {
   /** The names of migrations that are still to do. */
   pendingMigrations: string[]
   workers: LiveWorker[]
+  /** Who does upkeep for all, and how its services fare. */
+  upkeep: UpkeepStatus
   /** By name; with those that are empty and served by a worker. */
   queues: QueueState[]
 }
@@ -38,6 +42,7 @@ export async function readStatus(db: Database): Promise<Status> {
     schemaVersion: applied.at(-1)?.version ?? 0,
     pendingMigrations: pending,
     workers,
+    upkeep: await upkeepStatus(db),
     queues: await queueStates(db, served),
   }
 }

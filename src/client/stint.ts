@@ -31,12 +31,14 @@ import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
 import type { LogsOptions } from './log-options.ts'
+import { Schedules } from './schedules.ts'
 import { timeOption } from '../intake/enqueue-options.ts'
 import { priorityOption } from '../contracts/define-job.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
+import { Queues } from './queues.ts'
 import { resolveStatsOptions, stats } from './stats.ts'
 import type { Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
@@ -60,6 +62,10 @@ export class Stint<Tx = PgTransaction> {
   readonly dead: DeadLetters
   /** Errors that people would call the same: how often, since when, and what was decided about them. */
   readonly errors: ErrorGroups
+  /** How long queues keep their jobs. */
+  readonly queues: Queues
+  /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
+  readonly schedules: Schedules
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -79,10 +85,19 @@ export class Stint<Tx = PgTransaction> {
       stats: this.#enqueueStats,
     })
     this.errors = new ErrorGroups(this.#calls)
+    this.queues = new Queues(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
       onReady: (job) => {
         this.#announce(job)
+      },
+    })
+    this.schedules = new Schedules(this.#calls, {
+      onReady: (hints) => {
+        this.#announcer.stored(new Set(hints))
+      },
+      onChanged: () => {
+        this.#announcer.schedulesChanged()
       },
     })
   }
@@ -204,7 +219,7 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * The schema's version, the live workers, and what each queue has in each state: counted up to 10,000, and estimated
+   * The schema's version, the live workers, upkeep, and what each queue has in each state: counted up to 10,000, and estimated
    * beyond where a worker keeps the gauges.
    */
   status(): Promise<Status> {

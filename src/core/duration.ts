@@ -1,7 +1,10 @@
 /** A span of time: `'500ms'`, `'30s'`, `'5m'`, `'2h'`, `'7d'`, or a number of milliseconds. */
 export type Duration = number | string
 
-const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+export const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
+/** The longest that a timer of Node can wait; what is asked for more rings at once. */
+export const longestTimerMs = 2 ** 31 - 1
+
 const pattern = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/
 
 /** Milliseconds, or undefined where the value is no duration: for the caller to say so in its own words. */

@@ -23,6 +23,16 @@ export function isError(value: unknown): value is Error {
   }
 }
 
+/** What it says, for a line of text. */
+export function messageOf(thrown: unknown): string {
+  const said = isError(thrown) ? peek(thrown, 'message') : thrown
+  try {
+    return String(said)
+  } catch {
+    return 'something that cannot be shown'
+  }
+}
+
 /** What was thrown and what lies behind it, nearest first, each once: causes, and the errors of an AggregateError. */
 export function withCauses(thrown: unknown, most: number): unknown[] {
   const found = new Set([thrown])

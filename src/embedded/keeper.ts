@@ -14,6 +14,7 @@ import { once } from 'node:events'
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { isStintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import { claimFolder, type KeeperAddress } from './claim.ts'
 import { dialKeeper } from './dial.ts'
 import { initialise, readPassword } from './initialise.ts'
@@ -162,7 +163,7 @@ async function report(result: ElectionResult): Promise<void> {
 
 function failure(error: unknown): KeeperMessage {
   if (isStintError(error)) return { type: 'failed', code: error.code, message: error.message }
-  const message = `The embedded PostgreSQL did not start: ${error instanceof Error ? error.message : String(error)}`
+  const message = `The embedded PostgreSQL did not start: ${messageOf(error)}`
   return { type: 'failed', code: 'embedded-failed', message }
 }
 

@@ -31,6 +31,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { isStintError, StintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import { hasCode } from './errno.ts'
 import { Hold, type HoldOptions } from './hold.ts'
 
@@ -78,7 +79,7 @@ export async function startEmbedded(options: EmbeddedOptions = {}): Promise<Embe
     return await shareHold({ dir: await makeFolder(dir), fsync, settings, idleMs })
   } catch (error) {
     if (isStintError(error)) throw error
-    const reason = error instanceof Error ? error.message : String(error)
+    const reason = messageOf(error)
     throw new StintError('embedded-failed', `The embedded PostgreSQL in ${dir} did not start: ${reason}`, {
       cause: error,
     })

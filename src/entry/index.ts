@@ -16,6 +16,7 @@ export type { ListOptions } from '../client/list-options.ts'
 export type { LogsOptions } from '../client/log-options.ts'
 export type { BlobOptions } from '../intake/blob-options.ts'
 export type { AmbientOptions, StintOptions } from '../client/options.ts'
+export type { Queues, SetQueueOptions } from '../client/queues.ts'
 export type { QueueFlow, Stats, StatsOptions } from '../client/stats.ts'
 export type { QueueState, Status } from '../client/status.ts'
 export type { BlobStore } from '../blobs/store.ts'
@@ -39,6 +40,18 @@ export type {
   UniqueOptions,
 } from '../contracts/contract.ts'
 export type { Duration } from '../core/duration.ts'
+export { defineSchedule } from '../schedules/define-schedule.ts'
+export type {
+  MissedOptions,
+  MissedPolicy,
+  OverlapPolicy,
+  Schedule,
+  ScheduleDefinition,
+  ScheduledJobOptions,
+} from '../schedules/define-schedule.ts'
+export type { RuleOptions } from '../schedules/rule.ts'
+export type { Fire, FireOutcome, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
+export type { BackfilledFire, BackfillOptions, NextFire, Schedules } from '../client/schedules.ts'
 export { isStintError, StintError } from '../core/errors.ts'
 export type { ErrorCode, Issue } from '../core/errors.ts'
 export type { Job, JobProgress, JobState, JobSummary } from '../core/job.ts'
@@ -56,6 +69,8 @@ export type {
   StatSeries,
   StatSummary,
 } from '../numbers/read-stats.ts'
+export type { QueueSettings } from '../queues/settings.ts'
 export type { Count, QueueStatus } from '../queues/status.ts'
 export type { LiveWorker } from '../queues/workers.ts'
+export type { LeaderStatus, ServiceStatus, UpkeepStatus } from '../upkeep/status.ts'
 export type { AppliedMigration, MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'

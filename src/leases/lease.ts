@@ -17,6 +17,8 @@ export interface AboutWorker {
   /** Queue → jobs at once. */
   queues: Readonly<Record<string, number>>
   kinds: readonly string[]
+  /** Schedules in its code. */
+  schedules: readonly string[]
 }
 
 /** Enters a worker that was never there before; its lease begins. */

@@ -1,4 +1,5 @@
 import { isStintError, StintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import { classify, isSchemaMissing } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import { render, run } from '../db/statement.ts'
@@ -166,7 +167,7 @@ async function inTurn<Result>(db: Database, step: (tx: Queryable) => Promise<Res
 
 function failed(error: unknown): unknown {
   if (isStintError(error)) return error
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   switch (classify(error)) {
     case 'wait':
       return new StintError(

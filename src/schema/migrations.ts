@@ -4,6 +4,8 @@ import { enqueueScript } from './migrations/0002_enqueue.sql.ts'
 import { enqueueFromSqlScript } from './migrations/0003_enqueue_from_sql.sql.ts'
 import { workerScript } from './migrations/0004_worker.sql.ts'
 import { troubleScript } from './migrations/0005_trouble.sql.ts'
+import { schedulesScript } from './migrations/0006_schedules.sql.ts'
+import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
 import { numbersScript } from './migrations/0008_numbers.sql.ts'
 
 export interface Migration {
@@ -18,6 +20,8 @@ export const migrations: readonly Migration[] = [
   enqueueFromSqlScript,
   workerScript,
   troubleScript,
+  schedulesScript,
+  upkeepScript,
   numbersScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

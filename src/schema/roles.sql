@@ -89,13 +89,24 @@ grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
+-- Upkeep by a worker: it says when, the functions decide what is old. It does not own history, so it drops a day under a
+-- short lock; only the owner can detach one first without.
+grant select, insert, update on stint.leader, stint.service to stint_worker;
+grant select on stint.queue to stint_worker;
+grant execute on function stint.old_days() to stint_worker;
+grant execute on function stint.drop_day(text) to stint_worker;
+grant execute on function stint.prune_day(text, interval, bigint, integer, integer) to stint_worker;
+grant execute on function stint.made_at(uuid) to stint_worker;
+grant execute on function stint.history_start() to stint_worker;
+grant execute on function stint.kept_by_default() to stint_worker, stint_viewer, stint_operator;
+
 -- A viewer sees everything about a job but what it carries and what it said. Search words are for finding: visible,
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
               flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at)
    on stint.jobs to stint_viewer;
-grant select on stint.migration, stint.worker to stint_viewer;
+grant select on stint.migration, stint.worker, stint.leader, stint.service, stint.queue to stint_viewer;
 grant select on stint.stat_minute, stint.queue_gauge, stint.gauge_refresh, stint.error_hour to stint_viewer;
 -- The title of an error, and not its message, which is what a job said.
 grant select (fingerprint, kind, class, name, title, first_seen, last_seen, versions, sample_job, status, resolved_at,
@@ -117,3 +128,14 @@ grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_star
               attempts_before, replaces)
    on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
+grant insert, update on stint.queue to stint_operator;
+
+-- Workers fire schedules and keep those of their code; operators keep the others. A viewer sees when they fire, and not
+-- what they carry.
+grant select, insert, update, delete on stint.schedule, stint.fire to stint_worker, stint_operator;
+grant insert (unique_key, unique_until_start) on stint.job to stint_worker;
+grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, missed, missed_limit, missed_window_ms,
+              jitter_ms, starts_at, ends_at, source, app_version, paused_at, paused_until, pause_reason, decided_to,
+              next_fire_at, queued_fire_at, failures, created_at, updated_at)
+   on stint.schedule to stint_viewer;
+grant select on stint.fire to stint_viewer;

@@ -136,11 +136,13 @@ create table stint.finished (
   replaces uuid
 ) partition by RANGE (finished_at);
 
-create table stint.gauge_refresh (
-  id boolean not null default true,
-  turn_at timestamp with time zone not null default '-infinity'::timestamp with time zone,
-  refreshed_at timestamp with time zone,
-  took_ms double precision not null default 0
+create table stint.fire (
+  schedule text not null,
+  fire_at timestamp with time zone not null,
+  outcome text not null,
+  job_id uuid,
+  reason text,
+  at timestamp with time zone not null default stint.now()
 );
 
 create table stint.idempotency_key (
@@ -191,6 +193,15 @@ create table stint.job (
   cancel_reason text
 );
 
+create table stint.leader (
+  name text not null,
+  holder uuid,
+  term bigint not null,
+  since timestamp with time zone not null default stint.now(),
+  until timestamp with time zone not null,
+  about jsonb not null default '{}'::jsonb
+);
+
 create table stint.log (
   job_id uuid not null,
   epoch integer not null,
@@ -207,40 +218,52 @@ create table stint.migration (
   applied_at timestamp with time zone not null default now()
 );
 
-create table stint.queue_gauge (
-  queue text not null,
-  ready bigint not null,
-  running bigint not null,
-  scheduled bigint not null,
-  retrying bigint not null,
-  waiting bigint not null,
-  estimated text[] not null default '{}'::text[],
-  oldest_ready_at timestamp with time zone,
-  kinds jsonb not null default '{}'::jsonb,
-  priorities jsonb not null default '{}'::jsonb,
-  top_keys jsonb not null default '[]'::jsonb
+create table stint.queue (
+  name text not null,
+  keep_finished interval,
+  keep_dead interval,
+  updated_at timestamp with time zone not null default stint.now()
 );
 
-create table stint.stat_minute (
-  minute timestamp with time zone not null,
-  queue text not null,
+create table stint.schedule (
+  name text not null,
   kind text not null,
-  process uuid not null,
-  flush integer not null,
-  enqueued bigint not null default 0,
-  started bigint not null default 0,
-  succeeded bigint not null default 0,
-  failed bigint not null default 0,
-  dead bigint not null default 0,
-  lease_expired bigint not null default 0,
-  refused bigint not null default 0,
-  cancelled bigint not null default 0,
-  snoozed bigint not null default 0,
-  released bigint not null default 0,
-  crashed bigint not null default 0,
-  attempts bigint not null default 0,
-  wait jsonb not null default '{}'::jsonb,
-  run jsonb not null default '{}'::jsonb
+  queue text not null,
+  spec jsonb not null,
+  time_zone text not null default 'UTC'::text,
+  job jsonb not null,
+  input jsonb,
+  input_from_code boolean not null default false,
+  overlap text not null default 'allow'::text,
+  missed text not null default 'once'::text,
+  missed_limit integer not null default 100,
+  missed_window_ms bigint not null default 86400000,
+  jitter_ms bigint not null default 0,
+  starts_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  source text not null,
+  app_version text,
+  digest text not null,
+  paused_at timestamp with time zone,
+  paused_until timestamp with time zone,
+  pause_reason text,
+  decided_to timestamp with time zone not null default stint.now(),
+  next_fire_at timestamp with time zone,
+  queued_fire_at timestamp with time zone,
+  turn bigint not null default 1,
+  failures integer not null default 0,
+  last_error text,
+  retry_at timestamp with time zone,
+  created_at timestamp with time zone not null default stint.now(),
+  updated_at timestamp with time zone not null default stint.now()
+);
+
+create table stint.service (
+  name text not null,
+  last_ok_at timestamp with time zone,
+  took_ms integer,
+  last_error text,
+  last_error_at timestamp with time zone
 );
 
 create table stint.worker (
@@ -272,9 +295,11 @@ alter table stint.error_hour add constraint error_hour_pkey PRIMARY KEY (fingerp
 
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
 
-alter table stint.gauge_refresh add constraint gauge_refresh_one CHECK (id);
+alter table stint.fire add constraint fire_has_job CHECK (((outcome = 'fired'::text) = (job_id IS NOT NULL)));
 
-alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (id);
+alter table stint.fire add constraint fire_outcome CHECK ((outcome = ANY (ARRAY['fired'::text, 'skipped'::text, 'missed'::text, 'queued'::text])));
+
+alter table stint.fire add constraint fire_pkey PRIMARY KEY (schedule, fire_at);
 
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
 
@@ -284,21 +309,33 @@ alter table stint.job add constraint job_lease_while_running CHECK (((lease_id I
 
 alter table stint.job add constraint job_pkey PRIMARY KEY (id);
 
+alter table stint.leader add constraint leader_pkey PRIMARY KEY (name);
+
 alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
 
-alter table stint.queue_gauge add constraint queue_gauge_pkey PRIMARY KEY (queue);
+alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
 
-alter table stint.stat_minute add constraint stat_minute_pkey PRIMARY KEY (minute, queue, kind, process);
+alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
+
+alter table stint.schedule add constraint schedule_missed CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text])));
+
+alter table stint.schedule add constraint schedule_overlap CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text, 'queue-one'::text, 'cancel-previous'::text])));
+
+alter table stint.schedule add constraint schedule_pkey PRIMARY KEY (name);
+
+alter table stint.schedule add constraint schedule_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
+
+alter table stint.service add constraint service_pkey PRIMARY KEY (name);
 
 alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
 -- storage
 
-alter table stint.error_group set (fillfactor=80);
+alter table stint.dead set (autovacuum_vacuum_scale_factor=0.05);
 
-alter table stint.error_hour set (fillfactor=80);
+alter table stint.effect set (autovacuum_vacuum_scale_factor=0.05);
 
-alter table stint.gauge_refresh set (fillfactor=10);
+alter table stint.idempotency_key set (autovacuum_vacuum_scale_factor=0.05);
 
 alter table stint.job alter column key set statistics 0;
 
@@ -316,19 +353,23 @@ alter table stint.job alter column version set statistics 0;
 
 alter table stint.job alter column worker_id set statistics 0;
 
-alter table stint.job set (vacuum_truncate=off);
+alter table stint.job set (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0.01, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0);
 
-alter table stint.queue_gauge set (fillfactor=50);
+alter table stint.leader set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 
-alter table stint.stat_minute set (fillfactor=80);
+alter table stint.service set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 
-alter table stint.worker set (fillfactor=50);
+alter table stint.worker set (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 
 -- indexes
 
 CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch);
 
 CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id);
+
+CREATE INDEX dead_died ON stint.dead USING btree (queue, died_at);
+
+CREATE INDEX dead_discarded ON stint.dead USING btree (discarded_at) WHERE (discarded_at IS NOT NULL);
 
 CREATE INDEX dead_fingerprint ON stint.dead USING btree (fingerprint, id);
 
@@ -337,6 +378,8 @@ CREATE INDEX dead_key ON stint.dead USING btree (key, id) WHERE (key IS NOT NULL
 CREATE INDEX dead_kind ON stint.dead USING btree (kind, id);
 
 CREATE INDEX dead_queue ON stint.dead USING btree (queue, id);
+
+CREATE INDEX dead_replaced ON stint.dead USING btree (replaced_by) WHERE (replaced_by IS NOT NULL);
 
 CREATE INDEX dead_search ON stint.dead USING gin (search) WHERE (search IS NOT NULL);
 
@@ -349,6 +392,8 @@ CREATE INDEX error_hour_age ON stint.error_hour USING btree (hour);
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 
 CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
+
+CREATE INDEX fire_job ON stint.fire USING btree (schedule, fire_at DESC) WHERE (job_id IS NOT NULL);
 
 CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
 
@@ -363,6 +408,10 @@ CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'ru
 CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state);
 
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
+
+CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (next_fire_at IS NOT NULL);
+
+CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_fire_at IS NOT NULL);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 
@@ -688,7 +737,23 @@ CREATE OR REPLACE FUNCTION stint.death_of(worker uuid)
  LANGUAGE sql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
-RETURN (SELECT COALESCE((SELECT (COALESCE(ended.death, 'its lease ran out'::text) || COALESCE(format(', with %s MB of memory at its last heartbeat'::text, (ended.rss_bytes / 1048576)), ''::text)) FROM stint.worker ended WHERE (ended.id = death_of.worker)), 'nothing is known of it'::text) AS "coalesce");
+RETURN (SELECT COALESCE((SELECT (COALESCE(ended.death, 'its lease ran out'::text) || COALESCE(((', with '::text || (ended.rss_bytes / 1048576)) || ' MB of memory at its last heartbeat'::text), ''::text)) FROM stint.worker ended WHERE (ended.id = death_of.worker)), 'nothing is known of it'::text) AS "coalesce");
+
+CREATE OR REPLACE FUNCTION stint.drop_day(old_table text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET lock_timeout TO '200ms'
+AS $function$
+begin
+  if not exists (select from stint.old_days() where day_table = old_table) then
+    return false;
+  end if;
+  execute format('drop table if exists stint.%I', old_table);
+  return true;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION stint.enqueue(queue text, kind text, input jsonb DEFAULT 'null'::jsonb, options jsonb DEFAULT '{}'::jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)
  RETURNS record
@@ -880,9 +945,10 @@ begin
       day := (stint.now() at time zone 'utc')::date + ahead;
       name := parent || '_' || to_char(day, 'YYYYMMDD');
       continue when to_regclass('stint.' || name) is not null;
+      execute format('create table stint.%I (like stint.%I including all)', name, parent);
       execute format(
-        'create table stint.%I partition of stint.%I for values from (%L) to (%L)',
-        name, parent, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
+        'alter table stint.%I attach partition stint.%I for values from (%L) to (%L)',
+        parent, name, day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');
       made := made + 1;
     end loop;
   end loop;
@@ -904,28 +970,110 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION stint.note_enqueued(process uuid, flush integer, rows jsonb)
+CREATE OR REPLACE FUNCTION stint.history_start()
  RETURNS timestamp with time zone
  LANGUAGE sql
- SECURITY DEFINER
+ STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
-BEGIN ATOMIC
- INSERT INTO stint.stat_minute AS known (minute, queue, kind, process, flush, enqueued)  SELECT said.minute,
-             said.queue,
-             said.kind,
-             note_enqueued.process AS process,
-             note_enqueued.flush AS flush,
-             said.enqueued
-            FROM jsonb_to_recordset(note_enqueued.rows) said(minute timestamp with time zone, queue text, kind text, enqueued bigint) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
-   WHERE (known.flush < excluded.flush);
- SELECT stint.now() AS now;
-END;
+AS $function$
+  select stint.now() - greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue))
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.kept_by_default()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$ select interval '7 days' $function$;
+
+CREATE OR REPLACE FUNCTION stint.made_at(id uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$ select to_timestamp(('x' || substr(translate(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) $function$;
 
 CREATE OR REPLACE FUNCTION stint.now()
  RETURNS timestamp with time zone
  LANGUAGE sql
  STABLE PARALLEL SAFE
 AS $function$select statement_timestamp()$function$;
+
+CREATE OR REPLACE FUNCTION stint.old_days()
+ RETURNS TABLE(parent text, day_table text, is_attached boolean, is_pending boolean, is_ours boolean)
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select split_part(relname, '_', 1), relname::text,
+         inhrelid is not null, coalesce(inhdetachpending, false), pg_has_role(relowner, 'usage')
+    from pg_class
+    left join pg_inherits on inhrelid = pg_class.oid
+   where relnamespace = (select relnamespace from pg_class where oid = 'stint.job'::regclass)
+     and relkind = 'r'
+     and relname ~ '^(finished|attempt|log)_[0-9]{8}$'
+     and (inhrelid is not null or obj_description(pg_class.oid, 'pg_class') = 'to be dropped by Stint')
+     and (to_date(right(relname, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'utc' <= stint.history_start()
+   order by right(relname, 8), relname
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  day_oid oid := (select inhrelid
+                    from pg_inherits
+                   where inhparent = 'stint.finished'::regclass
+                     and inhrelid = to_regclass('stint.' || quote_ident(day_table)));
+  -- Those that keep for another time; of the rest, those that say so or, by default, say nothing.
+  others text[] := array(select name from stint.queue where keep_finished <> kept);
+  named text[] := array(select name from stint.queue where keep_finished = kept);
+  is_default boolean := kept = stint.kept_by_default();
+  before timestamptz := stint.now() - greatest(kept, interval '5 minutes');
+begin
+  removed := 0;
+  is_held := false;
+  is_end := true;
+  if day_oid is null then
+    return;
+  end if;
+  -- Asked first: what is written meanwhile is looked at by the next one.
+  is_end := (from_page + pages) * current_setting('block_size')::bigint >= pg_relation_size(day_oid);
+  execute format($q$
+    with gone as (
+      delete from stint.%1$I
+       where ctid = any(array(
+               select ctid
+                 from stint.%1$I
+                where ctid >= %2$L::tid
+                  and ctid < %3$L::tid
+                  and (queue = any($1) or $2 and queue <> all($3))
+                  and finished_at < $4
+                limit $5))
+      returning id, created_at
+    ), without_attempts as (
+      delete from stint.attempt
+       where job_id = any(array(select id from gone))
+         and ended_at >= (select min(created_at) from gone)
+    ), without_lines as (
+      delete from stint.log
+       where job_id = any(array(select id from gone))
+         and at >= (select min(created_at) from gone)
+    )
+    select (select count(*) from gone),
+           exists (select
+                     from stint.%1$I
+                    where ctid >= %2$L::tid
+                      and ctid < %3$L::tid
+                      and (queue = any($1) or $2 and queue <> all($3))
+                      and finished_at >= $4)$q$,
+    day_table, format('(%s,0)', from_page), format('(%s,0)', from_page + pages))
+    into removed, is_held
+    using named, is_default, others, before, most;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION stint.refuse(field text, problem text, received text)
  RETURNS void

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../core/thrown.ts'
 import { Database } from '../db/database.ts'
 import { waitAfterMs } from '../db/wait.ts'
 import { reportDeath } from '../leases/lease.ts'
@@ -51,7 +52,7 @@ export class Deaths {
       return true
     } catch (error) {
       this.#log.debug(
-        { workers, error: error instanceof Error ? error.message : String(error) },
+        { workers, error: messageOf(error) },
         'the end of a process could not be told to the database',
       )
       return false

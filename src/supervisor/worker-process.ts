@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as pause } from 'node:timers/promises'
+import { longestTimerMs } from '../core/duration.ts'
 import { readMessage } from './messages.ts'
 import type { LeaseNote } from './messages.ts'
 
@@ -25,8 +26,6 @@ const usualDrainMs = 25_000
 const marginMs = 10_000
 /** How long what it said last may be on its way. */
 const lastWordsMs = 1_000
-const longestTimerMs = 2 ** 31 - 1
-
 /**
  * One process that runs workers.
  *

@@ -1,5 +1,5 @@
 import type { Queryable } from '../db/statement.ts'
-import { cancelPayload } from './hint.ts'
+import { cancelPayload, schedulesPayload } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { ringLocally } from './local.ts'
 import { Notifier } from './notify.ts'
@@ -40,6 +40,11 @@ export class Announcer {
   /** A job that runs under this worker was asked to stop. */
   askedToStop(worker: string): void {
     if (this.#config.notify) void this.#notifier.say(cancelPayload(worker))
+  }
+
+  /** Schedules were changed. */
+  schedulesChanged(): void {
+    if (this.#config.notify) void this.#notifier.say(schedulesPayload)
   }
 
   /** For what was stored in a caller's transaction, whose commit we do not see. */

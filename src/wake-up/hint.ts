@@ -40,6 +40,14 @@ export function cancelPayload(worker: string): string {
   return JSON.stringify({ cancel: [worker] })
 }
 
+/** Says that schedules were changed: what is due next may be sooner than was thought. */
+export const schedulesPayload = JSON.stringify({ schedules: true })
+
+/** Whether a payload says so. */
+export function saysSchedules(payload: string): boolean {
+  return payload === schedulesPayload
+}
+
 /** The workers that should look for cancellations; none where the payload is about something else. */
 export function cancelsIn(payload: string): string[] {
   try {

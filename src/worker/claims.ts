@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Queryable } from '../db/statement.ts'
 import { claim, claimKeyed } from '../jobs/claim.ts'
-import type { ClaimedJob } from '../jobs/claim.ts'
+import type { ClaimedJob, Claimant } from '../jobs/claim.ts'
 import { tail } from '../jobs/survey.ts'
 import type { QueuePool } from './queue-pool.ts'
 
@@ -14,26 +14,10 @@ const longLookMs = 10
 /** Between sending a claim and its snapshot lies the wait for a connection. */
 const marginMs = 1_000
 
-interface Claimant {
-  worker: string
-  lease: string
-  queue: string
-  kinds: string
-  limit: number
-}
-
 export interface Taken {
   jobs: ClaimedJob[]
   /** They are of a priority that had waited too long, and go before what is above them. */
   isAged: boolean
-}
-
-interface Claimant {
-  worker: string
-  lease: string
-  queue: string
-  kinds: string
-  limit: number
 }
 
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */

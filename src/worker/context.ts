@@ -93,7 +93,7 @@ export interface HandlerContext {
 /** What contexts share: the worker's side of them. */
 export interface ContextServices {
   readonly transactions: FencedTransactions
-  readonly notes: Notes
+  readonly notes: Pick<Notes, 'progress' | 'log' | 'finish'>
   readonly logger: Logger
   readonly schema: string
   readonly blobs: BlobConfig | undefined

@@ -7,6 +7,7 @@ import { leaseLost } from './fenced-tx.ts'
 import type { Handlers, Registered } from './handlers.ts'
 import { HeldJob } from './held-job.ts'
 import type { HeldJobs } from './held-job.ts'
+import type { Children } from './isolate/children.ts'
 import type { WorkerConfig } from './options.ts'
 import type { Ending, Outcome } from './outcome.ts'
 import { QueuePool } from './queue-pool.ts'
@@ -21,6 +22,7 @@ export interface DispatcherConfig {
   held: HeldJobs
   watch: Watch
   services: ContextServices
+  children: Children
   /** Whether claiming is allowed now: not while stopping, nor with a lease at risk. */
   isOpen: () => boolean
   /** Notes in the database that a handler is about to begin; false where its lease is gone. */
@@ -75,6 +77,13 @@ export class Dispatcher {
 
   pool(queue: string): QueuePool | undefined {
     return this.#byName.get(queue)
+  }
+
+  /** Takes a job out that waits for a slot; false where it does not any more. */
+  takeWaiting(held: HeldJob): boolean {
+    const isIt = (one: HeldJob): boolean => one === held
+    const taken = this.pool(held.job.queue)?.takeWhere(isIt) ?? []
+    return taken.length + this.suspects.takeWhere(isIt).length > 0
   }
 
   /** From here on claims are made in this name: anew after a lost lease. */
@@ -137,7 +146,7 @@ export class Dispatcher {
     const older = this.#config.held.get(held.job.id)
     older?.abort('lease', leaseLost(older))
     this.#config.held.add(held)
-    if (mustBeAlone(held.job, this.#config.worker.crashLimit)) {
+    if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
       pool.held++
       this.suspects.add({ pool, held })
     } else pool.add(held)
@@ -209,7 +218,7 @@ export class Dispatcher {
   #start(pool: QueuePool): void {
     const first = pool.take()
     if (first === undefined) return
-    if (isSuspect(first.job)) {
+    if (isSuspect(first.job) && !this.#isIsolated(first)) {
       void this.#runNoted(this.#occupy(pool, [first]), first)
       return
     }
@@ -219,6 +228,11 @@ export class Dispatcher {
         ? pool.takeWhere(({ job }) => job.kind === first.job.kind && !isSuspect(job), registered.size - 1)
         : []
     this.#run(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered)
+  }
+
+  /** Whether it is for a child: that one's end has a name, and harms nobody. */
+  #isIsolated(held: HeldJob): boolean {
+    return this.#config.children.takes(held, this.#config.handlers.get(held.job.kind))
   }
 
   #occupy(pool: QueuePool, batch: readonly HeldJob[]): Slot {
@@ -231,13 +245,15 @@ export class Dispatcher {
     return new Slot(pool, batch)
   }
 
-  #run(slot: Slot, { contract }: Registered): void {
-    const { handlers, services } = this.#config
+  #run(slot: Slot, registered: Registered): void {
+    const { handlers, services, children } = this.#config
     const { batch } = slot
-    for (const held of batch) this.#begin(held, contract.timeoutMs)
+    for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
     const [first] = batch
     if (batch.length === 1 && first !== undefined) {
-      void execute(first, handlers, services).then((outcome) => {
+      first.isIsolated = children.takes(first, registered)
+      const running = first.isIsolated ? children.run(first, registered) : execute(first, handlers, services)
+      void running.then((outcome) => {
         this.#end(slot, [outcome])
       })
       return

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events'
 import type { StoredError } from '../core/stored-error.ts'
+import type { Fired } from '../schedules/tick.ts'
 import type { UnknownKind } from '../jobs/survey.ts'
 import type { DeadReason } from '../jobs/list-dead.ts'
 import type { Regressed } from '../numbers/write-errors.ts'
@@ -42,6 +43,10 @@ export interface WorkerEvents {
   regressed: [Regressed]
   /** Jobs wait here that this worker has no handler for. */
   unknownKinds: [readonly UnknownKind[]]
+  /** Times of a schedule were decided by this worker: jobs made, or not, and why. */
+  fired: [Fired]
+  /** A schedule could not be fired; it is tried again later. */
+  scheduleFailed: [{ schedule: string; error: unknown }]
   /** This worker was declared lost, and begins anew under another id. */
   workerLost: [{ workerId: string }]
   /** The database cannot be reached, or refuses; it is being tried again. `jobIds` where only these are in the way. */

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { toStorable } from '../core/storable.ts'
+import { messageOf } from '../core/thrown.ts'
 import { verdictOf } from '../core/verdict.ts'
 import { classify, isIdleTimeout } from '../db/classify.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
@@ -78,7 +79,8 @@ export class FencedTransactions {
 
   /**
    * Repeats a transaction until it is known to be stored or refused. What fails inside `theirs` is the handler's own
-   * failure, but for what Postgres asks to be repeated; all else is ours, and no failure of the handler.
+   * failure, but for what Postgres asks to be repeated, and a connection of ours that broke; all else is ours, and no
+   * failure of the handler.
    */
   async #again<Result>(
     held: HeldJob,
@@ -184,7 +186,7 @@ const ownTroubles = new WeakSet()
 
 /** For a block that could not begin, because the database did not answer for the time of a lease. */
 function ownTrouble(cause: unknown): StintError {
-  const message = `The database did not answer: ${cause instanceof Error ? cause.message : String(cause)}.`
+  const message = `The database did not answer: ${messageOf(cause)}.`
   const error = new StintError('database-unavailable', message, { cause })
   ownTroubles.add(error)
   return error

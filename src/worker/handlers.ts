@@ -3,6 +3,8 @@ import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import { peek } from '../core/thrown.ts'
 import type { HandlerContext } from './context.ts'
+import { resolveIsolate } from './isolate/isolate-options.ts'
+import type { HandleOptions, IsolateConfig } from './isolate/isolate-options.ts'
 
 /** What a function gives that returns nothing. */
 export type Nothing = ReturnType<() => void>
@@ -36,12 +38,19 @@ export interface BatchOptions {
 export type Middleware = (ctx: HandlerContext, next: () => Promise<unknown>) => Promise<unknown>
 
 export type Registered =
-  | { readonly type: 'single'; readonly contract: JobContract; readonly handler: Handler<JobContract> }
+  | {
+      readonly type: 'single'
+      readonly contract: JobContract
+      readonly handler: Handler<JobContract>
+      /** Undefined where it runs beside the others. */
+      readonly isolate: IsolateConfig | undefined
+    }
   | {
       readonly type: 'batch'
       readonly contract: JobContract
       readonly handler: BatchHandler<JobContract>
       readonly size: number
+      readonly isolate?: undefined
     }
 
 /** What this worker can do, by kind. */
@@ -49,11 +58,18 @@ export class Handlers {
   readonly middleware: Middleware[] = []
   readonly #byKind = new Map<string, Registered>()
 
-  add(contract: JobContract, handler: unknown): void {
-    this.#register({ type: 'single', contract, handler: handlerOption(handler) as Handler<JobContract> })
+  add(contract: JobContract, handler: unknown, { isolate, ...rest }: HandleOptions): void {
+    rejectUnknown('handle()', rest, ['isolate'])
+    this.#register({
+      type: 'single',
+      contract,
+      handler: handlerOption(handler) as Handler<JobContract>,
+      isolate: resolveIsolate(isolate),
+    })
   }
 
   addBatch(contract: JobContract, handler: unknown, { size = 100, ...rest }: BatchOptions): void {
+    refuseIsolate(rest)
     rejectUnknown('handleBatch()', rest, ['size'])
     const checked = integerOption('size', size, { min: 1, max: 1_000 })
     this.#register({
@@ -72,6 +88,15 @@ export class Handlers {
 
   get kinds(): string[] {
     return [...this.#byKind.keys()]
+  }
+
+  /** How kinds are isolated, for those that are. */
+  isolated(): IsolateConfig[] {
+    return [...this.#byKind.values()].flatMap(({ isolate }) => isolate ?? [])
+  }
+
+  isolatedKinds(): string[] {
+    return [...this.#byKind].filter(([, { isolate }]) => isolate !== undefined).map(([kind]) => kind)
   }
 
   /** Those whose contract puts its jobs elsewhere than into these queues. */
@@ -107,6 +132,16 @@ export class Handlers {
       })
     this.#byKind.set(kind, registered)
   }
+}
+
+/** A child runs one job at a time: what is killed, or crashes, has one name. */
+function refuseIsolate(rest: object): void {
+  if (peek(rest, 'isolate') === undefined) return
+  throw new StintError(
+    'invalid-option',
+    '`isolate` is not for batches: a child runs one job at a time, so that its end is the end of one job. Use handle().',
+    { issues: [{ path: 'isolate', message: 'is not for batches' }] },
+  )
 }
 
 function handlerOption(handler: unknown): unknown {

@@ -6,6 +6,7 @@
 import { writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
+import { messageOf } from '../core/thrown.ts'
 import { Database } from '../db/database.ts'
 import { renew, reportDeath } from '../leases/lease.ts'
 import { ageMs, store } from './lease-memory.ts'
@@ -90,7 +91,7 @@ for (;;) {
     failures = 0
   } catch (error) {
     failures++
-    tell({ type: 'trouble', message: error instanceof Error ? error.message : String(error) })
+    tell({ type: 'trouble', message: messageOf(error) })
   } finally {
     store(memory, 'turned', process.hrtime.bigint())
   }

@@ -31,6 +31,9 @@ export interface LeaseConfig {
 /** How long the thread gets to say goodbye to the server. */
 const politeMs = 500
 
+/** However short the lease: on a busy machine a thread takes a while to start, and nothing runs under a lease at risk. */
+const leastSilenceMs = 5_000
+
 /** When to give up on a lease that is not being renewed: before the database gives it to others. */
 const riskAt = 0.8
 
@@ -58,6 +61,8 @@ export class Lease {
   /** Heartbeats sent before this do not count: the machine slept since. */
   #trustedFrom = 0n
   #hangs = 0
+  /** When the next look is due: much later means that nothing here ran meanwhile. */
+  #lookAt = Infinity
   #isBegun = false
   #isAtRisk = false
   #isOver = false
@@ -187,7 +192,9 @@ export class Lease {
   /** A thread that comes to no answer is replaced once; then nothing is left to try. */
   #minThread(): void {
     const { leaseMs, onTrouble, onDead } = this.#config
-    if (ageMs(this.#memory, 'turned') < leaseMs) return
+    // All of the process stood still, its thread too: that has its time from now on.
+    if (performance.now() - this.#lookAt > leaseMs / 2) store(this.#memory, 'turned', process.hrtime.bigint())
+    if (ageMs(this.#memory, 'turned') < Math.max(leaseMs, leastSilenceMs)) return
     store(this.#memory, 'turned', process.hrtime.bigint())
     if (this.#hangs++ > 0) {
       onDead()
@@ -215,12 +222,11 @@ export class Lease {
       onSafe()
     }
     if (this.#isAtRisk) this.#minThread()
-    this.#watch = setTimeout(
-      () => {
-        this.#look()
-      },
-      this.#isAtRisk ? leaseMs / 20 : Math.max(10, leftMs),
-    )
+    const waitMs = this.#isAtRisk ? leaseMs / 20 : Math.max(10, leftMs)
+    this.#lookAt = performance.now() + waitMs
+    this.#watch = setTimeout(() => {
+      this.#look()
+    }, waitMs)
     this.#watch.unref()
   }
 }

@@ -10,7 +10,7 @@ import type { Swept } from '../maintenance/sweep.ts'
 import type { Events } from './events.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
-import { Loop } from './loops.ts'
+import { Loop } from '../upkeep/loop.ts'
 import type { Ended } from './settle.ts'
 
 export interface NumbersConfig {

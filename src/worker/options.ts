@@ -13,6 +13,10 @@ import { resolveBlobs } from '../intake/blob-options.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
 import { isNotifyUsual } from '../wake-up/notify.ts'
+import { resolveChildren } from './isolate/isolate-options.ts'
+import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import type { Logger } from './log.ts'
 
 export interface QueueOptions {
@@ -57,6 +61,8 @@ export interface WorkerOptions {
   crashLimit?: number | undefined
   /** What to do about handlers that do not end when they are told to. */
   stuck?: StuckOptions | undefined
+  /** Processes and threads for handlers that are isolated: `handle(contract, handler, { isolate })`. */
+  children?: ChildrenOptions | undefined
   /** Listen for what producers say. Without, polling alone finds everything. @default true, unless STINT_NOTIFY is off */
   notify?: boolean | undefined
   /** Connections for claiming and settling; 2 to 50. @default 4 */
@@ -64,6 +70,13 @@ export interface WorkerOptions {
   /** Connections for `ctx.tx` and `ctx.once`; 1 to 1,000. @default 10 */
   txPoolSize?: number | undefined
   blobs?: BlobOptions | undefined
+  /**
+   * Whether this process may be the one that does upkeep for all: partitions, retention. Of all that may, one does.
+   * @default true
+   */
+  upkeep?: boolean | undefined
+  /** Schedules in your code, made by defineSchedule(): kept in the database as they are here. See also schedule(). */
+  schedules?: readonly Schedule[] | undefined
   /** Answers /healthz and /readyz here; `host` is '0.0.0.0' where probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
@@ -116,10 +129,13 @@ export interface WorkerConfig {
   readonly sweepEveryMs: number
   readonly crashLimit: number
   readonly stuck: StuckConfig
+  readonly children: ChildrenConfig
   readonly notify: boolean
   readonly poolSize: number
   readonly txPoolSize: number
   readonly blobs: BlobConfig | undefined
+  readonly upkeep: boolean
+  readonly schedules: readonly Schedule[]
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
@@ -141,10 +157,13 @@ const known = [
     'sweepEvery',
     'crashLimit',
     'stuck',
+    'children',
     'notify',
     'poolSize',
     'txPoolSize',
     'blobs',
+    'upkeep',
+    'schedules',
     'health',
     'version',
     'log',
@@ -171,10 +190,13 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
   const {
     crashLimit = 3,
     stuck = {},
+    children = {},
     notify = isNotifyUsual(process.env),
     poolSize = 4,
     txPoolSize = 10,
     blobs,
+    upkeep = true,
+    schedules = [],
     health,
     version,
     log,
@@ -199,10 +221,13 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
     crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),
     stuck: resolveStuck(stuck, slots),
+    children: resolveChildren(children, slots),
     notify: booleanOption('notify', notify),
     poolSize: integerOption('poolSize', poolSize, { min: 2, max: 50 }),
     txPoolSize: integerOption('txPoolSize', txPoolSize, { min: 1, max: 1_000 }),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
+    upkeep: booleanOption('upkeep', upkeep),
+    schedules: schedules.map(asSchedule),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

@@ -1,22 +1,27 @@
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
+import { longestTimerMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
 import { waitAfterMs } from '../db/wait.ts'
 import type { Served } from '../jobs/survey.ts'
-import { noteBegun } from '../jobs/while-running.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import type { Swept } from '../maintenance/sweep.ts'
+import { Loop } from '../upkeep/loop.ts'
+import { usualServices } from '../upkeep/services.ts'
+import { Upkeep } from '../upkeep/upkeep.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
-import { cancelsIn, channelOf, hintsIn } from '../wake-up/hint.ts'
+import { cancelsIn, channelOf, hintsIn, saysSchedules } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
-import { tellCancelled } from './cancellations.ts'
+import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
+import { Cancellations, cancelPollMs } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
@@ -25,13 +30,14 @@ import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
 import type { HeldJob } from './held-job.ts'
+import { Children } from './isolate/children.ts'
 import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
-import { Loop } from './loops.ts'
 import { Notes } from './notes.ts'
 import { Numbers } from './numbers.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
+import { Scheduler } from './scheduler.ts'
 import { Scout } from './scout.ts'
 import type { Ending } from './outcome.ts'
 import { Settler } from './settle.ts'
@@ -44,8 +50,12 @@ import { Watchdog } from './watchdog.ts'
 
 export interface RuntimeConfig {
   worker: WorkerConfig
+  /** Among the workers of its file. */
+  place: number
   url: string
   handlers: Handlers
+  /** Those in the code of this process. */
+  schedules: readonly Schedule[]
   events: Events
   log: Logger
   /** It cannot go on: what ends the process rather than leave it looking alive. `canDrain`: what runs well may end first. */
@@ -57,13 +67,9 @@ const brokenForMs = 60_000
 const watchdogMs = 60_000
 /** How long a stop waits for the last numbers to be written: they are not worth more. */
 const lastNumbersMs = 5_000
-/** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
-const begunAfterMs = 1_000
-/** How often to ask for cancellations where nobody can tell us of them. */
-const cancelPollMs = 400
-/** The longest that a timer of Node can wait. */
-const longestTimerMs = 2 ** 31 - 1
-
+const unsureForMs = 60_000
+/** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
+const quietShare = 6
 /** The running parts of a worker, from the first claim to the last settle. */
 export class Runtime {
   readonly #config: RuntimeConfig
@@ -80,14 +86,19 @@ export class Runtime {
   readonly #watch: Watch
   readonly #notes: Notes
   readonly #settler: Settler
+  readonly #children: Children
   readonly #dispatcher: Dispatcher
   readonly #scout: Scout
+  readonly #cancellations: Cancellations
   readonly #watchdog: Watchdog
   readonly #announcer: Announcer
   readonly #subscription: Subscription | undefined
   readonly #loops: Loop[]
+  /** What one process does for all; undefined where this one never does. */
+  readonly #upkeep: Upkeep | undefined
   readonly #reconciling: Loop
   readonly #cancelling: Loop
+  readonly #scheduler: Scheduler
   readonly #unlisten: () => void
   #lease: Lease
   #claims: Claims
@@ -103,8 +114,9 @@ export class Runtime {
   #brokenSince: number | undefined
   #lastGapAt = -Infinity
   #mustReconcile = false
-  #mayBeCancelled = false
-  #cancelsAskedAt = -Infinity
+  /** When a claim's reply was lost, or may have been: what it took can come to light later. */
+  #unsureAt = -Infinity
+  #quietPasses = 0
   readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
@@ -160,8 +172,17 @@ export class Runtime {
         this.#trouble('settle', error, jobIds)
       },
     })
+    this.#children = new Children({
+      ...{ children: worker.children, handlers, place: config.place, url, schema, leaseMs, deadlineMs },
+      ...{ notes: this.#notes, log, crashLimit: worker.crashLimit, graceMs: worker.stuck.graceMs },
+      onBegin: (held, { contract }) => {
+        held.startedAt = performance.now()
+        this.#watch.started(held, held.job.more?.timeoutMs ?? contract.timeoutMs)
+      },
+    })
     this.#dispatcher = new Dispatcher({
       worker,
+      children: this.#children,
       handlers,
       held: this.#held,
       watch: this.#watch,
@@ -173,10 +194,7 @@ export class Runtime {
         blobs: worker.blobs,
       },
       isOpen: () => this.#isOpen(),
-      noteBegun: async ({ job }) => {
-        const noted = await noteBegun(this.#db, { ids: [job.id], leaseIds: [job.leaseId] })
-        return noted.length > 0
-      },
+      noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
         this.#numbers.started(held)
@@ -187,7 +205,7 @@ export class Runtime {
       },
       onTrouble: (error) => {
         // It may have been done although we do not know of it.
-        if (classify(error) === 'unknown') this.#mustReconcile = true
+        if (classify(error) === 'unknown') this.#reconcileSoon()
         this.#trouble('claim', error)
         this.#bell.ring()
       },
@@ -208,6 +226,17 @@ export class Runtime {
         this.#trouble(what, error)
       },
     })
+    this.#cancellations = new Cancellations({
+      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
+      everyMs: () => (this.#subscription?.isHearing === true ? worker.sweepEveryMs : cancelPollMs),
+      onWaiting: (held, reason) => {
+        if (this.#dispatcher.takeWaiting(held)) this.#endUnstarted(held, { type: 'cancelled', reason })
+      },
+      onAborted: (held) => {
+        this.#watch.aborted(held)
+        this.#report.cancelAsked(held)
+      },
+    })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
     const { version } = worker
@@ -216,11 +245,13 @@ export class Runtime {
       this.#scout.hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
+    this.#scheduler = this.#newScheduler()
     const { reconciling, cancelling, others } = this.#newLoops()
     this.#reconciling = reconciling
     this.#cancelling = cancelling
-    this.#loops = [reconciling, ...others]
+    this.#loops = [reconciling, ...others, this.#scheduler.loop]
     this.#watchdog = this.#newWatchdog()
+    this.#upkeep = worker.upkeep ? this.#newUpkeep(deadlineMs) : undefined
   }
 
   get workerId(): string {
@@ -248,9 +279,12 @@ export class Runtime {
 
   async start(): Promise<void> {
     this.#dispatcher.use(this.#claims)
+    await this.#children.check()
+    await this.#scheduler.synchronise()
     await this.#lease.begin(this.#db, this.#about())
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
+    this.#upkeep?.start()
     this.#watchdog.start()
     this.#numbers.start()
     this.#looping = this.#loop()
@@ -275,6 +309,8 @@ export class Runtime {
     this.#isOver = this.#isStopping = true
     this.#unlisten()
     await this.#lease.abandon()
+    await this.#children.close()
+    await this.#upkeep?.stop()
     await Promise.all([this.#db.close(), this.#txDb.close()])
   }
 
@@ -285,26 +321,33 @@ export class Runtime {
   async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
     this.#isStopping = true
     this.#watchdog.stop()
+    this.#scheduler.stop()
     for (const timer of this.#recycling) clearTimeout(timer)
     this.#bell.ring()
+    // Others can do that from now on, however long it takes to drain.
+    const handedOver = this.#upkeep?.stop()
     await this.#looping
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     await this.#subscription?.stop()
     this.#unlisten()
     await this.#claimsAnswered()
     this.#releaseAll('the worker stopped before it was started')
+    this.#children.sendHome()
     await this.#until(() => this.#dispatcher.running === 0, { ms: drainMs, hurry })
     await this.#endRunning()
+    const childrenEnded = this.#children.close()
     const settled = this.#settler.drained()
     // A database that is gone must not keep the process for ever: after a lease others take over anyway.
     await Promise.race([settled, pause(this.#config.worker.leaseMs, undefined, { ref: false })])
     await this.#notes.flush()
     await Promise.race([this.#numbers.stop(), pause(lastNumbersMs, undefined, { ref: false })])
+    await childrenEnded
     this.#isOver = true
     this.#watch.stop()
     await this.#lease.end(this.#db).catch((error: unknown) => {
       this.#trouble('retire', error)
     })
+    await handedOver
     const isClosed = this.#txDb.close()
     // A handler that never ends would keep its connection, and this, for ever.
     await Promise.all([this.#db.close(), this.#hasRunaways ? undefined : isClosed])
@@ -495,7 +538,7 @@ export class Runtime {
       onSafe: () => {
         this.#lastGapAt = performance.now()
         log.info({ workerId: this.workerId }, 'lease renewed')
-        this.#mustReconcile = true
+        this.#reconcileSoon()
         this.#bell.ring()
       },
       onTrouble: (message) => {
@@ -561,14 +604,31 @@ export class Runtime {
       probeEveryMs: 15_000,
       onPayload: (payload) => {
         this.#scout.hear(hintsIn(payload))
+        if (saysSchedules(payload)) this.#scheduler.wake()
         if (!cancelsIn(payload).includes(this.workerId)) return
-        this.#mayBeCancelled = true
+        this.#cancellations.hint()
         void this.#cancelling.runOnce()
       },
       onConnected: () => {
         // What was said while we were deaf is found by looking.
-        this.#mayBeCancelled = true
+        this.#cancellations.hint()
         this.#scout.surveySoon()
+      },
+    })
+  }
+
+  #newScheduler(): Scheduler {
+    const { schedules, worker, events, log } = this.#config
+    return new Scheduler({
+      ...{ db: this.#db, schedules, appVersion: worker.version, events, log },
+      onReady: (hints) => {
+        this.#announcer.stored(new Set(hints))
+      },
+      onAsked: (workerId) => {
+        this.#announcer.askedToStop(workerId)
+      },
+      onTrouble: (name, error) => {
+        this.#trouble(name, error)
       },
     })
   }
@@ -599,11 +659,12 @@ export class Runtime {
     }
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
-    // With nothing in hand too: what is here without our knowing is what it looks for.
-    const reconciling = loop('reconcile', worker.sweepEveryMs, () => reconcile(config))
+    const reconciling = loop('reconcile', worker.sweepEveryMs, () =>
+      this.#needsReconciling() ? reconcile(config) : Promise.resolve(),
+    )
     const others = [
       loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
-      loop('begun', begunAfterMs, () => this.#noteBegun()),
+      loop('begun', begunAfterMs, () => noteLongRunning(this.#db, this.#held)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
@@ -615,49 +676,36 @@ export class Runtime {
         pass: watchUnknownKinds(config),
       }),
     ]
-    const cancelling = loop('cancel', cancelPollMs, () => this.#askCancelled())
+    const cancelling = loop('cancel', cancelPollMs, () => this.#cancellations.look())
     return { reconciling, cancelling, others: [...others, cancelling] }
   }
 
-  /** Those that have been at work for a while, so that a crash is theirs and not of what merely waited here. */
-  async #noteBegun(): Promise<void> {
-    const since = performance.now() - begunAfterMs
-    const begun = this.#held
-      .all()
-      .filter(
-        (held) =>
-          held.phase === 'running' && !held.isNotedBegun && !held.isIsolated && held.startedAt <= since,
-      )
-    if (begun.length === 0) return
-    const noted = await noteBegun(this.#db, {
-      ids: begun.map(({ job }) => job.id),
-      leaseIds: [...new Set(begun.map(({ job }) => job.leaseId))],
-    })
-    const ids = new Set(noted)
-    for (const held of begun) if (ids.has(held.job.id)) held.isNotedBegun = true
+  #reconcileSoon(): void {
+    this.#mustReconcile = true
+    this.#unsureAt = performance.now()
   }
 
-  /** Whether somebody wants one of our jobs to end: when told so, and every now and then in case we were not. */
-  async #askCancelled(): Promise<void> {
-    if (this.#held.size === 0) return
-    const now = performance.now()
-    const isDeaf = this.#subscription?.isHearing !== true
-    const isDue = now - this.#cancelsAskedAt >= (isDeaf ? cancelPollMs : this.#config.worker.sweepEveryMs)
-    if (!this.#mayBeCancelled && !isDue) return
-    this.#mayBeCancelled = false
-    this.#cancelsAskedAt = now
-    await tellCancelled({
-      ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
-      onWaiting: (held, reason) => {
-        const isIt = (one: HeldJob): boolean => one === held
-        const pool = this.#dispatcher.pool(held.job.queue)
-        const taken = pool?.takeWhere(isIt) ?? []
-        if (taken.length + this.#dispatcher.suspects.takeWhere(isIt).length > 0)
-          this.#endUnstarted(held, { type: 'cancelled', reason: reason ?? 'it was asked to stop' })
-      },
-      onAborted: (held) => {
-        this.#watch.aborted(held)
-        this.#report.cancelAsked(held)
+  /** With nothing in hand too, for what is here without our knowing is what it looks for; but then seldom. */
+  #needsReconciling(): boolean {
+    const isQuiet = this.#held.size === 0 && performance.now() - this.#unsureAt > unsureForMs
+    this.#quietPasses = isQuiet ? this.#quietPasses + 1 : 0
+    return this.#quietPasses % quietShare === 0
+  }
+
+  #newUpkeep(deadlineMs: number): Upkeep {
+    const { worker, url, events } = this.#config
+    const { schema, leaseMs } = worker
+    return new Upkeep({
+      db: new Database({ url, schema, deadlineMs, poolSize: 2, applicationName: 'stint upkeep' }),
+      termMs: leaseMs,
+      holder: () => this.workerId,
+      about: { host: hostname(), pid: process.pid },
+      services: usualServices({ blobs: worker.blobs?.store }),
+      // Told, and no more: what a worker cannot do for others is no reason to stop its own work.
+      onTrouble: (name, error) => {
+        const what = `upkeep: ${name}`
+        events.emit('trouble', { what, error })
+        this.#troubles.tell(what, { error, trouble: classify(error) })
       },
     })
   }
@@ -685,7 +733,7 @@ export class Runtime {
   }
 
   #about(): AboutWorker {
-    const { worker, handlers } = this.#config
+    const { worker, handlers, schedules } = this.#config
     return {
       host: hostname(),
       pid: process.pid,
@@ -693,6 +741,7 @@ export class Runtime {
       stintVersion: stintVersion(),
       queues: Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency])),
       kinds: handlers.kinds,
+      schedules: schedules.map(({ name }) => name),
     }
   }
 

@@ -23,7 +23,7 @@ export interface ScoutConfig {
 /** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
 const surveyShare = 1 / 20
 /** A little before the poll is due, so that a jittered one does not come just too soon for it. */
-const early = 0.85
+const early = 0.95
 const promoteBatch = 500
 
 /** Finds out where there is work: by being told, by looking, and by a timer for what falls due. */

@@ -1,3 +1,4 @@
+import { messageOf } from '../core/thrown.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Logger } from './log.ts'
 
@@ -36,8 +37,4 @@ export class TroubleLog {
     const facts = { what, jobs: jobIds, error: messageOf(error) }
     this.#log.error(facts, 'the database refuses this job; it is passed by and tried again later')
   }
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

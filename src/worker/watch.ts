@@ -1,3 +1,4 @@
+import { longestTimerMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 
@@ -27,9 +28,6 @@ export interface SlowLimits {
 }
 
 const slowLimits: SlowLimits = { factor: 3, leastMs: 10_000 }
-/** The longest that a timer of Node can wait; what is asked for more rings at once. */
-const longestTimerMs = 2 ** 31 - 1
-
 export interface WatchConfig {
   held: HeldJobs
   /** How long a handler has to end after it was told to. */
@@ -70,8 +68,9 @@ export class Watch {
   /** When the last of those that run has to be over. */
   latestDeadline(): number {
     let latest = -Infinity
-    for (const { phase, deadlineAt } of this.#config.held.all())
-      if (phase === 'running' && deadlineAt > latest) latest = deadlineAt
+    // What is isolated keeps no event loop of ours busy.
+    for (const { phase, isIsolated, deadlineAt } of this.#config.held.all())
+      if (phase === 'running' && !isIsolated && deadlineAt > latest) latest = deadlineAt
     return latest
   }
 
@@ -108,7 +107,8 @@ export class Watch {
       if (held.phase !== 'running') continue
       if (held.deadlineAt <= now) held.abort('timeout', timeoutError(held))
       else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
-      if (held.abortedFor === 'timeout' || held.abortedFor === 'cancel') {
+      // One that is isolated is killed, which ends it.
+      if (!held.isIsolated && (held.abortedFor === 'timeout' || held.abortedFor === 'cancel')) {
         const giveUpAt = held.abortedAt + this.#config.graceMs
         if (giveUpAt <= now) {
           this.#config.onStuck(held)

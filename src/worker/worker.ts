@@ -1,17 +1,24 @@
 import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import { durationOption, functionOption } from '../core/options.ts'
+import { durationOption, functionOption, invalidOption } from '../core/options.ts'
+import { messageOf } from '../core/thrown.ts'
 import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
 import { Database } from '../db/database.ts'
+import { nextPlace } from '../loader/entry.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
 import { Handlers } from './handlers.ts'
 import type { BatchHandler, BatchOptions, Handler, Middleware } from './handlers.ts'
 import { HealthServer } from './health.ts'
+import type { HandleOptions } from './isolate/isolate-options.ts'
+import { lending, lendingHouse, lendInstead } from './isolate/lend.ts'
+import type { Lent } from './isolate/lend.ts'
 import { tellLease, tellStopping } from './lease-news.ts'
 import { defaultLogger, silent } from './log.ts'
 import type { Logger } from './log.ts'
@@ -37,6 +44,9 @@ export class Worker {
   readonly [workerBrand] = true
   readonly #config: WorkerConfig
   readonly #handlers = new Handlers()
+  /** Among the workers of its file: by this a child finds it. */
+  readonly #place: number
+  readonly #schedules: Schedule[] = []
   readonly #log: Logger
   readonly #events: Events
   readonly #hurry = new AbortController()
@@ -53,7 +63,12 @@ export class Worker {
 
   constructor(options?: WorkerOptions) {
     this.#config = resolveWorkerOptions(options)
-    const { log } = this.#config
+    const { log, children, schedules } = this.#config
+    this.#place = children.entry === undefined ? 0 : nextPlace(children.entry)
+    lendingHouse()?.lendings.push({
+      ...{ worker: this, entry: children.entry, place: this.#place, wasAsked: false },
+    })
+    for (const schedule of schedules) this.#add(schedule)
     this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
     this.#events = new Events((error) => {
       this.#log.error(
@@ -71,9 +86,13 @@ export class Worker {
   }
 
   /** What to do for jobs of this kind. Before start(). */
-  handle<Contract extends JobContract>(contract: Contract, handler: Handler<Contract>): this {
+  handle<Contract extends JobContract>(
+    contract: Contract,
+    handler: Handler<Contract>,
+    options: HandleOptions = {},
+  ): this {
     this.#mustBeNew('handle()')
-    this.#handlers.add(contract, handler)
+    this.#handlers.add(contract, handler, options)
     return this
   }
 
@@ -85,6 +104,13 @@ export class Worker {
   ): this {
     this.#mustBeNew('handleBatch()')
     this.#handlers.addBatch(contract, handler, options)
+    return this
+  }
+
+  /** Keeps a schedule in the database as it is in your code. Before start(). */
+  schedule(...schedules: readonly Schedule[]): this {
+    this.#mustBeNew('schedule()')
+    for (const schedule of schedules) this.#add(asSchedule(schedule))
     return this
   }
 
@@ -113,8 +139,10 @@ export class Worker {
     return this.#healthPort
   }
 
-  /** Connects, takes a lease and begins to claim. Resolves when it does. */
+  /** Connects, takes a lease and begins to claim. Resolves when it does; inside of a child of a worker, never. */
   async start(): Promise<void> {
+    const house = lendingHouse()
+    if (house !== undefined) return lendInstead(house, this)
     if (this.#state !== 'new')
       throw new StintError('worker-stopped', 'A worker is started once: make a new one.')
     if (this.#handlers.kinds.length === 0)
@@ -122,6 +150,7 @@ export class Worker {
         'unknown-handler',
         'This worker has no handlers: call worker.handle(contract, handler) first.',
       )
+    this.#mustFindIsolated()
     this.#state = 'starting'
     return (this.#starting = this.#start())
   }
@@ -142,9 +171,12 @@ export class Worker {
   /**
    * Starts, and stops on SIGTERM or SIGINT; a second one hurries. What a job's callbacks throw and nobody catches fails
    * that job; what is nobody's ends the worker. Resolves when all is stopped; rejects where it had to give up, and the
-   * process then ends with an error, also where a handler would keep it alive.
+   * process then ends with an error, also where a handler would keep it alive. Inside of a child of a worker it does nothing, and
+   * never resolves.
    */
   async run(): Promise<void> {
+    const house = lendingHouse()
+    if (house !== undefined) return lendInstead(house, this)
     const onSignal = (signal: NodeJS.Signals): void => {
       this.#log.info(
         { signal },
@@ -177,6 +209,11 @@ export class Worker {
     }
   }
 
+  /** @internal Its handlers, for a child to run jobs with. */
+  [lending](): Lent {
+    return { handlers: this.#handlers, blobs: this.#config.blobs }
+  }
+
   async #start(): Promise<void> {
     try {
       this.#connected = await connect(this.#config.connection, process.env)
@@ -185,8 +222,10 @@ export class Worker {
       await this.#startHealth()
       this.#runtime = new Runtime({
         worker: this.#config,
+        place: this.#place,
         url,
         handlers: this.#handlers,
+        schedules: this.#schedules,
         events: this.#events,
         log: this.#log,
         onFatal: (error, options) => {
@@ -263,6 +302,22 @@ export class Worker {
     this.#healthPort = await this.#health.listen(health)
   }
 
+  #mustFindIsolated(): void {
+    const [kind] = this.#handlers.isolatedKinds()
+    if (kind === undefined || this.#config.children.entry !== undefined) return
+    throw new StintError(
+      'invalid-option',
+      `The handler of '${kind}' is isolated: say in \`children.entry\` which file makes this worker, for children to load it. In that file it is \`new Worker({ children: { entry: import.meta.url } })\`.`,
+      { issues: [{ path: 'children.entry', message: 'is needed for handlers that are isolated' }] },
+    )
+  }
+
+  #add(schedule: Schedule): void {
+    if (this.#schedules.some(({ name }) => name === schedule.name))
+      throw invalidOption('schedules', 'of different names', schedule.name)
+    this.#schedules.push(schedule)
+  }
+
   #mustBeNew(what: string): void {
     if (this.#state === 'new') return
     throw new StintError(
@@ -273,7 +328,7 @@ export class Worker {
 }
 
 function notStarted(cause: unknown): StintError {
-  const message = cause instanceof Error ? cause.message : String(cause)
+  const message = messageOf(cause)
   if (classify(cause) === 'broken')
     return new StintError('database-rejected', `The database refused the worker: ${message}.`, { cause })
   const advice = 'Start the worker again later.'

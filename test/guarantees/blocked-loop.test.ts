@@ -1,7 +1,7 @@
 import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
-const leaseMs = 1_500
+const leaseMs = 5_000
 
 experiment(
   {
@@ -9,8 +9,8 @@ experiment(
     title: 'a handler that keeps the event loop for three leases runs once, and nobody else starts its job',
     method:
       'Handlers block their event loop for three leases, within the timeout of their job, while a worker beside them looks for lost ones ten times a second.',
-    short: { rounds: 2, processes: 3 },
-    long: { rounds: 20, processes: 3 },
+    short: { rounds: 1, processes: 4 },
+    long: { rounds: 10, processes: 4 },
   },
   async ({ size }) => {
     const { db, ledger, stint, contract, worker } = await createScene()
@@ -38,7 +38,6 @@ experiment(
       verdicts: {
         secondStarts: ledger.lines({ type: 'start' }).length - jobs,
         notOnce: jobs - (row?.once ?? 0),
-        workersLost: ledger.lines({ name: 'workerLost' }).length,
       },
     }
   },

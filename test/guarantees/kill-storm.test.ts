@@ -11,13 +11,13 @@ experiment(
     name: 'kill-storm',
     title: 'workers killed at random, again and again, lose nothing and commit no effect twice',
     method:
-      'Four workers with leases of 2 s under a steady stream of jobs, half of them with an effect through `ctx.tx`; every 200 ms, as long as more than two claim, one of those is killed by SIGKILL and replaced at once.',
+      'Four workers with leases of 3 s under a steady stream of jobs, half of them with an effect through `ctx.tx`; every 200 ms, as long as more than two claim, one of those is killed by SIGKILL and replaced at once.',
     short: { kills: 100, seconds: 45, jobsPerSecond: 40 },
     long: { kills: 2_000, seconds: 600, jobsPerSecond: 40 },
   },
   async ({ size, random }) => {
     const { db, ledger, setup, producer } = await createScene()
-    const options = { lease: '2s', sweepEvery: '200ms', queues: { work: 5 } }
+    const options = { lease: '3s', sweepEvery: '200ms', queues: { work: 5 } }
     const fleet = new Fleet({
       ledger,
       setup: (name) => setup(name, options, { isTerse: true }),

@@ -36,7 +36,12 @@ experiment(
           await server.stop(fault)
           await server.start()
         }
-        const backAt = fault === 'backend' ? at : monotonicMs()
+        // Of a killed session nobody tells when the server has recovered; but the workers feel that it went.
+        const felt =
+          fault === 'backend'
+            ? ledger.wrote(({ name, at: when }) => name === 'trouble' && when > at)
+            : undefined
+        const backAt = (await felt)?.at ?? monotonicMs()
         // A job stored after the fault, by a producer that had to find the server again.
         const stored = await ledger.wrote((line) => line.type === 'ack' && line.at > backAt)
         const first = await ledger.wrote((line) => line.type === 'start' && line.at >= stored.at)

@@ -1,48 +1,59 @@
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { start } from '../support/processes.ts'
+import { repository } from '../support/worker-process.ts'
 import { audit, untilQuiet, verdictsOf } from './harness/audit.ts'
 import { experiment } from './harness/experiment.ts'
-import { Fleet } from './harness/fleet.ts'
 import { createScene, endOf } from './harness/scene.ts'
+
+const processes = 3
 
 experiment(
   {
     name: 'rolling-restart',
     title: 'workers replaced one by one under load fail nothing and burn no attempt',
     method:
-      'Three workers under a steady stream of jobs; for each of them a new one is started, and then the old one is told to end by SIGTERM.',
+      'Three workers under `stint work --processes 3` and a steady stream of jobs; SIGHUP replaces each of them, a new one first, again and again; then SIGTERM ends all.',
     short: { rounds: 3, jobsPerSecond: 60 },
     long: { rounds: 10, jobsPerSecond: 60 },
   },
   async ({ size }) => {
     const { db, ledger, setup, producer } = await createScene()
-    const fleet = new Fleet({
-      ledger,
-      setup: (name) => setup(name, { queues: { work: 5 }, lease: '15s' }, { isTerse: true }),
-    })
-    await Promise.all([1, 2, 3].map(() => fleet.start()))
+    const program = setup('supervised', { queues: { work: 5 }, lease: '15s' }, { isTerse: true })
+    const { child, finished } = start(
+      process.execPath,
+      [
+        ...[join(repository, 'dist/cli/main.js'), 'work'],
+        ...[join(repository, 'test/promises/programs/worker.mjs'), '--processes', String(processes)],
+      ],
+      {
+        env: {
+          ...process.env,
+          STINT_PROGRAM: JSON.stringify({ ...program, ledger: ledger.file, isLeft: true }),
+        },
+      },
+    )
+    onTestFinished(() => void child.kill('SIGTERM'))
+    await ledger.wroteMany({ name: 'ready' }, processes)
     const inputs = [5, 25, 45, 65].map((ms, n) => ({ act: 'work', ms, tx: n % 2 === 0 }))
     const stream = await producer({ name: 'producer', perSecond: size.jobsPerSecond, inputs })
-    let replaced = 0
-    let badExits = 0
-    for (let round = 0; round < size.rounds; round++) {
-      for (const old of fleet.live) {
-        await fleet.start()
-        fleet.end(old, 'SIGTERM')
-        const { code } = await old.exited
-        if (code !== 0) badExits++
-        replaced++
-      }
+    for (let round = 1; round <= size.rounds; round++) {
+      child.kill('SIGHUP')
+      await ledger.wroteMany({ name: 'ready' }, processes * (round + 1))
+      await ledger.wroteMany({ name: 'stopped' }, processes * round)
     }
     await endOf(stream)
     await untilQuiet(db)
-    fleet.close()
+    child.kill('SIGTERM')
+    const { code } = await finished
     const result = await audit(db, ledger)
     const { acknowledged, burnedAttempts, crashes, dead, starts } = result.facts
     return {
-      counts: { jobs: acknowledged, replaced },
+      counts: { jobs: acknowledged, replaced: processes * size.rounds },
       verdicts: {
         ...verdictsOf(result),
-        ...{ burnedAttempts, crashes, dead, badExits, secondRuns: starts - acknowledged },
-        unexpectedExits: fleet.exits.length,
+        ...{ burnedAttempts, crashes, dead, secondRuns: starts - acknowledged },
+        badExit: code === 0 ? 0 : 1,
       },
     }
   },

@@ -12,7 +12,9 @@ const { values, positionals } = parseArgs({ options: { long: { type: 'boolean' }
 const form = values.long === true ? 'long' : 'short'
 const folder = mkdtempSync(join(tmpdir(), 'stint-guarantees-'))
 const files = positionals.length > 0 ? positionals : ['test/guarantees']
-const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', 'run', ...files], {
+// Not the test that compares the page with the last run: this is the next one.
+const args = ['run', ...files, '--exclude', 'test/guarantees/page.test.ts']
+const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], {
   stdio: 'inherit',
   env: { ...process.env, STINT_GUARANTEES: form, STINT_RESULTS: folder },
 })

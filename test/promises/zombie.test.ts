@@ -147,8 +147,6 @@ test('a worker that is stopped inside ctx.tx holds its job for two leases at mos
   await ledger.wrote({ name: 'leaseLost', job: id, worker: 'zombie' })
 
   expect(await db.query('select by from effect where job = $1', [id])).toEqual([{ by: 'heir' }])
-  const [row] = await db.query('select state, attempt, result from stint.finished where id = $1', [
-    id,
-  ])
+  const [row] = await db.query('select state, attempt, result from stint.finished where id = $1', [id])
   expect(row).toEqual({ state: 'succeeded', attempt: 1, result: { by: 'heir' } })
 })

@@ -15,6 +15,8 @@ export interface FaultProxy {
   cutNext(cut: Cut): Promise<void>
   /** Resolves once so many frames that contain `text` have come by, from now on. */
   saw(text: string | readonly string[], times: number): Promise<void>
+  /** Keeps the next statement that contains `text`, and all that follows on its connection; gives the way to let it pass. */
+  holdNext(text: string | readonly string[]): Promise<() => void>
   /**
    * Lets nothing pass any more, either way, on old connections and new ones, and closes none: a network that swallows
    * everything. Gives the way to heal it, which resolves when what was caught in it has ended on both sides.
@@ -40,6 +42,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const pairs = new Set<Pair>()
   const watched = new Set<{ text: string | readonly string[]; left: number; seen: () => void }>()
   let armed: (Cut & { happened: () => void }) | undefined
+  let toHold: { text: string | readonly string[]; happened: (letPass: () => void) => void } | undefined
   let isBlack = false
   let isHeld = false
 
@@ -57,12 +60,26 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
       cut?.happened()
     }
     const frames = new Frames()
+    let kept: Buffer[] | undefined
+    const letPass = (): void => {
+      for (const frame of kept ?? []) upstream.write(frame)
+      kept = undefined
+    }
     client.on('data', (chunk) => {
       for (const frame of frames.push(chunk)) {
         for (const one of watched) {
           if (!holds(frame, one.text) || --one.left > 0) continue
           watched.delete(one)
           one.seen()
+        }
+        if (toHold !== undefined && holds(frame, toHold.text)) {
+          kept = []
+          toHold.happened(letPass)
+          toHold = undefined
+        }
+        if (kept !== undefined) {
+          kept.push(frame)
+          continue
         }
         if (armed !== undefined && holds(frame, armed.text)) {
           cut = armed
@@ -101,6 +118,10 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     cutNext: (cut) =>
       new Promise((resolve) => {
         armed = { ...cut, happened: resolve }
+      }),
+    holdNext: (text) =>
+      new Promise((resolve) => {
+        toHold = { text, happened: resolve }
       }),
     saw: (text, times) =>
       new Promise((resolve) => {

@@ -138,6 +138,8 @@ const eventNames: readonly EventName[] = [
     'swept',
     'regressed',
     'unknownKinds',
+    'fired',
+    'scheduleFailed',
     'workerLost',
     'trouble',
     'stopping',

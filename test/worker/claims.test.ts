@@ -32,6 +32,38 @@ test('what has aged is started before what was taken in advance of higher priori
   expect([pool.take(), pool.take(), pool.take(), pool.take()]).toEqual([aged, first, second, undefined])
 })
 
+test('a claim is on its way until its jobs are in hand, also while a slow one looks where the queue ends', async () => {
+  const job = newJob()
+  const { pool } = claimer(job)
+  await scene.stint.enqueue(job)
+  const [isLooking, goOn] = [gate(), gate()]
+  const slow: Queryable = {
+    schema: 'stint',
+    query: async (text, values) => {
+      if (text.includes('jobs/tail.sql')) {
+        isLooking.open(undefined)
+        await goOn.opened
+        throw new Error('nor does it matter that this fails')
+      }
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      return db.query(text, values)
+    },
+  }
+  const claims = new Claims({ db: slow, workerId: randomUUID(), kinds: JSON.stringify({ [job.kind]: 1 }) })
+  pool.floors.hint(0)
+  const taking = claims.take(pool, 10, performance.now())
+  await isLooking.opened
+  // Whoever compares the database with our memory now would give back a job that is about to be started.
+  const [row] = await scene.db.query<{ lease: string }>(
+    'select lease_id as lease from stint.job where queue = $1',
+    [job.queue],
+  )
+  expect([...claims.pending]).toEqual([row?.lease])
+  goOn.open(undefined)
+  expect((await taking).jobs).toHaveLength(1)
+  expect(claims.pending.size).toBe(0)
+})
+
 /** Claims ten at a time of one queue, and tells their keys. */
 function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
   const name = job.queue

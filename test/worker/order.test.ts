@@ -35,7 +35,9 @@ describe('priorities', () => {
     const job = newJob()
     const order: unknown[] = []
     const isBusy = gate()
-    await scene.stint.enqueueMany(job, Array.from({ length: 600 }).fill('high'), { priority: 9 })
+    // Seconds of work, so that a busy machine has looked again long before it is done.
+    const count = 2_500
+    await scene.stint.enqueueMany(job, Array.from({ length: count }).fill('high'), { priority: 9 })
     const worker = await startWorker(
       scene,
       { queues: { [job.queue]: { concurrency: 1, agingAfter } }, pollFloor: '50ms' },
@@ -48,8 +50,8 @@ describe('priorities', () => {
     await isBusy.opened
     const low = await scene.stint.enqueue(job, 'low')
     await worker.hears('succeeded', low.id)
-    await worker.tells('succeeded', () => true, 601)
-    expect(order.indexOf('low') < 600).toBe(isServed)
+    await worker.tells('succeeded', () => true, count + 1)
+    expect(order.indexOf('low') < count).toBe(isServed)
   })
 })
 

@@ -1,17 +1,17 @@
 import type { Status } from '../../client/status.ts'
-import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
+import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { countText, relative, short, span } from '../format.ts'
 import type { Styled } from '../format.ts'
-import { note, say, sayJson, table } from '../output.ts'
+import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import type { Count } from '../../queues/status.ts'
 
-const help = `stint status    queues with what they have in each state, and the workers that live
+const help = `stint status    queues with what they have in each state, the workers that live, and upkeep
 
 Counts stop at 10,000 (10k+; ≈ what a worker last estimated), so this costs the same however many jobs there are. IN/s
 and OUT/s are over the last 5 minutes, EMPTY IN is how long until nothing is ready if it goes on like that.
 
-  -o, --output FORMAT   table (default) or json
+${formatHelp}
 ${databaseHelp}
 
 Examples
@@ -20,18 +20,19 @@ Examples
 
 export async function status(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    output: { type: 'string', short: 'o', default: 'table' },
+    ...outputOption,
     ...databaseOptions,
     ...helpOption,
   })
   if (values.help) return say(help)
   noMore(positionals)
-  const output = choose('output', values.output, ['table', 'json'])
+  const asJson = isJson(values.output)
   const found = await withStint(values, (stint) => stint.status())
-  if (output === 'json') return sayJson(found)
+  if (asJson) return sayJson(found)
   say(`schema at version ${found.schemaVersion}`)
   if (found.queues.length > 0) say(`\n${queueTable(found)}`)
   if (found.workers.length > 0) say(`\n${workerTable(found)}`)
+  if (found.upkeep.services.length > 0) say(`\n${upkeepTable(found)}`)
   for (const warning of warnings(found)) note(warning)
   return 0
 }
@@ -90,12 +91,24 @@ function workerTable({ workers, asOf }: Status): string {
   return table(heads, rows)
 }
 
-function warnings({ pendingMigrations, queues, workers }: Status): string[] {
+function upkeepTable({ upkeep: { leader, services }, asOf }: Status): string {
+  const rows = services.map((service) => [
+    service.name,
+    service.lastOkAt === null ? 'never' : relative(service.lastOkAt, asOf),
+    service.tookMs === null ? '' : span(service.tookMs),
+    service.lastError === null ? '' : { text: service.lastError, style: 'red' as const },
+  ])
+  const who = leader === null ? 'nobody' : `${leader.host ?? '?'}/${leader.pid ?? '?'}`
+  return `${table(['UPKEEP', 'LAST WENT WELL', '>TOOK', 'ERROR'], rows)}\nled by ${who}`
+}
+
+function warnings({ pendingMigrations, queues, workers, upkeep }: Status): string[] {
   const served = new Set(workers.flatMap((worker) => Object.keys(worker.queues)))
   const idle = queues.filter(({ queue, ready }) => ready.count > 0 && !served.has(queue))
   return [
     ...(pendingMigrations.length > 0 ? [`${pendingMigrations.length} migrations to do: stint migrate`] : []),
     ...(queues.length === 0 ? ['no jobs'] : []),
+    ...(workers.length > 0 && upkeep.leader === null ? ['no worker does upkeep at the moment'] : []),
     ...(idle.length > 0 ? [`no live worker serves: ${idle.map(({ queue }) => queue).join(', ')}`] : []),
   ]
 }

@@ -3,7 +3,7 @@ import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { note, say } from '../output.ts'
 import { endWithParent, tellParent } from '../parent.ts'
 import { supervise } from '../supervise.ts'
-import { loadFile, workersOf } from '../worker-file.ts'
+import { loadWorkerFile, workersOf } from '../worker-file.ts'
 import type { RunnableWorker } from '../worker-file.ts'
 
 const help = `stint work FILE    run the workers that a file exports, until SIGTERM or Ctrl-C
@@ -53,7 +53,7 @@ export async function work(args: readonly string[]): Promise<number> {
   endWithParent()
   const parent = tellParent()
   const signals = countSignals()
-  const exported = await loadFile(file)
+  const exported = await loadWorkerFile(file)
   // A file that awaits its own worker is done when that has stopped.
   if (signals.count() > 0) return ended(0)
   const workers = workersOf(file, exported)

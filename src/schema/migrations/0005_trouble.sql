@@ -22,7 +22,7 @@ language sql stable set search_path = pg_catalog, pg_temp
 return (
   select coalesce(
            (select coalesce(ended.death, 'its lease ran out')
-                   || coalesce(format(', with %s MB of memory at its last heartbeat', ended.rss_bytes / 1048576), '')
+                   || coalesce(', with ' || ended.rss_bytes / 1048576 || ' MB of memory at its last heartbeat', '')
               from stint.worker as ended
              where ended.id = worker),
            'nothing is known of it'));

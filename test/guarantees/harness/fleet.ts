@@ -1,3 +1,4 @@
+import { onTestFinished } from 'vitest'
 import type { Ledger } from '../../support/ledger.ts'
 import { spawnWorker, startWorker } from '../../support/worker-process.ts'
 import type { Exit, WorkerProcess, WorkerSetup } from '../../support/worker-process.ts'
@@ -72,6 +73,10 @@ export class Fleet {
 
   #watch(worker: WorkerProcess): WorkerProcess {
     this.#live.add(worker)
+    // Called before the one that kills it when the test has finished: nobody is replaced then.
+    onTestFinished(() => {
+      this.close()
+    })
     void worker.exited.then((exit) => {
       this.#live.delete(worker)
       if (this.#isOver || this.#expected.has(worker)) return

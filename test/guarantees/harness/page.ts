@@ -33,7 +33,11 @@ function render({ date, commit, form, machine, versions, runs }: Results): strin
 }
 
 function section({ name, title, method, seed, counts, verdicts, measures = {}, seconds }: Run): string[] {
-  const most = Math.max(...Object.values(counts))
+  // Of what was done, and of what was done to it, the rarer: the other would claim more than was tried.
+  const [unit = '', tried = 0] =
+    Object.entries(counts)
+      .slice(0, 2)
+      .sort(([, a], [, b]) => a - b)[0] ?? []
   return [
     `### ${capitalised(title)}`,
     '',
@@ -58,7 +62,7 @@ function section({ name, title, method, seed, counts, verdicts, measures = {}, s
           ),
           '',
         ]),
-    `\`${name}\`, ${seconds.toFixed(0)} s, seed ${seed}. Zero of ${shown(most)} means at most ${shown(3 / most, 4)} of them, at 95 % confidence.`,
+    `\`${name}\`, ${seconds.toFixed(0)} s, seed ${seed}. Zero in ${shown(tried)} (${words(unit)}) means fewer than ${shown(3 / tried)} in each, at 95 % confidence.`,
     '',
   ]
 }

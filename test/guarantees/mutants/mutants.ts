@@ -70,21 +70,18 @@ export const mutants: readonly Mutant[] = [
     edits: edit('and lease_id = $3::uuid', 'and $3::uuid is not null'),
   },
   {
-    ...{ id: 'M05a', what: 'the sweep takes jobs of workers that live', caughtBy: 'sweep.live' },
+    ...{ id: 'M05a', what: 'the sweep decides by id, from what was read before', caughtBy: 'sweep.race' },
     file: 'maintenance/sweep.sql.js',
-    edits: edit(
-      'worker.lost_at is null',
-      `worker.lost_at is null and worker.lease_until > now() + interval '1 day'`,
-    ),
+    edits: edit('and not coalesce((select lost_at is null from ', 'and not coalesce((select false from '),
   },
   {
     ...{ id: 'M05b', what: 'workers are buried before their lease has run out', caughtBy: 'sweep.live' },
     file: 'leases/bury.sql.js',
-    edits: edit('and lease_until < ', `and lease_until - interval '1 day' < `),
+    edits: edit('and lease_until < ', `and lease_until - interval '9 days' < `),
   },
   {
     ...{ id: 'M08', what: 'the sweep starts from the table of workers', caughtBy: 'sweep.orphan-claim' },
-    file: 'maintenance/sweep.sql.js',
+    file: 'maintenance/lost.sql.js',
     edits: [
       { from: 'not exists (select from ', to: 'exists (select from ' },
       { from: 'worker.lost_at is null', to: 'worker.lost_at is not null' },
@@ -93,7 +90,7 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ id: 'M09', what: 'nobody reconciles', caughtBy: 'claim.lost-reply' },
     file: 'worker/upkeep.js',
-    edits: edit('if (unknown.length === 0)', 'if (unknown.length >= 0)'),
+    edits: edit('if (unknown.size === 0)', 'if (unknown.size >= 0)'),
   },
   {
     ...{ id: 'M10', what: 'no hold-off after an outage', caughtBy: 'outage.no-blame' },
@@ -140,7 +137,10 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ id: 'M21', what: 'results are stored as they come', caughtBy: 'hostile.outputs' },
     file: 'worker/context.js',
-    edits: edit('toStorable(value, { maxBytes: maxResultBytes }).text', 'JSON.stringify(value)'),
+    edits: edit(
+      'toStorable(value, { maxBytes: maxResultBytes })',
+      '{ text: JSON.stringify(value), changed: [] }',
+    ),
   },
   {
     ...{ id: 'M22', what: 'one bad ending spoils its batch', caughtBy: 'settle.bad-row' },

@@ -8,7 +8,7 @@ import {
 } from './commit.ts'
 import { hostileOutputs, settleBadRow } from './content.ts'
 import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
-import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim } from './recovery.ts'
+import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
  * Guarantees with a name: each a small test on real processes that judges any build of the package. Against this one
@@ -20,6 +20,7 @@ export const named = {
   'zombie.heartbeat': zombieHeartbeat,
   'batch.cross-lease': batchCrossLease,
   'sweep.live': sweepLive,
+  'sweep.race': sweepRace,
   'sweep.orphan-claim': sweepOrphanClaim,
   'outage.no-blame': outageNoBlame,
   'claim.lost-reply': claimLostReply,

@@ -80,7 +80,7 @@ async function liveWorker(db: Scene['db']): Promise<string> {
 /** A heartbeat is refused to a worker that others have declared lost: it goes on under another id. */
 export async function zombieHeartbeat(build: Build): Promise<void> {
   const { db, ledger, worker } = await createScene(build)
-  await worker('lost', { lease: '1500ms', sweepEvery: '1h' })
+  await worker('lost', { lease: '3s', sweepEvery: '1h' })
   const [{ id } = { id: '' }] = await db.query<{ id: string }>(
     'update stint.worker set lost_at = stint.now() returning id',
   )

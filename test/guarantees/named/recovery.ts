@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import { claimSql } from '../../../src/jobs/claim.sql.ts'
 import { heldSql } from '../../../src/leases/held.sql.ts'
+import { lostSql } from '../../../src/maintenance/lost.sql.ts'
+import { sweepSql } from '../../../src/maintenance/sweep.sql.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
 import { statementMarks } from '../../support/statement-marks.ts'
 import { createScene } from '../harness/scene.ts'
@@ -20,7 +22,7 @@ async function plantRunning({ db, stint, contract }: Scene, workerId: string): P
   return id
 }
 
-/** A worker by the database's book: `leased` ago with this lease. */
+/** A worker by the database's book, which has renewed its lease so long ago, for so long. */
 async function plantWorker(
   db: Scene['db'],
   { renewed, lease, isLost = false }: { renewed: string; lease: string; isLost?: boolean },
@@ -45,25 +47,39 @@ const returned = { state: 'ready', epoch: 1, attempt: 0 }
 /** The sweep takes the jobs of lost workers, and nothing of those that live. */
 export async function sweepLive(build: Build): Promise<void> {
   const scene = await createScene(build)
-  const { ledger, stint, contract, worker, db } = scene
-  // Shorter than the server has been up, or the hold-off after an outage would protect it.
-  const alive = await worker('alive', { lease: '5s', sweepEvery: '1h' })
-  const { id: held } = await stint.enqueue(contract, { act: 'hold' })
-  await ledger.wrote({ type: 'start', job: held })
-  const lost = await plantRunning(
-    scene,
-    await plantWorker(db, { renewed: '1 hour', lease: '1 second', isLost: true }),
-  )
+  const { ledger, worker, db } = scene
+  // Its lease is short, so that what protects everybody after an outage does not protect it; and far from over.
+  const alive = await plantWorker(db, { renewed: '-1 day', lease: '1 millisecond' })
+  const lost = await plantWorker(db, { renewed: '1 hour', lease: '1 second', isLost: true })
+  const ofAlive = await plantRunning(scene, alive)
+  const ofLost = await plantRunning(scene, lost)
   await worker('sweeper', sweeper)
   await ledger.wrote({ name: 'swept' })
-  const [first] = await db.query<{ epoch: number }>('select epoch from stint.job where id = $1', [held])
-  expect(first).toEqual({ epoch: 1 })
-  alive.tell('go')
-  // It takes up the other's, which was given back, and ends its own.
-  await ledger.wrote({ type: 'start', job: lost, worker: 'alive' })
-  const ending = await ledger.wrote(({ name, job }) => name !== undefined && job === held)
-  expect(ending.name).toBe('succeeded')
-  expect(ledger.lines({ name: 'workerLost' })).toEqual([])
+  expect([await stateOf(scene, ofLost), await stateOf(scene, ofAlive)]).toEqual([returned, running])
+  expect(
+    await db.query('select id from stint.worker where lost_at is null and id = $1', [alive]),
+  ).toHaveLength(1)
+}
+
+/** A job that was found to be a lost worker's, and is another's by the time it is to be taken, is left alone. */
+export async function sweepRace(build: Build): Promise<void> {
+  const scene = await createScene(build)
+  const { db, worker } = scene
+  const lost = await plantWorker(db, { renewed: '1 hour', lease: '1 second', isLost: true })
+  const alive = await plantWorker(db, { renewed: '-1 day', lease: '1 millisecond' })
+  const id = await plantRunning(scene, lost)
+  const proxy = await startFaultProxy(db.url)
+  const taking = proxy.holdNext(statementMarks(sweepSql))
+  await worker('sweeper', { ...sweeper, connection: proxy.url })
+  const letPass = await taking
+  // Somebody else was faster, and it runs again already.
+  await db.query('update stint.job set worker_id = $2, lease_id = $3, epoch = 2 where id = $1', [
+    ...[id, alive, randomUUID()],
+  ])
+  const nextPass = proxy.saw(statementMarks(lostSql), 2)
+  letPass()
+  await nextPass
+  expect(await stateOf(scene, id)).toEqual({ ...running, epoch: 2 })
 }
 
 /** A claim that commits after its worker was buried, and whose worker nobody knows any more, is found. */

@@ -5,7 +5,7 @@ import { defineJob } from 'stint/contracts'
 import { Worker } from 'stint/worker'
 import { acts, standStill } from './acts.mjs'
 
-const { name, ledger, jobs, options, isTerse } = JSON.parse(process.env.STINT_PROGRAM)
+const { name, ledger, jobs, options, isTerse, isLeft } = JSON.parse(process.env.STINT_PROGRAM)
 const fd = openSync(ledger, 'a')
 
 function write(type, more = {}) {
@@ -13,7 +13,7 @@ function write(type, more = {}) {
   writeSync(fd, `${JSON.stringify({ type, at, worker: name, workerId: worker.id, ...more })}\n`)
 }
 
-const worker = new Worker(options)
+export const worker = new Worker(options)
 
 const ofTheWorker = ['ready', 'swept', 'unknownKinds', 'workerLost', 'trouble', 'stopping', 'stopped']
 const ofJobs = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released', 'leaseLost']
@@ -38,6 +38,8 @@ function hears(word) {
   return heard.get(word)
 }
 process.on('message', (word) => {
+  // In a child of the worker, its own affairs.
+  if (typeof word !== 'string') return
   const [verb, file] = word.split(' ')
   if (verb === 'freeze') freeze(file)
   else hears(word).say()
@@ -85,9 +87,12 @@ for (const { isStrict, isolate, ...definition } of jobs) {
   worker.handle(contract, handler, ...(isolate === undefined ? [] : [{ isolate }]))
 }
 
-const running = worker.run()
-write('running')
-running.catch((error) => {
-  write('fatal', { message: error.message })
-  process.exitCode = 1
-})
+// Where `stint work` has loaded this file, running its worker is left to that.
+if (!isLeft) {
+  const running = worker.run()
+  write('running')
+  running.catch((error) => {
+    write('fatal', { message: error.message })
+    process.exitCode = 1
+  })
+}

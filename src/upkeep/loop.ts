@@ -5,6 +5,10 @@ export interface LoopConfig {
   everyMs: number
   /** Whether the first pass comes with the start. */
   isEager?: boolean | undefined
+  /** How long after the start the first pass comes. @default everyMs */
+  firstMs?: number | undefined
+  /** How long to wait after so many failures in a row. @default everyMs */
+  retryMs?: ((failures: number) => number) | undefined
   /** One pass. What it throws is told, and the next pass comes all the same. */
   pass: () => Promise<void>
   onTrouble: (name: string, error: unknown) => void
@@ -19,6 +23,7 @@ export class Loop {
   #passing: Promise<void> | undefined
   #passingSince: number | undefined
   #lastOkAt = performance.now()
+  #failures = 0
 
   constructor(config: LoopConfig) {
     this.name = config.name
@@ -45,6 +50,11 @@ export class Loop {
     return (this.#passing ??= this.#pass().finally(() => (this.#passing = undefined)))
   }
 
+  /** Told to whoever is at a pass when the loop is stopped. */
+  get stopped(): AbortSignal {
+    return this.#stop.signal
+  }
+
   async stop(): Promise<void> {
     this.#stop.abort()
     await this.#running
@@ -52,11 +62,15 @@ export class Loop {
   }
 
   async #run(): Promise<void> {
-    const { everyMs } = this.#config
+    const { everyMs, firstMs = everyMs, retryMs } = this.#config
     const { signal } = this.#stop
-    while (!signal.aborted) {
+    for (let isFirst = true; !signal.aborted; isFirst = false) {
+      const usualMs = isFirst ? firstMs : everyMs
       // Jittered, so that a fleet started together does not knock together.
-      const waitMs = everyMs * (0.8 + Math.random() * 0.4)
+      const waitMs =
+        this.#failures > 0 && retryMs !== undefined
+          ? retryMs(this.#failures)
+          : usualMs * (0.8 + Math.random() * 0.4)
       const isDue = await pause(waitMs, true, { signal, ref: false }).catch(() => false)
       if (isDue) await this.runOnce()
     }
@@ -67,7 +81,9 @@ export class Loop {
     try {
       await this.#config.pass()
       this.#lastOkAt = performance.now()
+      this.#failures = 0
     } catch (error) {
+      this.#failures++
       this.#config.onTrouble(this.name, error)
     } finally {
       this.#passingSince = undefined

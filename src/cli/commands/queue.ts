@@ -1,0 +1,131 @@
+import type { QueueSettings } from '../../queues/settings.ts'
+import { databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
+import { withStint } from '../connect.ts'
+import { moment, relative, span } from '../format.ts'
+import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
+import { nounOf } from '../verbs.ts'
+
+const help = `stint queue list    the queues for which something was set
+stint queue get     how long one keeps its jobs
+stint queue set     change that
+
+stint queue <command> --help has options and examples.`
+
+const options = {
+  ...outputOption,
+  ...databaseOptions,
+  ...helpOption,
+} as const
+
+const listHelp = `stint queue list    the queues for which something was set; all others have the defaults
+
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint queue list
+  stint queue list -o json | jq '.[] | select(.keepDeadMs == null)'`
+
+async function list(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, options)
+  if (values.help) return say(listHelp)
+  noMore(positionals)
+  const asJson = isJson(values.output)
+  const found = await withStint(values, (stint) => stint.queues.list())
+  if (asJson) return sayJson(found)
+  const now = new Date()
+  if (found.length === 0)
+    note(`nothing is set: finished jobs are kept ${keepText(null)}, dead letters for ever`)
+  else
+    say(
+      table(
+        ['QUEUE', 'KEEP', 'KEEP DEAD', 'SET'],
+        found.map((one) => [
+          one.queue,
+          keepText(one.keepMs),
+          keepDeadText(one.keepDeadMs),
+          one.updatedAt === null ? '' : relative(one.updatedAt, now),
+        ]),
+      ),
+    )
+  return 0
+}
+
+const getHelp = `stint queue get NAME    how long a queue keeps its finished jobs and its dead letters
+
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint queue get mail
+  stint queue get mail -o json | jq .keepMs`
+
+async function get(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, options)
+  if (values.help) return say(getHelp)
+  const asJson = isJson(values.output)
+  const name = nameOf(positionals)
+  return show(await withStint(values, (stint) => stint.queues.get(name)), asJson)
+}
+
+const setHelp = `stint queue set NAME    how long a queue keeps its jobs, from the next pass of upkeep on
+
+What is not given stays as it was.
+
+  --keep DURATION       of finished jobs: 12h, 7d, 0 for a few minutes, or default (7d)
+  --keep-dead DURATION  of dead letters: 30d, or forever, which is the default
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint queue set mail --keep 1d
+  stint queue set billing --keep 90d --keep-dead forever`
+
+async function set(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ keep: { type: 'string' }, 'keep-dead': { type: 'string' } },
+    ...options,
+  })
+  if (values.help) return say(setHelp)
+  const asJson = isJson(values.output)
+  const name = nameOf(positionals)
+  const { keep, 'keep-dead': keepDead } = values
+  if (keep === undefined && keepDead === undefined)
+    throw new UsageError('Say what to set: --keep, --keep-dead or both.')
+  const change = { keep: durationOf(keep), keepDead: durationOf(keepDead) }
+  return show(await withStint(values, (stint) => stint.queues.set(name, change)), asJson)
+}
+
+function show(settings: QueueSettings, asJson: boolean): number {
+  if (asJson) return sayJson(settings)
+  return say(
+    facts([
+      ['queue', settings.queue],
+      ['keep', keepText(settings.keepMs)],
+      ['keep dead', keepDeadText(settings.keepDeadMs)],
+      ['set', moment(settings.updatedAt, new Date())],
+    ]),
+  )
+}
+
+function nameOf([name, ...more]: readonly string[]): string {
+  if (name === undefined) throw new UsageError('Say which queue.')
+  noMore(more)
+  return name
+}
+
+/** `0` needs no unit. */
+function durationOf(text: string | undefined): string | number | undefined {
+  return text === '0' ? 0 : text
+}
+
+function keepText(keepMs: number | null): string {
+  if (keepMs === null) return '7d (default)'
+  return keepMs === 0 ? 'a few minutes' : span(keepMs)
+}
+
+function keepDeadText(keepDeadMs: number | null): string {
+  return keepDeadMs === null ? 'for ever' : span(keepDeadMs)
+}
+
+export const queue = nounOf(help, { list, get, set })

@@ -1,0 +1,311 @@
+import type { Duration } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
+import { nameOption } from '../core/names.ts'
+import {
+  booleanOption,
+  durationOption,
+  integerOption,
+  invalidOption,
+  rejectUnknown,
+} from '../core/options.ts'
+import { nextId } from '../intake/ids.ts'
+import { keyText } from '../intake/enqueue-options.ts'
+import type { Database } from '../db/database.ts'
+import { get } from '../jobs/get.ts'
+import { deleteSchedule, fireByHand, pauseSchedule, resumeSchedule } from '../schedules/change.ts'
+import type { MadeJob } from '../schedules/change.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule, ScheduleDefinition } from '../schedules/define-schedule.ts'
+import type { JobContract } from '../contracts/contract.ts'
+import { firstOccurrences, nextOccurrence, occurrences } from '../schedules/occurrences.ts'
+import { firesWithin, getSchedule, listFires, listSchedules } from '../schedules/read.ts'
+import type { Fire, FoundSchedule, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
+import { instant } from '../schedules/rule.ts'
+import { setSchedule } from '../schedules/set.ts'
+import { missingSchedule, ruleOf } from '../schedules/stored.ts'
+import { ownJob } from '../schedules/tick.ts'
+import type { Hint } from '../wake-up/hint.ts'
+import type { Calls } from './calls.ts'
+
+/** A time that a schedule will fire. */
+export interface NextFire {
+  at: Date
+  /** A clock change moved it: into the first instant after a `gap`, or to the first of two (`overlap`). */
+  shift: 'gap' | 'overlap' | null
+}
+
+export interface BackfillOptions {
+  /** From this time on. */
+  from: Date | string
+  /** To this time, not in the future. */
+  to: Date | string
+  /** Say what would be done, and do nothing. @default false */
+  dryRun?: boolean | undefined
+}
+
+export interface BackfilledFire {
+  fireAt: Date
+  /** `fired`: a job is, or would be, made; `kept`: it fired before, or waits. */
+  action: 'fired' | 'kept'
+  /** What was noted of it before. */
+  before: Fire['outcome'] | null
+  jobId: string | null
+}
+
+const mostBackfilled = 1_000
+const mostTries = 10
+
+export interface SchedulesConfig {
+  /** Told of jobs that are ready. */
+  onReady: (hints: readonly Hint[]) => void
+  /** Told that the next fires may be others than before. */
+  onChanged: () => void
+}
+
+/** Rules by which jobs come into being: `stint.schedules`. */
+export class Schedules {
+  readonly #calls: Calls
+  readonly #config: SchedulesConfig
+
+  constructor(calls: Calls, config: SchedulesConfig) {
+    this.#calls = calls
+    this.#config = config
+  }
+
+  /**
+   * Stores a schedule, new or changed; a changed one counts from now on. One that workers have in their code is restored
+   * by the next of them that starts.
+   */
+  async set<Contract extends JobContract>(
+    definition: Schedule | ScheduleDefinition<Contract>,
+  ): Promise<ScheduleDetails> {
+    const schedule = asSchedule(definition)
+    if (schedule.makeInput !== undefined)
+      throw invalidOption(
+        'input',
+        'a value: a function is for schedules in the code of workers',
+        schedule.makeInput,
+      )
+    await this.#calls.send((db) => setSchedule(db, schedule, { source: 'runtime', appVersion: null }))
+    this.#config.onChanged()
+    return (await this.#find(schedule.name)).details
+  }
+
+  /** One schedule, or undefined where there is none of this name. */
+  async get(name: string): Promise<ScheduleDetails | undefined> {
+    nameOption('name', name)
+    return (await this.#calls.send((db) => getSchedule(db, name)))?.details
+  }
+
+  /** Schedules by name; give the last name back as `after` to go on from there. */
+  async list(
+    options: { after?: string | undefined; limit?: number | undefined } = {},
+  ): Promise<ScheduleInfo[]> {
+    const { after = '', limit = 200, ...rest } = options
+    rejectUnknown('schedules.list', rest, ['after', 'limit'])
+    const request = { after, limit: integerOption('limit', limit, { min: 1, max: 1_000 }) }
+    return this.#calls.send((db) => listSchedules(db, request))
+  }
+
+  /** No fires until a time, or until it is resumed. What it names meanwhile is not made up for. */
+  async pause(
+    name: string,
+    options: {
+      until?: Date | string | undefined
+      for?: Duration | undefined
+      reason?: string | undefined
+    } = {},
+  ): Promise<ScheduleDetails> {
+    const { until, for: span, reason, ...rest } = options
+    rejectUnknown('schedules.pause', rest, ['until', 'for', 'reason'])
+    if (until !== undefined && span !== undefined)
+      throw invalidOption('until', 'left out when `for` is given', until)
+    const untilMs = until === undefined ? undefined : instant('until', until)
+    const spanMs = span === undefined ? undefined : durationOption('for', span, { minMs: 1 })
+    const said = keyText('reason', reason, 2_000) ?? null
+    return this.#change(name, (db, { row, turn, nowMs }) => {
+      const endMs = untilMs ?? (spanMs === undefined ? undefined : nowMs + spanMs)
+      const next = endMs === undefined ? undefined : nextOccurrence(ruleOf(row), endMs)
+      return pauseSchedule(db, { name, turn, until: iso(endMs), reason: said, nextFireAt: iso(next) })
+    })
+  }
+
+  /** Lets a paused schedule go on, from now; one that is not paused stays as it is. */
+  async resume(name: string): Promise<ScheduleDetails> {
+    return this.#change(name, (db, { row, turn, nowMs, details }) => {
+      if (!details.isPaused) return Promise.resolve(true)
+      const nextFireAt = iso(nextOccurrence(ruleOf(row), nowMs))
+      return resumeSchedule(db, { name, turn, decidedTo: new Date(nowMs).toISOString(), nextFireAt })
+    })
+  }
+
+  /**
+   * Makes a job of it now, whatever its times and the jobs before it. Where code makes the input, give the schedule
+   * itself instead of its name.
+   */
+  async runNow(schedule: string | Schedule): Promise<{ jobId: string }> {
+    const found = await this.#find(nameOf(schedule))
+    const jobId = nextId()
+    const own = await ownOf(found, schedule, found.nowMs)
+    const times = `[{"jobId":"${jobId}"${own}}]`
+    const request = { name: found.details.name, times, reason: 'run now' }
+    // Two at the same instant: one of them comes a moment later.
+    for (let tries = 0; tries < mostTries; tries++) {
+      const made = await this.#calls.send((db) => fireByHand(db, request), [jobId])
+      this.#ready(found, made)
+      if (made.length > 0 || (await this.#calls.send((db) => get(db, jobId))) !== undefined) return { jobId }
+    }
+    return missingSchedule(found.details.name)
+  }
+
+  /** Forgets a schedule and its history; its jobs stay. One that live workers have in their code is refused. */
+  async delete(name: string): Promise<void> {
+    nameOption('name', name)
+    for (;;) {
+      const found = await this.#calls.send((db) => getSchedule(db, name))
+      if (found === undefined) return missingSchedule(name)
+      const { source, isOrphan } = found.details
+      if (source === 'code' && !isOrphan)
+        throw new StintError(
+          'state-changed',
+          `The schedule '${name}' is in the code of live workers: remove it there, or pause it.`,
+        )
+      const isDone = await this.#calls.send(async (db, isRepeat) => {
+        if (await deleteSchedule(db, { name, turn: found.turn })) return true
+        return isRepeat && (await getSchedule(db, name)) === undefined
+      })
+      if (!isDone) continue
+      this.#config.onChanged()
+      return
+    }
+  }
+
+  /** The next times, of one that is stored or of one that is only defined; at most 1,000. Jitter is not counted in. */
+  async next(schedule: string | Schedule | ScheduleDefinition, n = 5): Promise<NextFire[]> {
+    integerOption('n', n, { min: 1, max: 1_000 })
+    const found = typeof schedule === 'string' ? await this.#find(schedule) : undefined
+    const rule = found === undefined ? asSchedule(schedule as Schedule).rule : ruleOf(found.row)
+    const paused = found?.details
+    if (paused?.isPaused === true && paused.pausedUntil === null) return []
+    const after = Math.max(found?.nowMs ?? Date.now(), paused?.pausedUntil?.getTime() ?? 0)
+    return firstOccurrences(rule, after, n).map(({ ms, shift }) => ({
+      at: new Date(ms),
+      shift: shift ?? null,
+    }))
+  }
+
+  /** What became of its times, latest first. */
+  async fires(
+    name: string,
+    options: { limit?: number | undefined; before?: Date | string | undefined } = {},
+  ): Promise<Fire[]> {
+    nameOption('name', name)
+    const { limit = 20, before, ...rest } = options
+    rejectUnknown('schedules.fires', rest, ['limit', 'before'])
+    const request = {
+      name,
+      limit: integerOption('limit', limit, { min: 1, max: 1_000 }),
+      before: before === undefined ? 'infinity' : new Date(instant('before', before)).toISOString(),
+    }
+    return this.#calls.send((db) => listFires(db, request))
+  }
+
+  /**
+   * Makes up for the times of a range: those that were missed or skipped, or came before the schedule did. What fired
+   * does not fire again. At most 1,000 times; look first, with `dryRun`.
+   */
+  async backfill(
+    schedule: string | Schedule,
+    { from, to, dryRun = false, ...rest }: BackfillOptions,
+  ): Promise<BackfilledFire[]> {
+    rejectUnknown('schedules.backfill', rest, ['from', 'to', 'dryRun'])
+    booleanOption('dryRun', dryRun)
+    const name = nameOf(schedule)
+    const [fromMs, toMs] = [instant('from', from), instant('to', to)]
+    const found = await this.#find(name)
+    if (toMs < fromMs || toMs > found.nowMs)
+      throw invalidOption('to', 'later than `from`, and not in the future', to)
+    const times: number[] = []
+    for (const { ms } of occurrences(ruleOf(found.row), fromMs - 1, toMs)) {
+      if (times.length === mostBackfilled)
+        throw invalidOption('to', `so that there are at most ${mostBackfilled} fires`, to)
+      times.push(ms)
+    }
+    const range = { name, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
+    const noted = await this.#calls.send((db) => firesWithin(db, range))
+    const before = new Map(noted.map((fire) => [fire.fireAt.getTime(), fire]))
+    const plan = times.map((ms): BackfilledFire => {
+      const fire = before.get(ms)
+      const isKept = fire?.outcome === 'fired' || fire?.outcome === 'queued'
+      const said = { fireAt: new Date(ms), before: fire?.outcome ?? null }
+      return isKept
+        ? { ...said, action: 'kept', jobId: fire.jobId }
+        : { ...said, action: 'fired', jobId: dryRun ? null : nextId() }
+    })
+    if (dryRun) return plan
+    await this.#makeUp(found, schedule, plan)
+    // A tick may have been there in between.
+    const after = await this.#calls.send((db) => firesWithin(db, range))
+    const stored = new Map(after.map((fire) => [fire.fireAt.getTime(), fire.jobId]))
+    return plan.map((one) => {
+      const jobId = stored.get(one.fireAt.getTime()) ?? null
+      return jobId === one.jobId ? one : { ...one, action: 'kept', jobId }
+    })
+  }
+
+  async #makeUp(found: FoundSchedule, schedule: string | Schedule, plan: BackfilledFire[]): Promise<void> {
+    const entries: string[] = []
+    for (const { action, jobId, fireAt } of plan) {
+      if (action !== 'fired') continue
+      const own = await ownOf(found, schedule, fireAt.getTime())
+      entries.push(`{"jobId":"${jobId}","fireAt":"${fireAt.toISOString()}"${own}}`)
+    }
+    const { name } = found.details
+    const ids = plan.flatMap(({ action, jobId }) => (action === 'fired' && jobId !== null ? [jobId] : []))
+    const request = { name, times: `[${entries.join(',')}]`, reason: 'backfill' }
+    const made = await this.#calls.send((db) => fireByHand(db, request), ids)
+    this.#ready(found, made)
+  }
+
+  #ready({ details }: FoundSchedule, made: readonly MadeJob[]): void {
+    const hints = made.map(({ priority, keyed }) => ({ queue: details.queue, priority, keyed, inMs: 0 }))
+    if (hints.length > 0) this.#config.onReady(hints)
+  }
+
+  async #find(name: string): Promise<FoundSchedule> {
+    nameOption('name', name)
+    return (await this.#calls.send((db) => getSchedule(db, name))) ?? missingSchedule(name)
+  }
+
+  /** Until nobody else changed it in between: a tick is soon over. */
+  async #change(
+    name: string,
+    change: (db: Database, found: FoundSchedule) => Promise<boolean>,
+  ): Promise<ScheduleDetails> {
+    for (;;) {
+      const found = await this.#find(name)
+      if (await this.#calls.send((db) => change(db, found))) break
+    }
+    this.#config.onChanged()
+    return (await this.#find(name)).details
+  }
+}
+
+function nameOf(schedule: string | Schedule): string {
+  return typeof schedule === 'string' ? schedule : schedule.name
+}
+
+/** What code makes for one time, where it does. */
+async function ownOf({ details }: FoundSchedule, schedule: string | Schedule, ms: number): Promise<string> {
+  if (!details.inputFromCode) return ''
+  if (typeof schedule !== 'string') return ownJob(details.name, schedule, ms)
+  throw invalidOption(
+    'schedule',
+    `the schedule itself, made by defineSchedule(): the input of '${details.name}' is made by code`,
+    schedule,
+  )
+}
+
+function iso(ms: number | undefined): string | null {
+  return ms === undefined ? null : new Date(ms).toISOString()
+}

@@ -1,0 +1,31 @@
+/** What all copies of the package in this process know of the file that its workers come from. */
+interface Program {
+  /** The file that `stint work`, or a child, has loaded. */
+  entry?: string
+  /** Workers that were made so far, by the file they come from. */
+  readonly made: Map<string, number>
+}
+
+const home = Symbol.for('stint.program')
+
+function program(): Program {
+  return ((globalThis as Record<symbol, unknown>)[home] ??= { made: new Map() }) as Program
+}
+
+/** Says which file is about to be loaded for its workers. */
+export function tellEntry(path: string): void {
+  program().entry = path
+}
+
+/** The file that was loaded for its workers; undefined in a program that loads them itself. */
+export function toldEntry(): string | undefined {
+  return program().entry
+}
+
+/** The how-manieth worker of its file a new one is, from 0: the same in every process that loads the file. */
+export function nextPlace(entry: string): number {
+  const { made } = program()
+  const place = made.get(entry) ?? 0
+  made.set(entry, place + 1)
+  return place
+}

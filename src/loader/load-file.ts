@@ -1,0 +1,34 @@
+import { pathToFileURL } from 'node:url'
+
+/** Loads a file of TypeScript or JavaScript, without a build step, and gives what it exports. */
+export async function loadFile(path: string): Promise<object> {
+  const { href } = pathToFileURL(path)
+  if (/\.[cm]?tsx?$/.test(path)) await learnTypeScript()
+  try {
+    return (await import(href)) as object
+  } catch (error) {
+    if (!isTypeScriptTrouble(error)) throw error
+    // JavaScript that imports TypeScript. By another name, for the failure stays with the first.
+    await learnTypeScript()
+    return (await import(`${href}?typescript`)) as object
+  }
+}
+
+/** Loaded only here: who runs JavaScript does not pay for a compiler. */
+async function learnTypeScript(): Promise<void> {
+  const esm = await import('tsx/esm/api')
+  const cjs = await import('tsx/cjs/api')
+  esm.register()
+  cjs.register()
+}
+
+const troubles = [
+  'ERR_UNKNOWN_FILE_EXTENSION',
+  'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX',
+  'ERR_INVALID_TYPESCRIPT_SYNTAX',
+  'ERR_UNSUPPORTED_NODE_MODULES_TYPE_STRIPPING',
+]
+
+function isTypeScriptTrouble(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && troubles.includes(String(error.code))
+}

@@ -1,0 +1,29 @@
+-- Schedules with something to decide now, at most so many, and when the next one will have.
+--
+-- One from code counts while a live worker has it in its code; one whose input code makes, only where that code is:
+-- :mine has name and digest of those that this process has.
+-- Nothing is locked: fire.sql looks again, by `turn`.
+with fit as (
+  select s.*,
+         least(s.next_fire_at, case when s.queued_fire_at is not null then stint.now() end) as wanted_at
+    from stint.schedule as s
+   where (s.next_fire_at is not null or s.queued_fire_at is not null)
+     and (not s.input_from_code or s.name || ' ' || s.digest = any(:mine::text[]))
+     and (s.source = 'runtime'
+          or exists (
+            select from stint.worker as w
+             where w.lost_at is null
+               and w.about -> 'schedules' ? s.name))
+), due as (
+  select *
+    from fit
+   where wanted_at <= stint.now()
+     and (retry_at is null or retry_at <= stint.now())
+   order by wanted_at
+   limit :limit::integer
+)
+select floor(extract(epoch from stint.now()) * 1000)::float8 as now,
+       (select extract(epoch from min(greatest(next_fire_at, retry_at)) - stint.now()) * 1000
+          from fit
+         where greatest(next_fire_at, retry_at) > stint.now())::float8 as "nextInMs",
+       coalesce((select jsonb_agg(to_jsonb(due) - 'input' - 'job' order by wanted_at) from due), '[]') as due

@@ -1,0 +1,20 @@
+-- Schedules by name from one on, without what they carry.
+select s.name, s.kind, s.queue, s.spec, s.time_zone, s.input_from_code, s.overlap, s.missed, s.missed_limit,
+       s.missed_window_ms::float8 as missed_window_ms, s.jitter_ms::float8 as jitter_ms, s.starts_at, s.ends_at, s.source,
+       s.app_version, s.paused_at, s.paused_until, s.pause_reason, s.next_fire_at, s.failures, s.created_at, s.updated_at,
+       s.paused_at is not null and coalesce(s.paused_until, 'infinity') > stint.now() as is_paused,
+       s.source = 'code' and not exists (
+         select from stint.worker as w
+          where w.lost_at is null
+            and w.about -> 'schedules' ? s.name) as is_orphan,
+       last.fire_at as last_fire_at, last.outcome as last_outcome
+  from stint.schedule as s
+  left join lateral (
+         select f.fire_at, f.outcome
+           from stint.fire as f
+          where f.schedule = s.name
+          order by f.fire_at desc
+          limit 1) as last on true
+ where s.name > :after::text
+ order by s.name
+ limit :limit::integer

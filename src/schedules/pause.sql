@@ -1,0 +1,11 @@
+-- Pause a schedule: for good, or until a time from which on it counts again. What it names meanwhile is no missed fire.
+update stint.schedule
+   set paused_at    = coalesce(paused_at, stint.now()),
+       paused_until = :until::timestamptz,
+       pause_reason = :reason::text,
+       decided_to   = greatest(decided_to, :until::timestamptz),
+       next_fire_at = :nextFireAt::timestamptz,
+       turn         = turn + 1
+ where name = :name::text
+   and turn = :turn::bigint
+returning name

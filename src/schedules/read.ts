@@ -1,0 +1,148 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import type { MissedPolicy, OverlapPolicy } from './define-schedule.ts'
+import { firesSql } from './fires.sql.ts'
+import { firesWithinSql } from './fires-within.sql.ts'
+import { getSql } from './get.sql.ts'
+import { listSql } from './list.sql.ts'
+import { describeRule } from './rule.ts'
+import type { Spec } from './rule.ts'
+import type { ScheduleRow } from './stored.ts'
+
+/** A schedule as people see it. */
+export interface ScheduleInfo {
+  name: string
+  kind: string
+  queue: string
+  /** Its rule in words. */
+  rule: string
+  spec: Spec
+  timeZone: string
+  startsAt: Date | null
+  endsAt: Date | null
+  overlap: OverlapPolicy
+  missed: { policy: MissedPolicy; limit: number; windowMs: number }
+  jitterMs: number
+  /** `code`: kept as it is in the code of workers; `runtime`: set by a call or a command. */
+  source: 'code' | 'runtime'
+  /** Of the app whose worker synchronised it. */
+  appVersion: string | null
+  /** It comes from code, and no live worker has it there: it does not fire. */
+  isOrphan: boolean
+  inputFromCode: boolean
+  isPaused: boolean
+  pausedUntil: Date | null
+  pauseReason: string | null
+  nextFireAt: Date | null
+  lastFireAt: Date | null
+  lastOutcome: FireOutcome | null
+  /** Times in a row that it could not be fired. */
+  failures: number
+  createdAt: Date
+  updatedAt: Date
+}
+
+/** With all that is stored of it. */
+export interface ScheduleDetails extends ScheduleInfo {
+  input: unknown
+  lastError: string | null
+}
+
+export type FireOutcome = 'fired' | 'skipped' | 'missed' | 'queued'
+
+export interface Fire {
+  fireAt: Date
+  outcome: FireOutcome
+  jobId: string | null
+  reason: string | null
+  /** When it was decided. */
+  at: Date
+}
+
+interface InfoRow extends ScheduleRow {
+  starts_at: Date | null
+  ends_at: Date | null
+  source: 'code' | 'runtime'
+  app_version: string | null
+  is_orphan: boolean
+  is_paused: boolean
+  paused_until: Date | null
+  pause_reason: string | null
+  next_fire_at: Date | null
+  last_fire_at: Date | null
+  last_outcome: FireOutcome | null
+  failures: number
+  created_at: Date
+  updated_at: Date
+}
+
+interface FullRow extends InfoRow {
+  input: unknown
+  last_error: string | null
+  turn_text: string
+  now: number
+}
+
+/** A schedule as it is now: for people, and for a change that must not meet another. */
+export interface FoundSchedule {
+  details: ScheduleDetails
+  row: FullRow
+  turn: string
+  nowMs: number
+}
+
+export async function getSchedule(db: Queryable, name: string): Promise<FoundSchedule | undefined> {
+  const [row] = await run(db, getSql, { name }, (found: FullRow) => found)
+  if (row === undefined) return undefined
+  const details = { ...toInfo(row), input: row.input, lastError: row.last_error }
+  return { details, row, turn: row.turn_text, nowMs: row.now }
+}
+
+export function listSchedules(
+  db: Queryable,
+  request: { after: string; limit: number },
+): Promise<ScheduleInfo[]> {
+  return run(db, listSql, request, toInfo)
+}
+
+export function listFires(
+  db: Queryable,
+  request: { name: string; before: string; limit: number },
+): Promise<Fire[]> {
+  return run(db, firesSql, request, (row: Fire) => row)
+}
+
+export function firesWithin(
+  db: Queryable,
+  request: { name: string; from: string; to: string },
+): Promise<Fire[]> {
+  return run(db, firesWithinSql, request, (row: Fire) => row)
+}
+
+function toInfo(row: InfoRow): ScheduleInfo {
+  const { name, kind, queue, spec, overlap, source, failures } = row
+  return {
+    ...{ name, kind, queue },
+    rule: describeRule({ spec, timeZone: row.time_zone }),
+    spec,
+    timeZone: row.time_zone,
+    startsAt: row.starts_at,
+    endsAt: row.ends_at,
+    overlap,
+    missed: { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms },
+    jitterMs: row.jitter_ms,
+    source,
+    appVersion: row.app_version,
+    isOrphan: row.is_orphan,
+    inputFromCode: row.input_from_code,
+    isPaused: row.is_paused,
+    pausedUntil: row.is_paused ? row.paused_until : null,
+    pauseReason: row.is_paused ? row.pause_reason : null,
+    nextFireAt: row.next_fire_at,
+    lastFireAt: row.last_fire_at,
+    lastOutcome: row.last_outcome,
+    failures,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  }
+}

@@ -1,0 +1,12 @@
+-- Let a paused schedule go on, from now.
+update stint.schedule
+   set paused_at    = null,
+       paused_until = null,
+       pause_reason = null,
+       decided_to   = :decidedTo::timestamptz,
+       next_fire_at = :nextFireAt::timestamptz,
+       retry_at     = null,
+       turn         = turn + 1
+ where name = :name::text
+   and turn = :turn::bigint
+returning name

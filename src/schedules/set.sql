@@ -1,0 +1,44 @@
+-- Store a schedule's definition. A changed one counts from now on; its pause stays. One that is stored as it is already is
+-- left as it is, but for where it comes from. In a pause that ends by itself the next time may be one before its end: the
+-- tick decides nothing then, for `decided_to` is the end, and finds the right one.
+insert into stint.schedule as s (
+  name, kind, queue, spec, time_zone, job, input, input_from_code, overlap, missed, missed_limit, missed_window_ms,
+  jitter_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
+select :name::text, d.kind, d.queue, d.spec, d."timeZone", d.job, d.input, d."inputFromCode", d.overlap, d.missed,
+       d."missedLimit", d."missedWindowMs", d."jitterMs", d."startsAt", d."endsAt", :source::text, :appVersion::text,
+       :digest::text, :decidedTo::timestamptz, :nextFireAt::timestamptz
+  from jsonb_to_record(:definition::text::jsonb) as d (
+         kind text, queue text, spec jsonb, "timeZone" text, job jsonb, input jsonb, "inputFromCode" boolean, overlap text,
+         missed text, "missedLimit" integer, "missedWindowMs" bigint, "jitterMs" bigint, "startsAt" timestamptz,
+         "endsAt" timestamptz)
+on conflict (name) do update
+   set kind             = excluded.kind,
+       queue            = excluded.queue,
+       spec             = excluded.spec,
+       time_zone        = excluded.time_zone,
+       job              = excluded.job,
+       input            = excluded.input,
+       input_from_code  = excluded.input_from_code,
+       overlap          = excluded.overlap,
+       missed           = excluded.missed,
+       missed_limit     = excluded.missed_limit,
+       missed_window_ms = excluded.missed_window_ms,
+       jitter_ms        = excluded.jitter_ms,
+       starts_at        = excluded.starts_at,
+       ends_at          = excluded.ends_at,
+       source           = excluded.source,
+       app_version      = excluded.app_version,
+       digest           = excluded.digest,
+       decided_to       = case when s.digest = excluded.digest then s.decided_to else greatest(excluded.decided_to, s.paused_until) end,
+       next_fire_at     = case when s.digest = excluded.digest then s.next_fire_at
+                               when s.paused_at is not null and s.paused_until is null then null
+                               else excluded.next_fire_at end,
+       failures         = 0,
+       last_error       = null,
+       retry_at         = null,
+       turn             = s.turn + 1,
+       updated_at       = case when s.digest = excluded.digest then s.updated_at else stint.now() end
+ where s.digest <> excluded.digest
+    or s.source <> excluded.source
+    or s.app_version is distinct from excluded.app_version
+returning name

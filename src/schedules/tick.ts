@@ -1,0 +1,161 @@
+import { mayBeOneRows } from '../db/classify.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { isStintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
+import { nextId } from '../intake/ids.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
+import type { Schedule } from './define-schedule.ts'
+import { dueSql } from './due.sql.ts'
+import { failSql } from './fail.sql.ts'
+import { fireSql } from './fire.sql.ts'
+import { decide } from './missed.ts'
+import { nextOccurrence } from './occurrences.ts'
+import { missingSchedule, ruleOf, runAtMs, scheduledJob } from './stored.ts'
+import type { ScheduleRow } from './stored.ts'
+
+/**
+ * One look at what is due, by any process that schedules.
+ *
+ * There is no leader: all of them may read the same schedule and work out the same times, and the one statement that
+ * stores fires and jobs lets the first through (`turn`); the key of stint.fire is what holds. A process that dies leaves
+ * either nothing or all of a fire.
+ */
+export interface Fired {
+  schedule: string
+  fires: readonly { fireAt: string; outcome: string; jobId: string | null; reason: string | null }[]
+  hints: readonly { queue: string; priority: number; keyed: boolean; inMs: number }[]
+  /** Workers whose running job was asked to stop. */
+  asked: readonly string[]
+}
+
+export interface Tick {
+  fired: Fired[]
+  failed: { schedule: string; error: unknown }[]
+  /** When something is due next; undefined where nothing is. */
+  nextInMs: number | undefined
+}
+
+interface Mine {
+  readonly schedule: Schedule
+  readonly digest: string
+}
+
+const dueLimit = 100
+const inputDeadlineMs = 10_000
+
+export async function tick(db: Queryable, mine: ReadonlyMap<string, Mine>): Promise<Tick> {
+  const names = [...mine].map(([name, { digest }]) => `${name} ${digest}`)
+  const [look] = await run(
+    db,
+    dueSql,
+    { mine: names, limit: dueLimit },
+    (row: { now: number; nextInMs: number | null; due: (ScheduleRow & { digest: string })[] }) => row,
+  )
+  if (look === undefined) return { fired: [], failed: [], nextInMs: undefined }
+  const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
+  // Each process begins somewhere else, so that they do not all wait at the same row.
+  for (const row of shuffled(look.due)) {
+    try {
+      const fired = await fireOne(db, row, { nowMs: look.now, schedule: mine.get(row.name)?.schedule })
+      if (fired !== undefined) result.fired.push(fired)
+    } catch (error) {
+      // Of the database as a whole: not this schedule's fault.
+      if (isOfDatabase(error) && !mayBeOneRows(error)) throw error
+      result.failed.push({ schedule: row.name, error })
+      const message = messageOf(error)
+      await run(
+        db,
+        failSql,
+        { name: row.name, turn: row.turn, error: message.replaceAll('\0', '') },
+        () => undefined,
+      )
+    }
+  }
+  if (look.due.length === dueLimit) result.nextInMs = 0
+  return result
+}
+
+async function fireOne(
+  db: Queryable,
+  row: ScheduleRow,
+  { nowMs, schedule }: { nowMs: number; schedule: Schedule | undefined },
+): Promise<Fired | undefined> {
+  const rule = ruleOf(row)
+  const missed = { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms }
+  const decidedToMs = new Date(row.decided_to).getTime()
+  const decided = decide(rule, missed, { decidedToMs, nowMs })
+  if (row.queued_fire_at !== null)
+    decided.unshift({
+      ms: new Date(row.queued_fire_at).getTime(),
+      isMissed: false,
+      reason: 'it waited for the job before it',
+    })
+  const times: string[] = []
+  for (const { ms, isMissed, reason } of decided) {
+    const runAt = new Date(runAtMs(row.name, ms, row.jitter_ms)).toISOString()
+    const time = { fireAt: new Date(ms).toISOString(), runAt, jobId: nextId(), missed: isMissed, reason }
+    const own = row.input_from_code && !isMissed ? await ownJob(row.name, schedule, ms) : ''
+    times.push(`${JSON.stringify(time).slice(0, -1)}${own}}`)
+  }
+  const next = nextOccurrence(rule, Math.max(nowMs, decidedToMs))
+  const [done] = await withPartitions(db, () =>
+    run(
+      db,
+      fireSql,
+      {
+        name: row.name,
+        turn: row.turn,
+        times: `[${times.join(',')}]`,
+        decidedTo: new Date(nowMs).toISOString(),
+        nextFireAt: next === undefined ? null : new Date(next).toISOString(),
+      },
+      (stored: {
+        queue: string
+        fires: Fired['fires']
+        jobs: Omit<Fired['hints'][number], 'queue'>[]
+        asked: string[]
+      }) => stored,
+    ),
+  )
+  if (done === undefined) return undefined
+  const { queue, fires, jobs, asked } = done
+  return { schedule: row.name, fires, hints: jobs.map((job) => ({ queue, ...job })), asked }
+}
+
+/** What code makes for one time, as further members of it. */
+export async function ownJob(name: string, schedule: Schedule | undefined, ms: number): Promise<string> {
+  if (schedule?.makeInput === undefined) return missingSchedule(name)
+  const input = await within(inputDeadlineMs, schedule.makeInput(new Date(ms)))
+  const made = await scheduledJob(schedule, input)
+  return `,"job":${JSON.stringify(made.job)},"input":${made.input}`
+}
+
+/** A function that never answers must not stop the other schedules. */
+async function within<Value>(ms: number, value: Value): Promise<Awaited<Value>> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`the function that makes its input gave no answer within ${ms / 1_000} s`))
+    }, ms)
+    timer.unref()
+  })
+  try {
+    return await Promise.race([value, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function isOfDatabase(error: unknown): boolean {
+  if (isStintError(error)) return false
+  const { code, name } = error as { code?: unknown; name?: unknown }
+  return typeof code === 'string' || name === 'DeadlineError'
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item)
+}

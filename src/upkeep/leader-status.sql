@@ -1,0 +1,6 @@
+-- Who leads, if anybody.
+select holder, about, since, until
+  from stint.leader
+ where name = :name::text
+   and holder is not null
+   and until >= stint.now()

@@ -1,0 +1,67 @@
+/*
+ * Days of history are dropped, not deleted: nothing is left to vacuum.
+ *
+ * A settle must not notice. To drop a partition as it is locks the whole table, and whoever waits for that lock behind a
+ * long reader makes everybody else wait behind himself. So the owner detaches it first, CONCURRENTLY, which locks nobody
+ * out and waits for those who may still be reading: two seconds, then it is cancelled and left as "pending", for the
+ * next pass to finalize. Who is not the owner (a login with the role of a worker) cannot detach; for him a function of
+ * the owner drops it as it is, and gives up on the lock after 200 ms.
+ *
+ * What a crash leaves behind: a day that is pending, or detached and marked. old_days() names both.
+ */
+import { randomUUID } from 'node:crypto'
+import { classify } from '../db/classify.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { cancelDetachSql } from './cancel-detach.sql.ts'
+import { dropDaySql } from './drop-day.sql.ts'
+import { oldDaysSql } from './old-days.sql.ts'
+import type { ServiceContext } from './service.ts'
+
+interface OldDay {
+  parent: string
+  dayTable: string
+  isAttached: boolean
+  isPending: boolean
+  isOurs: boolean
+}
+
+/** How long to wait for readers. */
+const detachMs = 2_000
+
+/** Drops the days of history that no queue keeps any more. Where somebody reads them, the next pass tries again. */
+export async function dropOldDays(db: Queryable, { signal, onPassedBy }: ServiceContext): Promise<void> {
+  const days = await run(db, oldDaysSql, {}, (row: OldDay) => row)
+  const blocked = new Set<string>()
+  for (const day of days) {
+    if (signal.aborted) return
+    // One at a time may be pending, and whoever reads one of a table's days is in the way of them all.
+    if (blocked.has(day.parent) && day.isAttached) continue
+    try {
+      if (day.isAttached && day.isOurs) await detach(db, day)
+      await run(db, dropDaySql, { dayTable: day.dayTable }, () => undefined)
+    } catch (error) {
+      const trouble = classify(error)
+      if (trouble === 'wait' || trouble === 'unknown') throw error
+      blocked.add(day.parent)
+      onPassedBy(`'${day.dayTable}' could not be dropped yet`, error)
+    }
+  }
+}
+
+async function detach(db: Queryable, { parent, dayTable, isPending }: OldDay): Promise<void> {
+  const name = (table: string): string => `"${db.schema}"."${table}"`
+  // Before it is detached: what is found detached without this may be somebody's archive.
+  await db.query(`comment on table ${name(dayTable)} is 'to be dropped by Stint'`, [])
+  const mark = randomUUID()
+  const how = isPending ? 'finalize' : 'concurrently'
+  const timer = setTimeout(() => {
+    run(db, cancelDetachSql, { mark }, () => undefined).catch(() => undefined)
+  }, detachMs)
+  try {
+    // Not in a transaction, where it cannot run.
+    await db.query(`/* ${mark} */ alter table ${name(parent)} detach partition ${name(dayTable)} ${how}`, [])
+  } finally {
+    clearTimeout(timer)
+  }
+}

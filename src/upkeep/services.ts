@@ -1,0 +1,38 @@
+import { pruneUnused } from '../blobs/prune.ts'
+import type { BlobStore } from '../blobs/store.ts'
+import { ensurePartitions } from '../jobs/ensure-partitions.ts'
+import { pruneDead } from './dead.ts'
+import { pruneExpired } from './expired.ts'
+import { dropOldDays } from './old-days.ts'
+import type { Service } from './service.ts'
+import { ShortKept } from './short-kept.ts'
+
+const minuteMs = 60_000
+const hourMs = 3_600_000
+
+/** What is done under the lead. A new service is one more line here. */
+export function usualServices({ blobs }: { blobs?: BlobStore | undefined }): Service[] {
+  const shortKept = new ShortKept()
+  return [
+    { name: 'partitions', everyMs: hourMs, runOnce: (db) => ensurePartitions(db) },
+    { name: 'old-days', everyMs: 10 * minuteMs, runOnce: dropOldDays },
+    { name: 'short-kept', everyMs: minuteMs, runOnce: (db, context) => shortKept.prune(db, context) },
+    { name: 'dead-letters', everyMs: 10 * minuteMs, runOnce: pruneDead },
+    { name: 'expired', everyMs: minuteMs, runOnce: pruneExpired },
+    ...(blobs === undefined ? [] : [blobService(blobs)]),
+  ]
+}
+
+/** Orphans are left to pruneBlobs(): a store that two schemas share is full of each other's. */
+function blobService(store: BlobStore): Service {
+  return {
+    name: 'blobs',
+    everyMs: hourMs,
+    runOnce: async (db, { signal, onPassedBy }) => {
+      const onRefused = (key: string, error: unknown): void => {
+        onPassedBy(`blob ${key}`, error)
+      }
+      await pruneUnused(db, store, { signal, onRefused })
+    },
+  }
+}

@@ -1,0 +1,13 @@
+-- For each time that some queues keep their finished jobs and others longer: the days that may have some to remove.
+select kept.kept::text as kept, relname::text as "dayTable"
+  from (select keep_finished from stint.queue where keep_finished is not null
+         union
+        select stint.kept_by_default()) as kept (kept)
+ cross join pg_inherits
+  join pg_class
+    on pg_class.oid = inhrelid
+ where stint.now() - kept.kept > stint.history_start()
+   and inhparent = 'stint.finished'::regclass
+   and relname ~ '^finished_[0-9]{8}$'
+   and to_date(right(relname, 8), 'YYYYMMDD')::timestamp at time zone 'utc' < stint.now() - kept.kept
+ order by kept.kept, relname

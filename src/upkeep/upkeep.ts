@@ -1,0 +1,184 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../core/thrown.ts'
+import type { Database } from '../db/database.ts'
+import { run } from '../db/statement.ts'
+import { waitAfterMs } from '../db/wait.ts'
+import { Leader } from './leader.ts'
+import type { LeaderConfig } from './leader.ts'
+import { Loop } from './loop.ts'
+import { noteServiceSql } from './note-service.sql.ts'
+import type { Service } from './service.ts'
+import { serviceAgesSql } from './service-ages.sql.ts'
+import { upkeepName } from './status.ts'
+
+export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
+  /** Its own, so that it never waits for a settle's connection, nor a settle for its. Closed by stop(). */
+  db: Database
+  services: readonly Service[]
+  onTrouble: (what: string, error: unknown) => void
+}
+
+/** How long one pass goes on before the rest is left to the next one. */
+const passMs = 60_000
+/** Beyond that a pass comes to no answer any more. */
+const hungAfterMs = 300_000
+const stopMs = 3_000
+
+/**
+ * Runs services while this process leads.
+ *
+ * One loop asks for the lead, three times a term. While it is ours each service has a loop of its own: one that fails is
+ * tried again after a while, longer each time, and the others do not notice. When each is due is known from the database,
+ * so a change of leaders neither skips a pass nor repeats them all.
+ */
+export class Upkeep {
+  readonly #config: UpkeepConfig
+  readonly #leader: Leader
+  readonly #asking: Loop
+  #loops: Loop[] = []
+  /** Passes that came to no answer, and may still be at it. */
+  readonly #hung = new Set<string>()
+  #isStopping = false
+
+  constructor(config: UpkeepConfig) {
+    this.#config = config
+    const { termMs, holder, about } = config
+    this.#leader = new Leader({ name: upkeepName, termMs, holder, about })
+    this.#asking = new Loop({
+      name: 'lead',
+      everyMs: termMs / 3,
+      pass: () => this.#ask(),
+      onTrouble: (name, error) => {
+        config.onTrouble(name, error)
+        if (!this.#leader.isLeading) this.#step()
+      },
+    })
+  }
+
+  get isLeading(): boolean {
+    return this.#leader.isLeading
+  }
+
+  start(): void {
+    this.#asking.start()
+  }
+
+  /** Asks for the lead now; says whether it is ours. */
+  async lead(): Promise<boolean> {
+    await this.#asking.runOnce()
+    return this.isLeading
+  }
+
+  /** Asks for the lead, and does all services once if it is ours: for tests, and for whoever cannot wait. */
+  async runOnce(): Promise<boolean> {
+    if (!(await this.lead())) return false
+    await Promise.all(this.#loops.map((loop) => loop.runOnce()))
+    return true
+  }
+
+  /** Ends what is under way and hands the lead over. A database that is gone keeps nobody waiting for long. */
+  async stop(): Promise<void> {
+    this.#isStopping = true
+    const { db, onTrouble } = this.#config
+    const loops = [this.#asking, ...this.#loops]
+    const ended = Promise.all(loops.map((loop) => loop.stop()))
+      .then(() => this.#leader.resign(db))
+      .catch((error: unknown) => {
+        onTrouble('resign', error)
+      })
+    await Promise.race([ended, pause(stopMs, undefined, { ref: false })])
+    const closed = db.close()
+    db.abandon()
+    await Promise.race([closed, pause(stopMs, undefined, { ref: false })])
+  }
+
+  async #ask(): Promise<void> {
+    const isLeading = await this.#leader.ask(this.#config.db)
+    if (isLeading && this.#loops.length === 0) await this.#begin()
+    if (!isLeading) this.#step()
+  }
+
+  async #begin(): Promise<void> {
+    const { db, services } = this.#config
+    const ages = new Map(
+      await run(
+        db,
+        serviceAgesSql,
+        {},
+        (row: { name: string; ageMs: number }) => [row.name, row.ageMs] as const,
+      ),
+    )
+    if (this.#isStopping || this.#loops.length > 0) return
+    this.#loops = services.map((service) => {
+      const ageMs = ages.get(service.name) ?? Infinity
+      return this.#loopOf(service, Math.min(service.everyMs, Math.max(0, service.everyMs - ageMs)))
+    })
+    for (const loop of this.#loops) loop.start()
+  }
+
+  /** Others lead now: no pass of ours begins any more. */
+  #step(): void {
+    const loops = this.#loops
+    this.#loops = []
+    for (const loop of loops) void loop.stop()
+  }
+
+  #loopOf(service: Service, firstMs: number): Loop {
+    const { name, everyMs } = service
+    const loop: Loop = new Loop({
+      name,
+      everyMs,
+      firstMs,
+      retryMs: (failures) => Math.min(everyMs, 1_000 + waitAfterMs(failures + 2)),
+      pass: () => this.#pass(service, loop.stopped),
+      onTrouble: this.#config.onTrouble,
+    })
+    return loop
+  }
+
+  async #pass(service: Service, stopped: AbortSignal): Promise<void> {
+    const { db, onTrouble } = this.#config
+    if (!this.#leader.isLeading) return
+    const { name } = service
+    if (this.#hung.has(name)) throw new Error(`An earlier pass of '${name}' has come to no answer`)
+    const startedAt = performance.now()
+    const signal = AbortSignal.any([stopped, AbortSignal.timeout(passMs)])
+    const context = {
+      signal,
+      onPassedBy: (what: string, error: unknown) => {
+        onTrouble(`${name}: ${what}`, error)
+      },
+    }
+    try {
+      await this.#inTime(name, service.runOnce(db, context))
+      const tookMs = Math.round(performance.now() - startedAt)
+      await run(db, noteServiceSql, { name, tookMs, error: null }, () => undefined)
+    } catch (error) {
+      // A note of it is welcome; what went wrong is what has to be heard.
+      await run(db, noteServiceSql, { name, tookMs: 0, error: storable(error) }, () => undefined).catch(
+        () => undefined,
+      )
+      throw error
+    }
+  }
+
+  async #inTime(name: string, passing: Promise<void>): Promise<void> {
+    const giveUp = new AbortController()
+    const hung = pause(hungAfterMs, true, { ref: false, signal: giveUp.signal }).catch(() => false)
+    const isHung = await Promise.race([passing.then(() => false), hung]).finally(() => {
+      giveUp.abort()
+    })
+    if (!isHung) return
+    this.#hung.add(name)
+    const isBack = (): void => {
+      this.#hung.delete(name)
+    }
+    passing.then(isBack, isBack)
+    throw new Error(`'${name}' has come to no answer for ${hungAfterMs / 1_000} s`)
+  }
+}
+
+/** As a column of text can hold it. */
+function storable(error: unknown): string {
+  return messageOf(error).replaceAll('\0', '').slice(0, 1_000)
+}

@@ -1,0 +1,237 @@
+// What runs in a child, process or thread: it loads the file that makes the worker, takes that worker's handlers and
+// nothing else of it, and runs one job at a time. `children.ts` has the essay.
+import { isMainThread, parentPort } from 'node:worker_threads'
+import { errorCodes, StintError } from '../../core/errors.ts'
+import { show } from '../../core/options.ts'
+import { cleanText } from '../../core/storable.ts'
+import { isError, peek } from '../../core/thrown.ts'
+import { Database } from '../../db/database.ts'
+import { tellEntry } from '../../loader/entry.ts'
+import { loadFile } from '../../loader/load-file.ts'
+import type { ContextServices } from '../context.ts'
+import { CancelledError, endedByForce, execute } from '../execute.ts'
+import { FencedTransactions } from '../fenced-tx.ts'
+import { HeldJob } from '../held-job.ts'
+import type { Logger } from '../log.ts'
+import type { Outcome } from '../outcome.ts'
+import { catchUncaught } from '../uncaught.ts'
+import { killGroup, startGuard } from './guard.ts'
+import { lending, openLendingHouse } from './lend.ts'
+import type { Lending, Lent } from './lend.ts'
+import type { FromChild, Introduction, JobMessage, ToChild } from './messages.ts'
+
+process.env['STINT_CHILD'] = isMainThread ? 'process' : 'thread'
+const house = openLendingHouse()
+/** Connections of one job: its `ctx.tx`, and what it does with `ctx.once` at the same time. */
+const poolSize = 4
+const politeMs = 500
+
+let lent: Lent | undefined
+let database: Database | undefined
+let services: ContextServices | undefined
+let current: HeldJob | undefined
+/** Who waits for what they said to be written. */
+const waiting: { lease: string; resolve: () => void }[] = []
+
+function hear(message: ToChild): void {
+  switch (message.type) {
+    case 'load':
+      void load(message)
+      return
+    case 'run':
+      void run(message)
+      return
+    case 'abort':
+      if (current?.job.leaseId === message.lease) current.abort(message.cause, errorOf(message))
+      return
+    case 'written':
+      for (const one of waiting.splice(0)) {
+        if (one.lease === message.lease) one.resolve()
+        else waiting.push(one)
+      }
+      return
+    case 'end':
+      void leave()
+  }
+}
+
+if (isMainThread) {
+  process.on('message', hear)
+  // The worker is gone: whatever runs here is nobody's any more.
+  process.once('disconnect', () => {
+    killGroup(process.pid)
+  })
+  // A signal to the whole group is for the worker to hear: it drains, and ends its children after that.
+  process.on('SIGTERM', () => undefined).on('SIGINT', () => undefined)
+  startGuard()
+  // Whatever the file lets go of, the channel included: this process ends when it is told to.
+  setInterval(() => undefined, 60_000)
+} else parentPort?.on('message', hear)
+
+catchUncaught({
+  failUncaught: (jobId, thrown) => {
+    const held = current
+    if (lent === undefined || held?.job.id !== jobId) return false
+    tellUncaught(thrown)
+    held.abort('uncaught', thrown)
+    const otherwise = endedByForce(held, lent.handlers.get(held.job.kind).contract)
+    end(held, held.isCompleted ? { type: 'handed-over', children: [], otherwise } : otherwise)
+    return true
+  },
+  giveUp: (error) => {
+    tellUncaught(error)
+    // Thrown in here it ends the child, and says why on standard error.
+    throw error
+  },
+})
+
+/** The child is not used again: who knows what goes on in it. */
+function tellUncaught(thrown: unknown): void {
+  const text = isError(thrown) ? `${thrown.name}: ${thrown.message}` : show(thrown)
+  tell({ type: 'uncaught', message: cleanText(text, 512) })
+}
+
+function tell(message: FromChild): void {
+  if (!isMainThread) parentPort?.postMessage(message)
+  else if (process.connected) process.send?.(message, undefined, undefined, () => undefined)
+}
+
+async function load(introduction: Introduction): Promise<void> {
+  const { entry, isTold, url, schema, leaseMs, graceMs, deadlineMs } = introduction
+  if (isTold) tellEntry(entry)
+  try {
+    lent = (await lenderIn(introduction)).worker[lending]()
+    database = new Database({ url, schema, poolSize, deadlineMs, applicationName: 'stint child' })
+    services = {
+      transactions: new FencedTransactions(database, { leaseMs, graceMs }),
+      notes: { progress, log, finish },
+      logger,
+      schema,
+      blobs: lent.blobs,
+    }
+    tell({ type: 'ready', kinds: lent.handlers.kinds, rssBytes: process.memoryUsage.rss() })
+  } catch (error) {
+    const stack = isError(error) ? peek(error, 'stack') : undefined
+    tell({ type: 'failed', message: typeof stack === 'string' ? stack : String(error) })
+  }
+}
+
+/** The worker that this child stands for. A file that awaits its own worker never ends loading: that asked to run is enough. */
+async function lenderIn(introduction: Introduction): Promise<Lending> {
+  const { entry, kinds } = introduction
+  const asked = new Promise<Lending>((resolve) => {
+    house.onAsked = () => {
+      const found = house.lendings.find(
+        (one) => one.wasAsked && isAtPlace(one, introduction) && has(one, kinds),
+      )
+      if (found !== undefined) resolve(found)
+    }
+  })
+  const loaded = loadFile(entry).then(() => {
+    const able = house.lendings.filter((one) => has(one, kinds))
+    const found = able.length > 1 ? able.find((one) => isAtPlace(one, introduction)) : able[0]
+    if (found !== undefined) return found
+    const what = kinds.map((kind) => `'${kind}'`).join(', ')
+    throw new StintError(
+      'isolation-failed',
+      `Expected ${entry} to make ${able.length > 1 ? 'its workers in the same order as here' : 'a worker'} when it is loaded, with a handler for ${what}; it made ${house.lendings.length}.`,
+    )
+  })
+  return Promise.race([asked, loaded])
+}
+
+function isAtPlace({ entry, place }: Lending, introduction: Introduction): boolean {
+  return entry === introduction.entry && place === introduction.place
+}
+
+function has({ worker }: Lending, kinds: readonly string[]): boolean {
+  const own = worker[lending]().handlers.kinds
+  return kinds.every((kind) => own.includes(kind))
+}
+
+async function run({ job, workerId, heldForMs, timeoutMs }: ToChild & { type: 'run' }): Promise<void> {
+  if (lent === undefined || services === undefined) return
+  const now = performance.now()
+  const held = new HeldJob(job, { heldSince: now - heldForMs, workerId })
+  held.phase = 'running'
+  held.startedAt = now
+  held.deadlineAt = now + timeoutMs
+  tellWhenCompleted(held)
+  current = held
+  about(held, { type: 'begun' })
+  end(held, await execute(held, lent.handlers, services))
+}
+
+/** Tells what it came to, once. */
+function end(held: HeldJob, outcome: Outcome): void {
+  if (current !== held) return
+  current = undefined
+  about(held, { type: 'outcome', outcome })
+}
+
+/** From then on its row is gone, and the worker must not take that for a lost lease. */
+function tellWhenCompleted(held: HeldJob): void {
+  let isCompleted = false
+  Object.defineProperty(held, 'isCompleted', {
+    get: () => isCompleted,
+    set: (value: boolean) => {
+      isCompleted = value
+      if (value) about(held, { type: 'completed' })
+    },
+  })
+}
+
+type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'lease'> : never
+
+function about({ job }: HeldJob, message: Unaddressed<JobMessage>): void {
+  tell({ ...message, lease: job.leaseId })
+}
+
+function progress(held: HeldJob, percent: number, note: string | null): void {
+  if (!held.isCompleted) about(held, { type: 'progress', percent, note })
+}
+
+function log(
+  held: HeldJob,
+  { level, message, data }: { level: string; message: string; data: string | undefined },
+): void {
+  about(held, { type: 'line', level, message, data })
+}
+
+function finish(held: HeldJob): Promise<void> {
+  return new Promise((resolve) => {
+    waiting.push({ lease: held.job.leaseId, resolve })
+    about(held, { type: 'write' })
+  })
+}
+
+const logger: Logger = {
+  debug: logAt('debug'),
+  info: logAt('info'),
+  warn: logAt('warn'),
+  error: logAt('error'),
+}
+
+/** Written by the worker, in its own format and place; its lines are only ever about the job that says them. */
+function logAt(level: 'debug' | 'info' | 'warn' | 'error') {
+  return (fields: object, message: string): void => {
+    if (current !== undefined) about(current, { type: 'log', level, fields, message })
+  }
+}
+
+function errorOf({ cause, reason }: ToChild & { type: 'abort' }): Error {
+  const { name, message, code, cancelReason } = reason
+  if (cause === 'cancel') return new CancelledError(cancelReason)
+  const known = errorCodes.find((one) => one === code)
+  if (known !== undefined) return new StintError(known, message)
+  const error = new Error(message)
+  error.name = name
+  return error
+}
+
+async function leave(): Promise<void> {
+  const timer = setTimeout(() => process.exit(0), politeMs)
+  await database?.close()
+  clearTimeout(timer)
+  process.exit(0)
+}

@@ -1,0 +1,161 @@
+import type { Body } from './body.ts'
+import type { IsolateMode } from './isolate-options.ts'
+import type { FromChild, Introduction, JobMessage, ToChild } from './messages.ts'
+import { ProcessBody } from './process-body.ts'
+import { ThreadBody } from './thread-body.ts'
+
+/** Loading the entry takes a second or two where it has to be compiled; this long it takes only if it hangs. */
+const longestLoadMs = 60_000
+/** How long a child that is told to end gets for it. */
+const politeMs = 1_500
+/** What was killed and is not gone after this will not go: a thread inside of native code. */
+const longestDeathMs = 5_000
+
+export interface ChildConfig {
+  mode: IsolateMode
+  memoryMb: number
+  introduction: Introduction
+  onGone: (child: Child) => void
+}
+
+/** One child process or thread, as its worker sees it: loading, free, taken, gone. */
+export class Child {
+  readonly mode: IsolateMode
+  readonly memoryMb: number
+  /** The kinds that it has handlers for; rejects where it could not be loaded. */
+  readonly ready: Promise<readonly string[]>
+  /** Resolves when it is over, with how. */
+  readonly gone: Promise<string>
+  isTaken = false
+  /** Jobs that it was given. */
+  jobs = 0
+  readonly #body: Body
+  #isEnding = false
+  #uncaught: string | undefined
+  #idle: NodeJS.Timeout | undefined
+  #listener: (message: JobMessage) => void = () => undefined
+  #onReady: (kinds: readonly string[]) => void = () => undefined
+  #onFailed: (error: Error) => void = () => undefined
+  #onGone: (story: string) => void = () => undefined
+
+  constructor({ mode, memoryMb, introduction, onGone }: ChildConfig) {
+    this.mode = mode
+    this.memoryMb = memoryMb
+    this.ready = new Promise((resolve, reject) => {
+      this.#onReady = resolve
+      this.#onFailed = reject
+    })
+    this.gone = new Promise((resolve) => (this.#onGone = resolve))
+    const timer = setTimeout(() => {
+      this.#onFailed(new Error(`${introduction.entry} was not loaded within ${longestLoadMs / 1_000} s`))
+      this.kill()
+    }, longestLoadMs)
+    timer.unref()
+    // Whoever waits for it hears of a failure; where nobody does, it is nobody's trouble.
+    const settled = this.ready.catch(() => undefined)
+    void settled.then(() => {
+      clearTimeout(timer)
+    })
+    void this.gone.then((story) => {
+      clearTimeout(this.#idle)
+      this.#onFailed(new Error(story))
+      onGone(this)
+    })
+    const onEnd = (story: string): void => {
+      this.#isEnding = true
+      this.#onGone(this.#uncaught === undefined ? story : `${story}, after an uncaught ${this.#uncaught}`)
+    }
+    const onMessage = (message: FromChild): void => {
+      this.#hear(message)
+    }
+    this.#body = new (mode === 'process' ? ProcessBody : ThreadBody)({ memoryMb, onMessage, onEnd })
+    this.#body.keepAlive(false)
+    this.#body.post(introduction)
+  }
+
+  get pid(): number | undefined {
+    return this.#body.pid
+  }
+
+  get isFree(): boolean {
+    return !this.isTaken && !this.#isEnding
+  }
+
+  get isEnding(): boolean {
+    return this.#isEnding
+  }
+
+  take(): void {
+    this.isTaken = true
+    this.#uncaught = undefined
+    clearTimeout(this.#idle)
+    // A handler that runs keeps the process alive, wherever it runs.
+    this.#body.keepAlive(true)
+  }
+
+  /** It may be taken by the next job; after `idleMs` without one it ends. */
+  free(idleMs: number): void {
+    this.isTaken = false
+    this.#listener = () => undefined
+    this.#body.keepAlive(false)
+    this.#idle = setTimeout(() => void this.end(), idleMs)
+    this.#idle.unref()
+  }
+
+  /** Hears what its job says. */
+  listen(listener: (message: JobMessage) => void): void {
+    this.#listener = listener
+  }
+
+  post(message: ToChild): void {
+    this.#body.post(message)
+  }
+
+  /** Asks it to end, and sees to it that it does. */
+  async end(): Promise<void> {
+    this.#isEnding = true
+    this.#body.post({ type: 'end' })
+    const timer = setTimeout(() => {
+      this.kill()
+    }, politeMs)
+    await this.gone
+    clearTimeout(timer)
+  }
+
+  kill(): void {
+    this.#isEnding = true
+    this.#body.kill()
+    const timer = setTimeout(() => {
+      this.#onGone('it was killed, and did not end')
+    }, longestDeathMs)
+    void this.gone.then(() => {
+      clearTimeout(timer)
+    })
+  }
+
+  #hear(message: FromChild): void {
+    switch (message.type) {
+      case 'ready':
+        this.#onReady(message.kinds)
+        return
+      case 'failed':
+        this.#onFailed(new Error(message.message))
+        void this.end()
+        return
+      case 'uncaught':
+        this.#uncaught = message.message
+        // Whatever it goes on with: nobody else shall meet it.
+        this.#isEnding = true
+        return
+      case 'begun':
+      case 'progress':
+      case 'line':
+      case 'log':
+      case 'write':
+      case 'completed':
+      case 'outcome':
+        this.#listener(message)
+        return
+    }
+  }
+}

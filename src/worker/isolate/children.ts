@@ -1,0 +1,247 @@
+import { StintError } from '../../core/errors.ts'
+import { describeFailure } from '../../core/stored-error.ts'
+import { messageOf } from '../../core/thrown.ts'
+import { toldEntry } from '../../loader/entry.ts'
+import { isSuspect } from '../crash.ts'
+import type { Handlers, Registered } from '../handlers.ts'
+import type { HeldJob } from '../held-job.ts'
+import type { Outcome } from '../outcome.ts'
+import { attemptIn } from './attempt.ts'
+import type { AttemptConfig } from './attempt.ts'
+import { Child } from './child.ts'
+import type { ChildrenConfig, IsolateConfig, IsolateMode } from './isolate-options.ts'
+import { Turns } from './turns.ts'
+
+export interface ChildrenParts extends AttemptConfig {
+  children: ChildrenConfig
+  handlers: Handlers
+  /** The how-manieth worker of its entry this is. */
+  place: number
+  url: string
+  schema: string
+  /** For one statement of a child. */
+  deadlineMs: number
+  /** A child is about to begin with it: its time counts from here. */
+  onBegin: (held: HeldJob, registered: Registered) => void
+}
+
+/** What a job needs of the child it runs in. */
+interface Wish {
+  mode: IsolateMode
+  memoryMb: number
+  maxJobs: number
+}
+
+/** How long a child without work is kept, in case there is some. */
+const idleMs = 45_000
+/** How long a job waits whose child could not be loaded: what is wrong takes a deployment to put right. */
+const unloadedMs = 10_000
+
+/**
+ * Handlers that can be ended from outside.
+ *
+ * JavaScript cannot be interrupted, and what ends a process ends all jobs in it. So a handler that is isolated runs in a
+ * child of the worker: a process, or a thread. The child loads the file that makes the worker, takes the handlers of the
+ * worker in the same place, and runs one job at a time with them; its worker never connects, claims or starts. What the
+ * job says (progress, log, that it completed) comes here in messages and is stored by the worker, in the order it was
+ * said, before the outcome. `ctx.tx` and `ctx.once` have connections of the child's own: the fence is in the database.
+ *
+ * A child is    loading   until it has said what it can do; a job is sent only then, so a file that does not load is no
+ *                         failure of the job
+ *               free      kept warm for the next job; ended when none comes for a while, or after so many jobs
+ *               taken     by one job
+ *               gone      and how it went is a story for people
+ *
+ * An attempt ends with what the child says; or with the child. A child that goes by itself is a crash of the one job it
+ * had. One that was told to end, by timeout, stop or lost lease, has a grace and is then killed, and the attempt ends as
+ * what it was told: here and not in the child, which may be too busy to hear of it.
+ *
+ * When the worker dies, its threads die with it, and child processes notice by a broken channel, from a thread of their
+ * own: a busy one too (guard-thread.ts). Their jobs are taken back as those of any lost worker.
+ */
+export class Children {
+  readonly #parts: ChildrenParts
+  readonly #children = new Set<Child>()
+  readonly #turns: Readonly<Record<IsolateMode, Turns>>
+  /** What children have handlers for, once one has said it. */
+  #kinds: readonly string[] | undefined
+  #canLoad = true
+  #isClosing = false
+
+  constructor(parts: ChildrenParts) {
+    this.#parts = parts
+    const { max } = parts.children
+    this.#turns = { process: new Turns(max), thread: new Turns(max) }
+  }
+
+  /** Whether jobs that are not isolated can run in a child too. */
+  get canRun(): boolean {
+    return this.#parts.children.entry !== undefined && this.#canLoad && !this.#isClosing
+  }
+
+  /** Whether the job is to be run here: its kind is isolated, or it may have been the end of a process. */
+  takes({ job }: HeldJob, { isolate }: Registered): boolean {
+    if (isolate !== undefined) return true
+    return isSuspect(job) && this.canRun && this.#kinds?.includes(job.kind) !== false
+  }
+
+  /** Runs one job to its outcome. Never rejects. */
+  async run(held: HeldJob, registered: Registered): Promise<Outcome> {
+    // While it waits for a child its time does not run.
+    held.deadlineAt = Infinity
+    const wish = this.#wishFor(held, registered.isolate)
+    const turns = this.#turns[wish.mode]
+    if (this.#isClosing || !(await turns.take(held))) return notBegun()
+    try {
+      return await this.#runNow(held, registered, wish)
+    } catch (error) {
+      return this.#unloaded(held, registered, error)
+    } finally {
+      turns.give()
+    }
+  }
+
+  /** Throws where the handlers that are isolated cannot be run: better at the start than with the first job. */
+  async check(): Promise<void> {
+    const wishes = this.#parts.handlers.isolated().map((isolate) => this.#wish(isolate))
+    const byMode = new Map(wishes.map((wish) => [wish.mode, wish]))
+    await Promise.all(
+      [...byMode.values()].map(async (wish) => {
+        const child = this.#obtain(wish)
+        try {
+          this.#kinds = await child.ready
+          child.free(idleMs)
+        } catch (error) {
+          throw isolationFailed(wish.mode, error)
+        }
+      }),
+    )
+  }
+
+  /** Gives back what waits for a child; what runs goes on. */
+  sendHome(): void {
+    this.#isClosing = true
+    this.#turns.process.sendHome()
+    this.#turns.thread.sendHome()
+  }
+
+  /** Ends all children, and whatever runs in them. */
+  async close(): Promise<void> {
+    this.sendHome()
+    await Promise.all([...this.#children].map((child) => child.end()))
+  }
+
+  async #runNow(held: HeldJob, registered: Registered, wish: Wish): Promise<Outcome> {
+    const child = this.#obtain(wish)
+    try {
+      const kinds = await orAborted(held, child.ready)
+      if (kinds === undefined || this.#isClosing) return notBegun()
+      this.#kinds = kinds
+      this.#canLoad = true
+      // Of a suspect only, whose handler was added elsewhere; from now on its kind is not taken.
+      if (!kinds.includes(held.job.kind)) return { type: 'released', reason: 'no child has a handler for it' }
+      const { contract } = registered
+      child.jobs++
+      this.#parts.onBegin(held, registered)
+      const timeoutMs = held.deadlineAt - held.startedAt
+      return await attemptIn(child, { held, contract, timeoutMs }, this.#parts)
+    } finally {
+      if (child.jobs >= wish.maxJobs || child.isEnding) void child.end()
+      else child.free(idleMs)
+    }
+  }
+
+  /** A child to be had by one job: a warm one that fits, or a new one in the place of one that does not. */
+  #obtain({ mode, memoryMb, maxJobs }: Wish): Child {
+    const ours = [...this.#children].filter((child) => child.mode === mode && !child.isEnding)
+    const free = ours.filter(({ isFree }) => isFree)
+    let child = free.find((one) => one.memoryMb === memoryMb && one.jobs < maxJobs)
+    if (child === undefined) {
+      if (ours.length >= this.#parts.children.max) void free[0]?.end()
+      child = this.#start(mode, memoryMb)
+    }
+    child.take()
+    return child
+  }
+
+  #start(mode: IsolateMode, memoryMb: number): Child {
+    const { children, handlers, place, url, schema, leaseMs, graceMs, deadlineMs } = this.#parts
+    const { entry = '' } = children
+    const child = new Child({
+      mode,
+      memoryMb,
+      introduction: {
+        type: 'load',
+        ...{ entry, isTold: toldEntry() !== undefined, place, kinds: handlers.isolatedKinds() },
+        ...{ url, schema, leaseMs, graceMs, deadlineMs },
+      },
+      onGone: (gone) => this.#children.delete(gone),
+    })
+    this.#children.add(child)
+    return child
+  }
+
+  #wishFor({ job }: HeldJob, isolate: IsolateConfig | undefined): Wish {
+    const wish = this.#wish(isolate)
+    // Not in a thread, whose worst end is that of all, and in a process of its own.
+    return isSuspect(job) ? { ...wish, mode: 'process', maxJobs: 1 } : wish
+  }
+
+  #wish(isolate: IsolateConfig | undefined): Wish {
+    const { memoryMb, maxJobs } = this.#parts.children
+    return {
+      mode: isolate?.mode ?? 'process',
+      memoryMb: isolate?.memoryMb ?? memoryMb,
+      maxJobs: isolate?.maxJobs ?? maxJobs,
+    }
+  }
+
+  /** No failure of the job, which has not begun. */
+  #unloaded({ job }: HeldJob, { isolate }: Registered, cause: unknown): Outcome {
+    const mode = isolate?.mode ?? 'process'
+    const error = isolationFailed(mode, cause)
+    this.#parts.log.error({ id: job.id, kind: job.kind, error: error.message }, 'a job could not be isolated')
+    if (isolate === undefined) {
+      // It only would have been better here.
+      this.#canLoad = false
+      return { type: 'released', reason: 'no child process could be loaded for it' }
+    }
+    return {
+      type: 'retry',
+      delayMs: unloadedMs * (1 + 0.2 * Math.random()),
+      burnsAttempt: false,
+      error: describeFailure(error, { kind: job.kind, failureClass: 'unknown' }),
+      timedOut: false,
+    }
+  }
+}
+
+/** What is waited for; undefined as soon as the job is told to end. */
+async function orAborted<Value>(held: HeldJob, value: Promise<Value>): Promise<Value | undefined> {
+  let unlisten: () => void = () => undefined
+  const aborted = new Promise<undefined>((resolve) => {
+    unlisten = held.listen(() => {
+      resolve(undefined)
+    })
+    if (held.abortedFor !== undefined) resolve(undefined)
+  })
+  return Promise.race([aborted, value]).finally(() => {
+    unlisten()
+  })
+}
+
+function notBegun(): Outcome {
+  return { type: 'released', reason: 'it had to end while it waited for a child' }
+}
+
+function isolationFailed(mode: IsolateMode, cause: unknown): StintError {
+  const what = mode === 'process' ? 'child process' : 'thread'
+  const message = messageOf(cause)
+  return new StintError(
+    'isolation-failed',
+    `A ${what} for isolated handlers could not be loaded: ${message}`,
+    {
+      cause,
+    },
+  )
+}

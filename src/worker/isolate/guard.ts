@@ -1,0 +1,29 @@
+import { createRequire } from 'node:module'
+import { Worker as Thread } from 'node:worker_threads'
+
+/** The pipe on which the guard of a child process speaks; it breaks when the worker is gone. */
+export const guardFd = 4
+export const guardEveryMs = 250
+
+/** Ends a child process and what its handlers have started; it leads a process group of its own. */
+export function killGroup(pid: number): void {
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, 'SIGKILL')
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** Starts the guard of this child process. */
+export function startGuard(): void {
+  const guard = new Thread(createRequire(import.meta.url).resolve('#dist/worker/isolate/guard-thread'), {
+    name: 'stint guard',
+    // Nothing of what the user's file is loaded with: it shall be small, and there at once.
+    execArgv: [],
+    env: {},
+    resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
+  })
+  // Without it a child still ends with its worker, if only its event loop turns.
+  guard.on('error', () => undefined)
+  guard.unref()
+}

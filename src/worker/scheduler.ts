@@ -1,0 +1,102 @@
+import { longestTimerMs } from '../core/duration.ts'
+import { messageOf } from '../core/thrown.ts'
+import type { Database } from '../db/database.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
+import { setSchedule } from '../schedules/set.ts'
+import { tick } from '../schedules/tick.ts'
+import { Loop } from '../upkeep/loop.ts'
+import type { Hint } from '../wake-up/hint.ts'
+import type { Events } from './events.ts'
+import type { Logger } from './log.ts'
+
+export interface SchedulerConfig {
+  db: Database
+  /** Those in the code of this process. */
+  schedules: readonly Schedule[]
+  appVersion: string | null
+  events: Events
+  log: Logger
+  onReady: (hints: readonly Hint[]) => void
+  /** A job of this worker was asked to stop. */
+  onAsked: (workerId: string) => void
+  onTrouble: (name: string, error: unknown) => void
+}
+
+/** Jittered by a fifth, so at most 10 s: what nobody told of is found by then. */
+const lookEveryMs = 8_000
+
+/** Fires schedules, all there are: any worker does, and none has to be the only one. */
+export class Scheduler {
+  readonly #config: SchedulerConfig
+  readonly loop: Loop
+  readonly #mine = new Map<string, { schedule: Schedule; digest: string }>()
+  #timer: NodeJS.Timeout | undefined
+  #isStopped = false
+  #mustLookAgain = false
+
+  constructor(config: SchedulerConfig) {
+    this.#config = config
+    const { onTrouble } = config
+    this.loop = new Loop({
+      ...{ name: 'schedules', everyMs: lookEveryMs, isEager: true, onTrouble },
+      pass: () => this.#pass(),
+    })
+  }
+
+  /** Stores those of this process as they are in its code. */
+  async synchronise(): Promise<void> {
+    const { db, schedules, appVersion } = this.#config
+    for (const schedule of schedules) {
+      const digest = await setSchedule(db, schedule, { source: 'code', appVersion })
+      this.#mine.set(schedule.name, { schedule, digest })
+    }
+  }
+
+  /** Something may be due sooner than was thought. */
+  wake(): void {
+    if (this.#isStopped) return
+    // One that is under way may have looked before the change.
+    if (this.loop.since !== undefined) this.#mustLookAgain = true
+    else void this.loop.runOnce()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+  }
+
+  async #pass(): Promise<void> {
+    const { db, events, log, onReady, onAsked } = this.#config
+    this.#mustLookAgain = false
+    const { fired, failed, nextInMs } = await tick(db, this.#mine)
+    for (const one of fired) {
+      if (one.hints.length > 0) onReady(one.hints)
+      for (const workerId of one.asked) onAsked(workerId)
+      if (one.fires.length > 0) events.emit('fired', one)
+      for (const { outcome, fireAt, reason } of one.fires)
+        if (outcome !== 'fired') log.warn({ schedule: one.schedule, fireAt, reason }, `a fire was ${outcome}`)
+    }
+    for (const one of failed) {
+      events.emit('scheduleFailed', one)
+      const error = messageOf(one.error)
+      log.error({ schedule: one.schedule, error }, 'a schedule could not be fired')
+    }
+    this.#wakeIn(this.#isToldMeanwhile() ? 0 : nextInMs)
+  }
+
+  #isToldMeanwhile(): boolean {
+    return this.#mustLookAgain
+  }
+
+  #wakeIn(ms: number | undefined): void {
+    clearTimeout(this.#timer)
+    if (ms === undefined || this.#isStopped) return
+    this.#timer = setTimeout(
+      () => {
+        this.wake()
+      },
+      Math.min(longestTimerMs, Math.max(1, Math.ceil(ms))),
+    )
+    this.#timer.unref()
+  }
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import type { PgTransaction } from '../../src/db/foreign-tx.ts'
+import { attemptsOf, newJob, startFor, stored, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+
+/** Ends the session that a transaction runs in, as a restart of the server or of a pooler does. */
+async function cut(tx: PgTransaction): Promise<void> {
+  const { rows } = await tx.query('select pg_backend_pid() as pid', [])
+  await scene.db.query('select pg_terminate_backend($1)', [(rows[0] as { pid: number }).pid])
+}
+
+test('a connection of ours that breaks under the statements of a handler is no failure of it: the block runs again', async () => {
+  const job = newJob('cut')
+  let runs = 0
+  const worker = await startFor(scene, job, (_input, ctx) =>
+    ctx.tx(async (tx) => {
+      if (++runs === 1) await cut(tx)
+      await tx.query('select 1', [])
+      return { runs }
+    }),
+  )
+  const { id } = await scene.stint.enqueue(job)
+  await worker.hears('succeeded', id)
+  expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1, result: { runs: 2 } })
+  expect(await attemptsOf(scene, id)).toEqual([])
+})
+
+test('one that breaks each time is the doing of the handler after three times, and counted', async () => {
+  const job = newJob('always')
+  let runs = 0
+  const worker = await startFor(scene, job, (_input, ctx) =>
+    ctx.tx(async (tx) => {
+      runs++
+      await cut(tx)
+      await tx.query('select 1', [])
+    }),
+  )
+  const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
+  await worker.hears('dead', id)
+  expect(runs).toBe(3)
+})
+
+test('a block that says nothing for longer than a lease is ended by the server, and that is a failure', async () => {
+  const job = newJob('idle')
+  let runs = 0
+  const worker = await startFor(
+    scene,
+    job,
+    (_input, ctx) =>
+      ctx.tx(async (tx) => {
+        runs++
+        await new Promise((resolve) => setTimeout(resolve, 4_500))
+        await tx.query('select 1', [])
+      }),
+    { lease: '3s' },
+  )
+  const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
+  await worker.hears('dead', id)
+  expect(runs).toBe(1)
+})

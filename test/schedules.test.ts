@@ -1,0 +1,387 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, defineSchedule } from '../src/entry/index.ts'
+import type { Fire, MissedPolicy, OverlapPolicy, Schedule, ScheduleDefinition } from '../src/entry/index.ts'
+import { Database } from '../src/db/database.ts'
+import { setSchedule } from '../src/schedules/set.ts'
+import { tick } from '../src/schedules/tick.ts'
+import type { Tick } from '../src/schedules/tick.ts'
+import { movableClock } from './support/clock.ts'
+import type { TestClock } from './support/clock.ts'
+import { eventually, newName, startWorker, workerScene } from './support/workers.ts'
+
+const scene = workerScene()
+let clock: TestClock
+beforeAll(async () => {
+  clock = await movableClock(scene.db)
+})
+
+const job = defineJob({ kind: 'report.send', queue: 'reports', priority: 7, retry: { attempts: 3 } })
+
+/** On a full minute by the database's clock: so that it is known what is due. */
+async function toMinute(second = 5): Promise<void> {
+  const [row] = await scene.db.query<{ s: string }>('select extract(second from stint.now()) as s')
+  await clock.advance(`${60 + second - Number(row?.s)} seconds`)
+}
+
+function given(more: Partial<ScheduleDefinition> = {}): Schedule {
+  return defineSchedule({
+    name: newName('s'),
+    job,
+    cron: '* * * * *',
+    input: { a: 1 },
+    ...more,
+  })
+}
+
+async function ticked(mine: readonly Schedule[] = []): Promise<Tick> {
+  const db = new Database({
+    url: scene.db.url,
+    schema: 'stint',
+    poolSize: 2,
+    deadlineMs: 10_000,
+    applicationName: 't',
+  })
+  try {
+    const known = new Map<string, { schedule: Schedule; digest: string }>()
+    for (const schedule of mine)
+      known.set(schedule.name, {
+        schedule,
+        digest: await setSchedule(db, schedule, { source: 'code', appVersion: null }),
+      })
+    return await tick(db, known)
+  } finally {
+    await db.close()
+  }
+}
+
+async function firesOf(name: string): Promise<Fire[]> {
+  return (await scene.stint.schedules.fires(name, { limit: 1_000 })).reverse()
+}
+
+async function outcomesOf(name: string): Promise<string[]> {
+  return (await firesOf(name)).map(({ outcome }) => outcome)
+}
+
+describe('a fire', () => {
+  test('makes one job, as the contract says, with the input that is stored', async () => {
+    await toMinute()
+    const { name } = await scene.stint.schedules.set(given({ options: { key: 'acme', timeout: '10s' } }))
+    expect((await ticked()).fired.filter(({ schedule }) => schedule === name)).toEqual([])
+    await toMinute()
+    await ticked()
+    await ticked()
+    const [fire, ...others] = await firesOf(name)
+    expect(others).toEqual([])
+    expect(fire).toMatchObject({ outcome: 'fired', reason: null })
+    expect(fire?.fireAt.getUTCSeconds()).toBe(0)
+    expect(await scene.stint.get(fire?.jobId ?? '')).toMatchObject({
+      ...{ kind: 'report.send', queue: 'reports', priority: 7, maxAttempts: 3, key: 'acme', state: 'ready' },
+      input: { a: 1 },
+      search: { schedule: name },
+    })
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('happens once, however many look at it at the same moment', async () => {
+    const { name } = await scene.stint.schedules.set(given())
+    await toMinute()
+    await Promise.all(Array.from({ length: 8 }, () => ticked()))
+    expect(await outcomesOf(name)).toEqual(['fired'])
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('is spread by its jitter, and every process comes to the same time', async () => {
+    const { name } = await scene.stint.schedules.set(given({ cron: '0 * * * * *', jitter: '30m' }))
+    await toMinute()
+    await ticked()
+    const [fire] = await firesOf(name)
+    const found = await scene.stint.get(fire?.jobId ?? '')
+    const late = (found?.runAt.getTime() ?? 0) - (fire?.fireAt.getTime() ?? 0)
+    expect(late).toBeGreaterThan(0)
+    expect(late).toBeLessThan(1_800_000)
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('of a schedule that cannot be fired stops no other, and says why', async () => {
+    const bad = await scene.stint.schedules.set(given())
+    const good = await scene.stint.schedules.set(given())
+    await scene.db.query(`update stint.schedule set time_zone = 'Mars/Olympus' where name = $1`, [bad.name])
+    await toMinute()
+    const { failed } = await ticked()
+    expect(failed).toMatchObject([{ schedule: bad.name }])
+    expect(await outcomesOf(good.name)).toEqual(['fired'])
+    expect(await scene.stint.schedules.get(bad.name)).toMatchObject({
+      failures: 1,
+      lastError: expect.stringContaining('Mars') as string,
+    })
+    // It is left alone for a while.
+    expect((await ticked()).failed).toEqual([])
+    await scene.stint.schedules.delete(bad.name)
+    await scene.stint.schedules.delete(good.name)
+  })
+})
+
+describe('missed fires', () => {
+  const hour = ['missed', 'missed', 'missed', 'missed', 'missed', 'missed']
+  test.each<[string, ScheduleDefinition['missed'], string, string[]]>([
+    ['skip', 'skip', '61 minutes', hour],
+    ['once: the latest fires', 'once', '61 minutes', [...hour.slice(1), 'fired']],
+    ['all', 'all', '61 minutes', hour.map(() => 'fired')],
+    [
+      'all, up to so many',
+      { policy: 'all', limit: 2 },
+      '61 minutes',
+      ['missed', 'missed', 'missed', 'missed', 'fired', 'fired'],
+    ],
+    [
+      'all within a window',
+      { policy: 'all', window: '35m' },
+      '61 minutes',
+      ['missed', 'missed', 'fired', 'fired', 'fired', 'fired'],
+    ],
+    ['once, outside of its window', { policy: 'once', window: '1s' }, '61 minutes', hour],
+    ['on time, within a minute', 'skip', '10 minutes 30 seconds', ['fired']],
+  ])('%s', async (_, missed, later, expected) => {
+    const [row] = await scene.db.query<{ ms: string }>(
+      `select mod((extract(epoch from stint.now()) * 1000)::bigint, 600000) as ms`,
+    )
+    await clock.advance(`${600_000 - Number(row?.ms)} milliseconds`)
+    const { name } = await scene.stint.schedules.set(given({ cron: undefined, every: '10m', missed }))
+    await clock.advance(later)
+    await ticked()
+    const fires = await firesOf(name)
+    expect(fires.map(({ outcome }) => outcome)).toEqual(expected)
+    for (const { outcome, reason } of fires)
+      if (outcome === 'missed') expect(reason).toMatch(/^nobody fired it from .*Z to .*Z$/)
+    await ticked()
+    expect(await firesOf(name)).toHaveLength(expected.length)
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('of a long while are not noted one by one', async () => {
+    const { name } = await scene.stint.schedules.set(given({ cron: '* * * * * *', missed: 'skip' }))
+    await clock.advance('3 days')
+    await ticked()
+    const fires = await firesOf(name)
+    expect(fires.filter(({ outcome }) => outcome === 'missed')).toHaveLength(102)
+    expect(fires[0]?.reason).toContain('not noted one by one')
+    await scene.stint.schedules.delete(name)
+  })
+})
+
+describe('overlap', () => {
+  /** Four fires: the first job runs through the second and third, and ends before the fourth. */
+  test.each<[OverlapPolicy, string[], string | undefined]>([
+    ['allow', ['fired', 'fired', 'fired', 'fired'], 'ready'],
+    ['skip', ['fired', 'skipped', 'skipped', 'fired'], 'ready'],
+    ['queue-one', ['fired', 'fired', 'skipped', 'queued'], 'ready'],
+    ['cancel-previous', ['fired', 'fired', 'fired', 'fired'], 'cancelled'],
+  ])('%s', async (overlap, expected, firstState) => {
+    const { name } = await scene.stint.schedules.set(given({ overlap }))
+    for (let fire = 0; fire < 3; fire++) {
+      await toMinute()
+      await ticked()
+    }
+    const [first] = await firesOf(name)
+    expect((await scene.stint.get(first?.jobId ?? ''))?.state).toBe(firstState)
+    if (overlap !== 'cancel-previous') await scene.stint.cancel(first?.jobId ?? '')
+    await toMinute()
+    await ticked()
+    expect(await outcomesOf(name)).toEqual(expected)
+    for (const { outcome, reason } of await firesOf(name))
+      if (outcome === 'skipped' || outcome === 'queued') expect(reason).toMatch(/^overlap: /)
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('a running job before it is asked to stop', async () => {
+    const { name } = await scene.stint.schedules.set(given({ overlap: 'cancel-previous' }))
+    await toMinute()
+    await ticked()
+    const [first] = await firesOf(name)
+    await scene.db.query(
+      `update stint.job set state = 'running', lease_id = gen_random_uuid(), worker_id = gen_random_uuid() where id = $1`,
+      [first?.jobId],
+    )
+    await toMinute()
+    const { fired } = await ticked()
+    expect(fired.find(({ schedule }) => schedule === name)?.asked).toHaveLength(1)
+    expect((await scene.stint.get(first?.jobId ?? ''))?.cancelRequestedAt).not.toBeNull()
+    await scene.stint.schedules.delete(name)
+  })
+})
+
+describe('by hand', () => {
+  test('paused until a time it does not fire, and nothing is made up for', async () => {
+    const { name } = await scene.stint.schedules.set(given({ missed: 'all' }))
+    expect(await scene.stint.schedules.pause(name, { for: '10m', reason: 'move' })).toMatchObject({
+      ...{ isPaused: true, pauseReason: 'move' },
+    })
+    await clock.advance('9 minutes')
+    await ticked()
+    expect(await firesOf(name)).toEqual([])
+    await clock.advance('2 minutes 30 seconds')
+    await ticked()
+    expect((await firesOf(name)).length).toBeLessThanOrEqual(2)
+    expect(await scene.stint.schedules.get(name)).toMatchObject({ isPaused: false, pauseReason: null })
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('paused for good it fires again once it is resumed, from then on', async () => {
+    const { name } = await scene.stint.schedules.set(given({ missed: 'all' }))
+    expect(await scene.stint.schedules.pause(name)).toMatchObject({ isPaused: true, nextFireAt: null })
+    expect(await scene.stint.schedules.next(name)).toEqual([])
+    await clock.advance('1 hour')
+    await scene.stint.schedules.resume(name)
+    await toMinute()
+    await ticked()
+    expect(await outcomesOf(name)).toEqual(['fired'])
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('changed while it is paused until a time, it fires from then on', async () => {
+    const schedule = given()
+    await scene.stint.schedules.set(schedule)
+    await scene.stint.schedules.pause(schedule.name, { for: '10m' })
+    await scene.stint.schedules.set(given({ name: schedule.name, cron: '*/2 * * * *' }))
+    await clock.advance('5 minutes')
+    await ticked()
+    expect(await firesOf(schedule.name)).toEqual([])
+    expect(await scene.stint.schedules.get(schedule.name)).toMatchObject({ isPaused: true })
+    await clock.advance('8 minutes')
+    await ticked()
+    expect(await outcomesOf(schedule.name)).toContain('fired')
+    await scene.stint.schedules.delete(schedule.name)
+  })
+
+  test('run now by many at once makes a job for each', async () => {
+    const { name } = await scene.stint.schedules.set(given())
+    const made = await Promise.all(Array.from({ length: 20 }, () => scene.stint.schedules.runNow(name)))
+    expect(new Set(made.map(({ jobId }) => jobId)).size).toBe(20)
+    for (const { jobId } of made) expect(await scene.stint.get(jobId)).toBeDefined()
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('run now makes a job at once, paused or not', async () => {
+    const { name } = await scene.stint.schedules.set(given({ overlap: 'skip' }))
+    await scene.stint.schedules.pause(name)
+    const { jobId } = await scene.stint.schedules.runNow(name)
+    expect(await scene.stint.get(jobId)).toMatchObject({ state: 'ready', input: { a: 1 } })
+    expect(await firesOf(name)).toMatchObject([{ jobId, outcome: 'fired', reason: 'run now' }])
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('a backfill is shown first, then makes up for what did not fire, once', async () => {
+    const { name } = await scene.stint.schedules.set(given({ cron: undefined, every: '10m', missed: 'once' }))
+    await clock.advance('61 minutes')
+    await ticked()
+    const [row] = await scene.db.query<{ now: Date }>('select stint.now() as now')
+    const to = row?.now ?? new Date()
+    const range = { from: new Date(to.getTime() - 7_200_000), to }
+    const preview = await scene.stint.schedules.backfill(name, { ...range, dryRun: true })
+    expect(preview).toHaveLength(12)
+    expect(preview.filter(({ action }) => action === 'kept')).toHaveLength(1)
+    expect((await firesOf(name)).filter(({ outcome }) => outcome === 'fired')).toHaveLength(1)
+    const done = await scene.stint.schedules.backfill(name, range)
+    expect(done.filter(({ action }) => action === 'fired')).toHaveLength(11)
+    const fires = await firesOf(name)
+    expect(fires.map(({ outcome }) => outcome)).toEqual(fires.map(() => 'fired'))
+    expect(new Set(fires.map(({ jobId }) => jobId)).size).toBe(12)
+    const again = await scene.stint.schedules.backfill(name, range)
+    expect(again.every(({ action }) => action === 'kept')).toBe(true)
+    const tooFar = { from: new Date(to.getTime() - 365 * 86_400_000), to }
+    await expect(scene.stint.schedules.backfill(name, tooFar)).rejects.toMatchObject({
+      code: 'invalid-option',
+    })
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('what is not there is said to be not there', async () => {
+    const calls = [
+      () => scene.stint.schedules.pause('none'),
+      () => scene.stint.schedules.runNow('none'),
+      () => scene.stint.schedules.delete('none'),
+      () => scene.stint.schedules.next('none'),
+    ]
+    for (const call of calls) await expect(call()).rejects.toMatchObject({ code: 'schedule-not-found' })
+    expect(await scene.stint.schedules.get('none')).toBeUndefined()
+  })
+
+  test('a changed rule counts from now on', async () => {
+    const schedule = given({ cron: undefined, every: '1h', missed: 'all' })
+    await scene.stint.schedules.set(schedule)
+    await clock.advance('30 minutes')
+    await scene.stint.schedules.set(given({ name: schedule.name, cron: '* * * * *', missed: 'all' }))
+    await ticked()
+    expect(await firesOf(schedule.name)).toEqual([])
+    await scene.stint.schedules.delete(schedule.name)
+  })
+})
+
+describe('schedules in code', () => {
+  const policy: MissedPolicy = 'skip'
+
+  test('are stored when a worker starts, changed with it, and fire only while a live worker has them', async () => {
+    const name = newName('code')
+    const begin = (cron: string): ReturnType<typeof startWorker> =>
+      startWorker(scene, { queues: { reports: 1 }, version: 'v1' }, (worker) =>
+        worker.handle(job, () => undefined).schedule(given({ name, cron, missed: policy })),
+      )
+    const first = await begin('0 0 1 1 *')
+    expect(await scene.stint.schedules.get(name)).toMatchObject({
+      ...{ source: 'code', appVersion: 'v1', rule: '0 0 1 1 *', isOrphan: false },
+    })
+    await expect(scene.stint.schedules.delete(name)).rejects.toMatchObject({ code: 'state-changed' })
+    await first.worker.stop()
+    expect(await scene.stint.schedules.get(name)).toMatchObject({ isOrphan: true })
+    const second = await begin('* * * * *')
+    expect(await scene.stint.schedules.get(name)).toMatchObject({ rule: '* * * * *', isOrphan: false })
+    await second.worker.stop()
+    // Nobody has it any more: the schedule is there, and does not fire.
+    await toMinute()
+    await ticked()
+    expect(await firesOf(name)).toEqual([])
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('a worker fires what is due, and runs it', async () => {
+    const name = newName('live')
+    const seen: unknown[] = []
+    const worker = await startWorker(scene, { queues: { reports: 1 } }, (one) =>
+      one
+        .handle(job, (input) => void seen.push(input))
+        .schedule(
+          given({ name, cron: '* * * * * *', input: (fireAt: Date) => ({ at: fireAt.toISOString() }) }),
+        ),
+    )
+    const [fired] = await worker.tells('fired', ({ schedule }) => schedule === name)
+    await worker.hears('succeeded', fired?.fires[0]?.jobId ?? '')
+    expect(seen).toContainEqual({ at: new Date(fired?.fires[0]?.fireAt ?? '').toISOString() })
+    await worker.worker.stop()
+    await eventually(
+      async () => (await scene.stint.schedules.get(name))?.isOrphan === true,
+      'the worker is gone',
+    )
+    // Without the code nobody can make its input.
+    await toMinute()
+    expect((await ticked()).fired.filter(({ schedule }) => schedule === name)).toEqual([])
+    await expect(scene.stint.schedules.runNow(name)).rejects.toMatchObject({ code: 'invalid-option' })
+    await scene.stint.schedules.delete(name)
+  })
+
+  test('a function that throws is the schedule’s trouble, not the worker’s', async () => {
+    const name = newName('throws')
+    const input = (): never => {
+      throw new Error('no such report')
+    }
+    const worker = await startWorker(scene, { queues: { reports: 1 } }, (one) =>
+      one.handle(job, () => undefined).schedule(given({ name, cron: '* * * * * *', input })),
+    )
+    await worker.tells('scheduleFailed', ({ schedule }) => schedule === name)
+    await eventually(
+      async () => (await scene.stint.schedules.get(name))?.lastError === 'no such report',
+      'its error is stored',
+    )
+    await worker.worker.stop()
+    await scene.stint.schedules.delete(name)
+  })
+})

@@ -1,0 +1,257 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import type { Stint } from '../../src/entry/index.ts'
+import { Database } from '../../src/db/database.ts'
+import { Leader } from '../../src/upkeep/leader.ts'
+import type { Service } from '../../src/upkeep/service.ts'
+import { Upkeep } from '../../src/upkeep/upkeep.ts'
+import { movableClock } from '../support/clock.ts'
+import type { TestClock } from '../support/clock.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { createLedger } from '../support/ledger.ts'
+import { startWorker as startProcess } from '../support/worker-process.ts'
+import { newJob, startFor, workerScene } from '../support/workers.ts'
+
+describe('the lead', () => {
+  let db: TestDatabase
+  let database: Database
+  let clock: TestClock
+  beforeAll(async () => {
+    db = await createTestDatabase()
+    clock = await movableClock(db)
+    database = new Database({
+      url: db.url,
+      schema: 'stint',
+      poolSize: 4,
+      deadlineMs: 10_000,
+      applicationName: 'leader test',
+    })
+  })
+  afterAll(async () => {
+    await database.close()
+    await db.drop()
+  })
+
+  function candidate(name: string, termMs = 30_000): Leader {
+    const id = randomUUID()
+    return new Leader({ name, termMs, holder: () => id, about: {} })
+  }
+
+  function term(name: string): Promise<unknown[]> {
+    return db.query('select term::integer, holder is null as free from stint.leader where name = $1', [name])
+  }
+
+  test('is one process’s, however many ask at once', async () => {
+    const candidates = Array.from({ length: 20 }, () => candidate('crowd'))
+    const answers = await Promise.all(candidates.map((one) => one.ask(database)))
+    expect(answers.filter(Boolean)).toHaveLength(1)
+    expect(candidates.map((one) => one.isLeading)).toEqual(answers)
+    expect(await term('crowd')).toEqual([{ term: 1, free: false }])
+  })
+
+  test('is kept by asking again, and taken by others once its term is over by the database’s clock', async () => {
+    const [first, second] = [candidate('term'), candidate('term')]
+    expect(await first.ask(database)).toBe(true)
+    await clock.advance('20 seconds')
+    expect(await first.ask(database)).toBe(true)
+    await clock.advance('20 seconds')
+    expect(await second.ask(database)).toBe(false)
+    await clock.advance('11 seconds')
+    expect(await second.ask(database)).toBe(true)
+    expect(await term('term')).toEqual([{ term: 2, free: false }])
+    // And the first one hears of it.
+    expect(await first.ask(database)).toBe(false)
+    expect(first.isLeading).toBe(false)
+  })
+
+  test('is not believed in for longer than most of a term after it was asked for', async () => {
+    const leader = candidate('trust', 100)
+    expect(await leader.ask(database)).toBe(true)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(leader.isLeading).toBe(false)
+  })
+
+  test('is handed over at once by who resigns, and only by the one who has it', async () => {
+    const [first, second, third] = [candidate('resign'), candidate('resign'), candidate('resign')]
+    await first.ask(database)
+    await first.resign(database)
+    expect(first.isLeading).toBe(false)
+    expect(await second.ask(database)).toBe(true)
+    await first.resign(database)
+    expect(await third.ask(database)).toBe(false)
+  })
+
+  describe('and services under it', () => {
+    function upkeepWith(services: readonly Service[], told: string[] = []): Upkeep {
+      const upkeep = new Upkeep({
+        db: new Database({
+          url: db.url,
+          schema: 'stint',
+          poolSize: 2,
+          deadlineMs: 10_000,
+          applicationName: 'upkeep test',
+        }),
+        termMs: 30_000,
+        holder: () => randomUUID(),
+        about: { host: 'here', pid: 1 },
+        services,
+        onTrouble: (what, error) => told.push(`${what}: ${String(error)}`),
+      })
+      onTestFinished(() => upkeep.stop())
+      return upkeep
+    }
+
+    function counting(name: string, everyMs = 3_600_000): Service & { passes: number } {
+      const service = {
+        name,
+        everyMs,
+        passes: 0,
+        runOnce: () => {
+          service.passes++
+          return Promise.resolve()
+        },
+      }
+      return service
+    }
+
+    test('run on their own: one that throws stops no other, and is tried again', async () => {
+      const told: string[] = []
+      let failures = 0
+      const bad: Service = {
+        name: 'bad',
+        everyMs: 3_600_000,
+        runOnce: () => {
+          if (++failures < 3) throw new Error('out of luck')
+          return Promise.resolve()
+        },
+      }
+      const [before, after] = [counting('before'), counting('after')]
+      const upkeep = upkeepWith([before, bad, after], told)
+      expect(await upkeep.runOnce()).toBe(true)
+      expect([before.passes > 0, after.passes > 0]).toEqual([true, true])
+      expect(told).toContain('bad: Error: out of luck')
+      const state = (): Promise<unknown[]> =>
+        db.query(
+          `select name, last_ok_at is not null as ok, last_error, took_ms is not null as took
+             from stint.service where name in ('before', 'bad') order by name`,
+        )
+      expect(await state()).toEqual([
+        { name: 'bad', ok: false, last_error: 'out of luck', took: false },
+        { name: 'before', ok: true, last_error: null, took: true },
+      ])
+      // After a second or more each time, though it is due in an hour.
+      await eventually(async () => {
+        expect(await state()).toContainEqual({ name: 'bad', ok: true, last_error: null, took: true })
+      })
+    })
+
+    test('stand still where another process leads, and go on where it resigns', async () => {
+      const [one, two] = [counting('shared'), counting('shared')]
+      const [first, second] = [upkeepWith([one]), upkeepWith([two])]
+      // The one of the test before may not have resigned yet.
+      await eventually(async () => {
+        expect(await first.runOnce()).toBe(true)
+      })
+      expect(await second.runOnce()).toBe(false)
+      expect(two.passes).toBe(0)
+      await first.stop()
+      expect(await second.runOnce()).toBe(true)
+      expect(two.passes).toBe(1)
+    })
+
+    test('are not all done again when the lead changes: the database knows when each is due', async () => {
+      const [done, due] = [counting('done'), counting('due')]
+      await db.query(
+        `insert into stint.service (name, last_ok_at)
+         values ('done', stint.now()), ('due', stint.now() - interval '2 hours')`,
+      )
+      const upkeep = upkeepWith([done, due])
+      // Asked for the lead, it starts what is due, and leaves the rest to its time.
+      await eventually(async () => {
+        expect(await upkeep.lead()).toBe(true)
+      })
+      await eventually(() => {
+        expect(due.passes).toBe(1)
+        return Promise.resolve()
+      })
+      expect(done.passes).toBe(0)
+    })
+  })
+})
+
+describe('workers', () => {
+  const scene = workerScene()
+
+  async function leaderOf(stint: Stint): Promise<{ workerId: string; pid: number | null } | null> {
+    return (await stint.status()).upkeep.leader
+  }
+
+  test('one leads, another takes over after its term when it is killed, and at once when it stops', async () => {
+    const ledger = await createLedger()
+    const job = { kind: 'work', queue: 'lead' }
+    const options = { connection: scene.db.url, queues: { lead: 1 }, lease: '3s' }
+    const processes = [
+      await startProcess(ledger, { name: 'one', jobs: [job], options }),
+      await startProcess(ledger, { name: 'two', jobs: [job], options }),
+    ]
+    const leading = async (not?: number): Promise<number> => {
+      let pid = 0
+      await eventually(async () => {
+        const leader = await leaderOf(scene.stint)
+        expect(leader).not.toBeNull()
+        pid = leader?.pid ?? 0
+        expect(pid).not.toBe(not ?? 0)
+      })
+      return pid
+    }
+    const first = await leading()
+    const killed = processes.find(({ pid }) => pid === first)
+    const other = processes.find(({ pid }) => pid !== first)
+    killed?.signal('SIGKILL')
+    await killed?.exited
+    expect(await leading(first)).toBe(other?.pid)
+    const third = await startProcess(ledger, {
+      name: 'three',
+      jobs: [job],
+      options: { ...options, lease: '60s' },
+    })
+    other?.signal('SIGTERM')
+    await other?.exited
+    // Free at once; the third one asks every twenty seconds.
+    expect(await leaderOf(scene.stint)).toBeNull()
+    const { services } = (await scene.stint.status()).upkeep
+    expect(services.find(({ name }) => name === 'partitions')).toMatchObject({
+      lastOkAt: expect.any(Date) as Date,
+      lastError: null,
+    })
+    third.signal('SIGTERM')
+    await third.exited
+  })
+
+  test('that opted out never lead', async () => {
+    const job = newJob('optout')
+    const out = await startFor(scene, job, () => undefined, { lease: '1s', upkeep: false })
+    const { id } = await scene.stint.enqueue(job)
+    await out.hears('succeeded', id)
+    await new Promise((resolve) => setTimeout(resolve, 1_500))
+    expect(await leaderOf(scene.stint)).toBeNull()
+    const willing = await startFor(scene, job, () => undefined, { lease: '1s' })
+    await eventually(async () => {
+      expect((await leaderOf(scene.stint))?.workerId).toBe(willing.worker.id)
+    })
+  })
+
+  test('whose upkeep is refused by the database go on with their jobs', async () => {
+    await scene.db.query('alter table stint.service rename to service_away')
+    onTestFinished(async () => {
+      await scene.db.query('alter table stint.service_away rename to service')
+    })
+    const job = newJob('refused')
+    const worker = await startFor(scene, job, () => undefined, { lease: '1s' })
+    await worker.tells('trouble', ({ what }) => what === 'upkeep: lead')
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
+  })
+})

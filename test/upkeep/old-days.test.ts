@@ -1,0 +1,212 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { Stint } from '../../src/entry/index.ts'
+import { movableClock } from '../support/clock.ts'
+import type { TestClock } from '../support/clock.ts'
+import { connectTo, createEmptyDatabase, createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { daysOf, finishJob, upkeepByHand } from '../support/history.ts'
+import type { UpkeepHand } from '../support/history.ts'
+
+const tables = ['finished', 'attempt', 'log'] as const
+
+let db: TestDatabase
+let clock: TestClock
+let upkeep: UpkeepHand
+beforeAll(async () => {
+  db = await createTestDatabase()
+  clock = await movableClock(db)
+  upkeep = upkeepByHand(db.url)
+})
+beforeEach(async () => {
+  await upkeep.pass('partitions')
+})
+afterAll(async () => {
+  await upkeep.close()
+  await db.drop()
+})
+
+/** A session that has read this, and sees the database as it was then until it ends. */
+async function holdSnapshot(table: string, url = db.url): Promise<pg.Client> {
+  const reader = await connectTo(url)
+  await reader.query('begin isolation level repeatable read')
+  await reader.query(`select count(*) from ${table}`)
+  return reader
+}
+
+/** Settles on and on, on a connection that waits for a lock 250 ms at most; gives what went wrong once stopped. */
+async function settleOnAndOn(
+  schema = 'stint',
+  url = db.url,
+): Promise<() => Promise<{ settled: number; errors: string[] }>> {
+  const settler = await connectTo(url)
+  await settler.query(`set lock_timeout = '250ms'`)
+  const errors: string[] = []
+  let settled = 0
+  const stopped = new AbortController()
+  const settling = (async () => {
+    while (!stopped.signal.aborted) {
+      try {
+        await settler.query(
+          `insert into ${schema}.finished (id, created_at, run_at, state, epoch, attempt, max_attempts, crashes, priority,
+                                           version, queue, kind, finished_at)
+           values (gen_random_uuid(), ${schema}.now(), ${schema}.now(), 'succeeded', 1, 1, 5, 0, 0, 1, 'settle', 'k', ${schema}.now())`,
+        )
+        await settler.query(
+          `insert into ${schema}.attempt (job_id, epoch, attempt, outcome, ended_at)
+           values (gen_random_uuid(), 1, 1, 'failed', ${schema}.now())`,
+        )
+        settled++
+      } catch (error) {
+        errors.push(String(error))
+      }
+    }
+  })()
+  return async () => {
+    stopped.abort()
+    await settling
+    return { settled, errors }
+  }
+}
+
+function pendingDays(): Promise<unknown[]> {
+  return db.query('select 1 from pg_inherits where inhdetachpending')
+}
+
+describe('old days', () => {
+  test('are made and dropped for a month, while a session holds a snapshot of the live jobs', async () => {
+    await holdSnapshot('stint.job')
+    const stop = await settleOnAndOn()
+    for (let day = 1; day <= 30; day++) {
+      await clock.advance('1 day')
+      await upkeep.pass('partitions')
+      await upkeep.pass('old-days')
+      await finishJob(db, 'any')
+      for (const table of tables) {
+        const days = await daysOf(db, table)
+        expect(days[0], `${table} on day ${day}`).toBeGreaterThanOrEqual(-8)
+        expect(days.at(-1)).toBe(14)
+        expect(days.length).toBeLessThanOrEqual(8 + 1 + 14)
+      }
+    }
+    const { settled, errors } = await stop()
+    expect(errors).toEqual([])
+    expect(settled).toBeGreaterThan(30)
+    expect(upkeep.passedBy).toEqual([])
+  })
+
+  test('that are read are left pending, keep nobody waiting, and go when the reader has', async () => {
+    const reader = await holdSnapshot('stint.jobs')
+    const stop = await settleOnAndOn()
+    await clock.advance('3 days')
+    await upkeep.pass('partitions')
+    const before = await daysOf(db, 'finished')
+    const startedAt = performance.now()
+    await upkeep.pass('old-days')
+    await upkeep.pass('old-days')
+    // It waits two seconds for readers of a table, not for ever.
+    expect(performance.now() - startedAt).toBeLessThan(15_000)
+    expect(await daysOf(db, 'finished')).toEqual(before)
+    expect((await daysOf(db, 'log'))[0]).toBeGreaterThanOrEqual(-8)
+    expect(await pendingDays()).toHaveLength(1)
+    expect(upkeep.passedBy.map(({ what }) => what)).toContainEqual(expect.stringContaining('finished_'))
+    // Nothing of ours is left waiting in the database.
+    expect(
+      await db.query(
+        `select query from pg_stat_activity where application_name = 'upkeep by hand' and state = 'active'`,
+      ),
+    ).toEqual([])
+    // New days can be made beside it.
+    await clock.advance('1 day')
+    await upkeep.pass('partitions')
+    expect((await daysOf(db, 'finished')).at(-1)).toBe(14)
+    // The reader sees what it saw.
+    await reader.query('select count(*) from stint.jobs')
+    await reader.query('rollback')
+    await upkeep.pass('old-days')
+    for (const table of tables) expect((await daysOf(db, table))[0]).toBeGreaterThanOrEqual(-8)
+    expect(await pendingDays()).toEqual([])
+    expect((await stop()).errors).toEqual([])
+  })
+
+  test('that were detached and not dropped are dropped; those that somebody else detached are his', async () => {
+    await clock.advance('2 days')
+    await upkeep.pass('partitions')
+    const [ours, theirs] = await db.query<{ day_table: string }>(
+      `select day_table from stint.old_days() where parent = 'finished'`,
+    )
+    for (const day of [ours, theirs])
+      await db.query(`alter table stint.finished detach partition stint.${day?.day_table ?? ''}`)
+    await db.query(`comment on table stint.${ours?.day_table ?? ''} is 'to be dropped by Stint'`)
+    await upkeep.pass('old-days')
+    const left = await db.query<{ name: string }>(
+      `select relname as name from pg_class where relname = any($1) order by 1`,
+      [[ours?.day_table, theirs?.day_table]],
+    )
+    expect(left).toEqual([{ name: theirs?.day_table }])
+    await db.query(`drop table stint.${theirs?.day_table ?? ''}`)
+  })
+
+  test('of a year ahead and back are no trouble', async () => {
+    await clock.advance('365 days')
+    await upkeep.pass('partitions')
+    await upkeep.pass('old-days')
+    expect((await daysOf(db, 'finished'))[0]).toBe(-1)
+    await finishJob(db, 'any')
+  })
+})
+
+test('a day cannot be dropped before its time, whoever asks', async () => {
+  const [today] = await db.query<{ dropped: boolean }>(
+    `select stint.drop_day('finished_' || to_char(stint.now() at time zone 'utc', 'YYYYMMDD')) as dropped`,
+  )
+  expect(today).toEqual({ dropped: false })
+  for (const name of ['job', 'dead', 'finished', 'finished_20200101; drop table stint.job'])
+    expect(await db.query('select stint.drop_day($1) as dropped', [name])).toEqual([{ dropped: false }])
+})
+
+test('making a day does not wait for readers, nor do settles behind it', async () => {
+  await holdSnapshot('stint.jobs')
+  const stop = await settleOnAndOn()
+  await clock.advance('1 day')
+  await upkeep.pass('partitions')
+  expect((await daysOf(db, 'finished')).at(-1)).toBe(14)
+  expect((await stop()).errors).toEqual([])
+})
+
+test('a worker that is not the owner drops days too, and no settle waits for it for long', async () => {
+  const schema = 'upkeep_test'
+  const own = await createEmptyDatabase()
+  onTestFinished(() => own.drop())
+  const owner = new Stint({ connection: own.url, schema })
+  await owner.migrate({ roles: true })
+  await owner.close()
+  await own.query('drop role if exists login_upkeep')
+  await own.query(`create role login_upkeep login password 'secret' in role ${schema}_worker`)
+  const url = new URL(own.url)
+  url.username = 'login_upkeep'
+  url.password = 'secret'
+  const hand = upkeepByHand(url.href, { schema })
+  onTestFinished(async () => {
+    await hand.close()
+    await own.query('drop owned by login_upkeep; drop role login_upkeep')
+  })
+  await own.query(`create table ${schema}.test_clock (ahead interval not null)`)
+  await own.query(`insert into ${schema}.test_clock values ('20 days')`)
+  await own.query(`grant select on ${schema}.test_clock to public`)
+  await own.query(`create or replace function ${schema}.now() returns timestamptz language sql stable
+                   as 'select statement_timestamp() + (select ahead from ${schema}.test_clock)'`)
+  await hand.pass('partitions')
+  const reader = await holdSnapshot(`${schema}.jobs`, own.url)
+  const stop = await settleOnAndOn(schema, own.url)
+  for (let i = 0; i < 5; i++) await hand.pass('old-days')
+  expect(hand.passedBy.length).toBeGreaterThan(0)
+  expect((await daysOf(own, 'finished', schema))[0]).toBeLessThan(-8)
+  await reader.query('rollback')
+  await hand.pass('old-days')
+  const { settled, errors } = await stop()
+  expect(errors).toEqual([])
+  expect(settled).toBeGreaterThan(10)
+  for (const table of tables) expect((await daysOf(own, table, schema))[0]).toBeGreaterThanOrEqual(-8)
+  for (const name of ['short-kept', 'dead-letters', 'expired']) await hand.pass(name)
+})

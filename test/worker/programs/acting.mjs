@@ -1,0 +1,128 @@
+// The file that children of the isolation tests load: a worker that could not even connect, whose jobs say in their
+// input what their handler shall do.
+import { spawn } from 'node:child_process'
+import { appendFileSync } from 'node:fs'
+import { threadId } from 'node:worker_threads'
+import pg from 'pg'
+import { defineJob } from 'stint/contracts'
+import { CancelJob, currentJob, PermanentError, RetryAfter, Snooze, Worker } from 'stint/worker'
+
+const forEver = () => new Promise(() => setInterval(() => undefined, 60_000))
+
+export const acts = {
+  return: (_input, ctx) => ({
+    ...{ pid: process.pid, threadId, child: process.env.STINT_CHILD, argv: process.argv.slice(2) },
+    ...{ jobId: ctx.jobId, current: currentJob()?.jobId, attempt: ctx.attempt },
+  }),
+  say: async (_input, ctx) => {
+    ctx.log.info('first', { n: 1 })
+    await ctx.progress(40, 'on its way')
+    ctx.log.warn('second')
+    return 'said'
+  },
+  progressAndWait: async (_input, ctx) => {
+    await ctx.progress(40, 'on its way')
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+    throw ctx.signal.reason
+  },
+  tx: (input, ctx) =>
+    ctx.tx(async (tx) => {
+      ctx.log.info('inside')
+      await tx.query('insert into effect (job_id) values ($1)', [ctx.jobId])
+      if (input.fails) throw new Error('not that')
+      return 'by tx'
+    }),
+  /** Completes in a transaction of its own, which ends so, and then this process does. */
+  complete: async (input, ctx) => {
+    const client = new pg.Client(input.url)
+    await client.connect()
+    await client.query('begin')
+    await ctx.complete(client, { result: 'by complete' })
+    await client.query(input.ending)
+    if (input.exits) process.exit(7)
+    await client.end()
+    return 'returned'
+  },
+  once: async (input, ctx) => {
+    const work = async (tx) => {
+      await tx.query('insert into effect (job_id) values ($1)', [ctx.jobId])
+      return { at: ctx.attempt }
+    }
+    return [await ctx.once(input.key, work), await ctx.once(input.key, work)]
+  },
+  children: async (input, ctx) => {
+    const { id } = await ctx.enqueue(defineJob({ kind: 'child', queue: input.queue }), { of: ctx.jobId })
+    if (input.fails) throw new Error('no children')
+    return id
+  },
+  throw: (input) => {
+    throw Object.assign(new TypeError(input.message ?? 'thrown'), { code: input.code })
+  },
+  permanent: () => {
+    throw new PermanentError('never again')
+  },
+  retryAfter: () => {
+    throw new RetryAfter('1h')
+  },
+  snooze: () => {
+    throw new Snooze('1h', 'not now')
+  },
+  cancel: () => {
+    throw new CancelJob('no need')
+  },
+  obey: async (_input, ctx) => {
+    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+    throw ctx.signal.reason
+  },
+  ignore: forEver,
+  /** Has a process of its own at work, and waits for nothing. */
+  spawn: async (input) => {
+    const { pid } = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+    appendFileSync(input.ledger, `${JSON.stringify({ type: 'spawned', pid })}\n`)
+    await forEver()
+  },
+  busy: () => {
+    for (;;);
+  },
+  exit: () => process.exit(3),
+  abort: () => process.abort(),
+  segfault: async () => {
+    process.kill(process.pid, 'SIGSEGV')
+    await forEver()
+  },
+  uncaught: async () => {
+    setImmediate(() => {
+      throw new RangeError('nobody catches this')
+    })
+    await forEver()
+  },
+  outOfMemory: () => {
+    const kept = []
+    for (;;) kept.push(Array.from({ length: 10_000 }, (_, n) => ({ n })))
+  },
+  txThenExit: async (input, ctx) => {
+    await acts.tx(input, ctx)
+    process.exit(4)
+  },
+  /** Ends badly, but for the attempt that it is told to. */
+  until: (input, ctx) => {
+    if (ctx.fence.epoch < input.epoch) process.exit(6)
+    return process.pid
+  },
+}
+
+/** Writes down who runs here, before it does anything. */
+export async function act(input, ctx) {
+  if (input.ledger !== undefined)
+    appendFileSync(input.ledger, `${JSON.stringify({ type: 'runs', pid: process.pid, job: ctx.jobId })}\n`)
+  return acts[input.act](input, ctx)
+}
+
+export const worker = new Worker({ connection: 'postgres://nobody@127.0.0.1:1/nowhere', log: false })
+worker.handle(defineJob({ kind: 'act', timeout: '1m', retry: { backoff: () => 1 } }), act, {
+  isolate: 'process',
+})
+worker.use(async (ctx, next) => {
+  const result = await next()
+  return result === 'said' ? `${ctx.kind}: said` : result
+})

@@ -1,0 +1,55 @@
+import { expect, test, vi } from 'vitest'
+import { Watchdog } from '../../src/worker/watchdog.ts'
+
+/** A watchdog over one loop, on a clock that the test moves. */
+function watched(): { stuck: string[]; begin: () => void; end: () => void; pass: (ms: number) => void } {
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] })
+  const stuck: string[] = []
+  let since: number | undefined
+  const watchdog = new Watchdog([{ name: 'sweep', since: () => since }], {
+    limitMs: 60_000,
+    onStuck: (name) => stuck.push(name),
+  })
+  watchdog.start()
+  return {
+    stuck,
+    begin: () => (since = performance.now()),
+    end: () => (since = undefined),
+    pass: (ms) => void vi.advanceTimersByTime(ms),
+  }
+}
+
+test('a loop that comes to no answer for longer than many deadlines is told once', () => {
+  const { stuck, begin, pass } = watched()
+  begin()
+  pass(59_000)
+  expect(stuck).toEqual([])
+  pass(600_000)
+  expect(stuck).toEqual(['sweep'])
+  vi.useRealTimers()
+})
+
+test('a loop that rests, or ends its turns in time, is left alone', () => {
+  const { stuck, begin, end, pass } = watched()
+  pass(600_000)
+  for (let turn = 0; turn < 20; turn++) {
+    begin()
+    pass(50_000)
+    end()
+  }
+  expect(stuck).toEqual([])
+  vi.useRealTimers()
+})
+
+test('a process that was stopped gives its loops their time again', () => {
+  const { stuck, begin, end, pass } = watched()
+  begin()
+  // Stopped: the clock went on, and nothing here ran.
+  const later = performance.now() + 600_000
+  vi.spyOn(performance, 'now').mockReturnValueOnce(later)
+  pass(6_000)
+  expect(stuck).toEqual([])
+  end()
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
