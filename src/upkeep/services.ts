@@ -4,6 +4,7 @@ import { ensurePartitions } from '../jobs/ensure-partitions.ts'
 import { pruneDead } from './dead.ts'
 import { pruneExpired } from './expired.ts'
 import { dropOldDays } from './old-days.ts'
+import { rebuildIndexes, rebuildPassMs } from './rebuild-indexes.ts'
 import type { Service } from './service.ts'
 import { ShortKept } from './short-kept.ts'
 
@@ -19,6 +20,7 @@ export function usualServices({ blobs }: { blobs?: BlobStore | undefined }): Ser
     { name: 'short-kept', everyMs: minuteMs, runOnce: (db, context) => shortKept.prune(db, context) },
     { name: 'dead-letters', everyMs: 10 * minuteMs, runOnce: pruneDead },
     { name: 'expired', everyMs: minuteMs, runOnce: pruneExpired },
+    { name: 'indexes', everyMs: 10 * minuteMs, passMs: rebuildPassMs, runOnce: rebuildIndexes },
     ...(blobs === undefined ? [] : [blobService(blobs)]),
   ]
 }
