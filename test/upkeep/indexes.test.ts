@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/db/database.ts'
 import { Stint } from '../../src/entry/index.ts'
 import { rebuildIndexes } from '../../src/upkeep/rebuild-indexes.ts'
@@ -8,6 +8,7 @@ import { Upkeep } from '../../src/upkeep/upkeep.ts'
 import { connectTo, createEmptyDatabase, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts'
 
 /** What would take 64 MB of jobs is tried with less. */
 const limits = { minBytes: 512 * 1_024, minWaste: 0.6, openMs: 60_000 }
@@ -221,6 +222,25 @@ test('what interrupted builds left of our indexes is dropped, and an index that 
   expect(await tries()).toMatchObject([{ name: 'job_waiting', error: null }])
   await db.query('drop table stint.theirs')
 })
+
+test.skipIf(pgBouncerVersion() === undefined)(
+  'through a pooler an index is built anew too, and no setting is left for others',
+  async () => {
+    await bloat()
+    const bouncer = await startPgBouncer(inject('serverUrl'))
+    onTestFinished(() => bouncer.remove())
+    const pooled = connectAs(bouncer.url(db.url))
+    onTestFinished(() => pooled.close())
+    await pass(pooled).done
+    expect(await tries()).toMatchObject([{ error: null, smaller: true }])
+    const settings = await Promise.all(
+      Array.from({ length: 3 }, () =>
+        pooled.query(`select current_setting('statement_timeout') as setting, pg_sleep(0.05)`, []),
+      ),
+    )
+    expect(settings.flat().map((row) => (row as { setting: string }).setting)).toEqual(['0', '0', '0'])
+  },
+)
 
 test('two at once build an index once', async () => {
   await bloat()
