@@ -16,6 +16,7 @@ export const exitCodes = {
 const byCode: Partial<Record<ErrorCode, number>> = {
   'invalid-option': exitCodes.usage,
   'job-not-found': exitCodes.notFound,
+  'error-group-not-found': exitCodes.notFound,
   'schedule-not-found': exitCodes.notFound,
   'state-changed': exitCodes.refused,
   'duplicate-job': exitCodes.refused,
