@@ -29,6 +29,8 @@ export interface Env {
   Variables: {
     caller: Caller
     requestId: string
+    /** The body of a request that changes something, as it came. */
+    body?: Uint8Array<ArrayBuffer> | undefined
     /**
      * With an Idempotency-Key: an id that is the same for every repeat of this request. What is stored under it is
      * stored once, also where a crash came between the act and its kept answer.
