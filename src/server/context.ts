@@ -26,6 +26,10 @@ export interface Resource {
 
 /** What every request carries through the routes. */
 export interface Env {
+  Bindings: {
+    /** Where the request came from, where the host's server says so. */
+    address?: string | undefined
+  }
   Variables: {
     caller: Caller
     requestId: string
