@@ -87,7 +87,7 @@ interface SearchRow extends JobSummaryRow {
 
 export async function search(db: Queryable, request: SearchRequest): Promise<SearchPage> {
   const { limit, before = lastId } = request
-  const [now = new Date(0)] = await run(db, searchNowSql, {}, (row: { now: Date }) => row.now)
+  const now = await databaseTime(db)
   const plan = await planOf(db, request, now)
   const startedAt = performance.now()
   const found: SearchRow[] = []
@@ -118,6 +118,12 @@ export async function search(db: Queryable, request: SearchRequest): Promise<Sea
     if (looked >= mostRows || performance.now() - startedAt > mostMs)
       return answer(db, { ...page, found, next: start, isComplete: false })
   }
+}
+
+/** The time that ages are counted from. */
+export async function databaseTime(db: Queryable): Promise<Date> {
+  const [now = new Date(0)] = await run(db, searchNowSql, {}, (row: { now: Date }) => row.now)
+  return now
 }
 
 /** A source that gave as many as it was asked for may have more right below the last. */

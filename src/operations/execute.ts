@@ -10,12 +10,11 @@ import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { holdRunning } from '../jobs/while-running.ts'
 import { act } from './act.ts'
 import type { Acted, ActedJob } from './act.ts'
-import { addJobsSql } from './add-jobs.sql.ts'
+import { addJobs, noteCursor } from './change.ts'
 import { chooseCanarySql } from './choose-canary.sql.ts'
 import { endingsSql } from './endings.sql.ts'
 import { holdSql } from './hold.sql.ts'
 import { noteCanarySql } from './note-canary.sql.ts'
-import { noteCursorSql } from './note-cursor.sql.ts'
 import { noteJobsSql } from './note-jobs.sql.ts'
 import { getOperation } from './operation.ts'
 import type { CanaryResult, OperationRow, OperationState } from './operation.ts'
@@ -133,18 +132,13 @@ async function freeze(db: Database, execution: Execution): Promise<void> {
   })
   await step(db, execution, async (tx, held) => {
     if (held.cursor !== cursor) return
-    const [noted = held.noted] = await run(
-      tx,
-      addJobsSql,
-      { id, ids: found.ids },
-      (row: { noted: number }) => row.noted,
-    )
+    const noted = (await addJobs(tx, { id, ids: found.ids })) ?? held.noted
     if (noted > settings.max)
       return become(tx, id, {
         state: 'stopped',
         note: `More than ${settings.max} jobs match, which was the most allowed. Nothing was done.`,
       })
-    await run(tx, noteCursorSql, { id, cursor: found.cursor ?? null, isAll: found.isAll }, () => undefined)
+    await noteCursor(tx, { id, cursor: found.cursor, isAll: found.isAll })
   })
 }
 

@@ -30,6 +30,7 @@ create index audit_actor on stint.audit (actor, id);
 -- one transaction that acts and notes what became of each job, so that a crash resumes and nothing is acted on twice.
 create table stint.operation (
   id              uuid            not null,
+  intent_id       uuid,                                             -- of the request: one that is sent again starts nothing
   action          text            not null,
   filter          text,                                             -- null where ids are given
   as_of           timestamptz     not null,                         -- what matches only later is not taken
@@ -58,6 +59,7 @@ create table stint.operation (
   constraint operation_state check (state in ('pending', 'canary', 'ramping', 'paused', 'stopped', 'aborted', 'done'))
 );
 alter table stint.operation set (fillfactor = 50);
+create unique index operation_intent on stint.operation (intent_id) where intent_id is not null;
 
 -- The jobs that an operation is about, and what became of each.
 create table stint.operation_job (
