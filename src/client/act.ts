@@ -46,7 +46,9 @@ interface Noting<Result> {
  */
 export class Act {
   readonly entry: NewAuditEntry
+  /** Its note is stored: whatever follows belongs to an act that is done. */
   isNoted = false
+  #isWritten = false
   readonly #jobId: string | undefined
   readonly #expect: Expect | undefined
 
@@ -58,14 +60,20 @@ export class Act {
 
   /** Runs a change inside a transaction, and notes it there. */
   async note<Result>(tx: Queryable, { isRepeat, isDone, work }: Noting<Result>): Promise<Result> {
-    this.isNoted = isRepeat && (await isWritten(tx, this.entry.id))
     if (this.isNoted) return work()
+    this.#isWritten = isRepeat && (await isWritten(tx, this.entry.id))
+    if (this.#isWritten) return work()
     const before = this.#jobId === undefined ? this.entry.before : await this.#look(tx, this.#jobId)
     const result = await work()
     if (!isDone(result)) return result
     await writeAudit(tx, { ...this.entry, before })
-    this.isNoted = true
+    this.#isWritten = true
     return result
+  }
+
+  /** The transaction in which it was noted is committed. */
+  committed(): void {
+    if (this.#isWritten) this.isNoted = true
   }
 
   /** The job as it is, held until the act is committed; thrown out where it is not as the person saw it. */

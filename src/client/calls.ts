@@ -65,17 +65,20 @@ export class Calls {
   }
 
   /** Sends a change. */
-  write<Result>(work: Change<Result>, options: WriteOptions<Result> = {}): Promise<Result> {
+  async write<Result>(work: Change<Result>, options: WriteOptions<Result> = {}): Promise<Result> {
     const { jobIds = [], isTransaction = false, isDone = () => true } = options
     const act = this.#act
-    if (act !== undefined)
-      return this.send(
+    if (act !== undefined) {
+      const result = await this.send(
         (db, isRepeat) =>
           withPartitions(db, () =>
             db.transaction((tx) => act.note(tx, { isRepeat, isDone, work: () => work(tx, isRepeat) })),
           ),
         jobIds,
       )
+      act.committed()
+      return result
+    }
     return this.send(
       (db, isRepeat) =>
         withPartitions(db, () =>
