@@ -15,10 +15,27 @@ import { healthRoutes } from './routes/health.ts'
 import { meRoutes } from './routes/me.ts'
 import { openapiRoutes } from './routes/openapi.ts'
 import { producerRoutes } from './routes/producers.ts'
+import { auditRoutes } from './routes/audit.ts'
+import { errorGroupRoutes } from './routes/error-groups.ts'
+import { jobRoutes } from './routes/jobs.ts'
+import { jobVerbRoutes } from './routes/job-verbs.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { isSafe } from './same-origin.ts'
 
 /** Everything under /v1: a resource's routes are a line here. */
-const allRoutes: readonly Routes[] = [healthRoutes, meRoutes, openapiRoutes, producerRoutes]
+const allRoutes: readonly Routes[] = [
+  healthRoutes,
+  meRoutes,
+  openapiRoutes,
+  producerRoutes,
+  jobRoutes,
+  jobVerbRoutes,
+  operationRoutes,
+  errorGroupRoutes,
+  scheduleRoutes,
+  auditRoutes,
+]
 
 export interface AppOptions {
   door: Door
