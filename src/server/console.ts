@@ -1,4 +1,5 @@
 import { Stint } from '../client/stint.ts'
+import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
 import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
@@ -17,6 +18,11 @@ export interface Console {
   /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
   readonly link: string | undefined
   readonly basePath: string
+  /**
+   * Executes operations in this process from now on. Without a call it does so from the first that is started or seen
+   * through this console; a console that only looks never does.
+   */
+  executeOperations(this: void): void
   /** Answers what is under way, then closes its connections. */
   close(this: void): Promise<void>
 }
@@ -48,12 +54,18 @@ export function createConsole(options: ConsoleOptions = {}): Console {
       ? new Stint({ connection, schema, blobs, poolSize, ...limits })
       : config.stint.clone({ poolSize, ...limits })
   const door = new Door({ ...config, isInsecure: insecure })
+  const executor = readOnly
+    ? undefined
+    : keepOperationsWorker(stint.place, (error) => {
+        onError(error, { requestId: 'operations' })
+      })
   const parts: ConsoleParts = {
     ...{ stint, basePath },
     contracts: config.contracts,
     about: { environment, readOnly, insecure },
     acceptUnknownKinds: config.acceptUnknownKinds,
     limits: { refused: 0 },
+    executor,
   }
   const app = createApp(parts, {
     ...{ door, frameAncestors: config.frameAncestors, publicOrigin: config.publicOrigin },
@@ -68,7 +80,13 @@ export function createConsole(options: ConsoleOptions = {}): Console {
       return door.link
     },
     basePath,
-    close: () => stint.close(),
+    executeOperations: () => {
+      executor?.wake()
+    },
+    close: async () => {
+      await executor?.stop()
+      await stint.close()
+    },
   }
 }
 

@@ -58,6 +58,8 @@ export interface ConsoleParts {
   acceptUnknownKinds: boolean
   /** Requests answered with 503 because a limit of the console was met, since it started. */
   limits: { refused: number }
+  /** Executes operations in this process, from when it is first woken on; undefined where the console only looks. */
+  executor?: { wake(): void } | undefined
   /** Lets a request wait for the end of a job; without it `Prefer: wait` is not applied. */
   live?: { jobEnded(id: string, ms: number): Promise<unknown> } | undefined
 }
