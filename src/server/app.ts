@@ -10,6 +10,7 @@ import { frameAnswers } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { pathBelow } from './path.ts'
+import { noteRefused } from './operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
 import { healthRoutes } from './routes/health.ts'
 import { meRoutes } from './routes/me.ts'
@@ -69,7 +70,12 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
       await next()
     })
   }
-  app.use('/v1/*', guard({ app, identify: door.identify, publicOrigin }), takeBody(), answerOnce(parts))
+  app.use(
+    '/v1/*',
+    guard({ app, identify: door.identify, publicOrigin, onRefused: (c) => noteRefused(c, parts) }),
+    takeBody(),
+    answerOnce(parts),
+  )
   for (const routes of allRoutes) routes(app, parts)
   door.pages(app)
   showDashboard(app, { door, assets, basePath: parts.basePath })
