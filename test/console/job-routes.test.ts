@@ -67,7 +67,7 @@ describe('a job', () => {
     )
     expect((await call(served, `GET /v1/jobs/${recent}`, { token })).status).toBe(404)
     expect((await call(served, `GET /v1/jobs/${unknownId}`, { token })).status).toBe(410)
-    expect((await call(served, 'GET /v1/jobs/nothing', { token })).status).toBe(422)
+    expect((await call(served, 'GET /v1/jobs/nothing', { token })).status).toBe(400)
   })
 
   test('has attempts, logs, relatives and a result', async () => {
