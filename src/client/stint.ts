@@ -23,8 +23,10 @@ import { cancelJob, resolveCancel } from './cancel.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { EnqueueStats } from './enqueue-stats.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
+import { ErrorGroups } from './error-groups.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
@@ -37,6 +39,8 @@ import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
+import { resolveStatsOptions, stats } from './stats.ts'
+import type { Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
@@ -53,8 +57,11 @@ export class Stint<Tx = PgTransaction> {
   readonly #calls: Calls
   readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
+  readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
+  /** Errors that people would call the same: how often, since when, and what was decided about them. */
+  readonly errors: ErrorGroups
   /** How long queues keep their jobs. */
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
@@ -71,7 +78,13 @@ export class Stint<Tx = PgTransaction> {
       place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
       notify,
     })
-    this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
+    this.#enqueueStats = new EnqueueStats(connection)
+    this.#enqueuer = new Enqueuer(this.#config, {
+      connection,
+      announcer: this.#announcer,
+      stats: this.#enqueueStats,
+    })
+    this.errors = new ErrorGroups(this.#calls)
     this.queues = new Queues(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
@@ -196,7 +209,19 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send(migrationStatus)
   }
 
-  /** The schema's version, the live workers, upkeep, and what each queue has in each state, counted up to 10,000. */
+  /**
+   * What happened by the minute, queue and kind: counts, rates, percentiles of wait and run; and what queues have now. As
+   * of some seconds ago: every process writes down what it counted every 10 s.
+   */
+  async stats(options?: StatsOptions): Promise<Stats> {
+    const request = resolveStatsOptions(options)
+    return this.#calls.send((db) => stats(db, request))
+  }
+
+  /**
+   * The schema's version, the live workers, upkeep, and what each queue has in each state: counted up to 10,000, and estimated
+   * beyond where a worker keeps the gauges.
+   */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
   }
@@ -214,6 +239,7 @@ export class Stint<Tx = PgTransaction> {
   /** Answers what is under way, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
+    await this.#enqueueStats.close()
     await this.#connection.close()
   }
 

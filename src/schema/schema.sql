@@ -75,6 +75,33 @@ create table stint.effect (
   expires_at timestamp with time zone not null
 );
 
+create table stint.error_group (
+  fingerprint text not null,
+  kind text not null,
+  class text not null,
+  name text not null,
+  title text not null,
+  message text not null,
+  first_seen timestamp with time zone not null,
+  last_seen timestamp with time zone not null,
+  versions jsonb not null default '{}'::jsonb,
+  sample_job uuid not null,
+  status text not null default 'open'::text,
+  resolved_at timestamp with time zone,
+  resolved_in text,
+  ignored_until timestamp with time zone,
+  regressed_at timestamp with time zone
+);
+
+create table stint.error_hour (
+  fingerprint text not null,
+  hour timestamp with time zone not null,
+  process uuid not null,
+  flush integer not null,
+  failures bigint not null,
+  deaths bigint not null
+);
+
 create table stint.finished (
   id uuid not null,
   created_at timestamp with time zone not null,
@@ -260,6 +287,12 @@ alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['e
 
 alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
 
+alter table stint.error_group add constraint error_group_pkey PRIMARY KEY (fingerprint);
+
+alter table stint.error_group add constraint error_group_status CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'ignored'::text])));
+
+alter table stint.error_hour add constraint error_hour_pkey PRIMARY KEY (fingerprint, hour, process);
+
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
 
 alter table stint.fire add constraint fire_has_job CHECK (((outcome = 'fired'::text) = (job_id IS NOT NULL)));
@@ -351,6 +384,10 @@ CREATE INDEX dead_replaced ON stint.dead USING btree (replaced_by) WHERE (replac
 CREATE INDEX dead_search ON stint.dead USING gin (search) WHERE (search IS NOT NULL);
 
 CREATE INDEX effect_expiry ON stint.effect USING btree (expires_at);
+
+CREATE INDEX error_group_seen ON stint.error_group USING btree (last_seen);
+
+CREATE INDEX error_hour_age ON stint.error_hour USING btree (hour);
 
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 

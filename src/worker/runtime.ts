@@ -10,6 +10,7 @@ import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
+import type { Swept } from '../maintenance/sweep.ts'
 import { Loop } from '../upkeep/loop.ts'
 import { usualServices } from '../upkeep/services.ts'
 import { Upkeep } from '../upkeep/upkeep.ts'
@@ -33,6 +34,7 @@ import { Children } from './isolate/children.ts'
 import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
 import { Notes } from './notes.ts'
+import { Numbers } from './numbers.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
 import { Scheduler } from './scheduler.ts'
@@ -63,6 +65,8 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
+/** How long a stop waits for the last numbers to be written: they are not worth more. */
+const lastNumbersMs = 5_000
 const unsureForMs = 60_000
 /** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
 const quietShare = 6
@@ -78,6 +82,7 @@ export class Runtime {
   readonly #poll: Poll
   readonly #served: Served
   readonly #report: Report
+  readonly #numbers: Numbers
   readonly #watch: Watch
   readonly #notes: Notes
   readonly #settler: Settler
@@ -192,6 +197,7 @@ export class Runtime {
       noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
+        this.#numbers.started(held)
         this.#report.started(held)
       },
       onEnded: (ended) => {
@@ -233,6 +239,8 @@ export class Runtime {
     })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
+    const { version } = worker
+    this.#numbers = new Numbers({ db: this.#db, process: this.workerId, version, events, log })
     this.#unlisten = listenLocally(placeOf(url, schema), (hints) => {
       this.#scout.hear(hints)
     })
@@ -278,6 +286,7 @@ export class Runtime {
     for (const loop of this.#loops) loop.start()
     this.#upkeep?.start()
     this.#watchdog.start()
+    this.#numbers.start()
     this.#looping = this.#loop()
     const { workerId } = this
     this.#config.events.emit('ready', { workerId })
@@ -331,6 +340,7 @@ export class Runtime {
     // A database that is gone must not keep the process for ever: after a lease others take over anyway.
     await Promise.race([settled, pause(this.#config.worker.leaseMs, undefined, { ref: false })])
     await this.#notes.flush()
+    await Promise.race([this.#numbers.stop(), pause(lastNumbersMs, undefined, { ref: false })])
     await childrenEnded
     this.#isOver = true
     this.#watch.stop()
@@ -389,11 +399,13 @@ export class Runtime {
     if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
       this.#scout.dueIn(outcome.delayMs + 1)
     if (outcome.type === 'released') this.#scout.mayReturn(held.job)
+    this.#numbers.settled(ended)
     this.#report.settled(ended)
   }
 
   #refused(ended: Ended): void {
     this.#letGo(ended.held)
+    this.#numbers.refused(ended)
     this.#report.refused(ended)
   }
 
@@ -634,6 +646,9 @@ export class Runtime {
       onReturned: (returned: readonly Returned[]) => {
         this.#scout.returned(returned)
         this.#scout.surveySoon()
+      },
+      onSwept: (swept: Swept) => {
+        this.#numbers.swept(swept)
       },
       parked: this.#parked,
       events,
