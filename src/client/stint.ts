@@ -44,6 +44,7 @@ import type { Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
+import { View } from './view.ts'
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -66,6 +67,8 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
+  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  readonly view: View
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -85,6 +88,7 @@ export class Stint<Tx = PgTransaction> {
       stats: this.#enqueueStats,
     })
     this.errors = new ErrorGroups(this.#calls)
+    this.view = new View(this.#calls, { connection, schema, notify })
     this.queues = new Queues(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
