@@ -1,7 +1,17 @@
+import type { JobState } from '../core/job.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
+import { get } from '../jobs/get.ts'
 import { claimReply, findReply, forgetReply, keepReply, lockReply } from '../replies/replies.ts'
 import type { EarlierReply, KeptReply, OnceRequest } from '../replies/replies.ts'
 import type { Calls } from './calls.ts'
+
+/** What work in the transaction of its answer may use. */
+export interface ReplyTransaction {
+  /** For `enqueue(…, { tx })`. */
+  tx: PgTransaction
+  /** The state of a job as this transaction sees it. */
+  stateOf(id: string): Promise<JobState | undefined>
+}
 
 /** How long a repeat is answered the same. */
 const keepMs = 24 * 3_600_000
@@ -24,7 +34,7 @@ export class Replies {
 
   once(
     request: OnceRequest,
-    work: (tx: PgTransaction) => Promise<KeptReply>,
+    work: (tx: ReplyTransaction) => Promise<KeptReply>,
   ): Promise<EarlierReply | { type: 'done'; reply: KeptReply }> {
     return this.#calls.send((db) =>
       db.transaction(async (tx) => {
@@ -32,7 +42,7 @@ export class Replies {
         // A statement of its own: what was committed before the lock was got has to be seen.
         const earlier = await findReply(tx, request)
         if (earlier !== undefined) return earlier
-        const reply = await work(tx.client)
+        const reply = await work({ tx: tx.client, stateOf: async (id) => (await get(tx, id))?.state })
         await keepReply(tx, request, reply, keepMs)
         return { type: 'done', reply }
       }),
@@ -41,11 +51,13 @@ export class Replies {
 
   /** Undefined where the caller is to do the work now. */
   async take(request: OnceRequest): Promise<EarlierReply | undefined> {
-    return this.#calls.send(async (db, isRepeat) => {
+    // A claim whose answer was lost may be our own; whose it is cannot be told, and a minute later it is nobody's.
+    return this.#calls.send(async (db) => {
       if (await claimReply(db, request, holdMs)) return undefined
       const earlier = await findReply(db, request)
-      // A claim whose answer was lost may be our own; whose it is cannot be told, and a minute later it is nobody's.
-      return earlier ?? (isRepeat ? { type: 'busy' } : undefined)
+      if (earlier !== undefined) return earlier
+      // Let go of in between.
+      return (await claimReply(db, request, holdMs)) ? undefined : { type: 'busy' }
     })
   }
 

@@ -1,7 +1,9 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
 import { HTTPException } from 'hono/http-exception'
+import type { Assets } from './assets.ts'
 import { malformed, takeBody } from './body.ts'
 import type { App, ConsoleParts, Env, Routes } from './context.ts'
+import { showDashboard } from './dashboard.ts'
 import type { Door } from './door.ts'
 import { guard, notFound } from './gate.ts'
 import { frameAnswers } from './headers.ts'
@@ -20,6 +22,7 @@ const allRoutes: readonly Routes[] = [healthRoutes, meRoutes, openapiRoutes, pro
 
 export interface AppOptions {
   door: Door
+  assets: Assets
   frameAncestors: string
   publicOrigin: string | undefined
   /** Told of what no problem explains: a failure of ours. */
@@ -28,7 +31,7 @@ export interface AppOptions {
 
 /** What a request passes, from the outside in: headers, who may write, who comes in, its body, repeats, its route. */
 export function createApp(parts: ConsoleParts, options: AppOptions): App {
-  const { door, frameAncestors, publicOrigin, onError } = options
+  const { door, assets, frameAncestors, publicOrigin, onError } = options
   const app: App = new OpenAPIHono<Env>({
     getPath: (request) => pathBelow(request.url, parts.basePath) ?? '/outside',
     defaultHook: (result) => {
@@ -52,6 +55,7 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
   app.use('/v1/*', guard({ app, identify: door.identify, publicOrigin }), takeBody(), answerOnce(parts))
   for (const routes of allRoutes) routes(app, parts)
   door.pages(app)
+  showDashboard(app, { door, assets, basePath: parts.basePath })
   return app
 }
 
