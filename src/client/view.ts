@@ -13,6 +13,8 @@ import { readQueues } from '../view/queues.ts'
 import type { QueueView } from '../view/queues.ts'
 import { readSeries } from '../view/series.ts'
 import type { MergedSeries } from '../view/series.ts'
+import { readSystem } from '../view/server.ts'
+import type { SystemView } from '../view/server.ts'
 import { RunningTotals } from '../view/totals.ts'
 import type { Totals } from '../view/totals.ts'
 import { readTrouble } from '../view/trouble.ts'
@@ -108,6 +110,16 @@ export class View {
   /** What is wrong beside queues and workers: errors, schedules, operations, migrations. */
   trouble(): Promise<Trouble> {
     return this.#calls.send(readTrouble)
+  }
+
+  /** The database: its version, and that of the tables in it. */
+  system(): Promise<SystemView> {
+    return this.#calls.send(readSystem)
+  }
+
+  /** Connections that this client has open, a `listen()` not counted. */
+  get connections(): number {
+    return this.#config.connection.connections
   }
 
   /**

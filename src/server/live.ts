@@ -133,6 +133,7 @@ export class Live {
   #failures = 0
   #beat: NodeJS.Timeout | undefined
   #listening: Promise<() => Promise<void>> | undefined
+  #ending: Promise<void> | undefined
   #isClosed = false
   /** Readers that were cut off, since it was made. */
   dropped = 0
@@ -157,6 +158,11 @@ export class Live {
   /** Requests that wait for the end of a job. */
   get waits(): number {
     return this.#waits.size
+  }
+
+  /** Whether it has a connection of its own to hear of what is stored. */
+  get isListening(): boolean {
+    return this.#listening !== undefined
   }
 
   /** Whether another stream may be opened for this actor. */
@@ -222,6 +228,7 @@ export class Live {
     for (const wait of [...this.#waits]) wait.ended(undefined)
     this.#wake?.()
     await this.#looking
+    await this.#ending
   }
 
   /** What it has not seen; undefined where that cannot be said. */
@@ -265,17 +272,13 @@ export class Live {
       watched.isFresh = false
       watched.leftAt = performance.now()
     }
-    if (!this.#isWanted) this.#wake?.()
+    if (this.#isOver()) this.#wake?.()
   }
 
   #forgetOld(): void {
     const before = performance.now() - this.#options.lingerMs
     for (const [name, { viewers, leftAt }] of this.#watched)
       if (viewers.size === 0 && leftAt < before) this.#watched.delete(name)
-  }
-
-  get #isWanted(): boolean {
-    return this.#viewers.size > 0 || this.#waits.size > 0
   }
 
   #start(): void {
@@ -287,7 +290,7 @@ export class Live {
       this.#looking = this.#look().finally(() => {
         this.#looking = undefined
         // Somebody may have come at the very end.
-        if (this.#isWanted && !this.#isClosed) this.#start()
+        if (!this.#isOver()) this.#start()
       })
     else this.#wake?.()
   }
@@ -301,7 +304,7 @@ export class Live {
   }
 
   async #look(): Promise<void> {
-    while (this.#isWanted && !this.#isClosed) {
+    while (!this.#isOver()) {
       const begunAt = performance.now()
       const late = setTimeout(() => {
         this.#tellTrouble(`The database has not answered for ${patienceMs / 1_000} s`)
@@ -316,7 +319,7 @@ export class Live {
       } finally {
         clearTimeout(late)
       }
-      if (!this.#isWanted || this.#isClosed) break
+      if (this.#isOver()) break
       const { tickMs } = this.#options
       const pauseMs = this.#failures === 0 ? tickMs : Math.min(longestPauseMs, tickMs * 2 ** this.#failures)
       await this.#pause(begunAt + shortestPauseMs, begunAt + pauseMs)
@@ -324,10 +327,20 @@ export class Live {
     clearInterval(this.#beat)
     this.#beat = undefined
     this.#readAt.queues = this.#readAt.workers = -Infinity
+    this.#stored.clear()
+    this.#ending = this.#stopListening()
+  }
+
+  /** Nobody looks any more. A method, for it changes while it is waited for. */
+  #isOver(): boolean {
+    return this.#isClosed || (this.#viewers.size === 0 && this.#waits.size === 0)
+  }
+
+  async #stopListening(): Promise<void> {
     const listening = this.#listening
     this.#listening = undefined
-    await (await listening)?.()
-    this.#stored.clear()
+    const stop = await listening
+    await stop?.()
   }
 
   /** Until the second time, or from the first on until somebody wakes it. */

@@ -1,4 +1,6 @@
 import type { Stint } from '../client/stint.ts'
+import type { Finding } from './api/system.ts'
+import type { OverviewFacts } from './overview.ts'
 
 /** An answer that all who ask within a moment share: asked for once, however many ask. */
 export class Shared<Answer> {
@@ -43,6 +45,7 @@ export class Looks {
   readonly workers: Shared<Awaited<ReturnType<View['workers']>>>
   readonly leases: Shared<Awaited<ReturnType<View['leases']>>>
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
+  readonly findings: Shared<readonly Finding[]>
 
   constructor({ view }: { view: View }) {
     this.queues = new Shared(() => view.queues(), 900)
@@ -50,5 +53,12 @@ export class Looks {
     this.workers = new Shared(() => view.workers(), 900)
     this.leases = new Shared(() => view.leases(), 900)
     this.totals = new Shared(() => view.totals(), 900)
+    this.findings = new Shared(() => Promise.resolve([]), 10_000)
+  }
+
+  /** What the overview is made of. */
+  async overview(): Promise<OverviewFacts> {
+    const [queues, trouble, findings] = [this.queues.get(), this.trouble.get(), this.findings.get()]
+    return { queues: await queues, trouble: await trouble, findings: await findings }
   }
 }

@@ -122,7 +122,13 @@ function ofWorkers({ workers }: QueuesOverview): Found[] {
         ? `It missed heartbeats; ${inHand}. Its lease ends at ${leaseUntil.toISOString()}, and then they are given to others.`
         : `${death ?? 'It stopped sending heartbeats, and nobody saw how it ended'}; ${inHand}.`
     return {
-      problem: { level: 'warn', about: 'worker', title: `Worker ${name} is ${status}`, detail, link: '/workers' },
+      problem: {
+        level: 'warn',
+        about: 'worker',
+        title: `Worker ${name} is ${status}`,
+        detail,
+        link: '/workers',
+      },
     }
   })
 }
@@ -135,10 +141,10 @@ function ofSchedules({ schedules }: Trouble): Found[] {
       problem: {
         level: isFailing ? 'fail' : 'warn',
         about: 'schedule',
-        title: isFailing ? `Schedule ${name} does not fire` : `Schedule ${name} missed ${counted(missed, 'fire')}`,
-        detail: isFailing
-          ? `${counted(failures, 'failure')} in a row.`
-          : `Within the last day${why}.`,
+        title: isFailing
+          ? `Schedule ${name} does not fire`
+          : `Schedule ${name} missed ${counted(missed, 'fire')}`,
+        detail: isFailing ? `${counted(failures, 'failure')} in a row.` : `Within the last day${why}.`,
         link: `/schedules/${encodeURIComponent(name)}`,
       },
       of: { queue, kind },

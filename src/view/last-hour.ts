@@ -47,12 +47,7 @@ export class LastHour {
   async read(db: Queryable): Promise<Map<string, QueueHour>> {
     const isAnew = performance.now() - this.#anewAt > anewEveryMs
     const fromMs = isAnew ? Date.now() - (minutes + 60) * minuteMs : this.#readAt - openMs
-    const rows = await run(
-      db,
-      lastHourSql,
-      { from: new Date(fromMs).toISOString() },
-      (row: MinuteRow) => row,
-    )
+    const rows = await run(db, lastHourSql, { from: new Date(fromMs).toISOString() }, (row: MinuteRow) => row)
     const nowMs = minuteOf(rows[0]?.now ?? new Date())
     if (isAnew) this.#anewAt = performance.now()
     this.#readAt = nowMs

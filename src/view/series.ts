@@ -47,7 +47,8 @@ export async function readSeries(db: Queryable, request: StatsRequest): Promise<
   const rows = await run(db, seriesCountsSql, request, (row: Counts & { at: Date; rows: number }) => row)
   const every = Math.max(1, Math.ceil(rows.reduce((sum, row) => sum + row.rows, 0) / mostRows))
   const bins = new StepBins()
-  if (rows.length > 0) await run(db, seriesBinsSql, { ...request, every }, (row: BinRow) => bins.add(row))
+  if (rows.length > 0)
+    for (const row of await run(db, seriesBinsSql, { ...request, every }, (one: BinRow) => one)) bins.add(row)
   const deploys = await run(
     db,
     deploysSql,
