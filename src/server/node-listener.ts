@@ -7,13 +7,13 @@ import { problemResponse } from './problem.ts'
 
 /** The console for `node:http` and what is built on it: Express, Fastify, Connect, Koa. */
 export function nodeListener(
-  console: Pick<Console, 'fetch'>,
+  served: Pick<Console, 'fetch'>,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
   const listener = getRequestListener(
     (request, { incoming }) =>
       isConsumed(incoming as IncomingMessage)
         ? Promise.resolve(consumed(request))
-        : console.fetch(request, { address: (incoming as IncomingMessage).socket.remoteAddress }),
+        : served.fetch(request, { address: (incoming as IncomingMessage).socket.remoteAddress }),
     // The host's Request and Response are left as they are.
     { overrideGlobalObjects: false },
   )

@@ -13,7 +13,7 @@ export function openApiDocument(app: App, basePath: string): object {
     info: {
       title: 'Stint console',
       version: stintVersion(),
-      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
       description:
         'Store jobs, look at them, repair them. `x-action` is the right that a route takes, `x-cli` the same on the command line. ' +
         'Failures are problems of RFC 9457.',

@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { latestVersion } from '../../schema/migrations.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
 
 /** Open to whoever asks, so it says yes or no and nothing else. */
@@ -42,8 +43,8 @@ export const healthRoutes: Routes = (app, { stint }) => {
 
 async function isFit(stint: ConsoleParts['stint']): Promise<boolean> {
   try {
-    const { pending } = await stint.migrationStatus()
-    return pending.length === 0
+    const { pending, applied } = await stint.migrationStatus()
+    return pending.length === 0 && applied.every(({ version }) => version <= latestVersion)
   } catch {
     return false
   }
