@@ -7,7 +7,7 @@ import { Database } from '../src/db/database.ts'
 import { render } from '../src/db/statement.ts'
 import { gaugeProbeSql } from '../src/numbers/gauge-probe.sql.ts'
 import { gaugeSampleSql } from '../src/numbers/gauge-sample.sql.ts'
-import { refreshGauges } from '../src/numbers/gauges.ts'
+import { Gauges } from '../src/numbers/gauges.ts'
 import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 
@@ -48,9 +48,12 @@ afterAll(async () => {
 
 describe('with a million jobs', () => {
   test('estimates are near, and what is small is exact', async () => {
-    await refreshGauges(db)
+    const gauges = new Gauges()
+    await gauges.refresh(db)
+    // What was found to be large is only glanced at by the second: it says the same.
+    await gauges.refresh(db)
     const client = new Stint({ connection: many.url })
-    const { queues } = await client.stats()
+    const queues = await client.gauges()
     await client.close()
     const [bulk, keyed, small] = queues
     expect(bulk).toMatchObject({ queue: 'bulk', estimated: ['ready'], running: 0 })
@@ -70,9 +73,8 @@ describe('with a million jobs', () => {
       if (statistics === 'fresh') await client.query('analyze stint.job')
       await client.query('set plan_cache_mode = force_generic_plan')
       await client.query(`prepare probe as ${render(gaugeProbeSql, 'stint')}`)
-      const values = gaugeProbeSql.params.map(
-        (name) => ({ cap: 10_000, rows: 10_000, groups: 500, topKeys: 50 })[name],
-      )
+      const request = { cap: 10_000, rows: 10_000, glance: 100, groups: 500, topKeys: 50, large: `'{}'` }
+      const values = gaugeProbeSql.params.map((name) => request[name])
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
         `explain (analyze, costs off) execute probe (${values.join(', ')})`,
       )
@@ -84,10 +86,26 @@ describe('with a million jobs', () => {
     },
   )
 
+  test('what is known to be large is not counted again', async () => {
+    const client = await connectTo(many.url)
+    await client.query('set plan_cache_mode = force_generic_plan')
+    await client.query(`prepare probe as ${render(gaugeProbeSql, 'stint')}`)
+    const large = `'{"level 0 bulk", "level 5 bulk", "keyed keyed"}'`
+    const request = { cap: 10_000, rows: 10_000, glance: 100, groups: 500, topKeys: 50, large }
+    const values = gaugeProbeSql.params.map((name) => request[name])
+    const { rows } = await client.query<{ 'QUERY PLAN': string }>(
+      `explain (analyze, costs off) execute probe (${values.join(', ')})`,
+    )
+    const text = rows.map((row) => row['QUERY PLAN']).join('\n')
+    const most = Math.max(...[...text.matchAll(/Index.*rows=(\d+)/g)].map(([, seen]) => Number(seen)))
+    expect(most).toBeLessThanOrEqual(100)
+  })
+
   test('a refresh takes less than 50 ms of the database', async () => {
+    const gauges = new Gauges()
     const times: number[] = []
     for (let n = 0; n < 15; n++) {
-      await refreshGauges(db)
+      await gauges.refresh(db)
       const [row] = await many.query<{ took: number }>('select took_ms as took from stint.gauge_refresh')
       times.push(row?.took ?? Infinity)
     }
@@ -98,7 +116,7 @@ describe('with a million jobs', () => {
 
   test('the sample reads the same few pages of whatever size', async () => {
     const client = await connectTo(many.url)
-    const values = gaugeSampleSql.params.map((name) => ({ pages: 250, topKeys: 50 })[name])
+    const values = gaugeSampleSql.params.map((name) => ({ pages: 200, topKeys: 50 })[name])
     await client.query(`prepare sample as ${render(gaugeSampleSql, 'stint')}`)
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
       `explain (analyze, buffers, costs off) execute sample (${values.join(', ')})`,
@@ -113,6 +131,25 @@ describe('with a million jobs', () => {
     expect(blocks).toBeGreaterThan(0)
     expect(blocks).toBeLessThan(1_000)
   })
+})
+
+test('with more queues and priorities than are looked for, the rest is estimated', async () => {
+  const own = await createTestDatabase()
+  const client = new Stint({ connection: own.url })
+  await own.query(`insert into stint.job (id, queue, kind, priority)
+     select gen_random_uuid(), case when n <= 600 then 'a' else 'z' end, 'k', case when n <= 600 then n else 0 end
+       from generate_series(1, 3000) as n`)
+  const one = new Database({
+    ...{ url: own.url, schema: 'stint', poolSize: 1, deadlineMs: 60_000, applicationName: 'test' },
+  })
+  await new Gauges().refresh(one)
+  const [a, z] = await client.gauges()
+  expect(a).toMatchObject({ queue: 'a', estimated: ['ready'] })
+  // The whole table is in the sample, so nothing is missing.
+  expect([a?.ready, z?.ready]).toEqual([600, 2_400])
+  await client.close()
+  await one.close()
+  await own.drop()
 })
 
 function near(told: number | undefined, exact: number): number {

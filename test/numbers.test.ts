@@ -4,9 +4,11 @@ import { PermanentError, Snooze } from '../src/entry/worker.ts'
 import { defineJob, Stint } from '../src/entry/index.ts'
 import type { JobContract, StatSeries } from '../src/entry/index.ts'
 import { Database } from '../src/db/database.ts'
-import { refreshGauges, gaugeService } from '../src/numbers/gauges.ts'
-import { pruneNumbers } from '../src/numbers/retention.ts'
+import type { Queryable } from '../src/db/statement.ts'
+import { Gauges } from '../src/numbers/gauges.ts'
+import { movableClock } from './support/clock.ts'
 import { createTestDatabase } from './support/database.ts'
+import { upkeepByHand } from './support/history.ts'
 import { eventually, newJob, newName, startFor, startWorker, workerScene } from './support/workers.ts'
 import type { Scene, TestWorker } from './support/workers.ts'
 
@@ -117,7 +119,7 @@ describe('the minutes', () => {
     const told = (name: 'succeeded' | 'dead'): number =>
       workers.reduce((sum, worker) => sum + worker.told(name).length, 0)
     await eventually(() => Promise.resolve(told('succeeded') + told('dead') === 400), 'all of them ended')
-    await workers[0]?.tells('trouble', ({ what }) => what === 'errors')
+    await workers[0]?.tells('trouble', ({ what }) => what === 'numbers: errors')
     await own.query('drop trigger refuse on stint.stat_minute; drop trigger refuse on stint.error_hour')
     for (const { worker } of workers) await worker.stop()
     expect(await statsOf(job, here)).toMatchObject({ started: 400, succeeded: 300, dead: 100 })
@@ -142,19 +144,114 @@ describe('the minutes', () => {
     expect(await statsOf(job)).toMatchObject({ leaseExpired: 1, started: 1, succeeded: 1 })
   })
 
-  test('older than 30 days are forgotten, batch by batch', async () => {
+  test('count what schedules make', async () => {
+    const job = newJob('by-schedule')
+    const name = newName('every-second')
+    await scene.stint.schedules.set({ name, job, every: '1s', input: {} })
+    const worker = await startFor(scene, job, () => undefined)
+    await worker.until(() => worker.told('succeeded').length >= 2)
+    await scene.stint.schedules.delete(name)
+    await worker.worker.stop()
+    const [{ made = 0 } = {}] = await scene.db.query<{ made: number }>(
+      `select count(*)::int as made from stint.jobs where queue = $1`,
+      [job.queue],
+    )
+    expect(await statsOf(job)).toMatchObject({ enqueued: made })
+  })
+
+  test('go after a week, hours after 90 days, groups of errors too unless they are ignored for ever', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     await own.query(`insert into stint.stat_minute (minute, queue, kind, process, flush)
       select date_trunc('minute', now()) - n * interval '1 day', 'q', 'k', gen_random_uuid(), 1
-        from generate_series(0, 60) as n`)
+        from generate_series(0, 20) as n`)
+    await own.query(`insert into stint.stat_hour
+      select date_trunc('hour', now()) - n * interval '1 day', 'q', 'k', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '{}', '{}'
+        from generate_series(0, 200) as n`)
     await own.query(`insert into stint.error_hour
       select 'f', date_trunc('hour', now()) - n * interval '1 day', gen_random_uuid(), 1, 1, 0 from generate_series(0, 60) as n`)
-    expect(await pruneNumbers(open(own), { limit: 7 })).toBe(60 + 2)
-    const rows = await own.query<{ rows: number }>(
-      `select (select count(*) from stint.stat_minute)::int + (select count(*) from stint.error_hour)::int as rows`,
+    await own.query(`insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job, status)
+      select status || n, 'k', 'error', 'Error', 't', 'm', now() - interval '1 year', now() - n * interval '1 day', gen_random_uuid(), status
+        from generate_series(80, 100, 20) as n, unnest(array['open', 'resolved', 'ignored']) as status`)
+    const hand = upkeepByHand(own.url)
+    onTestFinished(() => hand.close())
+    await hand.pass('old-numbers')
+    const [left] = await own.query<Record<string, number>>(
+      `select (select count(*) from stint.stat_minute)::int as minutes, (select count(*) from stint.stat_hour)::int as hours,
+              (select count(*) from stint.error_hour)::int as "errorHours"`,
     )
-    expect(rows[0]?.rows).toBe(60)
+    expect(left).toEqual({ minutes: 8, hours: 91, errorHours: 31 })
+    const groups = await own.query<{ fingerprint: string }>('select fingerprint from stint.error_group order by 1')
+    expect(groups.map(({ fingerprint }) => fingerprint)).toEqual([
+      ...['ignored100', 'ignored80', 'open80', 'resolved80'],
+    ])
+  })
+})
+
+describe('the roll-up', () => {
+  test('makes one row of all processes, and hours, and loses nothing at any stage', async () => {
+    const own = await createTestDatabase()
+    onTestFinished(() => own.drop())
+    const clock = await movableClock(own)
+    const stint = new Stint({ connection: own.url })
+    onTestFinished(() => stint.close())
+    const hand = upkeepByHand(own.url)
+    onTestFinished(() => hand.close())
+    // 90 minutes, the newest of them now, of three processes: the histograms differ by minute and process.
+    await own.query(`insert into stint.stat_minute
+        (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, attempts, wait, run)
+      select date_trunc('minute', now()) - n * interval '1 minute', 'q', case when n % 2 = 0 then 'even' else 'odd' end,
+             ('00000000-0000-0000-0000-00000000000' || p)::uuid, 1, 1, 2, 3, 4, 5, 6,
+             jsonb_build_object(80 + n % 7, 3, 100 + p, 1), jsonb_build_object(90 + n % 5, 2)
+        from generate_series(0, 89) as n, generate_series(1, 3) as p`)
+    const whole = async (step: string): Promise<unknown> => {
+      const from = new Date(Date.now() - 3 * 3_600_000)
+      const { series } = await stint.stats({ from, step })
+      return series.map(({ points: _points, perSecond: _perSecond, ...summary }) => summary)
+    }
+    const before = await whole('1m')
+    expect(before).toMatchObject([{ kind: 'even', succeeded: 405 }, { kind: 'odd', succeeded: 405 }])
+    const minutes = await stint.stats({ from: new Date(Date.now() - 3 * 3_600_000), step: '1m', by: 'all' })
+    expect(minutes.series[0]?.points).toHaveLength(90)
+    expect(await whole('1h')).toEqual(before)
+    await hand.pass('roll-up')
+    const count = async (): Promise<unknown> => {
+      const [row] = await own.query(`select count(*)::int as rows, count(distinct process)::int as processes,
+           (select sum(succeeded)::int from stint.stat_hour) as hours from stint.stat_minute`)
+      return row
+    }
+    // Of the newest 20 minutes nothing is taken, whatever second of its minute it is.
+    const { rows } = (await count()) as { rows: number }
+    expect([69 + 21 * 3, 70 + 20 * 3]).toContain(rows)
+    expect(await whole('1m')).toEqual(before)
+    expect(await whole('1h')).toEqual(before)
+    // A row that comes late is added to what was merged.
+    await own.query(`insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, run)
+      select min(minute), 'q', 'even', gen_random_uuid(), 1, 7, '{"90": 7}' from stint.stat_minute where kind = 'even'`)
+    const after = await whole('1m')
+    expect(after).toMatchObject([{ succeeded: 412 }, { succeeded: 405 }])
+    await clock.advance('2 hours')
+    await hand.pass('roll-up')
+    expect(await count()).toEqual({ rows: 90, processes: 1, hours: 817 })
+    expect(await whole('1m')).toEqual(after)
+    expect(await whole('1h')).toEqual(after)
+    const again = await stint.stats({ from: new Date(Date.now() - 3 * 3_600_000), step: '1m', by: 'all' })
+    expect(again.series[0]?.points).toHaveLength(90)
+  })
+
+  test('by two at once takes every row once', async () => {
+    const own = await createTestDatabase()
+    onTestFinished(() => own.drop())
+    await own.query(`insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded)
+      select date_trunc('minute', now()) - n * interval '1 minute', 'q', 'k', gen_random_uuid(), 1, 1
+        from generate_series(30, 629) as n, generate_series(1, 5)`)
+    const hands = Array.from({ length: 3 }, () => upkeepByHand(own.url))
+    await Promise.all(hands.map((hand) => hand.pass('roll-up')))
+    await hands[0]?.pass('roll-up')
+    for (const hand of hands) await hand.close()
+    const [sums] = await own.query(`select (select sum(succeeded)::int from stint.stat_minute) as minutes,
+        (select count(*)::int from stint.stat_minute) as rows, (select sum(succeeded)::int from stint.stat_hour) as hours`)
+    expect(sums).toEqual({ minutes: 3_000, rows: 600, hours: 3_000 })
   })
 })
 
@@ -213,37 +310,102 @@ describe('the gauges', () => {
     for (const { worker } of workers) await worker.stop()
   })
 
-  test('are refreshed by one of many who ask', async () => {
+  test('are true within 3 s while jobs come and go', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
-    const db = open(own)
-    let refreshes = 0
-    const counting = {
-      schema: db.schema,
-      query: (text: string, values: readonly unknown[]) => {
-        if (text.includes('gauge-probe')) refreshes++
-        return db.query(text, values)
-      },
-    }
-    for (let n = 0; n < 5; n++)
-      await Promise.all(Array.from({ length: 10 }, () => gaugeService.runOnce(counting)))
-    expect(refreshes).toBe(1)
+    const stint = new Stint({ connection: own.url })
+    onTestFinished(() => stint.close())
+    const job = newJob('flowing')
+    const handler = (async () => pause(2)) as never
+    const workers: TestWorker[] = []
+    for (let n = 0; n < 2; n++)
+      workers.push(await startFor({ db: own, stint }, job, handler, { queues: { [job.queue]: 4 } }))
+    let isOver = false
+    const truths: { at: number; live: number }[] = []
+    const producing = (async () => {
+      while (!isOver) {
+        await stint.enqueueMany(job, Array.from({ length: 200 }, () => ({})) as never[])
+        await pause(50)
+      }
+    })()
+    const watching = (async () => {
+      while (!isOver) {
+        const [row] = await own.query<{ at: number; live: number }>(
+          `select (extract(epoch from statement_timestamp()) * 1000)::float8 as at, count(*)::int as live from stint.job`,
+        )
+        if (row !== undefined) truths.push(row)
+        await pause(20)
+      }
+    })()
+    const seen = new Set<number>()
+    await eventually(async () => {
+      const [gauge] = await stint.gauges({ queue: job.queue })
+      if (gauge === undefined || seen.has(gauge.asOf.getTime())) return false
+      seen.add(gauge.asOf.getTime())
+      const [{ cost = 0 } = {}] = await own.query<{ cost: number }>(
+        'select took_ms as cost from stint.gauge_refresh',
+      )
+      // Within 3 s, or longer by 20 times what it costs on a machine that is busy.
+      if (seen.size > 1) expect(gauge.ageMs).toBeLessThan(3_000 + 20 * cost)
+      // What it says was so at some time in the second before it was written.
+      const asOf = gauge.asOf.getTime()
+      const around = truths.filter(({ at }) => at > asOf - 1_500 && at < asOf + 500).map(({ live }) => live)
+      const live = gauge.ready + gauge.running
+      expect(live).toBeGreaterThanOrEqual(Math.min(...around) - 300)
+      expect(live).toBeLessThanOrEqual(Math.max(...around) + 300)
+      return seen.size >= 5
+    }, 'five refreshes under load')
+    isOver = true
+    await Promise.all([producing, watching])
+    for (const { worker } of workers) await worker.stop()
+  })
+
+  test('are looked at every 10 s where nothing changes, and at once when something is heard', async () => {
+    const own = await createTestDatabase()
+    onTestFinished(() => own.drop())
+    const { queries, counted } = counting(open(own))
+    let stirredAt = -Infinity
+    const gauges = new Gauges({ stirredAt: () => stirredAt })
+    await gauges.turn(counted)
+    expect(queries).toEqual(['gauge-probe', 'write-gauges'])
+    // Empty as before: nothing to write. From then on there is nothing to look at either.
+    await gauges.turn(counted)
+    await gauges.turn(counted)
+    await gauges.turn(counted)
+    expect(queries).toEqual(['gauge-probe', 'write-gauges', 'gauge-probe'])
+    await own.query(`insert into stint.job (id, queue, kind) values (gen_random_uuid(), 'short', 'k')`)
+    stirredAt = performance.now()
+    await gauges.turn(counted)
+    expect(await own.query('select queue, ready::int from stint.queue_gauge')).toEqual([
+      { queue: 'short', ready: 1 },
+    ])
   })
 
   test('have no row for a queue that has nothing', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const db = open(own)
+    const gauges = new Gauges()
     await own.query(`insert into stint.job (id, queue, kind) values (gen_random_uuid(), 'short', 'k')`)
-    await refreshGauges(db)
+    await gauges.refresh(db)
     expect(await own.query('select queue, ready::int from stint.queue_gauge')).toEqual([
       { queue: 'short', ready: 1 },
     ])
     await own.query('delete from stint.job')
-    await refreshGauges(db)
+    await gauges.refresh(db)
     expect(await own.query('select queue from stint.queue_gauge')).toEqual([])
   })
 })
+
+/** Which statements went through it, by name. */
+function counting(db: Database): { queries: string[]; counted: Queryable } {
+  const queries: string[] = []
+  const query = (text: string, values: readonly unknown[]): ReturnType<Database['query']> => {
+    queries.push(/gauge-probe|gauge-sample|write-gauges/.exec(text)?.[0] ?? 'other')
+    return db.query(text, values)
+  }
+  return { queries, counted: { schema: db.schema, query } as Queryable }
+}
 
 function sorted(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
@@ -361,9 +523,41 @@ describe('stats()', () => {
     await expect(scene.stint.stats({ from: new Date(Date.now() + 60_000) })).rejects.toMatchObject({
       code: 'invalid-option',
     })
+    await expect(scene.stint.stats({ by: 'quue' as never })).rejects.toMatchObject({ code: 'invalid-option' })
+    const from = new Date(Date.now() - 2 * 86_400_000)
+    await expect(scene.stint.stats({ from, step: '1m' })).rejects.toMatchObject({ code: 'invalid-option' })
     await expect(scene.stint.stats({ steps: '1m' } as never)).rejects.toMatchObject({
       code: 'invalid-option',
     })
+  })
+
+  test('never has more than 1,000 points, and is in hours for what is longer than 2 days', async () => {
+    const spans = [60_000, 999 * 60_000, 1_001 * 60_000, 86_400_000, 3 * 86_400_000, 92 * 86_400_000]
+    for (const span of spans) {
+      const { stepMs, from, to } = await scene.stint.stats({ from: new Date(Date.now() - span) })
+      expect((to.getTime() - from.getTime()) / stepMs).toBeLessThanOrEqual(1_000)
+      expect(stepMs % (span > 2 * 86_400_000 ? 3_600_000 : 60_000)).toBe(0)
+    }
+  })
+
+  test('makes one series of many where it is asked to', async () => {
+    const queue = newName('merged')
+    await scene.db.query(
+      `insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, started, run)
+       select date_trunc('minute', now()) - n * interval '1 minute', $1, 'kind' || p, gen_random_uuid(), 1, 2, 2,
+              jsonb_build_object(100 + 8 * p, 2)
+         from generate_series(1, 5) as n, generate_series(0, 2) as p`,
+      [queue],
+    )
+    const { series: each } = await scene.stint.stats({ queue })
+    expect(each.map(({ kind, succeeded }) => [kind, succeeded])).toEqual([
+      ...[0, 1, 2].map((n) => [`kind${n}`, 10]),
+    ])
+    const { series } = await scene.stint.stats({ queue, by: 'queue' })
+    expect(series).toMatchObject([{ queue, kind: null, succeeded: 30, run: each[1]?.run.p50 === null ? {} : { p50: each[1]?.run.p50 } }])
+    expect(series[0]?.points.map(({ succeeded }) => succeeded)).toEqual([6, 6, 6, 6, 6])
+    // As JSON it is what the console sends.
+    expect(JSON.parse(JSON.stringify(series))).toMatchObject([{ points: [{ at: expect.any(String) as string }, {}, {}, {}, {}] }])
   })
 
   test('makes points of the step that was asked for', async () => {

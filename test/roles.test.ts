@@ -3,12 +3,11 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
 import { Database } from '../src/db/database.ts'
-import { gaugeService } from '../src/numbers/gauges.ts'
-import { retentionService } from '../src/numbers/retention.ts'
 import { ErrorWriter } from '../src/numbers/write-errors.ts'
 import { StatWriter } from '../src/numbers/write-stats.ts'
 import { createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
+import { upkeepByHand } from './support/history.ts'
 
 const job = defineJob({ kind: 'role.probe', queue: 'q' })
 // Roles belong to the whole server, so these have names of this file's own.
@@ -162,9 +161,14 @@ test('numbers are written by workers, read by viewers, and decided about by oper
   const error = { fingerprint: 'f00d', kind: 'k', class: 'error', name: 'Error', message: 'no 7' }
   errors.tally.add(error, { job: randomUUID(), isDeath: true })
   await errors.write(worker)
-  await gaugeService.runOnce(worker)
-  await retentionService.runOnce(worker)
   await worker.close()
+  await db.query(`insert into ${schema}.stat_minute (minute, queue, kind, process, flush, succeeded)
+    select date_trunc('minute', now()) - interval '1 hour', 'q', 'old', gen_random_uuid(), 1, 1 from generate_series(1, 2)`)
+  const hand = upkeepByHand(login('worker').url, { schema })
+  for (const service of ['gauges', 'roll-up', 'old-numbers']) await hand.pass(service)
+  await hand.pass('roll-up')
+  await hand.close()
+  expect(hand.passedBy).toEqual([])
   for (const role of ['viewer', 'operator'] as const) {
     const { stint } = login(role)
     expect((await stint.stats({ queue: 'q', kind: 'k' })).series).toMatchObject([{ succeeded: 1 }])

@@ -40,8 +40,8 @@ import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
 import { Replies } from './replies.ts'
-import { resolveStatsOptions, stats } from './stats.ts'
-import type { Stats, StatsOptions } from './stats.ts'
+import { queueFlows, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
+import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
@@ -238,6 +238,15 @@ export class Stint<Tx = PgTransaction> {
   async stats(options?: StatsOptions): Promise<Stats> {
     const request = resolveStatsOptions(options)
     return this.#calls.send((db) => stats(db, request))
+  }
+
+  /**
+   * What every queue that has jobs has, by state, kind and priority, and how fast it goes: as the leader last saw it, some
+   * seconds ago. Costs the same however many jobs there are.
+   */
+  async gauges(options?: GaugesOptions): Promise<QueueFlow[]> {
+    const queue = resolveGaugesOptions(options)
+    return this.#calls.send((db) => queueFlows(db, queue))
   }
 
   /**

@@ -2,40 +2,81 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { gaugeProbeSql } from './gauge-probe.sql.ts'
 import { gaugeSampleSql } from './gauge-sample.sql.ts'
-import { gaugeTurnSql } from './gauge-turn.sql.ts'
-import type { Service } from './service.ts'
 import { writeGaugesSql } from './write-gauges.sql.ts'
 
-/** A little less than the time between two refreshes: whoever asks then has its turn. */
-const turnMs = 1_800
+/** How often the gauges are refreshed while they change. */
+export const gaugesEveryMs = 2_000
+/** And while they do not, and nothing is heard of that would change them. */
+const quietMs = 10_000
+/** A refresh rests for so many times what it cost the database, up to a minute. */
+const rest = 20
+const longestRestMs = 60_000
 /** Counted one by one up to here; beyond, and where there are many groups sooner, it is an estimate. */
 const cap = 10_000
 /** Rows that all groups of a sort share. */
 const rows = 10_000
+/** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
+const glance = 100
 /** Groups of a sort that are looked for. */
 const groups = 500
 /** Pages of the table that an estimate is made from. */
-const pages = 250
+const pages = 200
 const topKeys = 50
 
-/** Refreshes what stint.queue_gauge says of every queue. Any number of processes may run it; one at a time does. */
-export const gaugeService: Service = {
-  name: 'gauges',
-  everyMs: 2_000,
-  runOnce: async (db) => {
-    const turn = await run(db, gaugeTurnSql, { everyMs: turnMs }, () => true)
-    if (turn.length > 0) await refreshGauges(db)
-  },
+/** What the gauges need to know of the process that refreshes them. */
+export interface GaugesConfig {
+  /** When it last heard or did something that changes what queues have, as performance.now(). @default never */
+  stirredAt?: (() => number) | undefined
 }
 
-export async function refreshGauges(db: Queryable): Promise<void> {
-  const found = await run(db, gaugeProbeSql, { cap, rows, groups, topKeys }, (row: ProbeRow) => row)
-  const isCapped = cappedIn(found)
-  const sample = isCapped.size > 0 ? await run(db, gaugeSampleSql, { pages, topKeys }, toSample) : []
-  const gauges = gaugesOf(found, sample, isCapped)
-  // Its time in the database: what it waited for here costs nobody anything.
-  const tookMs = longest(found) + longest(sample)
-  await run(db, writeGaugesSql, { gauges: JSON.stringify(gauges), tookMs }, () => undefined)
+/**
+ * Refreshes what stint.queue_gauge says of every queue. Of all processes one does, the leader; where two do, both are
+ * right.
+ */
+export class Gauges {
+  readonly #stirredAt: () => number
+  #lookedAt = -Infinity
+  #restUntil = -Infinity
+  #quietUntil = -Infinity
+  #written: string | undefined
+  #large: readonly string[] = []
+
+  constructor({ stirredAt = () => -Infinity }: GaugesConfig = {}) {
+    this.#stirredAt = stirredAt
+  }
+
+  /** One turn, every 2 s: does nothing where it cost too much the last time, or nothing seems to have changed. */
+  async turn(db: Queryable): Promise<void> {
+    const now = performance.now()
+    const isQuiet = now < this.#quietUntil && this.#stirredAt() < this.#lookedAt
+    if (now >= this.#restUntil && !isQuiet) await this.refresh(db)
+  }
+
+  /** Looks, and writes what is to be told. */
+  async refresh(db: Queryable): Promise<void> {
+    this.#lookedAt = performance.now()
+    const request = { cap, rows, glance, groups, topKeys, large: this.#large }
+    const found = await run(db, gaugeProbeSql, request, (row: ProbeRow) => row)
+    const capped = cappedIn(found)
+    const isBeyond = capped.size > 0 || cutIn(found).size > 0
+    const sample = isBeyond ? await run(db, gaugeSampleSql, { pages, topKeys }, toSample) : []
+    const { gauges, sizes } = gaugesOf(found, sample, capped)
+    this.#large = [...sizes].filter(([, jobs]) => jobs > 2 * cap).map(([group]) => group)
+    const told = JSON.stringify(gauges)
+    // Its time in the database: what it waited for here costs nobody anything.
+    const tookMs = longest(found) + longest(sample)
+    const isSame = told === this.#written
+    // Where there is nothing, and was nothing, there is no row whose age would matter.
+    if (!isSame || gauges.length > 0) {
+      this.#written = undefined
+      await run(db, writeGaugesSql, { gauges: told, tookMs }, () => undefined)
+      this.#written = told
+    }
+    const now = performance.now()
+    this.#restUntil = now + Math.min(longestRestMs, rest * tookMs)
+    // A little less, so that the turn after that time is one that looks.
+    this.#quietUntil = isSame ? now + quietMs - gaugesEveryMs / 2 : -Infinity
+  }
 }
 
 /** Every row says how long the statement had taken until then. */
@@ -64,6 +105,8 @@ interface SampleRow {
   isKeyed: boolean
   key: string | null
   jobs: number
+  /** Of ready jobs with keys, which no index has in the order of time. */
+  oldest: number | null
   took: number
 }
 
@@ -99,40 +142,56 @@ function cappedIn(found: readonly ProbeRow[]): ReadonlySet<string> {
   return new Set([...counted].filter(([, { jobs, cap: most }]) => jobs >= most).map(([group]) => group))
 }
 
+/** The sorts of which there are more groups than were looked for. */
+function cutIn(found: readonly ProbeRow[]): ReadonlySet<string> {
+  const seen = new Map<string, Set<string>>()
+  for (const row of found) {
+    const ofSort = seen.get(row.source) ?? new Set()
+    seen.set(row.source, ofSort.add(groupOf(row)))
+  }
+  return new Set([...seen].filter(([, ofSort]) => ofSort.size >= groups).map(([source]) => source))
+}
+
+/** The gauges, and how many jobs each group has that was too large to be counted. */
 function gaugesOf(
   found: readonly ProbeRow[],
   sample: readonly SampleRow[],
-  isCapped: ReadonlySet<string>,
-): Gauge[] {
+  capped: ReadonlySet<string>,
+): { gauges: Gauge[]; sizes: ReadonlyMap<string, number> } {
   const gauges = new Map<string, Gauge>()
   const gaugeOf = (queue: string): Gauge => {
     let gauge = gauges.get(queue)
     if (gauge === undefined) gauges.set(queue, (gauge = emptyGauge(queue)))
     return gauge
   }
+  const seen = new Set<string>()
   const counted = new Map<string, number>()
   for (const row of found) {
     const gauge = gaugeOf(row.queue)
-    if (row.oldest !== null) gauge.oldestReadyMs = Math.min(gauge.oldestReadyMs ?? Infinity, row.oldest)
+    older(gauge, row.oldest)
     const group = groupOf(row)
-    if (isCapped.has(group)) {
+    seen.add(group)
+    if (capped.has(group)) {
       counted.set(group, (counted.get(group) ?? 0) + row.jobs)
       estimate(gauge, row.source === 'due' ? ['scheduled', 'retrying'] : [row.state])
     } else if (row.source === 'key') {
-      if (!isCapped.has(groupOf({ ...row, source: 'keyed' }))) addKey(gauge, row)
+      if (!capped.has(groupOf({ ...row, source: 'keyed' }))) addKey(gauge, row)
     } else add(gauge, row, row.jobs)
   }
+  const cut = cutIn(found)
   const sampled = new Map<string, number>()
   for (const row of sample) {
     const { state, isKeyed, queue } = row
     if (row.key !== null) {
-      if (isCapped.has(`keyed ${queue}`)) addKey(gaugeOf(queue), row)
+      if (capped.has(`keyed ${queue}`)) addKey(gaugeOf(queue), row)
       continue
     }
-    const group = groupOf({ ...row, source: sourceOf(state, isKeyed) })
-    if (!isCapped.has(group)) continue
+    const source = sourceOf(state, isKeyed)
+    const group = groupOf({ ...row, source })
+    if (!capped.has(group) && (seen.has(group) || !cut.has(source))) continue
     const gauge = gaugeOf(queue)
-    if (state === 'running') estimate(gauge, ['running'])
+    estimate(gauge, [state])
+    if (isKeyed) older(gauge, row.oldest)
     add(gauge, row, row.jobs)
     sampled.set(group, (sampled.get(group) ?? 0) + row.jobs)
   }
@@ -141,12 +200,16 @@ function gaugesOf(
   for (const row of found) {
     const group = groupOf(row)
     const missing = (counted.get(group) ?? 0) - (sampled.get(group) ?? 0)
-    if (row.source === 'key' || !isCapped.has(group) || missing <= (added.get(group) ?? 0)) continue
+    if (row.source === 'key' || !capped.has(group) || missing <= (added.get(group) ?? 0)) continue
     const jobs = Math.min(row.jobs, missing - (added.get(group) ?? 0))
     added.set(group, (added.get(group) ?? 0) + jobs)
     add(gaugeOf(row.queue), row, jobs)
   }
-  return [...gauges.values()]
+  return { gauges: [...gauges.values()], sizes: sampled }
+}
+
+function older(gauge: Gauge, oldest: number | null): void {
+  if (oldest !== null) gauge.oldestReadyMs = Math.min(gauge.oldestReadyMs ?? Infinity, oldest)
 }
 
 function emptyGauge(queue: string): Gauge {

@@ -3,6 +3,7 @@ import type { Bins } from '../core/histogram.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { readGaugesSql } from './read-gauges.sql.ts'
+import { readHoursSql } from './read-hours.sql.ts'
 import { readRatesSql } from './read-rates.sql.ts'
 import { readStatsSql } from './read-stats.sql.ts'
 
@@ -51,8 +52,10 @@ export interface StatPoint extends StatSummary {
 }
 
 export interface StatSeries extends StatSummary {
-  queue: string
-  kind: string
+  /** Null where all queues are one series. */
+  queue: string | null
+  /** Null where all kinds are. */
+  kind: string | null
   /** In order; steps in which nothing happened are left out. */
   points: StatPoint[]
 }
@@ -66,28 +69,54 @@ interface StatRow extends StatCounts {
   run: Bins
 }
 
+/** What is a series: each queue and kind, each queue, or everything. */
+export const seriesOf = ['kind', 'queue', 'all'] as const
+
 export interface StatsRequest {
   queue: string | null
   kind: string | null
   from: Date
   to: Date
   stepMs: number
+  by: (typeof seriesOf)[number]
 }
 
-export async function readStats(db: Queryable, request: StatsRequest): Promise<StatSeries[]> {
-  const rows = await run(db, readStatsSql, request, (row: StatRow) => row)
+const hourMs = 3_600_000
+
+export async function readStats(db: Queryable, { by, ...request }: StatsRequest): Promise<StatSeries[]> {
+  const statement = request.stepMs % hourMs === 0 ? readHoursSql : readStatsSql
+  const rows = await run(db, statement, request, (row: StatRow) => row)
   const groups = new Map<string, StatRow[]>()
   for (const row of rows) {
-    const name = JSON.stringify([row.queue, row.kind])
-    groups.set(name, [...(groups.get(name) ?? []), row])
+    const name = JSON.stringify(by === 'kind' ? [row.queue, row.kind] : by === 'queue' ? [row.queue] : [])
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [row])
+    else group.push(row)
   }
   const wholeMs = request.to.getTime() - request.from.getTime()
-  return [...groups.values()].map((points) => ({
-    queue: points[0]?.queue ?? '',
-    kind: points[0]?.kind ?? '',
-    ...summaryOf(points, wholeMs),
-    points: points.map((point) => ({ at: point.at, ...summaryOf([point], request.stepMs) })),
+  return [...groups.values()].map((group) => ({
+    queue: by === 'all' ? null : (group[0]?.queue ?? null),
+    kind: by === 'kind' ? (group[0]?.kind ?? null) : null,
+    ...summaryOf(group, wholeMs),
+    points: pointsOf(group, request),
   }))
+}
+
+function pointsOf(rows: readonly StatRow[], { stepMs, to }: Pick<StatsRequest, 'stepMs' | 'to'>): StatPoint[] {
+  const steps = new Map<number, StatRow[]>()
+  for (const row of rows) {
+    const at = row.at.getTime()
+    const step = steps.get(at)
+    if (step === undefined) steps.set(at, [row])
+    else step.push(row)
+  }
+  return [...steps]
+    .sort(([a], [b]) => a - b)
+    .map(([at, step]) => ({
+      at: new Date(at),
+      // The last step may not be over.
+      ...summaryOf(step, Math.max(1_000, Math.min(stepMs, to.getTime() - at))),
+    }))
 }
 
 const countNames = [
@@ -122,6 +151,8 @@ export interface QueueGauge extends Record<GaugeState, number> {
   queue: string
   /** When it was counted, by the database's clock. */
   asOf: Date
+  /** How long ago that was. */
+  ageMs: number
   /** The states whose figure is an estimate: of those with more than 10,000 jobs, or fewer where there are many queues. */
   estimated: readonly GaugeState[]
   oldestReadyMs: number | null
@@ -133,8 +164,8 @@ export interface QueueGauge extends Record<GaugeState, number> {
   topKeys: readonly { key: string; ready: number }[]
 }
 
-/** Refreshed every 2 s, so what is older than this was not refreshed by anybody. */
-const oldestMs = 6_000
+/** Refreshed at least every 12 s, so what is older than this was not refreshed by anybody. */
+const oldestMs = 30_000
 
 /** Of every queue that has jobs; none where they are older than that, because there is no worker to refresh them. */
 export function readGauges(

@@ -1,16 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../db/database.ts'
 import { TimeReader } from '../numbers/clock.ts'
-import { gaugeService } from '../numbers/gauges.ts'
-import { retentionService } from '../numbers/retention.ts'
-import type { Service } from '../numbers/service.ts'
 import { ErrorWriter } from '../numbers/write-errors.ts'
 import { StatWriter } from '../numbers/write-stats.ts'
 import type { Swept } from '../maintenance/sweep.ts'
+import type { Fired } from '../schedules/tick.ts'
+import { Loop } from '../upkeep/loop.ts'
 import type { Events } from './events.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
-import { Loop } from '../upkeep/loop.ts'
 import type { Ended } from './settle.ts'
 
 export interface NumbersConfig {
@@ -20,17 +18,15 @@ export interface NumbersConfig {
   version: string | null
   events: Events
   log: Logger
+  /** Told, and no more: jobs go on, and what could not be written is kept for the next time. */
+  onTrouble: (name: string, error: unknown) => void
 }
 
 const statsEveryMs = 10_000
 const errorsEveryMs = 3_000
-/** How often to ask whether it is our turn with the services, within the time that one has. */
-const asksPerTurn = 3
-/** After so long, failures of it are told again. */
-const toldEveryMs = 60_000
 
 /**
- * Counts what this worker does, and writes it down every few seconds.
+ * Counts what this worker does, and writes it down every few seconds, where there is something to write.
  *
  * Nothing else depends on it: where the database refuses a number, that is logged and jobs go on. What a process has not
  * written when it is killed, a few seconds of counts, is lost.
@@ -41,17 +37,17 @@ export class Numbers {
   readonly #errors: ErrorWriter
   readonly #times = new TimeReader()
   readonly #loops: Loop[]
-  #toldAt = -Infinity
 
   constructor(config: NumbersConfig) {
     this.#config = config
-    const { process, version } = config
+    const { process, version, onTrouble } = config
     this.#stats = new StatWriter({ process })
     this.#errors = new ErrorWriter({ process, version, clock: this.#stats.clock })
+    const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
+      new Loop({ name, everyMs, pass, onTrouble })
     this.#loops = [
-      this.#loop('stats', statsEveryMs, () => this.#stats.write(config.db)),
-      this.#loop('errors', errorsEveryMs, () => this.#writeErrors()),
-      ...[gaugeService, retentionService].map((service) => this.#serve(service)),
+      loop('stats', statsEveryMs, () => this.#stats.write(config.db)),
+      loop('errors', errorsEveryMs, () => this.#writeErrors()),
     ]
   }
 
@@ -62,7 +58,7 @@ export class Numbers {
   /** Writes the last of it; after the last job has been settled. */
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()))
-    await Promise.all(this.#loops.slice(0, 2).map((loop) => loop.runOnce()))
+    await Promise.all(this.#loops.map((loop) => loop.runOnce()))
   }
 
   started(held: HeldJob): void {
@@ -129,36 +125,18 @@ export class Numbers {
     }
   }
 
+  /** Schedules made jobs. */
+  fired({ queue, kind, fires }: Fired): void {
+    const jobs = fires.filter(({ jobId }) => jobId !== null).length
+    if (jobs > 0) this.#stats.tally.at(queue, kind, performance.now()).enqueued += jobs
+  }
+
   async #writeErrors(): Promise<void> {
     const { db, events, log } = this.#config
     for (const regressed of await this.#errors.write(db)) {
       events.emit('regressed', regressed)
       log.error(regressed, 'regressed: an error that was resolved is back')
     }
-  }
-
-  /** Any worker does it for all; whose turn it is, the database says. */
-  #serve({ name, everyMs, runOnce }: Service): Loop {
-    return this.#loop(name, everyMs / asksPerTurn, () => runOnce(this.#config.db))
-  }
-
-  #loop(name: string, everyMs: number, pass: () => Promise<void>): Loop {
-    return new Loop({
-      ...{ name, everyMs, pass },
-      onTrouble: (what, error) => {
-        this.#trouble(what, error)
-      },
-    })
-  }
-
-  #trouble(what: string, error: unknown): void {
-    const { events, log } = this.#config
-    events.emit('trouble', { what, error })
-    const now = performance.now()
-    if (now - this.#toldAt < toldEveryMs) return
-    this.#toldAt = now
-    const message = error instanceof Error ? error.message : String(error)
-    log.warn({ what, error: message }, 'numbers could not be written; they are kept, and written later')
   }
 }
 

@@ -18,6 +18,7 @@ import type { Schedule } from '../schedules/define-schedule.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
 import { cancelsIn, channelOf, hintsIn, saysSchedules } from '../wake-up/hint.ts'
+import type { Hint } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
 import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
@@ -117,6 +118,8 @@ export class Runtime {
   /** When a claim's reply was lost, or may have been: what it took can come to light later. */
   #unsureAt = -Infinity
   #quietPasses = 0
+  /** When it last heard of jobs, or took or ended some. */
+  #stirredAt = -Infinity
   readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
@@ -210,6 +213,7 @@ export class Runtime {
         this.#bell.ring()
       },
       onClaimed: () => {
+        this.#stirredAt = performance.now()
         this.#poll.found()
       },
       onAsked: () => {
@@ -239,10 +243,9 @@ export class Runtime {
     })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
-    const { version } = worker
-    this.#numbers = new Numbers({ db: this.#db, process: this.workerId, version, events, log })
+    this.#numbers = this.#newNumbers()
     this.#unlisten = listenLocally(placeOf(url, schema), (hints) => {
-      this.#scout.hear(hints)
+      this.#hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
     this.#scheduler = this.#newScheduler()
@@ -394,6 +397,7 @@ export class Runtime {
 
   #settled(ended: Ended): void {
     this.#letGo(ended.held)
+    this.#stirredAt = performance.now()
     this.#isFine()
     const { outcome, held } = ended
     if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
@@ -603,7 +607,7 @@ export class Runtime {
       deadlineMs,
       probeEveryMs: 15_000,
       onPayload: (payload) => {
-        this.#scout.hear(hintsIn(payload))
+        this.#hear(hintsIn(payload))
         if (saysSchedules(payload)) this.#scheduler.wake()
         if (!cancelsIn(payload).includes(this.workerId)) return
         this.#cancellations.hint()
@@ -617,12 +621,20 @@ export class Runtime {
     })
   }
 
+  #hear(hints: readonly Hint[]): void {
+    if (hints.length > 0) this.#stirredAt = performance.now()
+    this.#scout.hear(hints)
+  }
+
   #newScheduler(): Scheduler {
     const { schedules, worker, events, log } = this.#config
     return new Scheduler({
       ...{ db: this.#db, schedules, appVersion: worker.version, events, log },
       onReady: (hints) => {
         this.#announcer.stored(new Set(hints))
+      },
+      onFired: (fired) => {
+        this.#numbers.fired(fired)
       },
       onAsked: (workerId) => {
         this.#announcer.askedToStop(workerId)
@@ -693,21 +705,34 @@ export class Runtime {
   }
 
   #newUpkeep(deadlineMs: number): Upkeep {
-    const { worker, url, events } = this.#config
+    const { worker, url } = this.#config
     const { schema, leaseMs } = worker
     return new Upkeep({
       db: new Database({ url, schema, deadlineMs, poolSize: 2, applicationName: 'stint upkeep' }),
       termMs: leaseMs,
       holder: () => this.workerId,
       about: { host: hostname(), pid: process.pid },
-      services: usualServices({ blobs: worker.blobs?.store }),
-      // Told, and no more: what a worker cannot do for others is no reason to stop its own work.
+      services: usualServices({ blobs: worker.blobs?.store, stirredAt: () => this.#stirredAt }),
       onTrouble: (name, error) => {
-        const what = `upkeep: ${name}`
-        events.emit('trouble', { what, error })
-        this.#troubles.tell(what, { error, trouble: classify(error) })
+        this.#troubleBeside(`upkeep: ${name}`, error)
       },
     })
+  }
+
+  #newNumbers(): Numbers {
+    const { worker, events, log } = this.#config
+    return new Numbers({
+      ...{ db: this.#db, process: this.workerId, version: worker.version, events, log },
+      onTrouble: (name, error) => {
+        this.#troubleBeside(`numbers: ${name}`, error)
+      },
+    })
+  }
+
+  /** Told, and no more: what a worker cannot do for others, or write down, is no reason to stop its own work. */
+  #troubleBeside(what: string, error: unknown): void {
+    this.#config.events.emit('trouble', { what, error })
+    this.#troubles.tell(what, { error, trouble: classify(error) })
   }
 
   #newWatchdog(): Watchdog {

@@ -1,5 +1,6 @@
 import type { Stats } from '../../client/stats.ts'
 import { durationMs } from '../../core/duration.ts'
+import { seriesOf } from '../../numbers/read-stats.ts'
 import type { Percentiles } from '../../numbers/read-stats.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
@@ -13,7 +14,8 @@ WAIT is from the time a job was due to its start, RUN from the start of an attem
 
   --queue NAME          of this queue
   --kind NAME           of this kind
-  --last DURATION       how far back: 15m (default), 2h, 7d; at most 31d
+  --last DURATION       how far back: 15m (default), 2h, 7d; at most 92d
+  --by WHAT             a line for each queue and kind (kind, default), for each queue (queue), or one (all)
   --step DURATION       with -o json: how long a point is, in whole minutes
   -o, --output FORMAT   table (default) or json, which has the points
 ${databaseHelp}
@@ -26,7 +28,7 @@ Examples
 export async function stats(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
     ...{ queue: { type: 'string' }, kind: { type: 'string' }, step: { type: 'string' } },
-    ...{ last: { type: 'string', default: '15m' } },
+    ...{ last: { type: 'string', default: '15m' }, by: { type: 'string', default: 'kind' } },
     output: { type: 'string', short: 'o', default: 'table' },
     ...databaseOptions,
     ...helpOption,
@@ -38,8 +40,9 @@ export async function stats(args: readonly string[]): Promise<number> {
   if (lastMs === undefined)
     throw new UsageError(`Expected --last to be a duration such as 15m or 2h, got '${values.last}'.`)
   const { queue, kind, step } = values
+  const by = choose('by', values.by, seriesOf)
   const from = new Date(Date.now() - lastMs)
-  const found = await withStint(values, (stint) => stint.stats({ queue, kind, step, from }))
+  const found = await withStint(values, (stint) => stint.stats({ queue, kind, step, from, by }))
   if (output === 'json') return sayJson(found)
   if (found.series.length > 0) say(seriesTable(found))
   else note(`nothing happened in the last ${values.last}`)
@@ -53,7 +56,7 @@ function seriesTable({ series }: Stats): string {
     ...['>WAIT p50/p95/p99', '>RUN p50/p95/p99'],
   ]
   const rows = series.map((one) => [
-    ...[one.queue, one.kind, short(one.enqueued), short(one.succeeded), short(one.perSecond)],
+    ...[one.queue ?? 'all', one.kind ?? 'all', short(one.enqueued), short(one.succeeded), short(one.perSecond)],
     { text: short(one.failed), style: one.failed > 0 ? ('yellow' as const) : undefined },
     { text: short(one.dead), style: one.dead > 0 ? ('red' as const) : undefined },
     one.failureRate === null ? '' : (one.failureRate * 100).toFixed(1),

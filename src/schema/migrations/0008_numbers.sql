@@ -30,6 +30,41 @@ create table stint.stat_minute (
 );
 -- The current minute is written again and again.
 alter table stint.stat_minute set (fillfactor = 80);
+-- What is still to be rolled up: then all processes of a minute are one, the nil process.
+create index stat_minute_raw on stint.stat_minute (minute) where process <> '00000000-0000-0000-0000-000000000000';
+
+-- Hours, of all processes, as far as minutes were rolled up into them.
+create table stint.stat_hour (
+  hour            timestamptz     not null,
+  queue           text collate "C" not null,
+  kind            text collate "C" not null,
+  enqueued        bigint          not null,
+  started         bigint          not null,
+  succeeded       bigint          not null,
+  failed          bigint          not null,
+  dead            bigint          not null,
+  lease_expired   bigint          not null,
+  refused         bigint          not null,
+  cancelled       bigint          not null,
+  snoozed         bigint          not null,
+  released        bigint          not null,
+  crashed         bigint          not null,
+  attempts        bigint          not null,
+  wait            jsonb           not null,
+  run             jsonb           not null,
+  constraint stat_hour_pkey primary key (hour, queue, kind)
+);
+alter table stint.stat_hour set (fillfactor = 80);
+
+-- Two histograms as one.
+create function stint.add_bins(one jsonb, other jsonb) returns jsonb
+language sql immutable parallel safe set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(jsonb_object_agg(merged.bin, merged.jobs), '{}')
+    from (select both_of.bin, sum(both_of.jobs::bigint) as jobs
+            from (select * from jsonb_each_text(one) union all select * from jsonb_each_text(other)) as both_of (bin, jobs)
+           group by both_of.bin) as merged
+$$;
 
 -- What each queue has, as of the last refresh. A queue that has nothing has no row.
 create table stint.queue_gauge (
@@ -48,11 +83,10 @@ create table stint.queue_gauge (
 );
 alter table stint.queue_gauge set (fillfactor = 50);
 
--- One row: whose turn it is, and what the last one cost.
+-- One row: as of when the gauges are, and what they cost.
 create table stint.gauge_refresh (
   id              boolean         not null default true,
-  turn_at         timestamptz     not null default '-infinity',     -- when somebody last set out
-  refreshed_at    timestamptz,                                      -- as of when the gauges are
+  refreshed_at    timestamptz,
   took_ms         double precision not null default 0,
   constraint gauge_refresh_pkey primary key (id),
   constraint gauge_refresh_one check (id)
