@@ -6,11 +6,18 @@ import type { OverviewFacts } from './overview.ts'
 export class Shared<Answer> {
   readonly #ask: () => Promise<Answer>
   readonly #freshMs: number
+  #last: Answer | undefined
   #asked: { answer: Promise<Answer>; at: number; isPending: boolean } | undefined
 
   constructor(ask: () => Promise<Answer>, freshMs: number) {
     this.#ask = ask
     this.#freshMs = freshMs
+  }
+
+  /** The last answer, without waiting for one; a newer one is asked for where it is old. */
+  latest(): Answer | undefined {
+    this.get().catch(() => undefined)
+    return this.#last
   }
 
   get(): Promise<Answer> {
@@ -20,7 +27,8 @@ export class Shared<Answer> {
     const begun = { answer: this.#ask(), at: Infinity, isPending: true }
     this.#asked = begun
     begun.answer.then(
-      () => {
+      (answer) => {
+        this.#last = answer
         begun.isPending = false
         begun.at = performance.now()
       },
@@ -56,9 +64,9 @@ export class Looks {
     this.findings = new Shared(() => Promise.resolve([]), 10_000)
   }
 
-  /** What the overview is made of. */
+  /** What the overview is made of. What the doctor finds takes its time, so it is what was found last. */
   async overview(): Promise<OverviewFacts> {
-    const [queues, trouble, findings] = [this.queues.get(), this.trouble.get(), this.findings.get()]
-    return { queues: await queues, trouble: await trouble, findings: await findings }
+    const [queues, trouble] = [this.queues.get(), this.trouble.get()]
+    return { queues: await queues, trouble: await trouble, findings: this.findings.latest() ?? [] }
   }
 }
