@@ -214,7 +214,7 @@ test('the operator sees all that the console shows; the viewer all but what jobs
   const { view } = login('operator').stint
   // No worker lives, so whoever looks refreshes the gauges.
   expect((await view.overview()).queues.find(({ queue }) => queue === 'q')?.ready).toBeGreaterThan(0)
-  expect(await view.queue('q')).toMatchObject({ queue: 'q', kinds: [{ kind: 'role.probe', handled: false }] })
+  expect((await view.queue('q'))?.kinds.map(({ kind }) => kind)).toContain('role.probe')
   expect(await view.jobs([id])).toMatchObject([{ id, state: 'ready' }])
   expect(await view.operations([id])).toEqual([])
   expect((await view.leases()).more).toBe(false)

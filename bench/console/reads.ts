@@ -17,7 +17,7 @@ const millions = Number(process.argv[2] ?? 2)
 const rows = Math.round(millions * 1_000_000)
 const dead = Math.round(millions * 25_000)
 const limitMs = 300
-const times = 7
+const times = 5
 
 const ago = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString()
 const paths = [
@@ -49,6 +49,8 @@ try {
   await stint.migrate()
   await stint.close()
   const db = new pg.Client(server.url)
+  // It ends with the server, also when something went wrong before.
+  db.on('error', () => undefined)
   await db.connect()
   await fill(db)
   let isFine = true
@@ -215,12 +217,12 @@ async function fill(db: pg.Client): Promise<void> {
   )
   await db.query(
     `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
-     select lpad(to_hex(n), 16, 'a'), 'charge.capture', 'transient', 'CardDeclined', 'no ' || n, 'no', now(), now(), gen_random_uuid()
+     select lpad(to_hex(n), 16, '0'), 'charge.capture', 'transient', 'CardDeclined', 'no ' || n, 'no', now(), now(), gen_random_uuid()
        from generate_series(0, 199) as n`,
   )
   await db.query(
     `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
-     select lpad(to_hex(n), 16, 'a'), date_trunc('hour', now()) - h * interval '1 hour', gen_random_uuid(), 1, 3, 3
+     select lpad(to_hex(n), 16, '0'), date_trunc('hour', now()) - h * interval '1 hour', gen_random_uuid(), 1, 3, 3
        from generate_series(0, 199) as n, generate_series(0, 99) as h`,
   )
 }
