@@ -55,13 +55,14 @@ export class Looks {
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
   readonly findings: Shared<readonly Finding[]>
 
-  constructor({ view }: { view: View }) {
+  constructor(stint: Pick<Stint, 'view' | 'doctor'>) {
+    const { view } = stint
     this.queues = new Shared(() => view.queues(), 900)
     this.trouble = new Shared(() => view.trouble(), 4_000)
     this.workers = new Shared(() => view.workers(), 900)
     this.leases = new Shared(() => view.leases(), 900)
     this.totals = new Shared(() => view.totals(), 900)
-    this.findings = new Shared(() => Promise.resolve([]), 10_000)
+    this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 
   /** What the overview is made of. What the doctor finds takes its time, so it is what was found last. */
@@ -69,4 +70,9 @@ export class Looks {
     const [queues, trouble] = [this.queues.get(), this.trouble.get()]
     return { queues: await queues, trouble: await trouble, findings: this.findings.latest() ?? [] }
   }
+}
+
+async function findingsOf(stint: Pick<Stint, 'doctor'>): Promise<Finding[]> {
+  const { findings } = await stint.doctor()
+  return findings.map(({ fix = null, ...finding }) => ({ ...finding, fix }))
 }
