@@ -5,6 +5,8 @@ import type { Duration } from '../core/duration.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
+import { examine } from '../doctor/examine.ts'
+import type { Examination } from '../doctor/examine.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
 import { get } from '../jobs/get.ts'
@@ -12,35 +14,49 @@ import { list } from '../jobs/list.ts'
 import type { JobPage } from '../jobs/list.ts'
 import { lastLogs, logs } from '../jobs/logs.ts'
 import type { LogLine } from '../jobs/logs.ts'
-import { reprioritize } from '../jobs/reprioritize.ts'
-import { reschedule } from '../jobs/reschedule.ts'
+import { search } from '../jobs/search.ts'
+import type { SearchPage } from '../jobs/search.ts'
 import { updateInput } from '../jobs/update-input.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
+import { resolveActor } from './actor.ts'
+import type { Actor, ActorConfig } from './actor.ts'
+import { Audit } from './audit.ts'
 import { Calls, checkId } from './calls.ts'
 import type { GetOptions } from './calls.ts'
-import { cancelJob, resolveCancel } from './cancel.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { EnqueueStats } from './enqueue-stats.ts'
+import { resolveDoctorOptions } from './doctor-options.ts'
+import type { DoctorOptions } from './doctor-options.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
+import { ErrorGroups } from './error-groups.ts'
+import { JobVerbs } from './job-verbs.ts'
+import type { When } from './job-verbs.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
 import type { LogsOptions } from './log-options.ts'
+import { Operations } from './operations.ts'
+import { Operator } from './operator.ts'
+import type { Faces } from './operator.ts'
 import { Schedules } from './schedules.ts'
-import { timeOption } from '../intake/enqueue-options.ts'
-import { priorityOption } from '../contracts/define-job.ts'
+import { resolveSearchOptions } from './search-options.ts'
+import type { SearchOptions } from './search-options.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
 import { Replies } from './replies.ts'
+import { queueFlows, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
+import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
+import { View } from './view.ts'
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -54,12 +70,22 @@ export class Stint<Tx = PgTransaction> {
   readonly #calls: Calls
   readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
+  readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
+  /** Errors that people would call the same: how often, since when, and what was decided about them. */
+  readonly errors: ErrorGroups
   /** How long queues keep their jobs. */
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
+  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  readonly view: View
+  /** Actions over many jobs: look, try, do, pause, give up. */
+  readonly operations: Operations
+  /** What people did, and what they were refused. */
+  readonly audit: Audit
+  readonly #jobs: JobVerbs
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
 
@@ -68,29 +94,28 @@ export class Stint<Tx = PgTransaction> {
     this.#connection = new Connection(this.#config)
     this.#calls = new Calls(this.#config, this.#connection)
     const connection = this.#connection
-    const { schema, notify, blobs } = this.#config
+    const { schema, notify } = this.#config
     this.#announcer = new Announcer({
       database: () => connection.database(),
       place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
       notify,
     })
-    this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
-    this.queues = new Queues(this.#calls)
+    this.#enqueueStats = new EnqueueStats(connection)
+    this.#enqueuer = new Enqueuer(this.#config, {
+      connection,
+      announcer: this.#announcer,
+      stats: this.#enqueueStats,
+    })
+    this.errors = new ErrorGroups(this.#calls)
+    this.view = new View(this.#calls, { connection, schema, notify })
     this.replies = new Replies(this.#calls)
-    this.dead = new DeadLetters(this.#calls, {
-      blobs,
-      onReady: (job) => {
-        this.#announce(job)
-      },
-    })
-    this.schedules = new Schedules(this.#calls, {
-      onReady: (hints) => {
-        this.#announcer.stored(new Set(hints))
-      },
-      onChanged: () => {
-        this.#announcer.schedulesChanged()
-      },
-    })
+    const { jobs, dead, queues, schedules } = this.#facesOf(this.#calls)
+    this.#jobs = jobs
+    this.dead = dead
+    this.queues = queues
+    this.schedules = schedules
+    this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
+    this.audit = new Audit(this.#calls)
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -126,6 +151,23 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send((db) => list(db, request))
   }
 
+  /**
+   * A page of jobs that a filter names, newest first: `state:dead queue:billing kind:charge.* age>1h`. What has an index is
+   * found by it; the rest is looked for among 50,000 jobs, and `looked` says how far that was.
+   */
+  async search(options?: SearchOptions): Promise<SearchPage> {
+    const request = resolveSearchOptions(options)
+    return this.#calls.send((db) => search(db, request))
+  }
+
+  /** This client in the name of a person: what is done through it is noted in the audit, in the same transaction. */
+  as(actor: Actor): Operator {
+    const config = resolveActor(actor)
+    const operations = this.#operationsOf(config)
+    const facesOf = (calls: Calls): Faces => this.#facesOf(calls)
+    return new Operator({ actor: config, calls: this.#calls, facesOf, operations })
+  }
+
   /** The last 1,000 attempts of a job that did not simply succeed, in order; none for a job that is not there. */
   async attempts(id: string): Promise<Attempt[]> {
     checkId(id)
@@ -145,33 +187,17 @@ export class Stint<Tx = PgTransaction> {
    * where it had ended otherwise.
    */
   async cancel(id: string, options?: CancelOptions): Promise<Job> {
-    checkId(id)
-    return cancelJob(this.#calls, resolveCancel(id, options), (worker) => {
-      this.#announcer.askedToStop(worker)
-    })
+    return this.#jobs.cancel(id, options)
   }
 
   /** Moves a job that waits for its time or a worker to another time. */
-  async reschedule(id: string, when: { runAt: Date | string } | { delay: Duration }): Promise<Job> {
-    checkId(id)
-    const { runAt, delay } = when as { runAt?: unknown; delay?: unknown }
-    if ((runAt === undefined) === (delay === undefined))
-      throw invalidOption('when', '{ runAt } or { delay }', when)
-    const request = {
-      id,
-      runAt: runAt === undefined ? null : timeOption('runAt', runAt),
-      delayMs: delay === undefined ? null : durationOption('delay', delay),
-    }
-    return this.#announce(
-      await this.#calls.changed(id, await this.#calls.send((db) => reschedule(db, request))),
-    )
+  async reschedule(id: string, when: When): Promise<Job> {
+    return this.#jobs.reschedule(id, when)
   }
 
   /** Changes the priority of a job that is not running. */
   async reprioritize(id: string, priority: number): Promise<Job> {
-    checkId(id)
-    const request = { id, priority: priorityOption(priority) }
-    return this.#calls.changed(id, await this.#calls.send((db) => reprioritize(db, request)))
+    return this.#jobs.reprioritize(id, priority)
   }
 
   /**
@@ -214,9 +240,39 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send(migrationStatus)
   }
 
-  /** The schema's version, the live workers, upkeep, and what each queue has in each state, counted up to 10,000. */
+  /**
+   * What happened by the minute, queue and kind: counts, rates, percentiles of wait and run; and what queues have now. As
+   * of some seconds ago: every process writes down what it counted every 10 s.
+   */
+  async stats(options?: StatsOptions): Promise<Stats> {
+    const request = resolveStatsOptions(options)
+    return this.#calls.send((db) => stats(db, request))
+  }
+
+  /**
+   * What every queue that has jobs has, by state, kind and priority, and how fast it goes: as the leader last saw it, some
+   * seconds ago. Costs the same however many jobs there are.
+   */
+  async gauges(options?: GaugesOptions): Promise<QueueFlow[]> {
+    const queue = resolveGaugesOptions(options)
+    return this.#calls.send((db) => queueFlows(db, queue))
+  }
+
+  /**
+   * The schema's version, the live workers, upkeep, and what each queue has in each state: counted up to 10,000, and estimated
+   * beyond where a worker keeps the gauges.
+   */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
+  }
+
+  /**
+   * Looks for what is wrong or about to be: with the server's settings, the schema, vacuum, snapshots, workers, upkeep.
+   * One finding for each check, good ones too; a check that could not be made is `unknown`, and says why.
+   */
+  async doctor(options?: DoctorOptions): Promise<Examination> {
+    const only = resolveDoctorOptions(options)
+    return this.#calls.send((db) => examine(db, { only }))
   }
 
   /** Deletes inputs from the blob store that no job refers to any more. */
@@ -232,14 +288,50 @@ export class Stint<Tx = PgTransaction> {
   /** Answers what is under way, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
+    await this.#enqueueStats.close()
     await this.#connection.close()
   }
 
+  /** What changes jobs, queues and schedules, by these calls. */
+  #facesOf(calls: Calls): Faces {
+    const { blobs } = this.#config
+    const announcer = this.#announcer
+    const onReady = (job: Job): void => {
+      this.#announce(job)
+    }
+    return {
+      jobs: new JobVerbs(calls, {
+        onMoved: onReady,
+        onAsked: (worker) => {
+          announcer.askedToStop(worker)
+        },
+      }),
+      dead: new DeadLetters(calls, { blobs, onReady }),
+      queues: new Queues(calls),
+      schedules: new Schedules(calls, {
+        onReady: (hints) => {
+          announcer.stored(new Set(hints))
+        },
+        onChanged: () => {
+          announcer.schedulesChanged()
+        },
+      }),
+    }
+  }
+
+  #operationsOf(actor: ActorConfig): Operations {
+    return new Operations(this.#calls, {
+      actor,
+      onStored: ({ hint }) => {
+        this.#announcer.stored(new Set([hint]))
+      },
+    })
+  }
+
   /** Workers look for it at its new place and time. */
-  #announce(job: Job): Job {
+  #announce(job: Job): void {
     const { queue, priority, key, runAt } = job
     const inMs = Math.max(0, runAt.getTime() - Date.now())
     this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, inMs }]))
-    return job
   }
 }
