@@ -106,16 +106,16 @@ export class Stint<Tx = PgTransaction> {
       announcer: this.#announcer,
       stats: this.#enqueueStats,
     })
-    this.errors = new ErrorGroups(this.#calls)
     this.view = new View(this.#calls, { connection, schema, notify })
     this.replies = new Replies(this.#calls)
-    const { jobs, dead, queues, schedules } = this.#facesOf(this.#calls)
+    const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
     this.#jobs = jobs
     this.dead = dead
     this.queues = queues
     this.schedules = schedules
     this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
     this.audit = new Audit(this.#calls)
+    this.errors = errors
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -230,6 +230,12 @@ export class Stint<Tx = PgTransaction> {
     })
   }
 
+  /** @internal Where it is, for another that works on the same. */
+  get place(): { connection: string | undefined; schema: string } {
+    const { connection, schema } = this.#config
+    return { connection, schema }
+  }
+
   /** Creates or upgrades the tables; any number of processes may call it at once. */
   async migrate(options?: MigrateOptions): Promise<MigrateResult> {
     return migrate(await this.#connection.database(), options)
@@ -308,6 +314,7 @@ export class Stint<Tx = PgTransaction> {
       }),
       dead: new DeadLetters(calls, { blobs, onReady }),
       queues: new Queues(calls),
+      errors: new ErrorGroups(calls),
       schedules: new Schedules(calls, {
         onReady: (hints) => {
           announcer.stored(new Set(hints))

@@ -1,4 +1,5 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { Assets } from './assets.ts'
 import { malformed, takeBody } from './body.ts'
@@ -10,6 +11,7 @@ import { frameAnswers } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { pathBelow } from './path.ts'
+import { noteRefused } from './operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
 import { eventRoutes } from './routes/events.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -22,11 +24,18 @@ import { queueRoutes } from './routes/queues.ts'
 import { statRoutes } from './routes/stats.ts'
 import { systemRoutes } from './routes/system.ts'
 import { workerRoutes } from './routes/workers.ts'
+import { auditRoutes } from './routes/audit.ts'
+import { errorGroupRoutes } from './routes/error-groups.ts'
+import { jobRoutes } from './routes/jobs.ts'
+import { jobVerbRoutes } from './routes/job-verbs.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { isSafe } from './same-origin.ts'
 
 /** Everything under /v1: a resource's routes are a line here. */
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
+  ...[jobRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
   ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
 ]
 
@@ -62,7 +71,8 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
       await next()
     })
   }
-  const gate = guard({ app, identify: door.identify, publicOrigin })
+  const onRefused = (c: Context<Env>): Promise<void> => noteRefused(c, parts)
+  const gate = guard({ app, identify: door.identify, publicOrigin, onRefused })
   app.use('/v1/*', gate, takeBody(), answerOnce(parts))
   app.use('/metrics', gate)
   for (const routes of allRoutes) routes(app, parts)
