@@ -56,6 +56,7 @@ import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
+import { View } from './view.ts'
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -78,6 +79,8 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
+  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  readonly view: View
   /** Actions over many jobs: look, try, do, pause, give up. */
   readonly operations: Operations
   /** What people did, and what they were refused. */
@@ -103,6 +106,7 @@ export class Stint<Tx = PgTransaction> {
       announcer: this.#announcer,
       stats: this.#enqueueStats,
     })
+    this.view = new View(this.#calls, { connection, schema, notify })
     this.replies = new Replies(this.#calls)
     const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
     this.#jobs = jobs

@@ -130,6 +130,9 @@ grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_star
    on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
 grant insert, update on stint.queue to stint_operator;
+-- Where no worker lives the console that an operator looks at refreshes the figures of queues.
+grant insert, update, delete on stint.queue_gauge to stint_operator;
+grant update on stint.gauge_refresh to stint_operator;
 
 -- Workers fire schedules and keep those of their code; operators keep the others. A viewer sees when they fire, and not
 -- what they carry.

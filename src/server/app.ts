@@ -1,4 +1,5 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { Assets } from './assets.ts'
 import { malformed, takeBody } from './body.ts'
@@ -12,10 +13,17 @@ import { invalidRequest } from './invalid-request.ts'
 import { pathBelow } from './path.ts'
 import { noteRefused } from './operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
+import { eventRoutes } from './routes/events.ts'
 import { healthRoutes } from './routes/health.ts'
 import { meRoutes } from './routes/me.ts'
+import { metricRoutes } from './routes/metrics.ts'
 import { openapiRoutes } from './routes/openapi.ts'
+import { overviewRoutes } from './routes/overview.ts'
 import { producerRoutes } from './routes/producers.ts'
+import { queueRoutes } from './routes/queues.ts'
+import { statRoutes } from './routes/stats.ts'
+import { systemRoutes } from './routes/system.ts'
+import { workerRoutes } from './routes/workers.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { errorGroupRoutes } from './routes/error-groups.ts'
 import { jobRoutes } from './routes/jobs.ts'
@@ -26,16 +34,9 @@ import { isSafe } from './same-origin.ts'
 
 /** Everything under /v1: a resource's routes are a line here. */
 const allRoutes: readonly Routes[] = [
-  healthRoutes,
-  meRoutes,
-  openapiRoutes,
-  producerRoutes,
-  jobRoutes,
-  jobVerbRoutes,
-  operationRoutes,
-  errorGroupRoutes,
-  scheduleRoutes,
-  auditRoutes,
+  ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
+  ...[jobRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
+  ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
 ]
 
 export interface AppOptions {
@@ -70,12 +71,10 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
       await next()
     })
   }
-  app.use(
-    '/v1/*',
-    guard({ app, identify: door.identify, publicOrigin, onRefused: (c) => noteRefused(c, parts) }),
-    takeBody(),
-    answerOnce(parts),
-  )
+  const onRefused = (c: Context<Env>): Promise<void> => noteRefused(c, parts)
+  const gate = guard({ app, identify: door.identify, publicOrigin, onRefused })
+  app.use('/v1/*', gate, takeBody(), answerOnce(parts))
+  app.use('/metrics', gate)
   for (const routes of allRoutes) routes(app, parts)
   door.pages(app)
   showDashboard(app, { door, assets, basePath: parts.basePath })

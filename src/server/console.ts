@@ -1,13 +1,17 @@
 import { Stint } from '../client/stint.ts'
+import { isStintError } from '../core/errors.ts'
 import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
 import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
 import { Door } from './door.ts'
+import { Live } from './live.ts'
+import { liveSource } from './live/source.ts'
+import { Looks } from './looks.ts'
 import { requestIdOf } from './headers.ts'
 import { openApiDocument } from './openapi.ts'
 import { resolveConsoleOptions } from './options.ts'
-import type { ConsoleOptions } from './options.ts'
+import type { ConsoleConfig, ConsoleOptions } from './options.ts'
 import { pathBelow } from './path.ts'
 import { busy, HttpProblem, problemResponse } from './problem.ts'
 
@@ -48,7 +52,10 @@ const mostAtOnce = 256
 export function createConsole(options: ConsoleOptions = {}): Console {
   const config = resolveConsoleOptions(options, process.env)
   const { basePath, environment = null, readOnly, insecure, onError } = config
-  const { connection, schema, blobs, poolSize } = config
+  const { connection, schema, blobs } = config
+  // Of all its connections one is for hearing of what is stored, while somebody looks.
+  const hasEar = config.poolSize > 1
+  const poolSize = hasEar ? config.poolSize - 1 : config.poolSize
   const stint =
     config.stint === undefined
       ? new Stint({ connection, schema, blobs, poolSize, ...limits })
@@ -65,6 +72,9 @@ export function createConsole(options: ConsoleOptions = {}): Console {
     about: { environment, readOnly, insecure },
     acceptUnknownKinds: config.acceptUnknownKinds,
     limits: { refused: 0 },
+    connections: config.poolSize,
+    identify: door.identify,
+    ...eyesOf(stint, { hasEar, onError }),
     executor,
   }
   const app = createApp(parts, {
@@ -85,9 +95,23 @@ export function createConsole(options: ConsoleOptions = {}): Console {
     },
     close: async () => {
       await executor?.stop()
+      await parts.live.close()
       await stint.close()
     },
   }
+}
+
+/** What its screens look at. Nothing is read until somebody looks. */
+function eyesOf(
+  stint: Stint,
+  { hasEar, onError }: { hasEar: boolean; onError: ConsoleConfig['onError'] },
+): Pick<ConsoleParts, 'looks' | 'live'> {
+  const looks = new Looks(stint)
+  const onTrouble = (error: unknown): void => {
+    // A database that is away is told to those who look; anything else is a failure of ours.
+    if (!isStintError(error)) onError(error, { requestId: 'events' })
+  }
+  return { looks, live: new Live({ source: liveSource(stint, looks, { hasEar }), onTrouble }) }
 }
 
 /** The API as OpenAPI 3.1, without a database. */
@@ -96,9 +120,15 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
     ...{ secret: undefined, basePath, publicOrigin: undefined },
   })
+  // Makes no connection until it is asked something, and nobody asks.
+  const stint = new Stint()
   const parts: ConsoleParts = {
-    // Makes no connection until it is asked something, and nobody asks.
-    ...{ stint: new Stint(), contracts: new Map(), basePath, limits: { refused: 0 } },
+    ...{ stint, contracts: new Map(), basePath, limits: { refused: 0 } },
+    ...{
+      connections: 1,
+      identify: door.identify,
+      ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
+    },
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
   }
