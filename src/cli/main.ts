@@ -11,6 +11,7 @@ import { work } from './commands/work.ts'
 import { stintVersion } from '../worker/version.ts'
 import { report } from './errors.ts'
 import { say } from './output.ts'
+import type { Command } from './verbs.ts'
 
 const help = `Stint: background jobs on PostgreSQL
 
@@ -40,6 +41,9 @@ Schedule
 Run
   stint work FILE           run the workers that a file exports, TypeScript or JavaScript
   stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
+  stint console             the HTTP API and the dashboard
+  stint token new           make a token for the console
+  stint openapi             the HTTP API as OpenAPI 3.1
   stint migrate             create or upgrade the tables
   stint migrate status      what is applied and what is not
 
@@ -50,7 +54,14 @@ The database is DATABASE_URL, or --database-url; without one, outside production
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
 4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
 
-const commands = { status, job, dead, queue, schedule, work, dev, migrate }
+/** Loaded when they are called: no other command pays for a server. */
+const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
+  console: async (args) => (await import('./commands/console.ts')).consoleCommand(args),
+  token: async (args) => (await import('./commands/token.ts')).token(args),
+  openapi: async (args) => (await import('./commands/openapi.ts')).openapi(args),
+}
+
+const commands = { status, job, dead, queue, schedule, work, dev, migrate, ...later }
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

@@ -8,6 +8,9 @@ export interface ConnectionConfig {
   schema: string
   poolSize: number
   timeoutMs: number
+  statementTimeoutMs: number | undefined
+  lockTimeoutMs: number | undefined
+  poolWaitMs: number | undefined
 }
 
 interface Open {
@@ -46,17 +49,21 @@ export class Connection {
   }
 
   async #connect(): Promise<Open> {
-    const { connection, schema, poolSize, timeoutMs } = this.#config
+    const { connection, schema, poolSize, timeoutMs, ...limits } = this.#config
     try {
       const connected = await connect(connection, process.env)
       this.#url = connected.url
       // A third of the caller's patience for one try, so that a stuck one leaves time for another.
-      const deadlineMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
+      const usualMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
+      // Where the server has a limit of its own, that speaks first: it knows that nothing was done.
+      const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
+      const deadlineMs = statementTimeoutMs === undefined ? usualMs : statementTimeoutMs + 1_000
       const database = new Database({
         url: connected.url,
         schema,
         poolSize,
         deadlineMs,
+        ...{ statementTimeoutMs, lockTimeoutMs, poolWaitMs },
         applicationName: 'stint',
       })
       return { database, connected }

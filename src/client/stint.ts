@@ -37,6 +37,7 @@ import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
+import { Replies } from './replies.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
@@ -59,6 +60,8 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
+  /** @internal Answers that the console keeps. */
+  readonly replies: Replies
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -73,6 +76,7 @@ export class Stint<Tx = PgTransaction> {
     })
     this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
     this.queues = new Queues(this.#calls)
+    this.replies = new Replies(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
       onReady: (job) => {
@@ -184,6 +188,20 @@ export class Stint<Tx = PgTransaction> {
     const request = await prepareUpdate(contract, job, input, this.#config.blobs)
     const isDone = await this.#calls.send((db) => updateInput(db, request))
     return this.#calls.changed(id, isDone, (changed) => hasInput(changed, request))
+  }
+
+  /**
+   * Another client of the same database with connections of its own: schema, blob store and the rest are as here,
+   * unless they are given.
+   */
+  clone<Other = PgTransaction>(options: StintOptions<Other> = {}): Stint<Other> {
+    const { connection, schema, poolSize, timeoutMs, blobs, notify, ambient, ...limits } = this.#config
+    const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
+    return new Stint<Other>({
+      ...{ connection, schema, poolSize, timeout: timeoutMs, blobs, notify, ambient },
+      ...{ statementTimeout: statementTimeoutMs, lockTimeout: lockTimeoutMs, poolWait: poolWaitMs },
+      ...options,
+    })
   }
 
   /** Creates or upgrades the tables; any number of processes may call it at once. */

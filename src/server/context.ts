@@ -2,6 +2,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Action, Role } from './api/common.ts'
+import type { RedactedJob } from './redact.ts'
 
 /** Who asks, as `auth` or a token says. */
 export interface Caller {
@@ -12,6 +13,8 @@ export interface Caller {
   can: (action: Action, resource?: Resource) => boolean
   /** A browser with a cookie, or a program with a token. */
   origin: 'dashboard' | 'api'
+  /** The host's own redaction of a value that a job carries, after ours; see `redactFor`. */
+  redact?: ((value: unknown, job: RedactedJob) => unknown) | undefined
 }
 
 /** What an action is about, for a host that scopes its people. */
@@ -23,7 +26,21 @@ export interface Resource {
 
 /** What every request carries through the routes. */
 export interface Env {
-  Variables: { caller: Caller; requestId: string }
+  Bindings: {
+    /** Where the request came from, where the host's server says so. */
+    address?: string | undefined
+  }
+  Variables: {
+    caller: Caller
+    requestId: string
+    /** The body of a request that changes something, as it came. */
+    body?: Uint8Array<ArrayBuffer> | undefined
+    /**
+     * With an Idempotency-Key: an id that is the same for every repeat of this request. What is stored under it is
+     * stored once, also where a crash came between the act and its kept answer.
+     */
+    intentId?: string | undefined
+  }
 }
 
 export type App = OpenAPIHono<Env>
@@ -35,6 +52,14 @@ export interface ConsoleParts {
   contracts: ReadonlyMap<string, JobContract>
   /** Where it is mounted: '' or '/admin/jobs'. */
   basePath: string
+  /** What `/v1/me` says of this console. */
+  about: { environment: string | null; readOnly: boolean; insecure: boolean }
+  /** Kinds without a contract here may be enqueued, unchecked, into a queue that the request names. */
+  acceptUnknownKinds: boolean
+  /** Requests answered with 503 because a limit of the console was met, since it started. */
+  limits: { refused: number }
+  /** Lets a request wait for the end of a job; without it `Prefer: wait` is not applied. */
+  live?: { jobEnded(id: string, ms: number): Promise<unknown> } | undefined
 }
 
 /** A resource's routes: `app.ts` lists them all. */

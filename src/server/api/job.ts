@@ -128,7 +128,7 @@ export const NewJob = z
   .strictObject({
     kind: Name,
     queue: Name.optional().describe("The contract's, where the console knows it; required otherwise."),
-    input: z.unknown(),
+    input: z.unknown().optional(),
     runAt: Time.optional(),
     delay: DurationText.optional(),
     priority: z.int().min(-32_768).max(32_767).optional(),

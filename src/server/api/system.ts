@@ -113,6 +113,7 @@ export const Me = z
     can: z.array(z.string()).describe('Actions.'),
     environment: z.string().nullable(),
     readOnly: z.boolean(),
+    insecure: z.boolean().describe('Everybody may do everything here: to be seen on every screen.'),
     basePath: z.string(),
     stintVersion: z.string(),
     asOf: Time,

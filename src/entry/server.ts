@@ -1,0 +1,8 @@
+export { createConsole } from '../server/console.ts'
+export type { Console, RequestOrigin } from '../server/console.ts'
+export type { ConsoleOptions } from '../server/options.ts'
+export type { Authenticate, Identity } from '../server/door.ts'
+export type { Action, Problem, Role } from '../server/api/common.ts'
+export type { Resource } from '../server/context.ts'
+export type { RedactedJob } from '../server/redact.ts'
+export { nodeListener } from '../server/node-listener.ts'

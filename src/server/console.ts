@@ -1,0 +1,131 @@
+import { Stint } from '../client/stint.ts'
+import { createApp } from './app.ts'
+import { Assets } from './assets.ts'
+import type { App, ConsoleParts } from './context.ts'
+import { Door } from './door.ts'
+import { requestIdOf } from './headers.ts'
+import { openApiDocument } from './openapi.ts'
+import { resolveConsoleOptions } from './options.ts'
+import type { ConsoleOptions } from './options.ts'
+import { pathBelow } from './path.ts'
+import { busy, HttpProblem, problemResponse } from './problem.ts'
+
+/** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
+export interface Console {
+  /** Answers whatever comes, also what fails; it does not throw. */
+  fetch(this: void, request: Request, from?: RequestOrigin): Promise<Response>
+  /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
+  readonly link: string | undefined
+  readonly basePath: string
+  /** Answers what is under way, then closes its connections. */
+  close(this: void): Promise<void>
+}
+
+export interface RequestOrigin {
+  /** The address it came from, for counting failed sign-ins. */
+  address?: string | undefined
+}
+
+/** So few connections and such short patience that the console never slows the queue; past them it answers 503. */
+const limits = {
+  timeout: '1s',
+  poolWait: '1s',
+  statementTimeout: '3s',
+  lockTimeout: '250ms',
+} as const
+
+/** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
+const answerWithinMs = 60_000
+/** Requests under way at most: each may hold a body of megabytes. */
+const mostAtOnce = 256
+
+export function createConsole(options: ConsoleOptions = {}): Console {
+  const config = resolveConsoleOptions(options, process.env)
+  const { basePath, environment = null, readOnly, insecure, onError } = config
+  const { connection, schema, blobs, poolSize } = config
+  const stint =
+    config.stint === undefined
+      ? new Stint({ connection, schema, blobs, poolSize, ...limits })
+      : config.stint.clone({ poolSize, ...limits })
+  const door = new Door({ ...config, isInsecure: insecure })
+  const parts: ConsoleParts = {
+    ...{ stint, basePath },
+    contracts: config.contracts,
+    about: { environment, readOnly, insecure },
+    acceptUnknownKinds: config.acceptUnknownKinds,
+    limits: { refused: 0 },
+  }
+  const app = createApp(parts, {
+    ...{ door, frameAncestors: config.frameAncestors, publicOrigin: config.publicOrigin },
+    assets: new Assets({ basePath }),
+    onError: (error, requestId) => {
+      onError(error, { requestId })
+    },
+  })
+  return {
+    fetch: answering(app, parts),
+    get link() {
+      return door.link
+    },
+    basePath,
+    close: () => stint.close(),
+  }
+}
+
+/** The API as OpenAPI 3.1, without a database. */
+export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): object {
+  const door = new Door({
+    ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
+    ...{ secret: undefined, basePath, publicOrigin: undefined },
+  })
+  const parts: ConsoleParts = {
+    // Makes no connection until it is asked something, and nobody asks.
+    ...{ stint: new Stint(), contracts: new Map(), basePath, limits: { refused: 0 } },
+    about: { environment: null, readOnly: false, insecure: false },
+    acceptUnknownKinds: false,
+  }
+  const app = createApp(parts, {
+    ...{ door, frameAncestors: "'none'", publicOrigin: undefined },
+    assets: new Assets({ basePath, folder: undefined }),
+    onError: () => undefined,
+  })
+  return openApiDocument(app, basePath)
+}
+
+function answering(app: App, parts: ConsoleParts): Console['fetch'] {
+  let underWay = 0
+  return async (request, { address } = {}) => {
+    const refuse = (problem: HttpProblem): Response => {
+      const requestId = requestIdOf(request.headers.get('X-Request-Id') ?? undefined)
+      const instance = pathBelow(request.url, parts.basePath) ?? '/'
+      return problemResponse(problem, { instance, requestId })
+    }
+    if (underWay >= mostAtOnce) {
+      parts.limits.refused++
+      return refuse(busy())
+    }
+    underWay++
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<Response>((resolve) => {
+      timer = setTimeout(() => {
+        resolve(refuse(timedOut()))
+      }, answerWithinMs)
+    })
+    try {
+      return await Promise.race([app.fetch(request, { address }), tooLate])
+    } finally {
+      clearTimeout(timer)
+      underWay--
+    }
+  }
+}
+
+function timedOut(): HttpProblem {
+  return new HttpProblem({
+    status: 503,
+    code: 'timeout',
+    title: 'It took too long',
+    detail: `The console had no answer within ${answerWithinMs / 1_000} seconds.`,
+    headers: { 'Retry-After': '5' },
+  })
+}
