@@ -59,7 +59,16 @@ export interface StintConfig<Tx> {
 }
 
 const known = [
-  ...['connection', 'schema', 'adapter', 'poolSize', 'timeout', 'statementTimeout', 'lockTimeout', 'poolWait'],
+  ...[
+    'connection',
+    'schema',
+    'adapter',
+    'poolSize',
+    'timeout',
+    'statementTimeout',
+    'lockTimeout',
+    'poolWait',
+  ],
   ...['blobs', 'notify', 'ambient'],
 ]
 

@@ -10,7 +10,7 @@ import {
 } from '../core/options.ts'
 import { nextId } from '../intake/ids.ts'
 import { keyText } from '../intake/enqueue-options.ts'
-import type { Database } from '../db/database.ts'
+import type { Queryable } from '../db/statement.ts'
 import { get } from '../jobs/get.ts'
 import { deleteSchedule, fireByHand, pauseSchedule, resumeSchedule } from '../schedules/change.ts'
 import type { MadeJob } from '../schedules/change.ts'
@@ -86,7 +86,7 @@ export class Schedules {
         'a value: a function is for schedules in the code of workers',
         schedule.makeInput,
       )
-    await this.#calls.send((db) => setSchedule(db, schedule, { source: 'runtime', appVersion: null }))
+    await this.#calls.write((db) => setSchedule(db, schedule, { source: 'runtime', appVersion: null }))
     this.#config.onChanged()
     return (await this.#find(schedule.name)).details
   }
@@ -151,7 +151,8 @@ export class Schedules {
     const request = { name: found.details.name, times, reason: 'run now' }
     // Two at the same instant: one of them comes a moment later.
     for (let tries = 0; tries < mostTries; tries++) {
-      const made = await this.#calls.send((db) => fireByHand(db, request), [jobId])
+      const options = { jobIds: [jobId], isDone: (jobs: readonly MadeJob[]) => jobs.length > 0 }
+      const made = await this.#calls.write((db) => fireByHand(db, request), options)
       this.#ready(found, made)
       if (made.length > 0 || (await this.#calls.send((db) => get(db, jobId))) !== undefined) return { jobId }
     }
@@ -170,10 +171,13 @@ export class Schedules {
           'state-changed',
           `The schedule '${name}' is in the code of live workers: remove it there, or pause it.`,
         )
-      const isDone = await this.#calls.send(async (db, isRepeat) => {
-        if (await deleteSchedule(db, { name, turn: found.turn })) return true
-        return isRepeat && (await getSchedule(db, name)) === undefined
-      })
+      const isDone = await this.#calls.write(
+        async (db, isRepeat) => {
+          if (await deleteSchedule(db, { name, turn: found.turn })) return true
+          return isRepeat && (await getSchedule(db, name)) === undefined
+        },
+        { isDone: Boolean },
+      )
       if (!isDone) continue
       this.#config.onChanged()
       return
@@ -263,7 +267,7 @@ export class Schedules {
     const { name } = found.details
     const ids = plan.flatMap(({ action, jobId }) => (action === 'fired' && jobId !== null ? [jobId] : []))
     const request = { name, times: `[${entries.join(',')}]`, reason: 'backfill' }
-    const made = await this.#calls.send((db) => fireByHand(db, request), ids)
+    const made = await this.#calls.write((db) => fireByHand(db, request), { jobIds: ids })
     this.#ready(found, made)
   }
 
@@ -280,11 +284,11 @@ export class Schedules {
   /** Until nobody else changed it in between: a tick is soon over. */
   async #change(
     name: string,
-    change: (db: Database, found: FoundSchedule) => Promise<boolean>,
+    change: (db: Queryable, found: FoundSchedule) => Promise<boolean>,
   ): Promise<ScheduleDetails> {
     for (;;) {
       const found = await this.#find(name)
-      if (await this.#calls.send((db) => change(db, found))) break
+      if (await this.#calls.write((db) => change(db, found), { isDone: Boolean })) break
     }
     this.#config.onChanged()
     return (await this.#find(name)).details

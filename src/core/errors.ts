@@ -8,6 +8,8 @@ export const errorCodes = [
   'idempotency-conflict',
   'job-not-found',
   'schedule-not-found',
+  'operation-not-found',
+  'too-many-matches',
   'state-changed',
   'enqueue-unknown',
   'database-unavailable',
@@ -47,6 +49,8 @@ export interface ErrorDetails {
   issues?: readonly Issue[] | undefined
   /** The job or jobs it is about, where there are any. */
   jobIds?: readonly string[] | undefined
+  /** How it is now, where something else was expected. */
+  current?: unknown
 }
 
 /** The one error class of Stint. `code` says what happened, the message what to do about it. */
@@ -54,13 +58,20 @@ export class StintError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[]
   readonly jobIds: readonly string[]
+  /** How it is now, where something else was expected: a job. */
+  readonly current: unknown
 
-  constructor(code: ErrorCode, message: string, { cause, issues = [], jobIds = [] }: ErrorDetails = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { cause, issues = [], jobIds = [], current }: ErrorDetails = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'StintError'
     this.code = code
     this.issues = issues
     this.jobIds = jobIds
+    this.current = current
   }
 }
 

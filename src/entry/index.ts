@@ -63,3 +63,21 @@ export type { Count, QueueStatus } from '../queues/status.ts'
 export type { LiveWorker } from '../queues/workers.ts'
 export type { LeaderStatus, ServiceStatus, UpkeepStatus } from '../upkeep/status.ts'
 export type { AppliedMigration, MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
+export type { AuditEntry, AuditPage, Origin } from '../audit/audit.ts'
+export type { Actor } from '../client/actor.ts'
+export type { Expect } from '../client/act.ts'
+export type { Audit, ListAuditOptions } from '../client/audit.ts'
+export type { When } from '../client/job-verbs.ts'
+export type { PreviewOptions, StartOptions } from '../client/operation-options.ts'
+export type { ListOperationsOptions, OperationInfo, Operations, Preview } from '../client/operations.ts'
+export type { ActOptions, Operator, OperatorSchedules } from '../client/operator.ts'
+export type { SearchOptions } from '../client/search-options.ts'
+export type { FoundJob, SearchPage } from '../jobs/search.ts'
+export type {
+  CanaryResult,
+  Operation,
+  OperationAction,
+  OperationPage,
+  OperationState,
+  StopRule,
+} from '../operations/operation.ts'

@@ -128,3 +128,12 @@ grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, miss
               next_fire_at, queued_fire_at, failures, created_at, updated_at)
    on stint.schedule to stint_viewer;
 grant select on stint.fire to stint_viewer;
+
+-- An operator acts, and whatever is done to jobs by hand is noted: nobody but the owner changes or deletes a note. Who
+-- executes operations is a worker that may do what an operator may: give its login both roles.
+grant select, insert on stint.audit to stint_operator;
+grant select, insert, update on stint.operation, stint.operation_job to stint_operator;
+grant select, insert, update, delete on stint.http_reply to stint_operator;
+grant select on stint.operation, stint.operation_job to stint_viewer;
+-- Upkeep removes what is over; to lock a row is to be allowed to change it.
+grant select, update, delete on stint.http_reply, stint.operation, stint.operation_job to stint_worker;

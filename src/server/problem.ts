@@ -121,6 +121,8 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used with another input' },
   'job-not-found': { status: 404, title: 'No such job' },
   'schedule-not-found': { status: 404, title: 'No such schedule' },
+  'operation-not-found': { status: 404, title: 'No such operation' },
+  'too-many-matches': { status: 422, title: 'More match than allowed' },
   'state-changed': {
     status: 409,
     title: 'It is not as expected any more',

@@ -55,16 +55,30 @@ test('what does not fit its contract is refused with JSON pointers, and nothing 
   expect(answer.status).toBe(422)
   expect(answer.headers.get('Content-Type')).toBe('application/problem+json')
   const problem = problemOf(answer)
-  expect(problem).toMatchObject({ type: 'urn:stint:problem:invalid-input', status: 422, instance: '/v1/jobs' })
+  expect(problem).toMatchObject({
+    type: 'urn:stint:problem:invalid-input',
+    status: 422,
+    instance: '/v1/jobs',
+  })
   expect(problem.errors?.map(({ pointer }) => pointer)).toEqual([
     '/input/items/1/cents',
     '/input/items/2/cents',
   ])
-  const options = await call(served, 'POST /v1/jobs', { token, json: { kind: 'any.thing', input: 1, priority: 101 } })
+  const options = await call(served, 'POST /v1/jobs', {
+    token,
+    json: { kind: 'any.thing', input: 1, priority: 101 },
+  })
   expect(problemOf(options).errors?.map(({ pointer }) => pointer)).toEqual(['/priority'])
-  const body = await call(served, 'POST /v1/jobs', { token, json: { kind: 'any.thing', prio: 1, runAt: 'soon' } })
+  const body = await call(served, 'POST /v1/jobs', {
+    token,
+    json: { kind: 'any.thing', prio: 1, runAt: 'soon' },
+  })
   expect(body.status).toBe(422)
-  expect(problemOf(body).errors?.map(({ pointer }) => pointer).sort()).toEqual(['/prio', '/runAt'])
+  expect(
+    problemOf(body)
+      .errors?.map(({ pointer }) => pointer)
+      .sort(),
+  ).toEqual(['/prio', '/runAt'])
   expect(await countJobs()).toBe(before)
 })
 
@@ -142,7 +156,10 @@ test('of a batch with bad items nothing is stored, and each of them is named', a
     json: {
       jobs: [
         ...[good, { kind: 'mail.send', input: { to: 'nobody' } }, good],
-        ...[{ kind: 'no.such', input: 1 }, { ...good, delay: '5m', runAt: '2099-01-01T00:00:00Z' }],
+        ...[
+          { kind: 'no.such', input: 1 },
+          { ...good, delay: '5m', runAt: '2099-01-01T00:00:00Z' },
+        ],
       ],
     },
   })
@@ -255,7 +272,9 @@ test('answers are forgotten after 24 hours, a few with each that comes', async (
       headers: { 'Idempotency-Key': key },
     })
   await send('old')
-  await db.query(`update stint.http_reply set expires_at = expires_at - interval '24 hours 1 minute' where key = 'old'`)
+  await db.query(
+    `update stint.http_reply set expires_at = expires_at - interval '24 hours 1 minute' where key = 'old'`,
+  )
   await send('new')
   expect(await db.query(`select 1 from stint.http_reply where key = 'old'`)).toEqual([])
   expect((await send('old')).headers.get('Idempotency-Replayed')).toBeNull()

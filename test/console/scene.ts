@@ -9,7 +9,11 @@ import { makeToken } from '../../src/server/tokens.ts'
 export const sendMail = defineJob({
   kind: 'mail.send',
   queue: 'mail',
-  input: z.object({ to: z.email(), subject: z.string().max(100).default('hello'), token: z.string().optional() }),
+  input: z.object({
+    to: z.email(),
+    subject: z.string().max(100).default('hello'),
+    token: z.string().optional(),
+  }),
   key: (input) => input.to.split('@')[1],
   redact: ['subject'],
 })

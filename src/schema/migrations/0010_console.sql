@@ -26,24 +26,26 @@ create table stint.audit (
 create index audit_target on stint.audit (target, id);
 create index audit_actor on stint.audit (actor, id);
 
--- One action over many jobs. A Stint job executes it: in batches, each of them one transaction that acts, counts and
--- moves the cursor, so that a crash resumes and nothing is acted on twice.
+-- One action over many jobs. A Stint job executes it: first it notes all that match, then it acts in batches, each of them
+-- one transaction that acts and notes what became of each job, so that a crash resumes and nothing is acted on twice.
 create table stint.operation (
   id              uuid            not null,
+  intent_id       uuid,                                             -- of the request: one that is sent again starts nothing
   action          text            not null,
   filter          text,                                             -- null where ids are given
-  ids             uuid[],
   as_of           timestamptz     not null,                         -- what matches only later is not taken
-  settings        jsonb           not null,                         -- priority, canary, pace, stopIf, max
+  settings        jsonb           not null,                         -- ids, priority, canary, pace, stopIf, max
   state           text            not null default 'pending',
-  wanted          text,                                             -- what a person asked of it meanwhile: pause, abort
-  matched         integer,                                          -- in the preview; null where not counted to the end
+  paused_in       text,                                             -- the state that it goes on in
+  job_id          uuid            not null,                         -- the Stint job that executes it
+  noted           integer         not null default 0,               -- matches that are in operation_job
+  cursor          uuid,                                             -- down to here matches are noted
+  matched         integer,                                          -- null until all of them are
   acted           integer         not null default 0,
   skipped         integer         not null default 0,
   failed          integer         not null default 0,
   skipped_by      jsonb           not null default '{}',            -- reason to jobs
-  cursor          uuid,                                             -- the last job that was looked at
-  canary_ids      uuid[],
+  canary_at       timestamptz,                                      -- since when it waits for the canary
   canary_result   jsonb,
   note            text,                                             -- why it stopped or paused
   reason          text            not null,
@@ -54,10 +56,25 @@ create table stint.operation (
   started_at      timestamptz,
   finished_at     timestamptz,
   constraint operation_pkey primary key (id),
-  constraint operation_state check (state in ('pending', 'canary', 'ramping', 'paused', 'stopped', 'aborted', 'done')),
-  constraint operation_target check ((filter is null) = (ids is not null))
+  constraint operation_state check (state in ('pending', 'canary', 'ramping', 'paused', 'stopped', 'aborted', 'done'))
 );
 alter table stint.operation set (fillfactor = 50);
+create unique index operation_intent on stint.operation (intent_id) where intent_id is not null;
+
+-- The jobs that an operation is about, and what became of each.
+create table stint.operation_job (
+  operation_id    uuid            not null,
+  id              uuid            not null,
+  is_canary       boolean         not null default false,
+  outcome         text,                                             -- null: untouched
+  reason          text,                                             -- why it was skipped or failed
+  epoch           integer         not null default 0,               -- of the job when it was acted on
+  fingerprint     text,                                             -- what it had died of
+  constraint operation_job_pkey primary key (operation_id, id),
+  constraint operation_job_outcome check (outcome in ('acted', 'skipped', 'failed'))
+);
+create index operation_job_untouched on stint.operation_job (operation_id, id) where outcome is null;
+create index operation_job_canary on stint.operation_job (operation_id, id) where is_canary;
 
 -- What a POST with an Idempotency-Key was answered, so that its repeat is answered the same.
 create table stint.http_reply (
