@@ -8,6 +8,7 @@ export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, refused: 4, 
 const byCode: Partial<Record<ErrorCode, number>> = {
   'invalid-option': exitCodes.usage,
   'job-not-found': exitCodes.notFound,
+  'error-group-not-found': exitCodes.notFound,
   'schedule-not-found': exitCodes.notFound,
   'state-changed': exitCodes.refused,
   'duplicate-job': exitCodes.refused,

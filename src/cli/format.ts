@@ -35,7 +35,23 @@ export function moment(time: Date | null, now: Date): string {
 /** `12`, `10k+`; of what may be more, `40+`. */
 export function countText({ count, isExact }: Count): string {
   if (isExact) return String(count)
-  return count >= 10_000 ? '10k+' : `${count}+`
+  if (count > 10_000) return `≈${short(count)}`
+  return count === 10_000 ? '10k+' : `${count}+`
+}
+
+/** Three digits and a unit: `850`, `12.3k`, `4.97M`. */
+export function short(count: number): string {
+  const [unit, size] = count >= 1e6 ? ['M', 1e6] : count >= 1e3 ? ['k', 1e3] : ['', 1]
+  const shown = (count / size).toPrecision(3)
+  return `${shown.includes('.') ? shown.replace(/\.?0+$/, '') : Number(shown)}${unit}`
+}
+
+/** One character for each of some counts, the highest as high as a line. */
+export function sparkline(counts: readonly number[]): string {
+  const most = Math.max(1, ...counts)
+  return counts
+    .map((count) => (count === 0 ? '·' : ('▁▂▃▄▅▆▇█'[Math.ceil((count / most) * 8) - 1] ?? '█')))
+    .join('')
 }
 
 type Style = Parameters<typeof styleText>[0]

@@ -23,6 +23,7 @@ export class Connection {
   readonly #config: ConnectionConfig
   #open: Promise<Open> | undefined
   #url: string | undefined
+  #database: Database | undefined
   #isClosed = false
 
   constructor(config: ConnectionConfig) {
@@ -39,6 +40,11 @@ export class Connection {
   /** The URL it is open at; undefined before it is open. */
   get url(): string | undefined {
     return this.#url
+  }
+
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#database?.connections ?? 0
   }
 
   async close(): Promise<void> {
@@ -66,6 +72,7 @@ export class Connection {
         ...{ statementTimeoutMs, lockTimeoutMs, poolWaitMs },
         applicationName: 'stint',
       })
+      this.#database = database
       return { database, connected }
     } catch (error) {
       // Not remembered: the next call may find the server up.

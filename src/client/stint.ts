@@ -25,10 +25,12 @@ import type { GetOptions } from './calls.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { EnqueueStats } from './enqueue-stats.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
 import { JobVerbs } from './job-verbs.ts'
 import type { When } from './job-verbs.ts'
+import { ErrorGroups } from './error-groups.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
@@ -45,9 +47,12 @@ import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
 import { Replies } from './replies.ts'
+import { queueFlows, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
+import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
+import { View } from './view.ts'
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -61,8 +66,11 @@ export class Stint<Tx = PgTransaction> {
   readonly #calls: Calls
   readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
+  readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
+  /** Errors that people would call the same: how often, since when, and what was decided about them. */
+  readonly errors: ErrorGroups
   /** How long queues keep their jobs. */
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
@@ -72,6 +80,8 @@ export class Stint<Tx = PgTransaction> {
   /** What people did, and what they were refused. */
   readonly audit: Audit
   readonly #jobs: JobVerbs
+  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  readonly view: View
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
 
@@ -86,7 +96,14 @@ export class Stint<Tx = PgTransaction> {
       place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
       notify,
     })
-    this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
+    this.#enqueueStats = new EnqueueStats(connection)
+    this.#enqueuer = new Enqueuer(this.#config, {
+      connection,
+      announcer: this.#announcer,
+      stats: this.#enqueueStats,
+    })
+    this.errors = new ErrorGroups(this.#calls)
+    this.view = new View(this.#calls, { connection, schema, notify })
     this.replies = new Replies(this.#calls)
     const { jobs, dead, queues, schedules } = this.#facesOf(this.#calls)
     this.#jobs = jobs
@@ -219,7 +236,28 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send(migrationStatus)
   }
 
-  /** The schema's version, the live workers, upkeep, and what each queue has in each state, counted up to 10,000. */
+  /**
+   * What happened by the minute, queue and kind: counts, rates, percentiles of wait and run; and what queues have now. As
+   * of some seconds ago: every process writes down what it counted every 10 s.
+   */
+  async stats(options?: StatsOptions): Promise<Stats> {
+    const request = resolveStatsOptions(options)
+    return this.#calls.send((db) => stats(db, request))
+  }
+
+  /**
+   * What every queue that has jobs has, by state, kind and priority, and how fast it goes: as the leader last saw it, some
+   * seconds ago. Costs the same however many jobs there are.
+   */
+  async gauges(options?: GaugesOptions): Promise<QueueFlow[]> {
+    const queue = resolveGaugesOptions(options)
+    return this.#calls.send((db) => queueFlows(db, queue))
+  }
+
+  /**
+   * The schema's version, the live workers, upkeep, and what each queue has in each state: counted up to 10,000, and estimated
+   * beyond where a worker keeps the gauges.
+   */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
   }
@@ -237,6 +275,7 @@ export class Stint<Tx = PgTransaction> {
   /** Answers what is under way, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
+    await this.#enqueueStats.close()
     await this.#connection.close()
   }
 

@@ -88,6 +88,11 @@ export function isWrongNode(error: unknown): boolean {
   return codeOf(error) === '25006'
 }
 
+/** The role may not do this, or nobody may here: to read is all that is left. */
+export function isForbidden(error: unknown): boolean {
+  return codeOf(error) === '42501' || isWrongNode(error)
+}
+
 /** What the session keeps is of no use any more: a plan for tables that have changed, a server that does not write. */
 export function isStaleSession(error: unknown): boolean {
   return isWrongNode(error) || (codeOf(error) === '0A000' && classify(error) === 'again')

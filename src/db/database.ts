@@ -76,6 +76,11 @@ export class Database implements Copyable {
     this.#pool.on('error', () => undefined)
   }
 
+  /** Connections that are open, in use or not. */
+  get connections(): number {
+    return this.#pool.totalCount
+  }
+
   async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
     if (this.#hasLimits) return this.transaction((tx) => tx.query(text, values))
     // Remembered for this call: another one may find out meanwhile that names do not work here.

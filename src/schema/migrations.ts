@@ -6,6 +6,7 @@ import { workerScript } from './migrations/0004_worker.sql.ts'
 import { troubleScript } from './migrations/0005_trouble.sql.ts'
 import { schedulesScript } from './migrations/0006_schedules.sql.ts'
 import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
+import { numbersScript } from './migrations/0008_numbers.sql.ts'
 import { consoleScript } from './migrations/0010_console.sql.ts'
 
 export interface Migration {
@@ -22,6 +23,7 @@ export const migrations: readonly Migration[] = [
   troubleScript,
   schedulesScript,
   upkeepScript,
+  numbersScript,
   consoleScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

@@ -11,14 +11,24 @@ import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { pathBelow } from './path.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
+import { eventRoutes } from './routes/events.ts'
 import { healthRoutes } from './routes/health.ts'
 import { meRoutes } from './routes/me.ts'
+import { metricRoutes } from './routes/metrics.ts'
 import { openapiRoutes } from './routes/openapi.ts'
+import { overviewRoutes } from './routes/overview.ts'
 import { producerRoutes } from './routes/producers.ts'
+import { queueRoutes } from './routes/queues.ts'
+import { statRoutes } from './routes/stats.ts'
+import { systemRoutes } from './routes/system.ts'
+import { workerRoutes } from './routes/workers.ts'
 import { isSafe } from './same-origin.ts'
 
 /** Everything under /v1: a resource's routes are a line here. */
-const allRoutes: readonly Routes[] = [healthRoutes, meRoutes, openapiRoutes, producerRoutes]
+const allRoutes: readonly Routes[] = [
+  ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
+  ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
+]
 
 export interface AppOptions {
   door: Door
@@ -52,7 +62,9 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
       await next()
     })
   }
-  app.use('/v1/*', guard({ app, identify: door.identify, publicOrigin }), takeBody(), answerOnce(parts))
+  const gate = guard({ app, identify: door.identify, publicOrigin })
+  app.use('/v1/*', gate, takeBody(), answerOnce(parts))
+  app.use('/metrics', gate)
   for (const routes of allRoutes) routes(app, parts)
   door.pages(app)
   showDashboard(app, { door, assets, basePath: parts.basePath })

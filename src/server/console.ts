@@ -3,6 +3,9 @@ import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
 import { Door } from './door.ts'
+import { Live } from './live.ts'
+import { liveSource } from './live/source.ts'
+import { Looks } from './looks.ts'
 import { requestIdOf } from './headers.ts'
 import { openApiDocument } from './openapi.ts'
 import { resolveConsoleOptions } from './options.ts'
@@ -42,7 +45,10 @@ const mostAtOnce = 256
 export function createConsole(options: ConsoleOptions = {}): Console {
   const config = resolveConsoleOptions(options, process.env)
   const { basePath, environment = null, readOnly, insecure, onError } = config
-  const { connection, schema, blobs, poolSize } = config
+  const { connection, schema, blobs } = config
+  // Of all its connections one is for hearing of what is stored, while somebody looks.
+  const hasEar = config.poolSize > 1
+  const poolSize = hasEar ? config.poolSize - 1 : config.poolSize
   const stint =
     config.stint === undefined
       ? new Stint({ connection, schema, blobs, poolSize, ...limits })
@@ -54,6 +60,9 @@ export function createConsole(options: ConsoleOptions = {}): Console {
     about: { environment, readOnly, insecure },
     acceptUnknownKinds: config.acceptUnknownKinds,
     limits: { refused: 0 },
+    connections: config.poolSize,
+    identify: door.identify,
+    ...eyesOf(stint, { hasEar }),
   }
   const app = createApp(parts, {
     ...{ door, frameAncestors: config.frameAncestors, publicOrigin: config.publicOrigin },
@@ -68,8 +77,17 @@ export function createConsole(options: ConsoleOptions = {}): Console {
       return door.link
     },
     basePath,
-    close: () => stint.close(),
+    close: async () => {
+      await parts.live.close()
+      await stint.close()
+    },
   }
+}
+
+/** What its screens look at. Nothing is read until somebody looks. */
+function eyesOf(stint: Stint, { hasEar }: { hasEar: boolean }): Pick<ConsoleParts, 'looks' | 'live'> {
+  const looks = new Looks(stint)
+  return { looks, live: new Live({ source: liveSource(stint, looks, { hasEar }) }) }
 }
 
 /** The API as OpenAPI 3.1, without a database. */
@@ -78,9 +96,11 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
     ...{ secret: undefined, basePath, publicOrigin: undefined },
   })
+  // Makes no connection until it is asked something, and nobody asks.
+  const stint = new Stint()
   const parts: ConsoleParts = {
-    // Makes no connection until it is asked something, and nobody asks.
-    ...{ stint: new Stint(), contracts: new Map(), basePath, limits: { refused: 0 } },
+    ...{ stint, contracts: new Map(), basePath, limits: { refused: 0 } },
+    ...{ connections: 1, identify: door.identify, ...eyesOf(stint, { hasEar: false }) },
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
   }

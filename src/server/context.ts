@@ -2,6 +2,8 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Action, Role } from './api/common.ts'
+import type { Live } from './live.ts'
+import type { Looks } from './looks.ts'
 import type { RedactedJob } from './redact.ts'
 
 /** Who asks, as `auth` or a token says. */
@@ -58,8 +60,14 @@ export interface ConsoleParts {
   acceptUnknownKinds: boolean
   /** Requests answered with 503 because a limit of the console was met, since it started. */
   limits: { refused: number }
-  /** Lets a request wait for the end of a job; without it `Prefer: wait` is not applied. */
-  live?: { jobEnded(id: string, ms: number): Promise<unknown> } | undefined
+  /** Connections it may have open, that of its LISTEN among them. */
+  connections: number
+  /** Who a request is of, asked again while its stream lasts. */
+  identify: (request: Request) => Promise<Caller | undefined>
+  /** What all screens share. */
+  looks: Looks
+  /** Streams of what changes, and requests that wait for the end of a job. */
+  live: Live
 }
 
 /** A resource's routes: `app.ts` lists them all. */

@@ -24,7 +24,7 @@ export async function afterWait(
   accepted: Response,
 ): Promise<Response> {
   const seconds = secondsOf(c.req.header('Prefer'))
-  if (seconds === 0 || live === undefined) return accepted
+  if (seconds === 0) return accepted
   await live.jobEnded(id, seconds * 1_000)
   accepted.headers.set('Preference-Applied', `wait=${seconds}`)
   const job = await stint.get(id, { blob: false })

@@ -120,6 +120,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'duplicate-job': { status: 409, title: 'Another job stands for this one' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used with another input' },
   'job-not-found': { status: 404, title: 'No such job' },
+  'error-group-not-found': { status: 404, title: 'No such error group' },
   'schedule-not-found': { status: 404, title: 'No such schedule' },
   'operation-not-found': { status: 404, title: 'No such operation' },
   'too-many-matches': { status: 422, title: 'More match than allowed' },

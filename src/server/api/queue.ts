@@ -89,6 +89,9 @@ export const StatSeries = z
       .array(StatPoint)
       .describe('At most 1,000; steps in which nothing happened are there, with zeros.'),
     total: StatPoint.omit({ at: true }).extend({ failureRate: z.number().nullable(), perSecond: z.number() }),
+    sampled: z
+      .number()
+      .describe('The share of what was measured that the percentiles are made of; 1: all of it.'),
     deploys: z.array(z.object({ at: Time, version: z.string() })).describe('First boots of a version.'),
     asOf: Time,
   })

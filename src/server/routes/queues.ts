@@ -1,0 +1,60 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { Name } from '../api/common.ts'
+import { QueueDetail, QueueList } from '../api/queue.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { HttpProblem } from '../problem.ts'
+import { problems } from '../route-parts.ts'
+import { wire } from '../wire.ts'
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/queues',
+  tags: ['Queues'],
+  summary: 'Every queue that has jobs, had some within the hour, or is served',
+  'x-action': 'view',
+  'x-cli': 'stint status',
+  responses: {
+    200: { description: 'By name.', content: { 'application/json': { schema: QueueList } } },
+    ...problems(401, 403, 503),
+  },
+})
+
+const one = createRoute({
+  method: 'get',
+  path: '/v1/queues/{queue}',
+  tags: ['Queues'],
+  summary: 'A queue with its kinds, priorities, busiest keys and settings',
+  'x-action': 'view',
+  'x-cli': 'stint queue show {queue}',
+  request: { params: z.object({ queue: Name }) },
+  responses: {
+    200: { description: 'The queue.', content: { 'application/json': { schema: QueueDetail } } },
+    ...problems(401, 403, 404, 422, 503),
+  },
+})
+
+export const queueRoutes: Routes = (app, { looks, stint }) => {
+  app.openapi(list, async (c) => {
+    const caller = demand(c, 'view')
+    const { queues, asOf } = await looks.queues.get()
+    const items = queues.filter(({ queue }) => caller.can('view', { queue }))
+    return c.json(wire({ items, asOf }), 200)
+  })
+  app.openapi(one, async (c) => {
+    const { queue } = c.req.valid('param')
+    demand(c, 'view', { queue })
+    const found = await stint.view.queue(queue)
+    if (found === undefined) throw unknownQueue(queue)
+    return c.json(wire(found), 200)
+  })
+}
+
+function unknownQueue(queue: string): HttpProblem {
+  return new HttpProblem({
+    status: 404,
+    code: 'queue-not-found',
+    title: 'No such queue',
+    detail: `Nothing is known of a queue '${queue}': it has no jobs, had none within the hour, and no worker serves it.`,
+  })
+}
