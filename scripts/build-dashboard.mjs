@@ -2,15 +2,18 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { build } from 'vite'
 
 const root = join(import.meta.dirname, '..')
 const dashboard = join(root, 'dashboard')
-const stampFile = join(root, 'dist/dashboard/.stamp')
+const built = join(root, 'dist/dashboard')
+const stampFile = join(built, '.stamp')
 
 const stamp = stampOfSources()
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   await build({ configFile: join(dashboard, 'vite.config.ts'), logLevel: 'warn' })
+  compress()
   writeFileSync(stampFile, stamp)
 }
 
@@ -25,4 +28,15 @@ function stampOfSources() {
     hash.update(file.slice(root.length)).update('\0').update(readFileSync(file)).update('\0')
   }
   return hash.digest('hex')
+}
+
+/** Beside each file, once and well: the server does not have to. */
+function compress() {
+  const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
+  for (const name of readdirSync(join(built, 'assets'))) {
+    const file = join(built, 'assets', name)
+    const content = readFileSync(file)
+    writeFileSync(`${file}.br`, brotliCompressSync(content, quality))
+    writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
+  }
 }

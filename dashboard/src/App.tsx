@@ -1,7 +1,7 @@
-import { Component, lazy, Suspense, useEffect, useState } from 'react'
-import type { ReactNode } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { live } from './api/live.ts'
+import { Boundary } from './components/Boundary.tsx'
 import { Header } from './components/Header.tsx'
 import { KeyHelp } from './components/KeyHelp.tsx'
 import { JumpBar } from './components/JumpBar.tsx'
@@ -10,6 +10,7 @@ import { Nav } from './components/Nav.tsx'
 import { Page } from './components/Page.tsx'
 import { ProblemNote } from './components/ProblemNote.tsx'
 import { Toasts } from './components/toasts.tsx'
+import { Trouble } from './components/Trouble.tsx'
 import { screens } from './components/screens.ts'
 import { useKeys } from './keys.ts'
 import { OverviewRoute } from './routes/OverviewRoute.tsx'
@@ -29,7 +30,9 @@ const OperationRoute = lazy(() =>
 const SchedulesRoute = lazy(() =>
   import('./routes/SchedulesRoute.tsx').then((m) => ({ default: m.SchedulesRoute })),
 )
-const WorkersRoute = lazy(() => import('./routes/WorkersRoute.tsx').then((m) => ({ default: m.WorkersRoute })))
+const WorkersRoute = lazy(() =>
+  import('./routes/WorkersRoute.tsx').then((m) => ({ default: m.WorkersRoute })),
+)
 const AuditRoute = lazy(() => import('./routes/AuditRoute.tsx').then((m) => ({ default: m.AuditRoute })))
 const SystemRoute = lazy(() => import('./routes/SystemRoute.tsx').then((m) => ({ default: m.SystemRoute })))
 
@@ -48,10 +51,22 @@ export function App() {
         navigate(screen.path)
       },
     })),
-    { key: 'mod+k', label: 'jump to anything', run: () => { setOpen('jump') } },
+    {
+      key: 'mod+k',
+      label: 'jump to anything',
+      run: () => {
+        setOpen('jump')
+      },
+    },
     { key: '/', label: 'filter', run: focusFilter },
-    { key: 'p', label: 'pause or resume live data', run: () => { live.state.mode === 'paused' ? live.resume() : live.pause() } },
-    { key: '?', label: 'this help', run: () => { setOpen('help') } },
+    { key: 'p', label: 'pause or resume live data', run: togglePause },
+    {
+      key: '?',
+      label: 'this help',
+      run: () => {
+        setOpen('help')
+      },
+    },
     {
       key: 'Escape',
       label: 'close, or leave the field',
@@ -85,7 +100,18 @@ export function App() {
       />
       <Nav />
       <main id="main" tabIndex={-1}>
-        <Boundary key={path}>
+        <Trouble />
+        <Boundary
+          key={path}
+          instead={(error) => (
+            <ProblemNote
+              error={error}
+              retry={() => {
+                globalThis.location.reload()
+              }}
+            />
+          )}
+        >
           <Suspense fallback={<Loading />}>
             <Switch>
               <Route path="/" component={OverviewRoute} />
@@ -116,27 +142,6 @@ export function App() {
   )
 }
 
-/** An error of the page itself is said where it is; the rest goes on. */
-class Boundary extends Component<{ children: ReactNode }, { error: Error | undefined }> {
-  override state: { error: Error | undefined } = { error: undefined }
-
-  static override getDerivedStateFromError(error: Error): { error: Error } {
-    return { error }
-  }
-
-  override render(): ReactNode {
-    if (this.state.error === undefined) return this.props.children
-    return (
-      <ProblemNote
-        error={this.state.error}
-        retry={() => {
-          globalThis.location.reload()
-        }}
-      />
-    )
-  }
-}
-
 /** A reader hears where a link led; Back and forward restore their scroll by themselves. */
 function useFocusOnNavigation(path: string): void {
   const [first] = useState(path)
@@ -144,11 +149,19 @@ function useFocusOnNavigation(path: string): void {
   useEffect(() => {
     if (path !== first) setMoved(true)
     if (path === first && !isMoved) return
-    const timer = setTimeout(() => document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: false }), 0)
+    const timer = setTimeout(
+      () => document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: false }),
+      0,
+    )
     return () => {
       clearTimeout(timer)
     }
   }, [path, first, isMoved])
+}
+
+function togglePause(): void {
+  if (live.state.mode === 'paused') live.resume()
+  else live.pause()
 }
 
 function focusFilter(): void {

@@ -48,7 +48,8 @@ function find(event: KeyboardEvent): Key | undefined {
   if (mod) return lookUp(`mod+${event.key.toLowerCase()}`)
   if (event.altKey) return undefined
   if (event.key === 'Escape') return lookUp('Escape')
-  if (!preferences().singleKeys || isTyping(event.target) || document.querySelector('dialog[open]') !== null) return undefined
+  if (!preferences().singleKeys || isTyping(event.target) || document.querySelector('dialog[open]') !== null)
+    return undefined
   const before = first !== undefined && performance.now() - first.at < pairMs ? first.key : undefined
   first = undefined
   if (before !== undefined) return lookUp(`${before} ${event.key}`)
@@ -69,6 +70,7 @@ function lookUp(key: string): Key | undefined {
 
 function isTyping(target: EventTarget | null): boolean {
   if (!(target instanceof HTMLElement)) return false
-  if (target instanceof HTMLInputElement) return !['checkbox', 'radio', 'button', 'submit'].includes(target.type)
+  if (target instanceof HTMLInputElement)
+    return !['checkbox', 'radio', 'button', 'submit'].includes(target.type)
   return target.isContentEditable || ['TEXTAREA', 'SELECT'].includes(target.tagName)
 }

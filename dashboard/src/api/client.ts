@@ -52,18 +52,31 @@ export function send<Answer>(
   })
 }
 
-async function request<Answer>(url: URL, init: RequestInit): Promise<Answer> {
+interface Sent {
+  method: string
+  headers?: Readonly<Record<string, string>>
+  body?: string
+  signal?: AbortSignal
+}
+
+async function request<Answer>(url: URL, { headers, ...init }: Sent): Promise<Answer> {
   let response: Response
   try {
     response = await fetch(url, {
       ...init,
-      headers: { accept: 'application/json', ...init.headers },
+      headers: { accept: 'application/json', ...headers },
       credentials: 'same-origin',
     })
   } catch (error) {
     if (init.signal?.aborted) throw error
     throw new ApiError(
-      problem(url, 0, 'unreachable', 'The console does not answer', 'It may be restarting, or the network is down.'),
+      problem(
+        url,
+        0,
+        'unreachable',
+        'The console does not answer',
+        'It may be restarting, or the network is down.',
+      ),
     )
   }
   const text = await response.text()
@@ -86,7 +99,9 @@ function parsed(text: string): unknown {
 }
 
 function isProblem(value: unknown): value is Problem {
-  return typeof value === 'object' && value !== null && 'type' in value && 'status' in value && 'title' in value
+  return (
+    typeof value === 'object' && value !== null && 'type' in value && 'status' in value && 'title' in value
+  )
 }
 
 function problem(url: URL, status: number, code: string, title: string, detail: string): Problem {

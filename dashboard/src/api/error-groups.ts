@@ -10,6 +10,8 @@ export function errorGroupsQuery(status: string, cursor: string | undefined): Li
     queryKey: ['error-groups', status, cursor ?? ''],
     queryFn: ({ signal }) =>
       get('error-groups', { status: status === 'all' ? undefined : status, cursor }, signal),
+    topic: 'overview',
+    anywayEveryMs: 10_000,
     keep: true,
   }
 }
@@ -21,6 +23,10 @@ export function errorGroupQuery(group: string): LiveQuery<ErrorGroupDetail> {
   }
 }
 
-export function triage(group: string, verb: 'resolve' | 'ignore' | 'reopen', body: object): Promise<ErrorGroupItem> {
+export function triage(
+  group: string,
+  verb: 'resolve' | 'ignore' | 'reopen',
+  body: object,
+): Promise<ErrorGroupItem> {
   return send('POST', at('error-groups', group, verb), body)
 }

@@ -9,8 +9,9 @@ export function jobsQuery(where: string, cursor: string | undefined, limit = 50)
   return {
     queryKey: ['jobs', where, cursor ?? '', limit],
     queryFn: ({ signal }) => get('jobs', { where, cursor, limit }, signal),
-    // Pages that were turned to are kept as they were read; the first one is where news come in.
-    everyMs: 3_000,
+    // The stream does not say which jobs match; that something happened is when to look.
+    topic: 'overview',
+    anywayEveryMs: 10_000,
     keep: true,
   }
 }

@@ -1,10 +1,11 @@
 /**
  * What keeps the screen fresh: one EventSource for all that the page shows, and what is known of its health.
  *
- * A screen names its topics while it is mounted. A message about a topic says that something changed; whoever shows it
- * asks again (use-live.ts). Where streaming does not work the page polls, and says so. Paused means that nothing is
- * asked for at all: no stream, no poll, no refetch on focus.
+ * A screen names its topics while it is mounted, and is told what the stream says about them (use-live.ts). Where
+ * streaming does not work the page polls, and says so. Paused means that nothing is asked for at all: no stream, no poll,
+ * no refetch on focus.
  */
+import type { LiveDelta, LiveSnapshot, LiveTrouble } from '../../../src/server/api/events.ts'
 import { apiUrl } from './client.ts'
 
 export type Mode = 'connecting' | 'live' | 'polling' | 'paused'
@@ -13,15 +14,21 @@ export interface LiveState {
   mode: Mode
   /** When data last came in, by performance.now(). */
   heardAt: number
+  /** The database does not answer the console. */
+  trouble: LiveTrouble | undefined
 }
+
+/** What a stream says of a topic; `news` only that there is something to ask for. */
+export type Message =
+  ({ type: 'snapshot' } & LiveSnapshot) | ({ type: 'delta' } & LiveDelta) | { type: 'news'; topic: string }
 
 const retryMs = 5_000
 const pingMs = 45_000
 
 class Live {
-  #state: LiveState = { mode: 'connecting', heardAt: performance.now() }
+  #state: LiveState = { mode: 'connecting', heardAt: performance.now(), trouble: undefined }
   #listeners = new Set<() => void>()
-  #topics = new Map<string, Set<() => void>>()
+  #topics = new Map<string, Set<(message: Message) => void>>()
   #source: EventSource | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   #silence: ReturnType<typeof setTimeout> | undefined
@@ -37,7 +44,7 @@ class Live {
   }
 
   /** Calls `heard` when something about the topic came in, until the returned function is called. */
-  follow(topic: string, heard: () => void): () => void {
+  follow(topic: string, heard: (message: Message) => void): () => void {
     const isNew = !this.#topics.has(topic)
     const callbacks = this.#topics.get(topic) ?? new Set()
     this.#topics.set(topic, callbacks.add(heard))
@@ -64,7 +71,7 @@ class Live {
     if (this.#state.mode !== 'paused') return
     this.#become('connecting')
     this.#plan()
-    for (const topic of this.#topics.keys()) this.#tell(topic)
+    for (const topic of this.#topics.keys()) this.#tell({ type: 'news', topic })
   }
 
   /** Screens come and go together: one stream for where they end up. */
@@ -94,24 +101,46 @@ class Live {
       // The browser connects again by itself, unless it was refused.
       if (source.readyState === EventSource.CLOSED) this.#later()
     })
-    for (const type of ['message', 'snapshot', 'delta', 'change', 'reset', 'ping']) {
+    for (const type of ['snapshot', 'delta', 'activity', 'reset', 'trouble', 'healed', 'ping'] as const) {
       source.addEventListener(type, (event) => {
-        this.#message(type, event as MessageEvent<string>)
+        this.#hear(type, JSON.parse((event as MessageEvent<string>).data))
       })
     }
   }
 
-  #message(type: string, event: MessageEvent<string>): void {
+  #hear(
+    type: 'snapshot' | 'delta' | 'activity' | 'reset' | 'trouble' | 'healed' | 'ping',
+    data: unknown,
+  ): void {
     this.#wait()
-    this.#state = { mode: 'live', heardAt: performance.now() }
-    for (const listener of this.#listeners) listener()
-    if (type === 'ping') return
-    const topic = topicOf(event.data)
-    for (const name of topic === undefined || type === 'reset' ? this.#topics.keys() : [topic]) this.#tell(name)
+    if (type === 'trouble') {
+      this.#change({ trouble: data as LiveTrouble })
+      return
+    }
+    const isOver = type === 'healed' || type === 'snapshot' || type === 'delta'
+    const trouble = isOver ? undefined : this.#state.trouble
+    // While the database is silent nothing on the screen gets younger.
+    this.#change({ mode: 'live', trouble, ...(trouble === undefined && { heardAt: performance.now() }) })
+    switch (type) {
+      case 'ping':
+        return
+      case 'reset':
+      case 'healed':
+        for (const topic of this.#topics.keys()) this.#tell({ type: 'news', topic })
+        return
+      case 'activity':
+        this.#tell({ type: 'news', topic: (data as { topic: string }).topic })
+        return
+      case 'snapshot':
+        this.#tell({ type, ...(data as LiveSnapshot) })
+        return
+      case 'delta':
+        this.#tell({ type, ...(data as LiveDelta) })
+    }
   }
 
-  #tell(topic: string): void {
-    for (const heard of this.#topics.get(topic) ?? []) heard()
+  #tell(message: Message): void {
+    for (const heard of this.#topics.get(message.topic) ?? []) heard(message)
   }
 
   /** A stream that says nothing, not even a ping, is no stream: some proxy holds it. */
@@ -138,20 +167,13 @@ class Live {
   }
 
   #become(mode: Mode): void {
-    if (this.#state.mode === mode) return
-    this.#state = { ...this.#state, mode }
+    if (this.#state.mode !== mode) this.#change({ mode })
+  }
+
+  #change(change: Partial<LiveState>): void {
+    this.#state = { ...this.#state, ...change }
     for (const listener of this.#listeners) listener()
   }
-}
-
-function topicOf(data: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(data)
-    if (typeof value === 'object' && value !== null && 'topic' in value && typeof value.topic === 'string') return value.topic
-  } catch {
-    return undefined
-  }
-  return undefined
 }
 
 export const live = new Live()

@@ -15,7 +15,9 @@ export function operationsQuery(cursor: string | undefined): LiveQuery<Operation
   return {
     queryKey: ['operations', cursor ?? ''],
     queryFn: ({ signal }) => get('operations', { cursor }, signal),
+    topic: 'overview',
     everyMs: 3_000,
+    anywayEveryMs: 3_000,
     keep: true,
   }
 }
@@ -37,7 +39,11 @@ export function startOperation(operation: NewOperation): Promise<Operation> {
   return send('POST', 'operations', operation)
 }
 
-export function steer(id: string, verb: 'abort' | 'pause' | 'resume' | 'pace', body: object = {}): Promise<Operation> {
+export function steer(
+  id: string,
+  verb: 'abort' | 'pause' | 'resume' | 'pace',
+  body: object = {},
+): Promise<Operation> {
   return send('POST', at('operations', id, verb), body)
 }
 

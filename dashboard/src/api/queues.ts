@@ -12,6 +12,7 @@ export function overviewQuery(): LiveQuery<Overview> {
     queryKey: ['overview'],
     queryFn: ({ signal }) => get('overview', {}, signal),
     topic: 'overview',
+    merge: { queues: 'queue' },
   }
 }
 
@@ -27,7 +28,10 @@ export function queueQuery(queue: string): LiveQuery<QueueDetail> {
   }
 }
 
-export function statsQuery(range: Range, scope: { queue?: string; kind?: string } = {}): LiveQuery<StatSeries> {
+export function statsQuery(
+  range: Range,
+  scope: { queue?: string; kind?: string } = {},
+): LiveQuery<StatSeries> {
   return {
     queryKey: ['stats', range, scope.queue ?? '', scope.kind ?? ''],
     queryFn: ({ signal }) => {

@@ -8,6 +8,8 @@ export function schedulesQuery(cursor: string | undefined): LiveQuery<ScheduleLi
   return {
     queryKey: ['schedules', cursor ?? ''],
     queryFn: ({ signal }) => get('schedules', { cursor }, signal),
+    topic: 'overview',
+    anywayEveryMs: 10_000,
     keep: true,
   }
 }

@@ -13,14 +13,30 @@ import type {
 import { get } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { AuditItem, AuditPage, Finding, KindList, LeaseItem, LeaseList, Me, SystemReport, WorkerItem, WorkerList }
+export type {
+  AuditItem,
+  AuditPage,
+  Finding,
+  KindList,
+  LeaseItem,
+  LeaseList,
+  Me,
+  SystemReport,
+  WorkerItem,
+  WorkerList,
+}
 
 export function meQuery(): LiveQuery<Me> {
   return { queryKey: ['me'], queryFn: ({ signal }) => get('me', {}, signal), everyMs: 60_000 }
 }
 
 export function workersQuery(): LiveQuery<WorkerList> {
-  return { queryKey: ['workers'], queryFn: ({ signal }) => get('workers', {}, signal), topic: 'workers' }
+  return {
+    queryKey: ['workers'],
+    queryFn: ({ signal }) => get('workers', {}, signal),
+    topic: 'workers',
+    merge: { items: 'id', services: 'name' },
+  }
 }
 
 export function leasesQuery(): LiveQuery<LeaseList> {

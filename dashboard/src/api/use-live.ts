@@ -3,7 +3,7 @@ import type { QueryKey, UseQueryResult } from '@tanstack/react-query'
 import { useEffect, useSyncExternalStore } from 'react'
 import type { ApiError } from './client.ts'
 import { live } from './live.ts'
-import type { LiveState } from './live.ts'
+import type { LiveState, Message } from './live.ts'
 
 export const pollMs = 5_000
 /** However often a topic speaks, its screen asks at most so often. */
@@ -34,9 +34,14 @@ export function useLiveState(): LiveState {
 export interface LiveQuery<Answer> {
   queryKey: QueryKey
   queryFn: (context: { signal: AbortSignal }) => Promise<Answer>
-  /** What the server calls it; without one it is polled. */
+  /** What the stream calls it; without one it is polled. */
   topic?: string | undefined
+  /** Where the stream says all of it: its lists, and by which field their items are known. */
+  merge?: Readonly<Record<string, string>> | undefined
+  /** How often it is polled, where it has no topic or the stream is down. */
   everyMs?: number | undefined
+  /** How often also while the stream is up: for what it says only a part of. */
+  anywayEveryMs?: number | undefined
   enabled?: boolean | undefined
   /** Shows what was there while another page or filter is on its way. */
   keep?: boolean | undefined
@@ -45,21 +50,28 @@ export interface LiveQuery<Answer> {
 /** A query that stays fresh by the stream where it has a topic, by polling where it has none or the stream is down. */
 export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer, ApiError> {
   const { mode } = useLiveState()
-  const { topic, enabled = true, everyMs = pollMs } = query
+  const { topic, merge, enabled = true, everyMs = pollMs, anywayEveryMs } = query
   const isPaused = mode === 'paused'
-  const isPolled = !isPaused && (topic === undefined || mode !== 'live')
+  const isFollowed = topic !== undefined && mode === 'live'
 
   const keyText = JSON.stringify(query.queryKey)
   useEffect(() => {
     if (topic === undefined || !enabled) return
+    const queryKey = JSON.parse(keyText) as QueryKey
     let timer: ReturnType<typeof setTimeout> | undefined
     let lastAt = 0
     const refetch = (): void => {
       timer = undefined
       lastAt = performance.now()
-      if (live.state.mode !== 'paused') void queries.invalidateQueries({ queryKey: JSON.parse(keyText) as QueryKey })
+      if (live.state.mode !== 'paused') void queries.invalidateQueries({ queryKey, exact: true })
     }
-    const stop = live.follow(topic, () => {
+    const stop = live.follow(topic, (message) => {
+      if (
+        merge !== undefined &&
+        queries.setQueryData(queryKey, (now: unknown) => merged(now, message, merge)) !== undefined
+      ) {
+        if (message.type !== 'news') return
+      }
       timer ??= setTimeout(refetch, Math.max(0, lastAt + throttleMs - performance.now()))
     })
     return () => {
@@ -72,7 +84,7 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
     queryKey: query.queryKey,
     queryFn: query.queryFn,
     enabled,
-    refetchInterval: isPolled ? everyMs : false,
+    refetchInterval: isPaused ? false : isFollowed ? (anywayEveryMs ?? false) : everyMs,
     refetchOnMount: !isPaused,
     ...(query.keep === true && { placeholderData: keepPreviousData }),
   })
@@ -80,4 +92,22 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
 
 function isPassing(error: ApiError): boolean {
   return error.problem.status === 503 || error.problem.status === 0
+}
+
+/** The answer as it is after what the stream said; as it was where there is nothing to change. */
+function merged(now: unknown, message: Message, lists: Readonly<Record<string, string>>): unknown {
+  if (message.type === 'snapshot') return message.data ?? now
+  if (message.type === 'news' || now === undefined) return now
+  const next: Record<string, unknown> = { ...(now as object), ...message.set }
+  for (const [field, { changed, gone }] of Object.entries(message.lists)) {
+    const nameOf = (item: unknown): string => String((item as Record<string, unknown>)[lists[field] ?? ''])
+    const other = new Map(changed.map((item) => [nameOf(item), item]))
+    const kept = (next[field] as unknown[]).filter((item) => !gone.includes(nameOf(item)))
+    const names = new Set(kept.map(nameOf))
+    next[field] = [
+      ...kept.map((item) => other.get(nameOf(item)) ?? item),
+      ...changed.filter((item) => !names.has(nameOf(item))),
+    ]
+  }
+  return next
 }

@@ -16,7 +16,17 @@ const words: Partial<Record<Verb, { title: string; button: string; done: string 
 }
 
 /** An act on one job that needs a word more, or cannot be taken back. */
-export function ActDialog({ job, verb, cli, close }: { job: JobDetail; verb: Verb; cli: string; close: () => void }) {
+export function ActDialog({
+  job,
+  verb,
+  cli,
+  close,
+}: {
+  job: JobDetail
+  verb: Verb
+  cli: string
+  close: () => void
+}) {
   const [reason, setReason] = useState('')
   const [value, setValue] = useState(verb === 'reprioritize' ? String(job.priority) : '10m')
   const text = words[verb]
@@ -37,7 +47,12 @@ export function ActDialog({ job, verb, cli, close }: { job: JobDetail; verb: Ver
           <button type="button" className="button" onClick={close}>
             Keep as it is
           </button>
-          <button type="submit" form="act" className={`button primary ${verb === 'cancel' ? 'danger' : ''}`} disabled={run.isPending}>
+          <button
+            type="submit"
+            form="act"
+            className={`button primary ${verb === 'cancel' ? 'danger' : ''}`}
+            disabled={run.isPending}
+          >
             {text.button}
           </button>
         </>
@@ -61,19 +76,47 @@ export function ActDialog({ job, verb, cli, close }: { job: JobDetail; verb: Ver
         {verb === 'reschedule' ? (
           <Field label="Run in, or at" hint="A duration like 10m, or a time like 2026-11-16T10:00:00Z.">
             {({ id, describedBy }) => (
-              <input id={id} aria-describedby={describedBy} required value={value} onInput={(event) => { setValue(event.currentTarget.value) }} />
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                required
+                value={value}
+                onInput={(event) => {
+                  setValue(event.currentTarget.value)
+                }}
+              />
             )}
           </Field>
         ) : null}
         {verb === 'reprioritize' ? (
           <Field label="Priority" hint="Higher runs first.">
             {({ id, describedBy }) => (
-              <input id={id} aria-describedby={describedBy} type="number" min={-32_768} max={32_767} required value={value} onInput={(event) => { setValue(event.currentTarget.value) }} />
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                type="number"
+                min={-32_768}
+                max={32_767}
+                required
+                value={value}
+                onInput={(event) => {
+                  setValue(event.currentTarget.value)
+                }}
+              />
             )}
           </Field>
         ) : null}
         <Field label="Reason, for the audit">
-          {({ id }) => <input id={id} maxLength={1_000} value={reason} onInput={(event) => { setReason(event.currentTarget.value) }} />}
+          {({ id }) => (
+            <input
+              id={id}
+              maxLength={1_000}
+              value={reason}
+              onInput={(event) => {
+                setReason(event.currentTarget.value)
+              }}
+            />
+          )}
         </Field>
       </form>
       <CliLine command={cli} />

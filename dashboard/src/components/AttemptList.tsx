@@ -14,10 +14,14 @@ export function AttemptList({ attempts }: { attempts: readonly JobAttempt[] }) {
           <li key={attempt.epoch} className={`attempt attempt-${outcomeTone(attempt)}`}>
             <p className="attempt-head">
               <strong>#{attempt.attempt}</strong>
-              <span className="attempt-outcome">{attempt.endedAt === null ? 'running' : attempt.outcome}</span>
+              <span className="attempt-outcome">
+                {attempt.endedAt === null ? 'running' : attempt.outcome}
+              </span>
               <Time at={attempt.startedAt} />
               <span>{tookOf(attempt)}</span>
-              {attempt.workerId === null ? null : <span className="muted">worker {shortId(attempt.workerId)}</span>}
+              {attempt.workerId === null ? null : (
+                <span className="muted">worker {shortId(attempt.workerId)}</span>
+              )}
               <span className="muted">epoch {attempt.epoch}</span>
               {attempt.reason === null ? null : <span>{attempt.reason}</span>}
             </p>

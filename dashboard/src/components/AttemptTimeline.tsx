@@ -21,14 +21,20 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
   const segments = segmentsOf(job, attempts, now)
   const [first] = segments
   const last = segments.at(-1)
-  if (first === undefined || last === undefined) return <p className="empty">Nothing has happened to it yet.</p>
+  if (first === undefined || last === undefined)
+    return <p className="empty">Nothing has happened to it yet.</p>
   const length = Math.max(1, last.to - first.from)
   const x = (at: number): number => ((at - first.from) / length) * width
   const sums = new Map<Segment['type'], number>()
   for (const each of segments) sums.set(each.type, (sums.get(each.type) ?? 0) + each.to - each.from)
   return (
     <div className="timeline">
-      <svg viewBox={`0 0 ${width} 28`} preserveAspectRatio="none" role="img" aria-label={summary(sums, attempts)}>
+      <svg
+        viewBox={`0 0 ${width} 28`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={summary(sums, attempts)}
+      >
         {segments.map((segment, index) => (
           <rect
             key={index}
@@ -60,13 +66,20 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
   )
 }
 
-const typeWords = { scheduled: 'scheduled', ready: 'ready', between: 'between attempts', running: 'running' } as const
+const typeWords = {
+  scheduled: 'scheduled',
+  ready: 'ready',
+  between: 'between attempts',
+  running: 'running',
+} as const
 
 function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number): Segment[] {
   const created = Date.parse(job.createdAt)
   const end = job.finishedAt === null ? Math.max(now, created) : Date.parse(job.finishedAt)
   const tried = attempts
-    .flatMap((attempt) => (attempt.startedAt === null ? [] : [{ attempt, from: Date.parse(attempt.startedAt) }]))
+    .flatMap((attempt) =>
+      attempt.startedAt === null ? [] : [{ attempt, from: Date.parse(attempt.startedAt) }],
+    )
     .sort((a, b) => a.from - b.from)
   const segments: Segment[] = []
   let at = created
@@ -82,13 +95,15 @@ function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number
     })
     at = Math.max(at, to)
   }
-  if (at < end && job.finishedAt === null) segments.push(...gap(at, end, segments.length === 0 ? Date.parse(job.runAt) : undefined))
+  if (at < end && job.finishedAt === null)
+    segments.push(...gap(at, end, segments.length === 0 ? Date.parse(job.runAt) : undefined))
   return segments
 }
 
 /** Before its first attempt a job waits for its time, then for a worker. */
 function gap(from: number, to: number, due: number | undefined): Segment[] {
-  if (due === undefined) return [{ type: 'between', from, to, tone: 'quiet', words: `between attempts, ${span(to - from)}` }]
+  if (due === undefined)
+    return [{ type: 'between', from, to, tone: 'quiet', words: `between attempts, ${span(to - from)}` }]
   const turn = Math.min(Math.max(due, from), to)
   const parts: Segment[] = [
     { type: 'scheduled', from, to: turn, tone: 'quiet', words: `scheduled, ${span(turn - from)}` },

@@ -1,4 +1,5 @@
 import { lazy, Suspense } from 'react'
+import { Boundary } from './Boundary.tsx'
 import type { ChartProps } from './Plot.tsx'
 import { clockText } from './Time.tsx'
 
@@ -18,9 +19,11 @@ export function Chart(props: ChartProps) {
           ))}
         </span>
       </figcaption>
-      <Suspense fallback={<div className="plot" />}>
-        <Plot {...props} />
-      </Suspense>
+      <Boundary instead={() => <p className="muted">It cannot be drawn here; the table has the numbers.</p>}>
+        <Suspense fallback={<div className="plot" />}>
+          <Plot {...props} />
+        </Suspense>
+      </Boundary>
       <details>
         <summary>As a table</summary>
         <div className="table-scroll" tabIndex={0} role="region" aria-label={`${props.title}, as a table`}>

@@ -1,21 +1,38 @@
-import { useState } from 'react'
+import { useRef, useState } from 'react'
 import { Icon } from './Icon.tsx'
 
 /** The same act on the command line, to copy. */
 export function CliLine({ command, label = 'Command line' }: { command: string; label?: string }) {
+  const line = useRef<HTMLElement>(null)
   return (
     <div className="cli">
-      <code aria-label={label}>{command}</code>
-      <CopyButton text={command} />
+      <code aria-label={label} ref={line}>
+        {command}
+      </code>
+      <CopyButton
+        text={command}
+        instead={() => {
+          if (line.current !== null) getSelection()?.selectAllChildren(line.current)
+        }}
+      />
     </div>
   )
 }
 
-export function CopyButton({ text, label = 'Copy' }: { text: string; label?: string }) {
+export function CopyButton({
+  text,
+  label = 'Copy',
+  instead,
+}: {
+  text: string
+  label?: string
+  instead?: () => void
+}) {
   const [isCopied, setCopied] = useState(false)
   const copy = (): void => {
     void copyText(text).then((done) => {
       setCopied(done)
+      if (!done) instead?.()
       setTimeout(() => {
         setCopied(false)
       }, 2_000)
@@ -29,19 +46,12 @@ export function CopyButton({ text, label = 'Copy' }: { text: string; label?: str
   )
 }
 
-/** The clipboard is there on https and localhost only; elsewhere the old way. */
+/** The clipboard is there on https and localhost only; elsewhere the text is selected, to be copied by hand. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)
     return true
   } catch {
-    const area = document.createElement('textarea')
-    area.value = text
-    ;(document.querySelector('dialog[open]') ?? document.body).append(area)
-    area.select()
-    // Deprecated, and the only way on plain http.
-    const isDone = document.execCommand('copy')
-    area.remove()
-    return isDone
+    return false
   }
 }

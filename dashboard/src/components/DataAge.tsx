@@ -23,7 +23,11 @@ export function DataAge() {
   return (
     <span className={`data-age data-age-${look}`} title={`Last data ${span(ageMs)} ago`}>
       <i aria-hidden="true" />
-      {look === 'paused' ? 'paused' : look === 'polling' ? `polling ${span(pollMs)}` : `${look} ${tenths(ageMs)}`}
+      {look === 'paused'
+        ? 'paused'
+        : look === 'polling'
+          ? `polling ${span(pollMs)}`
+          : `${look} ${tenths(ageMs)}`}
     </span>
   )
 }

@@ -24,6 +24,8 @@ export function Dialog({
     const dialog = ref.current
     if (dialog === null) return
     dialog.showModal()
+    // What the dialog is for, not its way out.
+    dialog.querySelector<HTMLElement>('[data-first], form input, form textarea')?.focus()
     const cancel = (event: Event): void => {
       event.preventDefault()
       closeNow.current()

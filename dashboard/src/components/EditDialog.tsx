@@ -16,7 +16,17 @@ import { useAct } from './use-act.ts'
 const mostFields = 60
 
 /** A new job with another input in place of a dead one. Its contract is asked by the server; what it says stands at its field. */
-export function EditDialog({ job, cli, close, done }: { job: JobDetail; cli: string; close: () => void; done: (id: string) => void }) {
+export function EditDialog({
+  job,
+  cli,
+  close,
+  done,
+}: {
+  job: JobDetail
+  cli: string
+  close: () => void
+  done: (id: string) => void
+}) {
   const before = pretty(job.input)
   const [text, setText] = useState(before)
   const [isRaw, setRaw] = useState(false)
@@ -54,7 +64,12 @@ export function EditDialog({ job, cli, close, done }: { job: JobDetail; cli: str
           <button type="button" className="button" onClick={close}>
             Cancel
           </button>
-          <button type="submit" form="edit" className="button primary" disabled={parsed === undefined || reason.trim() === '' || replay.isPending}>
+          <button
+            type="submit"
+            form="edit"
+            className="button primary"
+            disabled={parsed === undefined || reason.trim() === '' || replay.isPending}
+          >
             Replay with this input
           </button>
         </>
@@ -69,23 +84,68 @@ export function EditDialog({ job, cli, close, done }: { job: JobDetail; cli: str
         }}
       >
         <div className="edit-tools">
-          <span className="muted">A new job takes this one's place; the dead letter stays as it is, marked as replaced.</span>
-          <button type="button" className="button" aria-pressed={isRaw} disabled={parsed === undefined || leaves.length > mostFields} onClick={() => { setRaw(!isRaw) }}>
+          <span className="muted">
+            A new job takes this one's place; the dead letter stays as it is, marked as replaced.
+          </span>
+          <button
+            type="button"
+            className="button"
+            aria-pressed={isRaw}
+            disabled={parsed === undefined || leaves.length > mostFields}
+            onClick={() => {
+              setRaw(!isRaw)
+            }}
+          >
             As JSON
           </button>
         </div>
         {asFields ? (
-          <Fields leaves={leaves} original={leavesOf(job.input)} errors={errors} set={(leaf, next, wasString) => { change(pretty(withLeaf(parsed.value, leaf, next, wasString))) }} />
+          <Fields
+            leaves={leaves}
+            original={leavesOf(job.input)}
+            errors={errors}
+            set={(leaf, next, wasString) => {
+              change(pretty(withLeaf(parsed.value, leaf, next, wasString)))
+            }}
+          />
         ) : (
-          <Field label="Input" error={parsed === undefined ? 'This is no JSON yet.' : [...errors].map(([pointer, message]) => `${pointer || 'input'}: ${message}`).join('; ') || undefined}>
+          <Field
+            label="Input"
+            error={
+              parsed === undefined
+                ? 'This is no JSON yet.'
+                : [...errors].map(([pointer, message]) => `${pointer || 'input'}: ${message}`).join('; ') ||
+                  undefined
+            }
+          >
             {({ id, describedBy, isInvalid }) => (
-              <textarea id={id} className="code" rows={14} spellcheck={false} aria-invalid={isInvalid} aria-describedby={describedBy} value={text} onInput={(event) => { change(event.currentTarget.value) }} />
+              <textarea
+                id={id}
+                className="code"
+                rows={14}
+                spellcheck={false}
+                aria-invalid={isInvalid}
+                aria-describedby={describedBy}
+                value={text}
+                onInput={(event) => {
+                  change(event.currentTarget.value)
+                }}
+              />
             )}
           </Field>
         )}
         <Field label="Reason, for the audit">
           {({ id }) => (
-            <input id={id} required maxLength={1_000} autoComplete="off" value={reason} onInput={(event) => { setReason(event.currentTarget.value) }} />
+            <input
+              id={id}
+              required
+              maxLength={1_000}
+              autoComplete="off"
+              value={reason}
+              onInput={(event) => {
+                setReason(event.currentTarget.value)
+              }}
+            />
           )}
         </Field>
       </form>
@@ -111,7 +171,10 @@ function Fields({
   const before = new Map(original.map((leaf) => [leaf.pointer, leaf]))
   const here = new Set(leaves.map((leaf) => leaf.pointer))
   // What is asked for and not there has no field yet: it gets one.
-  const missing = [...errors.keys()].filter((pointer) => pointer !== '' && !here.has(pointer) && !leaves.some((leaf) => leaf.pointer.startsWith(`${pointer}/`)))
+  const missing = [...errors.keys()].filter(
+    (pointer) =>
+      pointer !== '' && !here.has(pointer) && !leaves.some((leaf) => leaf.pointer.startsWith(`${pointer}/`)),
+  )
   const all: Leaf[] = [...leaves, ...missing.map((pointer) => ({ pointer, text: '', isString: false }))]
   const general = errors.get('')
   return (
@@ -120,7 +183,11 @@ function Fields({
       {all.map((leaf) => {
         const wasString = before.get(leaf.pointer)?.isString ?? leaf.isString
         return (
-          <Field key={leaf.pointer} label={namesOf(leaf.pointer).join(' › ') || 'input'} error={errors.get(leaf.pointer)}>
+          <Field
+            key={leaf.pointer}
+            label={namesOf(leaf.pointer).join(' › ') || 'input'}
+            error={errors.get(leaf.pointer)}
+          >
             {({ id, describedBy, isInvalid }) => (
               <input
                 id={id}
@@ -155,7 +222,8 @@ function fieldErrors(error: Error | null): Map<string, string> {
   const found = new Map<string, string>()
   if (!(error instanceof ApiError)) return found
   for (const { pointer, message } of error.problem.errors ?? []) {
-    const place = pointer === '/input' ? '' : pointer.startsWith('/input/') ? pointer.slice('/input'.length) : pointer
+    const place =
+      pointer === '/input' ? '' : pointer.startsWith('/input/') ? pointer.slice('/input'.length) : pointer
     found.set(place, [found.get(place), message].filter((each) => each !== undefined).join('; '))
   }
   return found

@@ -15,7 +15,11 @@ export function FireMarks({ fires }: { fires: readonly Fire[] }) {
   return (
     <span className="fires" role="img" aria-label={`Last ${fires.length} fires: ${words}`}>
       {fires.toReversed().map((fire) => (
-        <span key={fire.fireAt} className={`fire fire-${fire.outcome}`} title={`${clockText(fire.fireAt, false)} ${fire.outcome}${fire.reason === null ? '' : `: ${fire.reason}`}`}>
+        <span
+          key={fire.fireAt}
+          className={`fire fire-${fire.outcome}`}
+          title={`${clockText(fire.fireAt, false)} ${fire.outcome}${fire.reason === null ? '' : `: ${fire.reason}`}`}
+        >
           <Icon name={icons[fire.outcome]} />
         </span>
       ))}

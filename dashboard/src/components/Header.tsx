@@ -26,7 +26,11 @@ export function Header({ jump, help }: { jump: () => void; help: () => void }) {
         </svg>
         stint
       </Link>
-      {me?.environment ? <span className={`environment ${isProduction(me.environment) ? 'production' : ''}`}>{me.environment}</span> : null}
+      {me?.environment ? (
+        <span className={`environment ${isProduction(me.environment) ? 'production' : ''}`}>
+          {me.environment}
+        </span>
+      ) : null}
       <DataAge />
       <button
         type="button"
@@ -70,7 +74,13 @@ export function Header({ jump, help }: { jump: () => void; help: () => void }) {
         >
           <Icon name={themeIcon[theme]} />
         </button>
-        <button type="button" className="button quiet icon-only" aria-label="Keys" title="Keys (?)" onClick={help}>
+        <button
+          type="button"
+          className="button quiet icon-only"
+          aria-label="Keys"
+          title="Keys (?)"
+          onClick={help}
+        >
           <Icon name="keyboard" />
         </button>
         {me === undefined ? null : (

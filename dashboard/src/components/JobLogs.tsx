@@ -26,7 +26,9 @@ export function JobLogs({ id }: { id: string }) {
               <span className="muted">e{line.epoch}</span>
               <span className="log-message">
                 {line.message}
-                {line.data === null || line.data === undefined ? null : <code>{JSON.stringify(line.data)}</code>}
+                {line.data === null || line.data === undefined ? null : (
+                  <code>{JSON.stringify(line.data)}</code>
+                )}
               </span>
             </li>
           ))}

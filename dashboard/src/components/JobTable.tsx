@@ -40,9 +40,13 @@ export function JobTable({
             <th scope="col">Kind</th>
             <th scope="col">Queue</th>
             <th scope="col">Key</th>
-            <th scope="col" className="num">Attempt</th>
+            <th scope="col" className="num">
+              Attempt
+            </th>
             <th scope="col">When</th>
-            <th scope="col" className="num">Took</th>
+            <th scope="col" className="num">
+              Took
+            </th>
             <th scope="col">What happened</th>
           </tr>
         </thead>
@@ -64,7 +68,13 @@ export function JobTable({
                 </td>
               )}
               <th scope="row">
-                <Link data-row-link className="id" href={`/jobs/${item.id}`} title={item.id} aria-label={`Job ${item.id}`}>
+                <Link
+                  data-row-link
+                  className="id"
+                  href={`/jobs/${item.id}`}
+                  title={item.id}
+                  aria-label={`Job ${item.id}`}
+                >
                   {item.id.slice(-12)}
                 </Link>
               </th>
@@ -79,7 +89,10 @@ export function JobTable({
               </td>
               <td className="clip">
                 {item.key === null ? null : (
-                  <Link className="plain" href={`/jobs${query({ where: whereOf({ queue: item.queue, key: item.key }) })}`}>
+                  <Link
+                    className="plain"
+                    href={`/jobs${query({ where: whereOf({ queue: item.queue, key: item.key }) })}`}
+                  >
                     {item.key}
                   </Link>
                 )}

@@ -88,7 +88,12 @@ function usePlaces(text: string): Place[] {
   const { data: kinds } = useLive(kindsQuery())
   if (isUuid(text)) return [{ icon: 'jobs', name: text, about: 'job', path: `/jobs/${text.toLowerCase()}` }]
   const all: Place[] = [
-    ...screens.map((screen): Place => ({ icon: screen.icon, name: screen.title, about: `g ${screen.key}`, path: screen.path })),
+    ...screens.map((screen): Place => ({
+      icon: screen.icon,
+      name: screen.title,
+      about: `g ${screen.key}`,
+      path: screen.path,
+    })),
     ...(queues?.items ?? []).map((item): Place => ({
       icon: 'queues',
       name: item.queue,
@@ -104,7 +109,12 @@ function usePlaces(text: string): Place[] {
   ]
   const found = all.filter((place) => place.name.toLowerCase().includes(text.toLowerCase())).slice(0, 10)
   if (text.includes(':') || (text !== '' && found.length === 0)) {
-    found.push({ icon: 'search', name: text, about: 'find jobs by this filter', path: `/jobs${query({ where: text })}` })
+    found.push({
+      icon: 'search',
+      name: text,
+      about: 'find jobs by this filter',
+      path: `/jobs${query({ where: text })}`,
+    })
   }
   return found
 }

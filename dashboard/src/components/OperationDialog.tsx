@@ -42,13 +42,16 @@ export function OperationDialog({
   const [form, setForm] = useState<Form>({ reason: '', priority: '0', typed: '' })
   const operation = operationOf(action, target, form)
   const preview = usePreview(operation)
-  const start = useAct(() => startOperation({ ...operation, reason: form.reason.trim(), ...(max(preview.data) ?? {}) }), {
-    isQuiet: true,
-    done: (answer) => {
-      say({ tone: 'done', text: `${verbs[action]}: the operation has started.` })
-      navigate(`/operations/${answer.id}`)
+  const start = useAct(
+    () => startOperation({ ...operation, reason: form.reason.trim(), ...(max(preview.data) ?? {}) }),
+    {
+      isQuiet: true,
+      done: (answer) => {
+        say({ tone: 'done', text: `${verbs[action]}: the operation has started.` })
+        navigate(`/operations/${answer.id}`)
+      },
     },
-  })
+  )
 
   // What the server would do by itself is what the form begins with.
   const { data } = preview
@@ -70,7 +73,10 @@ export function OperationDialog({
   const change = (next: Partial<Form>): void => {
     setForm((now) => ({ ...now, ...next }))
   }
-  const title = data === undefined ? `${verbs[action]} jobs` : `${verbs[action]} ${countText(data.matched)} ${count === 1 ? 'job' : 'jobs'}`
+  const title =
+    data === undefined
+      ? `${verbs[action]} jobs`
+      : `${verbs[action]} ${countText(data.matched)} ${count === 1 ? 'job' : 'jobs'}`
 
   return (
     <Dialog
@@ -82,7 +88,12 @@ export function OperationDialog({
           <button type="button" className="button" onClick={close}>
             Cancel
           </button>
-          <button type="submit" form="operation" className={`button primary ${action === 'cancel' || action === 'discard' ? 'danger' : ''}`} disabled={!isReady}>
+          <button
+            type="submit"
+            form="operation"
+            className={`button primary ${action === 'cancel' || action === 'discard' ? 'danger' : ''}`}
+            disabled={!isReady}
+          >
             {title}
           </button>
         </>
@@ -95,19 +106,41 @@ export function OperationDialog({
           if (isReady) start.mutate(undefined)
         }}
       >
-        {data === undefined ? preview.error === null ? <Loading /> : <ProblemNote error={preview.error} /> : <What preview={data} />}
-        {action === 'replay' && form.isTried !== undefined ? <Care form={form} change={change} count={count} /> : null}
+        {data === undefined ? (
+          preview.error === null ? (
+            <Loading />
+          ) : (
+            <ProblemNote error={preview.error} />
+          )
+        ) : (
+          <What preview={data} />
+        )}
+        {action === 'replay' && form.isTried !== undefined ? (
+          <Care form={form} change={change} count={count} />
+        ) : null}
         {action === 'reprioritize' ? (
           <Field label="New priority" hint="Higher runs first; from −32,768 to 32,767.">
             {({ id, describedBy }) => (
-              <input id={id} aria-describedby={describedBy} type="number" value={form.priority} onInput={(event) => { change({ priority: event.currentTarget.value }) }} />
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                type="number"
+                value={form.priority}
+                onInput={(event) => {
+                  change({ priority: event.currentTarget.value })
+                }}
+              />
             )}
           </Field>
         ) : null}
-        <Field label="Reason, for the audit" hint={action === 'discard' ? 'They go to the trash, and can be restored for a day.' : undefined}>
+        <Field
+          label="Reason, for the audit"
+          hint={action === 'discard' ? 'They go to the trash, and can be restored for a day.' : undefined}
+        >
           {({ id, describedBy }) => (
             <input
               id={id}
+              data-first
               aria-describedby={describedBy}
               required
               maxLength={1_000}
@@ -121,9 +154,25 @@ export function OperationDialog({
           )}
         </Field>
         {mustType ? (
-          <Field label={`Type ${count} to confirm`} hint={data?.matched.exact === false ? 'It was counted up to here; never more than this is acted on.' : undefined}>
+          <Field
+            label={`Type ${count} to confirm`}
+            hint={
+              data?.matched.exact === false
+                ? 'It was counted up to here; never more than this is acted on.'
+                : undefined
+            }
+          >
             {({ id, describedBy }) => (
-              <input id={id} aria-describedby={describedBy} inputMode="numeric" autoComplete="off" value={form.typed} onInput={(event) => { change({ typed: event.currentTarget.value }) }} />
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                inputMode="numeric"
+                autoComplete="off"
+                value={form.typed}
+                onInput={(event) => {
+                  change({ typed: event.currentTarget.value })
+                }}
+              />
             )}
           </Field>
         ) : null}
@@ -149,7 +198,8 @@ function What({ preview }: { preview: Preview }) {
   return (
     <>
       <p className="preview-sum">
-        <strong>{countText(preview.matched)}</strong> {preview.matched.count === 1 ? 'job matches' : 'jobs match'}
+        <strong>{countText(preview.matched)}</strong>{' '}
+        {preview.matched.count === 1 ? 'job matches' : 'jobs match'}
         {preview.excluded.map((each) => (
           <span key={each.reason} className="muted">
             {' '}
@@ -161,7 +211,10 @@ function What({ preview }: { preview: Preview }) {
       {preview.samples.length === 0 ? null : (
         <details open={preview.samples.length < 3}>
           <summary>{plural(preview.samples.length, 'sample')}</summary>
-          <JobTable rows={preview.samples.map((item) => ({ item, key: item.id, isGone: false }))} label="Samples" />
+          <JobTable
+            rows={preview.samples.map((item) => ({ item, key: item.id, isGone: false }))}
+            label="Samples"
+          />
         </details>
       )}
     </>
@@ -175,27 +228,81 @@ function Care({ form, change, count }: { form: Form; change: (next: Partial<Form
     <fieldset className="care">
       <legend>How</legend>
       <label className="check">
-        <input type="radio" name="care" checked={form.isTried === false} onChange={() => { change({ isTried: false }) }} />
+        <input
+          type="radio"
+          name="care"
+          checked={form.isTried === false}
+          onChange={() => {
+            change({ isTried: false })
+          }}
+        />
         All at once
       </label>
       <div className="check-line">
         <label className="check">
-          <input type="radio" name="care" checked={form.isTried === true} onChange={() => { change({ isTried: true }) }} />
+          <input
+            type="radio"
+            name="care"
+            checked={form.isTried === true}
+            onChange={() => {
+              change({ isTried: true })
+            }}
+          />
           Canary: first
         </label>
-        <input className="tiny" type="number" min={1} max={1_000} aria-label="Jobs of the canary" disabled={form.isTried !== true} value={form.canary} onInput={(event) => { change({ canary: event.currentTarget.value }) }} />
+        <input
+          className="tiny"
+          type="number"
+          min={1}
+          max={1_000}
+          aria-label="Jobs of the canary"
+          disabled={form.isTried !== true}
+          value={form.canary}
+          onInput={(event) => {
+            change({ canary: event.currentTarget.value })
+          }}
+        />
         <span>jobs, then the rest at</span>
-        <input className="tiny" type="number" min={0.1} step="any" aria-label="Jobs a second after the canary" placeholder="any" disabled={form.isTried !== true} value={form.pace} onInput={(event) => { change({ pace: event.currentTarget.value }) }} />
+        <input
+          className="tiny"
+          type="number"
+          min={0.1}
+          step="any"
+          aria-label="Jobs a second after the canary"
+          placeholder="any"
+          disabled={form.isTried !== true}
+          value={form.pace}
+          onInput={(event) => {
+            change({ pace: event.currentTarget.value })
+          }}
+        />
         <span>a second; stop if the same error comes back in more than</span>
-        <input className="tiny" type="number" min={0} max={100} aria-label="Percent of the canary that may fail with the same error" disabled={form.isTried !== true} value={form.same} onInput={(event) => { change({ same: event.currentTarget.value }) }} />
+        <input
+          className="tiny"
+          type="number"
+          min={0}
+          max={100}
+          aria-label="Percent of the canary that may fail with the same error"
+          disabled={form.isTried !== true}
+          value={form.same}
+          onInput={(event) => {
+            change({ same: event.currentTarget.value })
+          }}
+        />
         <span>%</span>
       </div>
-      {form.isTried === true && restMs !== undefined ? <small className="muted">After the canary the rest takes ≈ {span(restMs)}.</small> : null}
+      {form.isTried === true && restMs !== undefined ? (
+        <small className="muted">After the canary the rest takes ≈ {span(restMs)}.</small>
+      ) : null}
     </fieldset>
   )
 }
 
-function operationOf(action: OperationAction, target: { where: string } | { ids: string[] }, form: Form): NewOperation {
+function operationOf(
+  action: OperationAction,
+  target: { where: string } | { ids: string[] },
+  form: Form,
+): NewOperation {
   const base: NewOperation = { action, ...target }
   if (action === 'reprioritize') return { ...base, priority: Number(form.priority) }
   if (action !== 'replay' || form.isTried === undefined) return base
@@ -211,7 +318,9 @@ function operationOf(action: OperationAction, target: { where: string } | { ids:
 
 /** What was typed is a ceiling: more than was shown is never acted on. */
 function max(preview: Preview | undefined): { max: number } | undefined {
-  return preview === undefined || preview.matched.count <= typeAbove ? undefined : { max: preview.matched.count }
+  return preview === undefined || preview.matched.count <= typeAbove
+    ? undefined
+    : { max: preview.matched.count }
 }
 
 function usePreview(operation: NewOperation) {

@@ -57,7 +57,14 @@ export function Plot({ times, lines, show, marks = [], title }: ChartProps) {
     plot.current?.setData(dataOf(times, lines))
   }, [times, lines])
 
-  return <div className="plot" ref={ref} role="img" aria-label={`${title}, as a chart; its numbers are in the table below`} />
+  return (
+    <div
+      className="plot"
+      ref={ref}
+      role="img"
+      aria-label={`${title}, as a chart; its numbers are in the table below`}
+    />
+  )
 }
 
 function dataOf(times: readonly string[], lines: readonly Line[]): uPlot.AlignedData {
@@ -93,7 +100,12 @@ function optionsOf(
     scales: { y: { range: (_plot, _low, high) => [0, high <= 0 ? 1 : high * 1.08] } },
     axes: [
       { ...axis, space: 60, size: 24, values: clockTicks },
-      { ...axis, size: 52, space: 30, values: (_plot, ticks) => ticks.map((tick) => latest.current.show(tick)) },
+      {
+        ...axis,
+        size: 52,
+        space: 30,
+        values: (_plot, ticks) => ticks.map((tick) => latest.current.show(tick)),
+      },
     ],
     series: [
       {},

@@ -1,9 +1,18 @@
 import { ApiError } from '../api/client.ts'
+import { here } from '../url/use-url.ts'
 import { CliLine } from './CliLine.tsx'
 import { Icon } from './Icon.tsx'
 
 /** What went wrong, in the server's words, with the way out where there is one. */
-export function ProblemNote({ error, retry, isLate = false }: { error: Error; retry?: () => void; isLate?: boolean }) {
+export function ProblemNote({
+  error,
+  retry,
+  isLate = false,
+}: {
+  error: Error
+  retry?: () => void
+  isLate?: boolean
+}) {
   const problem = error instanceof ApiError ? error.problem : undefined
   const isSignedOut = problem?.status === 401
   return (
@@ -23,7 +32,7 @@ export function ProblemNote({ error, retry, isLate = false }: { error: Error; re
         {problem?.requestId ? <small className="muted">request {problem.requestId}</small> : null}
       </div>
       {isSignedOut ? (
-        <a className="button" href="./" onClick={() => globalThis.location.reload()}>
+        <a className="button" href={`./login?to=${encodeURIComponent(here())}`}>
           Sign in
         </a>
       ) : retry === undefined ? null : (

@@ -4,10 +4,27 @@ import { ApiError } from '../api/client.ts'
 import { filterWords, tokens, valueOf, withToken } from '../text/where.ts'
 import { Icon } from './Icon.tsx'
 
-const states: readonly State[] = ['ready', 'running', 'retrying', 'scheduled', 'waiting', 'succeeded', 'cancelled', 'dead']
+const states: readonly State[] = [
+  'ready',
+  'running',
+  'retrying',
+  'scheduled',
+  'waiting',
+  'succeeded',
+  'cancelled',
+  'dead',
+]
 
 /** The filter, as text that API and command line take too, with the states a click away. */
-export function QueryBar({ where, search, error }: { where: string; search: (where: string) => void; error: Error | null }) {
+export function QueryBar({
+  where,
+  search,
+  error,
+}: {
+  where: string
+  search: (where: string) => void
+  error: Error | null
+}) {
   const [text, setText] = useState(where)
   const id = useId()
   useEffect(() => {
@@ -16,7 +33,10 @@ export function QueryBar({ where, search, error }: { where: string; search: (whe
   const state = valueOf(where, 'state')
   const isRefused = error instanceof ApiError && [400, 422].includes(error.problem.status)
   const last = tokens(text).at(-1) ?? ''
-  const offers = text.endsWith(' ') || text === '' ? filterWords : filterWords.filter(([word]) => word.startsWith(last) && word !== last)
+  const offers =
+    text.endsWith(' ') || text === ''
+      ? filterWords
+      : filterWords.filter(([word]) => word.startsWith(last) && word !== last)
   return (
     <form
       className="query"
@@ -67,7 +87,11 @@ export function QueryBar({ where, search, error }: { where: string; search: (whe
             className="word"
             title={meaning}
             onClick={(event) => {
-              setText(text.endsWith(' ') || text === '' ? `${text}${word}` : `${text.slice(0, text.length - last.length)}${word}`)
+              setText(
+                text.endsWith(' ') || text === ''
+                  ? `${text}${word}`
+                  : `${text.slice(0, text.length - last.length)}${word}`,
+              )
               event.currentTarget.closest('form')?.querySelector('input')?.focus()
             }}
           >
@@ -76,7 +100,13 @@ export function QueryBar({ where, search, error }: { where: string; search: (whe
         ))}
       </div>
       <div className="chips" role="group" aria-label="State">
-        <Chip isOn={state === undefined && !where.includes('is:discarded')} label="any state" run={() => { search(withToken(withToken(where, 'state', undefined), 'is', undefined)) }} />
+        <Chip
+          isOn={state === undefined && !where.includes('is:discarded')}
+          label="any state"
+          run={() => {
+            search(withToken(withToken(where, 'state', undefined), 'is', undefined))
+          }}
+        />
         {states.map((each) => (
           <Chip
             key={each}
@@ -88,7 +118,13 @@ export function QueryBar({ where, search, error }: { where: string; search: (whe
             }}
           />
         ))}
-        <Chip isOn={where.includes('is:discarded')} label="trash" run={() => { search(withToken(withToken(where, 'state', undefined), 'is', 'discarded')) }} />
+        <Chip
+          isOn={where.includes('is:discarded')}
+          label="trash"
+          run={() => {
+            search(withToken(withToken(where, 'state', undefined), 'is', 'discarded'))
+          }}
+        />
       </div>
     </form>
   )
@@ -96,7 +132,12 @@ export function QueryBar({ where, search, error }: { where: string; search: (whe
 
 function Chip({ isOn, label, icon, run }: { isOn: boolean; label: string; icon?: State; run: () => void }) {
   return (
-    <button type="button" className={`chip ${icon === undefined ? '' : `state-${icon}`}`} aria-pressed={isOn} onClick={run}>
+    <button
+      type="button"
+      className={`chip ${icon === undefined ? '' : `state-${icon}`}`}
+      aria-pressed={isOn}
+      onClick={run}
+    >
       {icon === undefined ? null : <Icon name={icon} />}
       <span>{label}</span>
     </button>

@@ -31,26 +31,60 @@ export function QueueSettings({ detail, close }: { detail: QueueDetail; close: (
           <button type="button" className="button" onClick={close}>
             Cancel
           </button>
-          <button type="button" className="button primary" disabled={save.isPending} onClick={() => { save.mutate(undefined) }}>
+          <button
+            type="button"
+            className="button primary"
+            disabled={save.isPending}
+            onClick={() => {
+              save.mutate(undefined)
+            }}
+          >
             Save
           </button>
         </>
       }
     >
-      <Field label="Keep finished jobs" hint="A duration like 7d; 0 for not at all; default for as long as everywhere.">
+      <Field
+        label="Keep finished jobs"
+        hint="A duration like 7d; 0 for not at all; default for as long as everywhere."
+      >
         {({ id, describedBy }) => (
-          <input id={id} aria-describedby={describedBy} value={keep} onInput={(event) => { setKeep(event.currentTarget.value) }} />
+          <input
+            id={id}
+            aria-describedby={describedBy}
+            value={keep}
+            onInput={(event) => {
+              setKeep(event.currentTarget.value)
+            }}
+          />
         )}
       </Field>
       <Field label="Keep dead letters" hint="A duration like 90d, or forever.">
         {({ id, describedBy }) => (
-          <input id={id} aria-describedby={describedBy} value={keepDead} onInput={(event) => { setKeepDead(event.currentTarget.value) }} />
+          <input
+            id={id}
+            aria-describedby={describedBy}
+            value={keepDead}
+            onInput={(event) => {
+              setKeepDead(event.currentTarget.value)
+            }}
+          />
         )}
       </Field>
       <Field label="Reason, for the audit">
-        {({ id }) => <input id={id} value={reason} onInput={(event) => { setReason(event.currentTarget.value) }} />}
+        {({ id }) => (
+          <input
+            id={id}
+            value={reason}
+            onInput={(event) => {
+              setReason(event.currentTarget.value)
+            }}
+          />
+        )}
       </Field>
-      <CliLine command={shell('stint', 'queue', 'set', detail.queue, '--keep', keep, '--keep-dead', keepDead)} />
+      <CliLine
+        command={shell('stint', 'queue', 'set', detail.queue, '--keep', keep, '--keep-dead', keepDead)}
+      />
       {save.error === null ? null : <ProblemNote error={save.error} />}
     </Dialog>
   )

@@ -16,17 +16,39 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
         <thead>
           <tr>
             <th scope="col">Queue</th>
-            <th scope="col" className="num">Ready</th>
-            <th scope="col" className="num">Running</th>
-            <th scope="col" className="num">Retrying</th>
-            <th scope="col" className="num">Scheduled</th>
-            <th scope="col" className="num">Dead</th>
-            <th scope="col" className="num">In</th>
-            <th scope="col" className="num">Out</th>
-            <th scope="col" className="num">Oldest</th>
-            <th scope="col" className="num">Wait p95</th>
-            <th scope="col" className="num">Failed</th>
-            <th scope="col" className="num">Empty in</th>
+            <th scope="col" className="num">
+              Ready
+            </th>
+            <th scope="col" className="num">
+              Running
+            </th>
+            <th scope="col" className="num">
+              Retrying
+            </th>
+            <th scope="col" className="num">
+              Scheduled
+            </th>
+            <th scope="col" className="num">
+              Dead
+            </th>
+            <th scope="col" className="num">
+              In
+            </th>
+            <th scope="col" className="num">
+              Out
+            </th>
+            <th scope="col" className="num">
+              Oldest
+            </th>
+            <th scope="col" className="num">
+              Wait p95
+            </th>
+            <th scope="col" className="num">
+              Failed
+            </th>
+            <th scope="col" className="num">
+              Empty in
+            </th>
             <th scope="col">Last hour</th>
           </tr>
         </thead>
@@ -42,7 +64,8 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
               <StateCount item={item} state="ready" />
               <td className="num">
                 <Link href={jobs(item, 'running')}>{whole(item.running)}</Link>
-                <span className="muted">/{whole(item.slots)}</span> <Meter value={item.running} of={item.slots} />
+                <span className="muted">/{whole(item.slots)}</span>{' '}
+                <Meter value={item.running} of={item.slots} />
               </td>
               <StateCount item={item} state="retrying" />
               <StateCount item={item} state="scheduled" />
@@ -57,14 +80,23 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
               </td>
               <td className="num">{rate(item.inPerSecond)}</td>
               <td className="num">{rate(item.outPerSecond)}</td>
-              <td className={`num ${item.oldestReadyMs !== null && item.oldestReadyMs > 300_000 ? 'bad' : ''}`}>
+              <td
+                className={`num ${item.oldestReadyMs !== null && item.oldestReadyMs > 300_000 ? 'bad' : ''}`}
+              >
                 {item.oldestReadyMs === null ? <span className="muted">–</span> : span(item.oldestReadyMs)}
               </td>
-              <td className="num">{item.wait.p95 === null ? <span className="muted">–</span> : span(item.wait.p95)}</td>
-              <td className={`num ${(item.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>{percent(item.failureRate)}</td>
+              <td className="num">
+                {item.wait.p95 === null ? <span className="muted">–</span> : span(item.wait.p95)}
+              </td>
+              <td className={`num ${(item.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>
+                {percent(item.failureRate)}
+              </td>
               <td className="num">{emptyIn(item)}</td>
               <td>
-                <Sparkline values={item.spark} label={`${whole(item.spark.reduce((sum, value) => sum + value, 0))} jobs ended in the last hour`} />
+                <Sparkline
+                  values={item.spark}
+                  label={`${whole(item.spark.reduce((sum, value) => sum + value, 0))} jobs ended in the last hour`}
+                />
               </td>
             </tr>
           ))}

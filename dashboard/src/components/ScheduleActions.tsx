@@ -31,35 +31,68 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
       say({ tone: 'done', text: `${name} fires again.` })
     },
   })
-  if (!can('schedule.run') && !can('schedule.edit')) return <CliLine command={shell('stint', 'schedule', 'get', name)} />
+  if (!can('schedule.run') && !can('schedule.edit'))
+    return <CliLine command={shell('stint', 'schedule', 'get', name)} />
   return (
     <div className="stack">
       <div className="group-actions">
         {can('schedule.run') ? (
-          <button type="button" className="button primary" disabled={run.isPending} title={shell('stint', 'schedule', 'run', name)} onClick={() => { run.mutate(undefined) }}>
+          <button
+            type="button"
+            className="button primary"
+            disabled={run.isPending}
+            title={shell('stint', 'schedule', 'run', name)}
+            onClick={() => {
+              run.mutate(undefined)
+            }}
+          >
             Run now
           </button>
         ) : null}
         {can('schedule.edit') ? (
           schedule.isPaused ? (
-            <button type="button" className="button" disabled={resume.isPending} title={shell('stint', 'schedule', 'resume', name)} onClick={() => { resume.mutate(undefined) }}>
+            <button
+              type="button"
+              className="button"
+              disabled={resume.isPending}
+              title={shell('stint', 'schedule', 'resume', name)}
+              onClick={() => {
+                resume.mutate(undefined)
+              }}
+            >
               Resume
             </button>
           ) : (
-            <button type="button" className="button" onClick={() => { panel.open('pause') }}>
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                panel.open('pause')
+              }}
+            >
               Pause…
             </button>
           )
         ) : null}
         {can('schedule.run') ? (
-          <button type="button" className="button" onClick={() => { panel.open('backfill') }}>
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              panel.open('backfill')
+            }}
+          >
             Backfill…
           </button>
         ) : null}
       </div>
       <CliLine command={shell('stint', 'schedule', 'run', name)} />
-      {panel.name === 'pause' && can('schedule.edit') ? <PauseDialog name={name} close={panel.close} /> : null}
-      {panel.name === 'backfill' && can('schedule.run') ? <BackfillDialog name={name} close={panel.close} /> : null}
+      {panel.name === 'pause' && can('schedule.edit') ? (
+        <PauseDialog name={name} close={panel.close} />
+      ) : null}
+      {panel.name === 'backfill' && can('schedule.run') ? (
+        <BackfillDialog name={name} close={panel.close} />
+      ) : null}
     </div>
   )
 }
@@ -68,13 +101,16 @@ function PauseDialog({ name, close }: { name: string; close: () => void }) {
   const [length, setLength] = useState('1d')
   const [reason, setReason] = useState('')
   const given = length.trim()
-  const run = useAct(() => pauseSchedule(name, { ...(given !== '' && { for: given }), ...(reason !== '' && { reason }) }), {
-    isQuiet: true,
-    done: () => {
-      close()
-      say({ tone: 'done', text: `${name} is paused.`, undo: () => void resumeSchedule(name) })
+  const run = useAct(
+    () => pauseSchedule(name, { ...(given !== '' && { for: given }), ...(reason !== '' && { reason }) }),
+    {
+      isQuiet: true,
+      done: () => {
+        close()
+        say({ tone: 'done', text: `${name} is paused.`, undo: () => void resumeSchedule(name) })
+      },
     },
-  })
+  )
   return (
     <Dialog
       title={`Pause ${name}`}
@@ -94,14 +130,38 @@ function PauseDialog({ name, close }: { name: string; close: () => void }) {
       >
         <Field label="For" hint="A duration like 1d. Empty: until it is resumed.">
           {({ id, describedBy }) => (
-            <input id={id} aria-describedby={describedBy} value={length} onInput={(event) => { setLength(event.currentTarget.value) }} />
+            <input
+              id={id}
+              aria-describedby={describedBy}
+              value={length}
+              onInput={(event) => {
+                setLength(event.currentTarget.value)
+              }}
+            />
           )}
         </Field>
         <Field label="Reason, for the audit">
-          {({ id }) => <input id={id} value={reason} onInput={(event) => { setReason(event.currentTarget.value) }} />}
+          {({ id }) => (
+            <input
+              id={id}
+              value={reason}
+              onInput={(event) => {
+                setReason(event.currentTarget.value)
+              }}
+            />
+          )}
         </Field>
       </form>
-      <CliLine command={shell('stint', 'schedule', 'pause', name, ...(given === '' ? [] : ['--for', given]), ...(reason === '' ? [] : ['--reason', reason]))} />
+      <CliLine
+        command={shell(
+          'stint',
+          'schedule',
+          'pause',
+          name,
+          ...(given === '' ? [] : ['--for', given]),
+          ...(reason === '' ? [] : ['--reason', reason]),
+        )}
+      />
       {run.error === null ? null : <ProblemNote error={run.error} />}
     </Dialog>
   )
@@ -133,10 +193,24 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
       close={close}
       footer={
         <>
-          <button type="button" className="button" disabled={look.isPending} onClick={() => { look.mutate(undefined) }}>
+          <button
+            type="button"
+            className="button"
+            disabled={look.isPending}
+            onClick={() => {
+              look.mutate(undefined)
+            }}
+          >
             Preview
           </button>
-          <button type="button" className="button primary" disabled={fires === undefined || fires.length === 0 || run.isPending} onClick={() => { run.mutate(undefined) }}>
+          <button
+            type="button"
+            className="button primary"
+            disabled={fires === undefined || fires.length === 0 || run.isPending}
+            onClick={() => {
+              run.mutate(undefined)
+            }}
+          >
             {fires === undefined ? 'Backfill' : `Make ${plural(fires.length, 'job')}`}
           </button>
         </>
@@ -144,11 +218,23 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
     >
       <p>Jobs for the times of this range that never fired; those that did are left alone. Times are UTC.</p>
       <div className="pairs">
-        <Field label="From">{({ id }) => <input id={id} type="datetime-local" value={from} onInput={edit(setFrom)} />}</Field>
-        <Field label="To">{({ id }) => <input id={id} type="datetime-local" value={to} onInput={edit(setTo)} />}</Field>
+        <Field label="From">
+          {({ id }) => <input id={id} type="datetime-local" value={from} onInput={edit(setFrom)} />}
+        </Field>
+        <Field label="To">
+          {({ id }) => <input id={id} type="datetime-local" value={to} onInput={edit(setTo)} />}
+        </Field>
       </div>
       <Field label="Reason, for the audit">
-        {({ id }) => <input id={id} value={reason} onInput={(event) => { setReason(event.currentTarget.value) }} />}
+        {({ id }) => (
+          <input
+            id={id}
+            value={reason}
+            onInput={(event) => {
+              setReason(event.currentTarget.value)
+            }}
+          />
+        )}
       </Field>
       {fires === undefined ? null : (
         <>

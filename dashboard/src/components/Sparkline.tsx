@@ -1,9 +1,23 @@
 /** A series without axes, as bars; what it shows is said in words beside it or in its label. */
-export function Sparkline({ values, label, tone = 'flow' }: { values: readonly number[]; label: string; tone?: 'flow' | 'bad' }) {
+export function Sparkline({
+  values,
+  label,
+  tone = 'flow',
+}: {
+  values: readonly number[]
+  label: string
+  tone?: 'flow' | 'bad'
+}) {
   const most = Math.max(...values, 0)
   const width = values.length * 2
   return (
-    <svg className={`spark spark-${tone}`} viewBox={`0 0 ${width} 20`} preserveAspectRatio="none" role="img" aria-label={label}>
+    <svg
+      className={`spark spark-${tone}`}
+      viewBox={`0 0 ${width} 20`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={label}
+    >
       <path className="spark-floor" d={`M0 19.5H${width}`} />
       {values.map((value, index) => {
         if (value <= 0) return null

@@ -11,7 +11,12 @@ export function StatCharts({ series }: { series: StatSeries }) {
     return {
       times: points.map((point) => point.at),
       flow: [
-        { label: 'succeeded', tone: 'good', fill: true, values: points.map((point) => point.succeeded / seconds) },
+        {
+          label: 'succeeded',
+          tone: 'good',
+          fill: true,
+          values: points.map((point) => point.succeeded / seconds),
+        },
         { label: 'enqueued', tone: 'flow', values: points.map((point) => point.enqueued / seconds) },
         { label: 'failed', tone: 'bad', values: points.map((point) => point.failed / seconds) },
       ] as const,
@@ -32,9 +37,13 @@ export function StatCharts({ series }: { series: StatSeries }) {
       <Chart title="Wait until started" times={times} lines={wait} show={span} marks={series.deploys} />
       <Chart title="Time to run" times={times} lines={run} show={span} marks={series.deploys} />
       <p className="muted chart-sum">
-        {short(total.succeeded)} succeeded, {short(total.failed)} attempts failed ({percent(total.failureRate)}), {short(total.dead)}{' '}
-        died, {short(total.leaseExpired)} leases lost, {short(total.refused)} late endings refused
-        {series.deploys.length > 0 ? `; dashed: ${series.deploys.map((deploy) => deploy.version).join(', ')} first seen` : ''}.
+        {short(total.succeeded)} succeeded, {short(total.failed)} attempts failed (
+        {percent(total.failureRate)}), {short(total.dead)} died, {short(total.leaseExpired)} leases lost,{' '}
+        {short(total.refused)} late endings refused
+        {series.deploys.length > 0
+          ? `; dashed: ${series.deploys.map((deploy) => deploy.version).join(', ')} first seen`
+          : ''}
+        .
       </p>
     </section>
   )

@@ -23,7 +23,14 @@ export function StoredErrorNote({ error }: { error: StoredError }) {
           </>
         )}
         {own.length > 0 && own.length < frames.length ? (
-          <button type="button" className="button quiet" aria-pressed={isFull} onClick={() => { setFull(!isFull) }}>
+          <button
+            type="button"
+            className="button quiet"
+            aria-pressed={isFull}
+            onClick={() => {
+              setFull(!isFull)
+            }}
+          >
             {isFull ? 'Only own frames' : `All ${frames.length} frames`}
           </button>
         ) : null}

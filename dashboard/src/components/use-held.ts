@@ -18,7 +18,11 @@ export function useHeld<Item>(
   scope = '',
   always = false,
 ): Held<Item> {
-  const order = useRef<{ scope: string; keys: string[]; last: Map<string, Item> }>({ scope, keys: [], last: new Map() })
+  const order = useRef<{ scope: string; keys: string[]; last: Map<string, Item> }>({
+    scope,
+    keys: [],
+    last: new Map(),
+  })
   const [, redraw] = useState(0)
   const isBusy = usePointedAt()
 
@@ -58,7 +62,11 @@ function usePointedAt(): { current: boolean } {
     const main = document.querySelector('main')
     if (main === null) return
     const look = (): void => {
-      ref.current = main.matches(':hover') || (main !== document.activeElement && main.contains(document.activeElement) && document.activeElement?.tagName !== 'H1')
+      ref.current =
+        main.matches(':hover') ||
+        (main !== document.activeElement &&
+          main.contains(document.activeElement) &&
+          document.activeElement?.tagName !== 'H1')
     }
     look()
     for (const type of events) document.addEventListener(type, look, true)

@@ -6,5 +6,9 @@ import { useLive } from '../api/use-live.ts'
 /** Who looks, and what they may do: a control that would be refused is not there. The server decides again anyway. */
 export function useMe(): { me: Me | undefined; can: (action: Action) => boolean } {
   const { data: me } = useLive(meQuery())
-  return { me, can: (action) => me !== undefined && me.can.includes(action) && (!me.readOnly || action.startsWith('view')) }
+  return {
+    me,
+    can: (action) =>
+      me !== undefined && me.can.includes(action) && (!me.readOnly || action.startsWith('view')),
+  }
 }

@@ -3,8 +3,20 @@ import { useKeys } from '../keys.ts'
 /** j and k walk the rows of a table, x ticks one: the focus itself moves, so Enter and a reader follow. */
 export function useRowKeys(): void {
   useKeys([
-    { key: 'j', label: 'next row', run: () => { move(1) } },
-    { key: 'k', label: 'previous row', run: () => { move(-1) } },
+    {
+      key: 'j',
+      label: 'next row',
+      run: () => {
+        move(1)
+      },
+    },
+    {
+      key: 'k',
+      label: 'previous row',
+      run: () => {
+        move(-1)
+      },
+    },
     {
       key: 'x',
       label: 'select the row',

@@ -32,7 +32,11 @@ export function AuditRoute() {
           set({ ...next, cursor: undefined })
         }}
       />
-      <Loaded query={audit} isEmpty={(page) => page.items.length === 0} empty="Nothing was done that matches.">
+      <Loaded
+        query={audit}
+        isEmpty={(page) => page.items.length === 0}
+        empty="Nothing was done that matches."
+      >
         {(page) => <List page={page} scope={`${JSON.stringify(filter)} ${cursor ?? ''}`} />}
       </Loaded>
     </Page>

@@ -80,7 +80,8 @@ function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
     <>
       <p className="list-sum">
         <span>
-          {page.items.some((item) => !item.dead.exact) ? `${whole(dead)}+` : whole(dead)} dead in {plural(rows.length, 'group')}
+          {page.items.some((item) => !item.dead.exact) ? `${whole(dead)}+` : whole(dead)} dead in{' '}
+          {plural(rows.length, 'group')}
         </span>
         {page.oldestDiedAt === null ? null : (
           <span>
@@ -93,7 +94,9 @@ function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
       </p>
       {rows.length === 0 ? (
         <div className="empty">
-          <p>{status === 'open' ? 'Nothing is dead that nobody has decided about.' : `No group is ${status}.`}</p>
+          <p>
+            {status === 'open' ? 'Nothing is dead that nobody has decided about.' : `No group is ${status}.`}
+          </p>
         </div>
       ) : (
         <div className="table-scroll" tabIndex={0} role="region" aria-label="Error groups">
@@ -103,7 +106,9 @@ function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
                 <th scope="col">Group</th>
                 <th scope="col">Error</th>
                 <th scope="col">Kind</th>
-                <th scope="col" className="num">Dead</th>
+                <th scope="col" className="num">
+                  Dead
+                </th>
                 <th scope="col">24 hours</th>
                 <th scope="col">First</th>
                 <th scope="col">Last</th>
@@ -131,7 +136,9 @@ function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
                     </td>
                     <td className="clip">{item.kind}</td>
                     <td className="num">
-                      <Link href={`/jobs${query({ where: `state:dead error:${key}` })}`}>{countText(item.dead)}</Link>
+                      <Link href={`/jobs${query({ where: `state:dead error:${key}` })}`}>
+                        {countText(item.dead)}
+                      </Link>
                     </td>
                     <td>
                       <Sparkline
@@ -164,13 +171,16 @@ function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
           </table>
         </div>
       )}
-      {isListed || open === undefined ? null : (
+      {isListed ? null : (
         <section className="card" aria-label={`Group ${open.slice(0, 8)}`}>
           <Group group={open} />
         </section>
       )}
       <Pager next={page.next} />
-      {open !== undefined && (action === 'replay' || action === 'discard') && can('operation') && can(action) ? (
+      {open !== undefined &&
+      (action === 'replay' || action === 'discard') &&
+      can('operation') &&
+      can(action) ? (
         <OperationDialog action={action} target={{ where: `state:dead error:${open}` }} close={panel.close} />
       ) : null}
       {open !== undefined && (panel.name === 'resolve' || panel.name === 'ignore') && can('triage') ? (
@@ -188,7 +198,8 @@ function Status({ item }: { item: ErrorGroupItem }) {
       </span>
     )
   }
-  if (item.status === 'resolved') return <span className="tag">resolved{item.resolvedIn === null ? '' : ` in ${item.resolvedIn}`}</span>
+  if (item.status === 'resolved')
+    return <span className="tag">resolved{item.resolvedIn === null ? '' : ` in ${item.resolvedIn}`}</span>
   if (item.status === 'ignored') {
     return (
       <span className="tag">
@@ -207,7 +218,7 @@ function Status({ item }: { item: ErrorGroupItem }) {
 function versionsOf(item: ErrorGroupItem): string {
   const { versions } = item
   if (versions.length === 0) return '–'
-  return versions.length < 3 ? versions.join(', ') : `${versions[0] ?? ''} … ${versions.at(-1) ?? ''}`
+  return versions.length < 3 ? versions.join(', ') : `${versions.at(0) ?? ''} … ${versions.at(-1) ?? ''}`
 }
 
 /** What is known of one group, and what can be done about it. */
@@ -226,27 +237,58 @@ function Group({ group }: { group: string }) {
         <div className="group">
           <div className="group-actions">
             {can('operation') && can('replay') && answer.dead.count > 0 ? (
-              <button type="button" className="button primary" onClick={() => { panel.open('op-replay') }}>
+              <button
+                type="button"
+                className="button primary"
+                onClick={() => {
+                  panel.open('op-replay')
+                }}
+              >
                 Replay {countText(answer.dead)}…
               </button>
             ) : null}
             {can('triage') && answer.status !== 'resolved' ? (
-              <button type="button" className="button" onClick={() => { panel.open('resolve') }}>
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('resolve')
+                }}
+              >
                 Resolve…
               </button>
             ) : null}
             {can('triage') && answer.status !== 'ignored' ? (
-              <button type="button" className="button" onClick={() => { panel.open('ignore') }}>
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('ignore')
+                }}
+              >
                 Ignore…
               </button>
             ) : null}
             {can('triage') && answer.status !== 'open' ? (
-              <button type="button" className="button" disabled={reopen.isPending} onClick={() => { reopen.mutate(undefined) }}>
+              <button
+                type="button"
+                className="button"
+                disabled={reopen.isPending}
+                onClick={() => {
+                  reopen.mutate(undefined)
+                }}
+              >
                 Reopen
               </button>
             ) : null}
             {can('operation') && can('discard') && answer.dead.count > 0 ? (
-              <button type="button" className="button" onClick={() => { panel.open('op-discard') }}>
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('op-discard')
+                }}
+              >
                 Discard {countText(answer.dead)}…
               </button>
             ) : null}
@@ -261,12 +303,16 @@ function Group({ group }: { group: string }) {
           </div>
           <p className="group-message">{answer.message}</p>
           <p className="muted">
-            {plural(answer.failures, 'failed attempt')} and {plural(answer.deaths, 'death')} in 24 hours; {answer.class}; seen first{' '}
-            <Time at={answer.firstSeen} />, last <Time at={answer.lastSeen} />
+            {plural(answer.failures, 'failed attempt')} and {plural(answer.deaths, 'death')} in 24 hours;{' '}
+            {answer.class}; seen first <Time at={answer.firstSeen} />, last <Time at={answer.lastSeen} />
             {answer.versions.length > 0 ? `; on ${answer.versions.join(', ')}` : ''}.
           </p>
           {answer.hours.length === 0 ? null : (
-            <Sparkline tone="bad" values={answer.hours.slice(-168).map((hour) => hour.failures + hour.deaths)} label="Failures and deaths by the hour, up to a week" />
+            <Sparkline
+              tone="bad"
+              values={answer.hours.slice(-168).map((hour) => hour.failures + hour.deaths)}
+              label="Failures and deaths by the hour, up to a week"
+            />
           )}
           {answer.stack === null ? null : (
             <pre className="frames" tabIndex={0} aria-label="Stack of the sample">
@@ -279,4 +325,3 @@ function Group({ group }: { group: string }) {
     </Loaded>
   )
 }
-

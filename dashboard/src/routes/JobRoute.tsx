@@ -37,7 +37,8 @@ export function JobRoute({ id }: { id: string }) {
           <>Job {shortId(id)}</>
         ) : (
           <>
-            {data.kind} <span className="muted id">{shortId(id)}</span> <StateBadge state={data.state} note={noteOf(data)} />
+            {data.kind} <span className="muted id">{shortId(id)}</span>{' '}
+            <StateBadge state={data.state} note={noteOf(data)} />
           </>
         )
       }
@@ -95,8 +96,20 @@ function Actions({ job }: { job: JobDetail }) {
     else panel.open(verb)
   }
   useKeys([
-    { key: 'r', label: 'replay this job', run: () => { start('replay') } },
-    { key: 'e', label: 'edit and replay this job', run: () => { start('edit-and-replay') } },
+    {
+      key: 'r',
+      label: 'replay this job',
+      run: () => {
+        start('replay')
+      },
+    },
+    {
+      key: 'e',
+      label: 'edit and replay this job',
+      run: () => {
+        start('edit-and-replay')
+      },
+    },
   ])
   const open = panel.name !== undefined && can.has(panel.name) ? panel.name : undefined
   return (
@@ -172,7 +185,9 @@ function Detail({ job }: { job: JobDetail }) {
             title: 'Result',
             content: () =>
               job.result === null || job.result === undefined ? (
-                <p className="empty">{job.state === 'succeeded' ? 'Its handler returned nothing.' : 'There is no result yet.'}</p>
+                <p className="empty">
+                  {job.state === 'succeeded' ? 'Its handler returned nothing.' : 'There is no result yet.'}
+                </p>
               ) : (
                 <Json value={job.result} label="Result" />
               ),
@@ -180,7 +195,9 @@ function Detail({ job }: { job: JobDetail }) {
           {
             name: 'attempts',
             title: 'Attempts',
-            content: () => <Loaded query={attempts}>{(answer) => <AttemptList attempts={answer.items} />}</Loaded>,
+            content: () => (
+              <Loaded query={attempts}>{(answer) => <AttemptList attempts={answer.items} />}</Loaded>
+            ),
           },
           { name: 'logs', title: 'Logs', content: () => <JobLogs id={job.id} /> },
           { name: 'lineage', title: 'Lineage', content: () => <JobLineage job={job} /> },
@@ -200,12 +217,16 @@ function Facts({ job }: { job: JobDetail }) {
       </Fact>
       {job.key === null ? null : (
         <Fact name="Key">
-          <Link href={`/jobs${query({ where: whereOf({ queue: job.queue, key: job.key }) })}`}>{job.key}</Link>
+          <Link href={`/jobs${query({ where: whereOf({ queue: job.queue, key: job.key }) })}`}>
+            {job.key}
+          </Link>
         </Fact>
       )}
       <Fact name="Attempt">
         {job.attempt} of {job.maxAttempts}
-        {job.attemptsBefore > 0 ? <span className="muted"> (+{job.attemptsBefore} before a replay)</span> : null}
+        {job.attemptsBefore > 0 ? (
+          <span className="muted"> (+{job.attemptsBefore} before a replay)</span>
+        ) : null}
         {job.crashes > 0 ? <span className="bad"> {job.crashes} crashes</span> : null}
       </Fact>
       <Fact name="Priority">{job.priority}</Fact>
@@ -234,13 +255,21 @@ function Facts({ job }: { job: JobDetail }) {
       )}
       {job.workerId === null ? null : (
         <Fact name="Worker">
-          <Link href={`/jobs${query({ where: token('worker', job.workerId) })}`}>{shortId(job.workerId)}</Link>
+          <Link href={`/jobs${query({ where: token('worker', job.workerId) })}`}>
+            {shortId(job.workerId)}
+          </Link>
         </Fact>
       )}
       <Fact name="Epoch">{job.epoch}</Fact>
       <Fact name="Contract">
         v{job.version}
-        {job.contract.known ? job.contract.version === job.version ? null : <span className="muted"> (now v{job.contract.version})</span> : <span className="muted"> unknown to the console</span>}
+        {job.contract.known ? (
+          job.contract.version === job.version ? null : (
+            <span className="muted"> (now v{job.contract.version})</span>
+          )
+        ) : (
+          <span className="muted"> unknown to the console</span>
+        )}
       </Fact>
       <Fact name="Correlation">
         <Link className="id" href={`/jobs${query({ where: token('correlation', job.correlationId) })}`}>

@@ -85,7 +85,10 @@ function List({ page, where, cursor }: { page: JobPage; where: string; cursor: s
           />
           This page
         </label>
-        <label className="check" title={where === '' ? 'Give a filter first: all jobs is never what one means' : undefined}>
+        <label
+          className="check"
+          title={where === '' ? 'Give a filter first: all jobs is never what one means' : undefined}
+        >
           <input
             type="checkbox"
             checked={isAll}
@@ -102,7 +105,14 @@ function List({ page, where, cursor }: { page: JobPage; where: string; cursor: s
         {isSome ? (
           <span className="bulk-actions">
             {actions.map(({ action, label }) => (
-              <button key={action} type="button" className="button" onClick={() => { panel.open(`op-${action}`) }}>
+              <button
+                key={action}
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open(`op-${action}`)
+                }}
+              >
                 {label}
               </button>
             ))}
@@ -134,7 +144,9 @@ function List({ page, where, cursor }: { page: JobPage; where: string; cursor: s
         />
       )}
       {page.looked.complete || held.rows.length === 0 ? null : (
-        <p className="muted">This filter has no index: {plural(page.looked.rows, 'row')} were looked at for this page.</p>
+        <p className="muted">
+          This filter has no index: {plural(page.looked.rows, 'row')} were looked at for this page.
+        </p>
       )}
       <Pager next={page.next} />
       {open !== undefined && isSome ? (
@@ -172,15 +184,19 @@ const statesOf: Record<OperationAction, readonly string[]> = {
 }
 
 /** What can be done to these, by this person: jobs in hand by their state, a filter by what it says of states. */
-function useFittingActions(jobs: readonly JobItem[] | undefined, where: string): { action: OperationAction; label: string }[] {
+function useFittingActions(
+  jobs: readonly JobItem[] | undefined,
+  where: string,
+): { action: OperationAction; label: string }[] {
   const { can } = useMe()
-  const isTrash = jobs === undefined ? where.includes('is:discarded') : jobs.some((job) => job.discardedAt !== null)
+  const isTrash =
+    jobs === undefined ? where.includes('is:discarded') : jobs.some((job) => job.discardedAt !== null)
   const given = valueOf(where, 'state')?.split(',')
-  const states = jobs === undefined || jobs.length === 0 ? (isTrash ? ['dead'] : given) : jobs.map((job) => job.state)
+  const states =
+    jobs === undefined || jobs.length === 0 ? (isTrash ? ['dead'] : given) : jobs.map((job) => job.state)
   return (Object.keys(labels) as OperationAction[])
     .filter((action) => can('operation') && can(action))
     .filter((action) => states === undefined || statesOf[action].some((state) => states.includes(state)))
     .filter((action) => (action === 'restore') === isTrash)
     .map((action) => ({ action, label: labels[action] }))
 }
-

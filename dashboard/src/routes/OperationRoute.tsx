@@ -30,7 +30,8 @@ export function OperationRoute({ id }: { id: string }) {
       heading={
         data === undefined ? undefined : (
           <>
-            {verbs[data.action]} <span className="muted id">{shortId(id)}</span> <OperationState state={data.state} />
+            {verbs[data.action]} <span className="muted id">{shortId(id)}</span>{' '}
+            <OperationState state={data.state} />
           </>
         )
       }
@@ -46,36 +47,76 @@ function Actions({ operation }: { operation: Operation }) {
   const panel = usePanel()
   const run = useAct((verb: 'abort' | 'pause' | 'resume') => steer(operation.id, verb))
   if (!can('operation')) return null
-  const restores = operation.action === 'discard' && operation.acted > 0 && operation.where !== null && can('restore')
+  const restores =
+    operation.action === 'discard' && operation.acted > 0 && operation.where !== null && can('restore')
   return (
     <>
       {isOver(operation) ? null : (
         <>
           {operation.state === 'paused' ? (
-            <button type="button" className="button primary" disabled={run.isPending} onClick={() => { run.mutate('resume') }}>
+            <button
+              type="button"
+              className="button primary"
+              disabled={run.isPending}
+              onClick={() => {
+                run.mutate('resume')
+              }}
+            >
               Resume
             </button>
           ) : (
-            <button type="button" className="button" disabled={run.isPending} onClick={() => { run.mutate('pause') }}>
+            <button
+              type="button"
+              className="button"
+              disabled={run.isPending}
+              onClick={() => {
+                run.mutate('pause')
+              }}
+            >
               Pause
             </button>
           )}
-          <button type="button" className="button" onClick={() => { panel.open('pace') }}>
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              panel.open('pace')
+            }}
+          >
             Pace…
           </button>
-          <button type="button" className="button danger" disabled={run.isPending} onClick={() => { run.mutate('abort') }}>
+          <button
+            type="button"
+            className="button danger"
+            disabled={run.isPending}
+            onClick={() => {
+              run.mutate('abort')
+            }}
+          >
             Abort
           </button>
         </>
       )}
       {restores ? (
-        <button type="button" className="button" onClick={() => { panel.open('op-restore') }}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => {
+            panel.open('op-restore')
+          }}
+        >
           <Icon name="undo" /> Restore…
         </button>
       ) : null}
       {panel.name === 'pace' ? <PaceDialog operation={operation} close={panel.close} /> : null}
       {panel.name === 'op-restore' && restores ? (
-        <OperationDialog action="restore" target={{ where: `is:discarded ${(operation.where ?? '').replace('state:dead', '').trim()}`.trim() }} close={panel.close} />
+        <OperationDialog
+          action="restore"
+          target={{
+            where: `is:discarded ${(operation.where ?? '').replace('state:dead', '').trim()}`.trim(),
+          }}
+          close={panel.close}
+        />
       ) : null}
     </>
   )
@@ -83,7 +124,10 @@ function Actions({ operation }: { operation: Operation }) {
 
 function PaceDialog({ operation, close }: { operation: Operation; close: () => void }) {
   const [pace, setPace] = useState(operation.pace === null ? '' : String(operation.pace))
-  const run = useAct(() => steer(operation.id, 'pace', { pace: pace === '' ? null : Number(pace) }), { isQuiet: true, done: close })
+  const run = useAct(() => steer(operation.id, 'pace', { pace: pace === '' ? null : Number(pace) }), {
+    isQuiet: true,
+    done: close,
+  })
   return (
     <Dialog
       title="Pace"
@@ -103,7 +147,18 @@ function PaceDialog({ operation, close }: { operation: Operation; close: () => v
       >
         <Field label="Jobs a second" hint="Empty: as fast as it goes.">
           {({ id, describedBy }) => (
-            <input id={id} aria-describedby={describedBy} type="number" min={0.1} max={10_000} step="any" value={pace} onInput={(event) => { setPace(event.currentTarget.value) }} />
+            <input
+              id={id}
+              aria-describedby={describedBy}
+              type="number"
+              min={0.1}
+              max={10_000}
+              step="any"
+              value={pace}
+              onInput={(event) => {
+                setPace(event.currentTarget.value)
+              }}
+            />
           )}
         </Field>
       </form>
@@ -123,7 +178,13 @@ function Detail({ operation }: { operation: Operation }) {
         <div className={`note ${operation.state === 'stopped' ? 'note-fail' : 'note-warn'}`} role="status">
           <Icon name={operation.state === 'stopped' ? 'fail' : 'warn'} />
           <div className="note-body">
-            <strong>{operation.state === 'stopped' ? 'It stopped itself' : operation.state === 'paused' ? 'It is paused' : 'Note'}</strong>
+            <strong>
+              {operation.state === 'stopped'
+                ? 'It stopped itself'
+                : operation.state === 'paused'
+                  ? 'It is paused'
+                  : 'Note'}
+            </strong>
             <span>{operation.note}</span>
           </div>
         </div>
@@ -135,7 +196,10 @@ function Detail({ operation }: { operation: Operation }) {
           <Fact name="Skipped">
             {whole(operation.skipped)}
             {skipped.length === 0 ? null : (
-              <span className="muted"> ({skipped.map(([reason, count]) => `${whole(count)} ${reason}`).join(', ')})</span>
+              <span className="muted">
+                {' '}
+                ({skipped.map(([reason, count]) => `${whole(count)} ${reason}`).join(', ')})
+              </span>
             )}
           </Fact>
           <Fact name="Failed">
@@ -146,7 +210,9 @@ function Detail({ operation }: { operation: Operation }) {
           ) : null}
           <Fact name="Pace">{operation.pace === null ? 'as fast as it goes' : `${operation.pace}/s`}</Fact>
           {operation.startedAt === null || operation.finishedAt === null ? null : (
-            <Fact name="Took">{span(Date.parse(operation.finishedAt) - Date.parse(operation.startedAt))}</Fact>
+            <Fact name="Took">
+              {span(Date.parse(operation.finishedAt) - Date.parse(operation.startedAt))}
+            </Fact>
           )}
         </dl>
       </Section>
@@ -161,7 +227,9 @@ function Detail({ operation }: { operation: Operation }) {
             <Fact name="Stops above">
               {[
                 operation.stopIf.sameError === null ? undefined : `${operation.stopIf.sameError}% same error`,
-                operation.stopIf.anyFailure === null ? undefined : `${operation.stopIf.anyFailure}% of any failure`,
+                operation.stopIf.anyFailure === null
+                  ? undefined
+                  : `${operation.stopIf.anyFailure}% of any failure`,
               ]
                 .filter((each) => each !== undefined)
                 .join(', ') || 'never'}
@@ -179,7 +247,9 @@ function Detail({ operation }: { operation: Operation }) {
           <Fact name="As of">
             <Time at={operation.asOf} exact />
           </Fact>
-          <Fact name="Matched">{operation.matched === null ? 'not counted to the end' : whole(operation.matched)}</Fact>
+          <Fact name="Matched">
+            {operation.matched === null ? 'not counted to the end' : whole(operation.matched)}
+          </Fact>
           <Fact name="Never more than">{whole(operation.max)}</Fact>
           <Fact name="On">
             {operation.where === null ? (

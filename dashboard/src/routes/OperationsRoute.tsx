@@ -28,7 +28,9 @@ export function OperationsRoute() {
         empty={
           <>
             <p>Nobody has acted on many jobs at once yet.</p>
-            <p className="muted">An operation starts from a selection or a filter in Jobs, or from a group in Dead letters.</p>
+            <p className="muted">
+              An operation starts from a selection or a filter in Jobs, or from a group in Dead letters.
+            </p>
           </>
         }
       >
@@ -52,9 +54,15 @@ function List({ page, cursor }: { page: OperationPage; cursor: string }) {
               <th scope="col">Operation</th>
               <th scope="col">State</th>
               <th scope="col">Progress</th>
-              <th scope="col" className="num">Acted</th>
-              <th scope="col" className="num">Skipped</th>
-              <th scope="col" className="num">Failed</th>
+              <th scope="col" className="num">
+                Acted
+              </th>
+              <th scope="col" className="num">
+                Skipped
+              </th>
+              <th scope="col" className="num">
+                Failed
+              </th>
               <th scope="col">On</th>
               <th scope="col">Who and why</th>
               <th scope="col">Started</th>

@@ -32,7 +32,9 @@ export function OverviewRoute() {
             <Problems problems={answer.problems} />
             <Headline overview={answer} points={stats.data?.points ?? []} />
             <QueueSection overview={answer} />
-            {stats.data === undefined || answer.queues.length === 0 ? null : <StatCharts series={stats.data} />}
+            {stats.data === undefined || answer.queues.length === 0 ? null : (
+              <StatCharts series={stats.data} />
+            )}
           </>
         )}
       </Loaded>
@@ -41,7 +43,10 @@ export function OverviewRoute() {
 }
 
 function Problems({ problems }: { problems: OverviewProblem[] }) {
-  const { rows, waiting, letIn } = useHeld(problems, (problem) => `${problem.about} ${problem.title} ${problem.link}`)
+  const { rows, waiting, letIn } = useHeld(
+    problems,
+    (problem) => `${problem.about} ${problem.title} ${problem.link}`,
+  )
   if (rows.length === 0 && waiting === 0) {
     return (
       <p className="all-well">
@@ -80,7 +85,13 @@ const aboutWords: Record<OverviewProblem['about'], string> = {
   operation: 'Operation',
 }
 
-function Headline({ overview, points }: { overview: Overview; points: { succeeded: number; failed: number; dead: number; started: number; waitP95: number | null }[] }) {
+function Headline({
+  overview,
+  points,
+}: {
+  overview: Overview
+  points: { succeeded: number; failed: number; dead: number; started: number; waitP95: number | null }[]
+}) {
   const sparks = useMemo(
     () => ({
       ended: points.map((point) => point.succeeded + point.dead),
@@ -93,13 +104,26 @@ function Headline({ overview, points }: { overview: Overview; points: { succeede
   const oldest = overview.oldestReadyMs
   return (
     <section className="figures" aria-label="Headline">
-      <Figure name="Throughput" value={rate(overview.perSecond)} href={`/jobs${query({ where: 'state:succeeded' })}`}>
+      <Figure
+        name="Throughput"
+        value={rate(overview.perSecond)}
+        href={`/jobs${query({ where: 'state:succeeded' })}`}
+      >
         <Sparkline values={sparks.ended} label="Jobs ended over the range" />
       </Figure>
-      <Figure name="Failed attempts" value={percent(overview.failureRate)} href="/dead" isBad={(overview.failureRate ?? 0) > 0.05}>
+      <Figure
+        name="Failed attempts"
+        value={percent(overview.failureRate)}
+        href="/dead"
+        isBad={(overview.failureRate ?? 0) > 0.05}
+      >
         <Sparkline values={sparks.failed} label="Share of failed attempts over the range" tone="bad" />
       </Figure>
-      <Figure name="Wait, 95th" value={overview.waitP95 === null ? '–' : span(overview.waitP95)} href={`/jobs${query({ where: 'state:ready' })}`}>
+      <Figure
+        name="Wait, 95th"
+        value={overview.waitP95 === null ? '–' : span(overview.waitP95)}
+        href={`/jobs${query({ where: 'state:ready' })}`}
+      >
         <Sparkline values={sparks.wait} label="Wait, 95th percentile, over the range" />
       </Figure>
       <Figure
@@ -152,7 +176,9 @@ function QueueSection({ overview }: { overview: Overview }) {
       {overview.queues.length === 0 ? (
         <div className="empty">
           <p>No queue has had a job yet.</p>
-          <p className="muted">Enqueue one with the client, with <code>POST v1/jobs</code>, or from SQL, and it shows up here.</p>
+          <p className="muted">
+            Enqueue one with the client, with <code>POST v1/jobs</code>, or from SQL, and it shows up here.
+          </p>
         </div>
       ) : (
         <QueueTable queues={overview.queues} />

@@ -36,7 +36,13 @@ export function QueueRoute({ queue }: { queue: string }) {
       actions={
         <>
           {can('queue.edit') ? (
-            <button type="button" className="button" onClick={() => { panel.open('settings') }}>
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                panel.open('settings')
+              }}
+            >
               Retention…
             </button>
           ) : null}
@@ -90,16 +96,33 @@ function Counts({ detail }: { detail: QueueDetail }) {
           {rate(detail.inPerSecond)} / {rate(detail.outPerSecond)}
         </span>
         <span className="figure-note">
-          {detail.ready === 0 ? 'nothing waits' : detail.emptyInMs === null ? 'does not shrink' : `empty in ${span(detail.emptyInMs)}`}
+          {detail.ready === 0
+            ? 'nothing waits'
+            : detail.emptyInMs === null
+              ? 'does not shrink'
+              : `empty in ${span(detail.emptyInMs)}`}
         </span>
       </div>
     </section>
   )
 }
 
-function Count({ detail, state, value, note }: { detail: QueueDetail; state: State; value: string; note: string }) {
+function Count({
+  detail,
+  state,
+  value,
+  note,
+}: {
+  detail: QueueDetail
+  state: State
+  value: string
+  note: string
+}) {
   return (
-    <Link className="figure" href={`/jobs${query({ where: `${token('state', state)} ${whereOf({ queue: detail.queue })}` })}`}>
+    <Link
+      className="figure"
+      href={`/jobs${query({ where: `${token('state', state)} ${whereOf({ queue: detail.queue })}` })}`}
+    >
       <span className={`figure-name state-${state}`}>
         <Icon name={state} /> {state}
       </span>
@@ -120,20 +143,38 @@ function Kinds({ detail }: { detail: QueueDetail }) {
             <thead>
               <tr>
                 <th scope="col">Kind</th>
-                <th scope="col" className="num">Ready</th>
-                <th scope="col" className="num">Running</th>
-                <th scope="col" className="num">Retrying</th>
-                <th scope="col" className="num">Rate</th>
-                <th scope="col" className="num">Failed</th>
-                <th scope="col" className="num">Took p50</th>
-                <th scope="col" className="num">p95</th>
+                <th scope="col" className="num">
+                  Ready
+                </th>
+                <th scope="col" className="num">
+                  Running
+                </th>
+                <th scope="col" className="num">
+                  Retrying
+                </th>
+                <th scope="col" className="num">
+                  Rate
+                </th>
+                <th scope="col" className="num">
+                  Failed
+                </th>
+                <th scope="col" className="num">
+                  Took p50
+                </th>
+                <th scope="col" className="num">
+                  p95
+                </th>
               </tr>
             </thead>
             <tbody>
               {detail.kinds.map((kind) => (
                 <tr key={kind.kind} data-row>
                   <th scope="row">
-                    <Link data-row-link className="name" href={`/jobs${query({ where: whereOf({ queue: detail.queue, kind: kind.kind }) })}`}>
+                    <Link
+                      data-row-link
+                      className="name"
+                      href={`/jobs${query({ where: whereOf({ queue: detail.queue, kind: kind.kind }) })}`}
+                    >
                       {kind.kind}
                     </Link>
                     {kind.handled ? null : <span className="tag tag-warn">no handler</span>}
@@ -142,7 +183,9 @@ function Kinds({ detail }: { detail: QueueDetail }) {
                   <td className="num">{whole(kind.running)}</td>
                   <td className="num">{whole(kind.retrying)}</td>
                   <td className="num">{rate(kind.perSecond)}</td>
-                  <td className={`num ${(kind.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>{percent(kind.failureRate)}</td>
+                  <td className={`num ${(kind.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>
+                    {percent(kind.failureRate)}
+                  </td>
                   <td className="num">{kind.run.p50 === null ? '–' : span(kind.run.p50)}</td>
                   <td className="num">{kind.run.p95 === null ? '–' : span(kind.run.p95)}</td>
                 </tr>
@@ -157,7 +200,11 @@ function Kinds({ detail }: { detail: QueueDetail }) {
 
 function Keys({ detail }: { detail: QueueDetail }) {
   const rows = [
-    ...detail.topKeys.map((each) => ({ name: each.key, where: whereOf({ queue: detail.queue, key: each.key }), ready: each.ready })),
+    ...detail.topKeys.map((each) => ({
+      name: each.key,
+      where: whereOf({ queue: detail.queue, key: each.key }),
+      ready: each.ready,
+    })),
   ]
   return (
     <Section title="Ready, by key and priority">
@@ -169,7 +216,9 @@ function Keys({ detail }: { detail: QueueDetail }) {
             <thead>
               <tr>
                 <th scope="col">Key</th>
-                <th scope="col" className="num">Ready</th>
+                <th scope="col" className="num">
+                  Ready
+                </th>
               </tr>
             </thead>
             <tbody>
@@ -195,14 +244,20 @@ function Keys({ detail }: { detail: QueueDetail }) {
           <table className="rows">
             <thead>
               <tr>
-                <th scope="col" className="num">Priority</th>
-                <th scope="col" className="num">Ready</th>
+                <th scope="col" className="num">
+                  Priority
+                </th>
+                <th scope="col" className="num">
+                  Ready
+                </th>
               </tr>
             </thead>
             <tbody>
               {detail.priorities.slice(0, 12).map((row) => (
                 <tr key={row.priority}>
-                  <th scope="row" className="num">{row.priority}</th>
+                  <th scope="row" className="num">
+                    {row.priority}
+                  </th>
                   <td className="num">{whole(row.ready)}</td>
                 </tr>
               ))}
@@ -218,9 +273,14 @@ function Kept({ detail }: { detail: QueueDetail }) {
   const { keepMs, keepDeadMs } = detail.settings
   return (
     <p className="muted">
-      Finished jobs are kept {keepMs === null ? 'as long as everywhere' : keepMs === 0 ? 'not at all' : `for ${span(keepMs)}`}, dead letters{' '}
-      {keepDeadMs === null ? 'until somebody decides' : `for ${span(keepDeadMs)}`}. Over the last hour jobs took{' '}
-      {detail.run.p50 === null ? 'no time that is known' : `${span(detail.run.p50)} in the middle, ${span(detail.run.p99 ?? 0)} at the 99th percentile`}.
+      Finished jobs are kept{' '}
+      {keepMs === null ? 'as long as everywhere' : keepMs === 0 ? 'not at all' : `for ${span(keepMs)}`}, dead
+      letters {keepDeadMs === null ? 'until somebody decides' : `for ${span(keepDeadMs)}`}. Over the last hour
+      jobs took{' '}
+      {detail.run.p50 === null
+        ? 'no time that is known'
+        : `${span(detail.run.p50)} in the middle, ${span(detail.run.p99 ?? 0)} at the 99th percentile`}
+      .
     </p>
   )
 }

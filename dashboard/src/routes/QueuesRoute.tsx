@@ -10,7 +10,11 @@ export function QueuesRoute() {
   useRowKeys()
   return (
     <Page title="Queues">
-      <Loaded query={queues} isEmpty={(answer) => answer.items.length === 0} empty="No queue has had a job yet.">
+      <Loaded
+        query={queues}
+        isEmpty={(answer) => answer.items.length === 0}
+        empty="No queue has had a job yet."
+      >
         {(answer) => (
           <Section title="All queues">
             <QueueTable queues={answer.items} />

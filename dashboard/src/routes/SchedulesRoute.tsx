@@ -64,7 +64,12 @@ function List({ list }: { list: ScheduleList }) {
               <>
                 <tr key={key} data-row={key} className={isGone ? 'gone' : ''} aria-selected={open === key}>
                   <th scope="row">
-                    <Link data-row-link className="name" href={href({ schedule: open === key ? undefined : key, panel: undefined })} aria-expanded={open === key}>
+                    <Link
+                      data-row-link
+                      className="name"
+                      href={href({ schedule: open === key ? undefined : key, panel: undefined })}
+                      aria-expanded={open === key}
+                    >
                       {item.name}
                     </Link>
                   </th>
@@ -138,15 +143,22 @@ function Detail({ name }: { name: string }) {
                   <li key={fire.at}>
                     <Time at={fire.at} exact />{' '}
                     {fire.shift === null ? null : (
-                      <span className="tag tag-warn">{fire.shift === 'gap' ? 'moved: the clock skips its time' : 'once: the clock shows its time twice'}</span>
+                      <span className="tag tag-warn">
+                        {fire.shift === 'gap'
+                          ? 'moved: the clock skips its time'
+                          : 'once: the clock shows its time twice'}
+                      </span>
                     )}
                   </li>
                 ))}
               </ol>
               <p className="muted">
-                Overlap: {answer.overlap}. Missed: {answer.missed.policy}. Rule as given: <code>{JSON.stringify(answer.spec)}</code>
+                Overlap: {answer.overlap}. Missed: {answer.missed.policy}. Rule as given:{' '}
+                <code>{JSON.stringify(answer.spec)}</code>
               </p>
-              {answer.source === 'code' ? <p className="muted">It is defined in code: the next deploy restores what is changed here.</p> : null}
+              {answer.source === 'code' ? (
+                <p className="muted">It is defined in code: the next deploy restores what is changed here.</p>
+              ) : null}
             </div>
             <div>
               <h3>Last fires</h3>
@@ -155,7 +167,9 @@ function Detail({ name }: { name: string }) {
                 {answer.recent.slice(0, 8).map((fire) => (
                   <li key={fire.fireAt}>
                     <Time at={fire.fireAt} exact /> {outcomeWords(fire)}
-                    {fire.jobId === null ? null : <Link href={`/jobs/${fire.jobId}`}>{shortId(fire.jobId)}</Link>}
+                    {fire.jobId === null ? null : (
+                      <Link href={`/jobs/${fire.jobId}`}>{shortId(fire.jobId)}</Link>
+                    )}
                   </li>
                 ))}
               </ol>

@@ -17,7 +17,12 @@ export function SystemRoute() {
     <Page
       title="System"
       actions={
-        <button type="button" className="button" disabled={system.isFetching} onClick={() => void system.refetch()}>
+        <button
+          type="button"
+          className="button"
+          disabled={system.isFetching}
+          onClick={() => void system.refetch()}
+        >
           Check again
         </button>
       }
@@ -29,7 +34,10 @@ export function SystemRoute() {
             {kinds.data.items.map((kind) => (
               <li key={kind.kind}>
                 <span className="tag">
-                  {kind.kind} <span className="muted">v{kind.version} · {kind.queue}</span>
+                  {kind.kind}{' '}
+                  <span className="muted">
+                    v{kind.version} · {kind.queue}
+                  </span>
                 </span>
               </li>
             ))}
@@ -41,7 +49,12 @@ export function SystemRoute() {
 }
 
 const order: readonly Finding['level'][] = ['fail', 'warn', 'unknown', 'ok']
-const icons: Record<Finding['level'], IconName> = { fail: 'fail', warn: 'warn', unknown: 'unknown', ok: 'succeeded' }
+const icons: Record<Finding['level'], IconName> = {
+  fail: 'fail',
+  warn: 'warn',
+  unknown: 'unknown',
+  ok: 'succeeded',
+}
 
 function Report({ report }: { report: SystemReport }) {
   const findings = report.findings.toSorted((a, b) => order.indexOf(a.level) - order.indexOf(b.level))
@@ -53,7 +66,9 @@ function Report({ report }: { report: SystemReport }) {
         <Fact name="Stint">{report.stintVersion}</Fact>
         <Fact name="Schema">
           {report.schemaVersion}
-          {report.pendingMigrations.length > 0 ? <span className="bad"> {report.pendingMigrations.length} to apply</span> : null}
+          {report.pendingMigrations.length > 0 ? (
+            <span className="bad"> {report.pendingMigrations.length} to apply</span>
+          ) : null}
         </Fact>
         <Fact name="PostgreSQL">{report.postgresVersion ?? 'unknown'}</Fact>
         <Fact name="Console connections">
@@ -61,10 +76,12 @@ function Report({ report }: { report: SystemReport }) {
         </Fact>
         <Fact name="Viewers">{report.console.viewers}</Fact>
         <Fact name="Refused by limit">
-          <span className={report.console.refusedByLimit > 0 ? 'bad' : ''}>{report.console.refusedByLimit}</span>
+          <span className={report.console.refusedByLimit > 0 ? 'bad' : ''}>
+            {report.console.refusedByLimit}
+          </span>
         </Fact>
       </dl>
-      <Section title={bad.length === 0 ? 'Nothing found' : `${plural(bad.length, 'finding')}`}>
+      <Section title={bad.length === 0 ? 'Nothing found' : plural(bad.length, 'finding')}>
         {bad.length === 0 ? (
           <p className="all-well">
             <Icon name="succeeded" /> {plural(good.length, 'check')}, all well.

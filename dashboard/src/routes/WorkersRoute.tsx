@@ -50,7 +50,8 @@ function Fleet({ list }: { list: WorkerList }) {
   const slots = alive.reduce((sum, item) => sum + slotsOf(item), 0)
   const running = alive.reduce((sum, item) => sum + item.running, 0)
   const versions = new Map<string, number>()
-  for (const item of alive) versions.set(item.version ?? 'unknown', (versions.get(item.version ?? 'unknown') ?? 0) + 1)
+  for (const item of alive)
+    versions.set(item.version ?? 'unknown', (versions.get(item.version ?? 'unknown') ?? 0) + 1)
   return (
     <>
       <p className="list-sum">
@@ -71,10 +72,18 @@ function Fleet({ list }: { list: WorkerList }) {
               <th scope="col">Host</th>
               <th scope="col">Version</th>
               <th scope="col">Queues</th>
-              <th scope="col" className="num">Running</th>
-              <th scope="col" className="num">Memory</th>
-              <th scope="col" className="num">Beat</th>
-              <th scope="col" className="num">Lease</th>
+              <th scope="col" className="num">
+                Running
+              </th>
+              <th scope="col" className="num">
+                Memory
+              </th>
+              <th scope="col" className="num">
+                Beat
+              </th>
+              <th scope="col" className="num">
+                Lease
+              </th>
               <th scope="col">Up since</th>
               <th scope="col">Kinds</th>
             </tr>
@@ -83,7 +92,12 @@ function Fleet({ list }: { list: WorkerList }) {
             {rows.map(({ item, key, isGone }) => (
               <tr key={key} data-row={key} className={isGone || item.status === 'lost' ? 'gone' : ''}>
                 <th scope="row">
-                  <Link data-row-link className="id" href={`/jobs${query({ where: token('worker', key) })}`} title={key}>
+                  <Link
+                    data-row-link
+                    className="id"
+                    href={`/jobs${query({ where: token('worker', key) })}`}
+                    title={key}
+                  >
                     {shortId(key)}
                   </Link>
                   {item.isLeader ? <span className="tag">leader</span> : null}
@@ -103,13 +117,20 @@ function Fleet({ list }: { list: WorkerList }) {
                 </td>
                 <td className="num">
                   {whole(item.running)}
-                  <span className="muted">/{whole(slotsOf(item))}</span> <Meter value={item.running} of={slotsOf(item)} />
+                  <span className="muted">/{whole(slotsOf(item))}</span>{' '}
+                  <Meter value={item.running} of={slotsOf(item)} />
                 </td>
                 <td className="num">{item.rssBytes === null ? '–' : bytes(item.rssBytes)}</td>
                 <td className="num">
                   <Age since={item.renewedAt} />
                 </td>
-                <td className="num">{item.status === 'lost' ? <span className="muted">over</span> : <Until at={item.leaseUntil} />}</td>
+                <td className="num">
+                  {item.status === 'lost' ? (
+                    <span className="muted">over</span>
+                  ) : (
+                    <Until at={item.leaseUntil} />
+                  )}
+                </td>
                 <td>
                   <Time at={item.startedAt} />
                 </td>
@@ -172,10 +193,18 @@ function Leases({ list }: { list: LeaseList }) {
               <th scope="col">Queue</th>
               <th scope="col">Key</th>
               <th scope="col">Worker</th>
-              <th scope="col" className="num">Epoch</th>
-              <th scope="col" className="num">Attempt</th>
-              <th scope="col" className="num">Held</th>
-              <th scope="col" className="num">Lease</th>
+              <th scope="col" className="num">
+                Epoch
+              </th>
+              <th scope="col" className="num">
+                Attempt
+              </th>
+              <th scope="col" className="num">
+                Held
+              </th>
+              <th scope="col" className="num">
+                Lease
+              </th>
               <th scope="col">Progress</th>
             </tr>
           </thead>
@@ -194,7 +223,9 @@ function Leases({ list }: { list: LeaseList }) {
                 <td className="num">{item.epoch}</td>
                 <td className="num">{item.attempt}</td>
                 <td className="num">{item.startedAt === null ? '–' : <Age since={item.startedAt} />}</td>
-                <td className="num">{item.leaseUntil === null ? '–' : isGone ? 'ended' : <Until at={item.leaseUntil} />}</td>
+                <td className="num">
+                  {item.leaseUntil === null ? '–' : isGone ? 'ended' : <Until at={item.leaseUntil} />}
+                </td>
                 <td>
                   {item.cancelRequestedAt === null ? null : 'asked to cancel '}
                   {item.progress === null ? null : (
@@ -222,7 +253,9 @@ function Services({ list }: { list: WorkerList }) {
             <tr>
               <th scope="col">Service</th>
               <th scope="col">Last well</th>
-              <th scope="col" className="num">Took</th>
+              <th scope="col" className="num">
+                Took
+              </th>
               <th scope="col">Last error</th>
             </tr>
           </thead>

@@ -13,7 +13,10 @@ export function diffLines(before: string, after: string): DiffLine[] {
   for (let i = old.length - 1; i >= 0; i--) {
     for (let j = young.length - 1; j >= 0; j--) {
       const row = common[i] ?? new Uint16Array()
-      row[j] = old[i] === young[j] ? (common[i + 1]?.[j + 1] ?? 0) + 1 : Math.max(common[i + 1]?.[j] ?? 0, row[j + 1] ?? 0)
+      row[j] =
+        old[i] === young[j]
+          ? (common[i + 1]?.[j + 1] ?? 0) + 1
+          : Math.max(common[i + 1]?.[j] ?? 0, row[j + 1] ?? 0)
     }
   }
   const lines: DiffLine[] = []
@@ -24,7 +27,10 @@ export function diffLines(before: string, after: string): DiffLine[] {
       lines.push({ type: 'same', text: left })
       i++
       j++
-    } else if (right === undefined || (left !== undefined && (common[i + 1]?.[j] ?? 0) >= (common[i]?.[j + 1] ?? 0))) {
+    } else if (
+      right === undefined ||
+      (left !== undefined && (common[i + 1]?.[j] ?? 0) >= (common[i]?.[j + 1] ?? 0))
+    ) {
       lines.push({ type: 'gone', text: left ?? '' })
       i++
     } else {

@@ -44,6 +44,7 @@ export function countText({ count, exact }: CountOf): string {
 
 /** Three digits and a unit: `0.42`, `850`, `12.3k`, `4.97M`. */
 export function short(count: number): string {
+  if (count >= 1e3 && count < 1e4) return whole(Math.round(count))
   const [unit, size] = count >= 1e6 ? ['M', 1e6] : count >= 1e4 ? ['k', 1e3] : ['', 1]
   const shown = (count / size).toPrecision(3)
   return `${shown.includes('.') ? shown.replace(/\.?0+$/, '') : String(Number(shown))}${unit}`
@@ -64,7 +65,8 @@ export function percent(share: number | null): string {
 
 export function bytes(size: number): string {
   if (size < 1_024) return `${size} B`
-  const [unit, of] = size >= 1_073_741_824 ? ['GB', 1_073_741_824] : size >= 1_048_576 ? ['MB', 1_048_576] : ['KB', 1_024]
+  const [unit, of] =
+    size >= 1_073_741_824 ? ['GB', 1_073_741_824] : size >= 1_048_576 ? ['MB', 1_048_576] : ['KB', 1_024]
   return `${(size / of).toFixed(size / of < 10 ? 1 : 0)} ${unit}`
 }
 

@@ -12,9 +12,16 @@ export interface Leaf {
 export function leavesOf(value: unknown, pointer = ''): Leaf[] {
   if (isBranch(value)) {
     const entries = Object.entries(value)
-    if (entries.length > 0) return entries.flatMap(([name, each]) => leavesOf(each, `${pointer}/${escape(name)}`))
+    if (entries.length > 0)
+      return entries.flatMap(([name, each]) => leavesOf(each, `${pointer}/${escape(name)}`))
   }
-  return [{ pointer, text: typeof value === 'string' ? value : JSON.stringify(value), isString: typeof value === 'string' }]
+  return [
+    {
+      pointer,
+      text: typeof value === 'string' ? value : JSON.stringify(value),
+      isString: typeof value === 'string',
+    },
+  ]
 }
 
 /** The document with one value written anew. What was no string is read as JSON, and is a string if it is none. */
@@ -26,13 +33,18 @@ export function withLeaf(value: unknown, pointer: string, text: string, wasStrin
 }
 
 export function namesOf(pointer: string): string[] {
-  return pointer.split('/').slice(1).map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
 }
 
 function placed(value: unknown, name: string, rest: readonly string[], next: unknown): unknown {
   const [following, ...others] = rest
-  const inner = (before: unknown): unknown => (following === undefined ? next : placed(before, following, others, next))
-  if (Array.isArray(value)) return value.map((each: unknown, index) => (String(index) === name ? inner(each) : each))
+  const inner = (before: unknown): unknown =>
+    following === undefined ? next : placed(before, following, others, next)
+  if (Array.isArray(value))
+    return value.map((each: unknown, index) => (String(index) === name ? inner(each) : each))
   const object = isBranch(value) ? value : {}
   return { ...object, [name]: inner((object as Record<string, unknown>)[name]) }
 }

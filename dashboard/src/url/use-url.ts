@@ -44,7 +44,7 @@ function queryOf(params: URLSearchParams, changes: Changes): string {
 }
 
 /** The path as it is written: wouter's is decoded, and a queue named `a%2Fb` would become another one. */
-function here(): string {
+export function here(): string {
   return globalThis.location.pathname.slice(base.pathname.length - 1)
 }
 
