@@ -1,8 +1,10 @@
 import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
+import type { Queryable } from '../db/statement.ts'
 import { Subscription } from '../db/subscription.ts'
 import { readFleet, readLeases } from '../view/fleet.ts'
 import type { Fleet, Leases } from '../view/fleet.ts'
+import { CurrentGauges } from '../view/gauges.ts'
 import { glanceAtJobs, glanceAtOperations } from '../view/glances.ts'
 import type { JobGlance, OperationGlance } from '../view/glances.ts'
 import { LastHour } from '../view/last-hour.ts'
@@ -10,7 +12,7 @@ import type { QueueHour } from '../view/last-hour.ts'
 import { readQueue } from '../view/queue.ts'
 import type { QueueDetails } from '../view/queue.ts'
 import { readQueues } from '../view/queues.ts'
-import type { QueueView } from '../view/queues.ts'
+import type { QueuesView, QueueView } from '../view/queues.ts'
 import { readSeries } from '../view/series.ts'
 import type { MergedSeries } from '../view/series.ts'
 import { readSystem } from '../view/server.ts'
@@ -55,6 +57,7 @@ export class View {
   readonly #calls: Calls
   readonly #config: ViewConfig
   readonly #hour = new LastHour()
+  readonly #current = new CurrentGauges()
   readonly #totals = new RunningTotals()
 
   constructor(calls: Calls, config: ViewConfig) {
@@ -71,7 +74,7 @@ export class View {
   queues(): Promise<QueuesOverview> {
     return this.#calls.send(async (db) => {
       const fleet = await readFleet(db)
-      const { queues, hours } = await readQueues(db, { hour: this.#hour, workers: fleet.workers })
+      const { queues, hours } = await this.#queues(db, fleet)
       return { ...fleet, queues, hours }
     })
   }
@@ -80,8 +83,9 @@ export class View {
   async queue(name: string): Promise<(QueueDetails & { asOf: Date }) | undefined> {
     const queue = nameOption('queue', name)
     return this.#calls.send(async (db) => {
-      const { workers, asOf } = await readFleet(db)
-      const { queues, gauges } = await readQueues(db, { hour: this.#hour, workers })
+      const fleet = await readFleet(db)
+      const { queues, gauges } = await this.#queues(db, fleet)
+      const { workers, asOf } = fleet
       const found = queues.find((one) => one.queue === queue)
       if (found === undefined) return undefined
       return { ...(await readQueue(db, found, { gauge: gauges.get(queue), workers, asOf })), asOf }
@@ -90,10 +94,10 @@ export class View {
 
   /**
    * What happened to a queue, a kind, both or everything, as one line of at most 1,000 points, and when versions of the app
-   * were first started. Options are those of `stint.stats()`.
+   * were first started. Options are those of `stint.stats()`, but `by`.
    */
-  async series(options?: StatsOptions): Promise<MergedSeries> {
-    const request = resolveStatsOptions(options)
+  async series(options?: Omit<StatsOptions, 'by'>): Promise<MergedSeries> {
+    const request = resolveStatsOptions({ ...options, by: 'all' })
     return this.#calls.send((db) => readSeries(db, request))
   }
 
@@ -162,6 +166,10 @@ export class View {
     })
     subscription.start()
     return () => subscription.stop()
+  }
+
+  #queues(db: Queryable, { workers }: Fleet): Promise<QueuesView> {
+    return readQueues(db, { hour: this.#hour, current: this.#current, workers })
   }
 }
 

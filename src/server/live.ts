@@ -45,8 +45,9 @@ export interface LiveSource {
 }
 
 export interface LiveOverview {
-  /** For those who may see everything. */
+  /** For those who may see everything that it is about. */
   all: { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
+  about: readonly Resource[]
   /** For those who may not. */
   for(caller: Caller): NonNullable<State>
 }
@@ -92,6 +93,8 @@ interface Watched {
   viewers: Set<Viewer>
   /** Undefined until it was looked at for the first time. */
   state: State | undefined
+  /** What one has to be allowed to see to see it. */
+  about: readonly Resource[]
   /** Read since somebody looks at it: what is remembered of before may not be so any more. */
   isFresh: boolean
   /** The first number after which it is known. */
@@ -158,6 +161,11 @@ export class Live {
   /** Requests that wait for the end of a job. */
   get waits(): number {
     return this.#waits.size
+  }
+
+  /** Whether its loop runs. */
+  get isLooking(): boolean {
+    return this.#looking !== undefined
   }
 
   /** Whether it has a connection of its own to hear of what is stored. */
@@ -239,16 +247,17 @@ export class Live {
     const after = this.#ring.after(seq)
     const isKnown = [...viewer.topics.values()].every((topic) => {
       const watched = this.#watched.get(topic.name)
-      return watched?.state !== undefined && watched.sinceSeq <= seq && !this.#isOwn(topic, viewer)
+      return watched?.state !== undefined && watched.sinceSeq <= seq && maySee(viewer, watched.about)
     })
-    return isKnown ? after?.filter(({ topic }) => viewer.topics.has(topic)) : undefined
+    const own = after?.filter(({ topic }) => viewer.topics.has(topic))
+    return isKnown && own?.every(({ about }) => maySee(viewer, about)) === true ? own : undefined
   }
 
   #watch(topic: Topic, viewer: Viewer): void {
     let watched = this.#watched.get(topic.name)
     if (watched === undefined) {
       watched = {
-        ...{ topic, viewers: new Set<Viewer>(), state: undefined },
+        ...{ topic, viewers: new Set<Viewer>(), state: undefined, about: [] },
         ...{ isFresh: false, sinceSeq: Infinity, leftAt: 0 },
       }
       this.#watched.set(topic.name, watched)
@@ -370,15 +379,18 @@ export class Live {
       this.#overview = await this.#source.overview()
       this.#readAt.queues = now
       const { all } = this.#overview
-      if (isSeen(overview)) this.#found(overview, all)
+      if (isSeen(overview)) this.#found(overview, all, this.#overview.about)
       const byName = new Map(all.queues.map((queue) => [queue.queue, queue as NonNullable<State>]))
-      for (const watched of queues) this.#found(watched, byName.get(ofTopic(watched)) ?? null)
+      for (const watched of queues) {
+        const queue = ofTopic(watched)
+        this.#found(watched, byName.get(queue) ?? null, [{ queue }])
+      }
     }
     const workers = this.#watched.get('workers')
     if (isSeen(workers) && now - this.#readAt.workers >= workersEveryMs) {
       const state = await this.#source.workers()
       this.#readAt.workers = now
-      this.#found(workers, state)
+      this.#found(workers, state, [])
     }
     this.#tellStored()
   }
@@ -392,7 +404,11 @@ export class Live {
     const jobs = new Map<string, JobBrief>()
     for (let at = 0; at < ids.length; at += mostIds)
       for (const job of await this.#source.jobs(ids.slice(at, at + mostIds))) jobs.set(job.id, job)
-    for (const one of open) this.#found(one, (jobs.get(ofTopic(one)) ?? null) as State)
+    for (const one of open) {
+      const job = jobs.get(ofTopic(one))
+      const about = job === undefined ? [] : [{ queue: job.queue, kind: job.kind, key: job.key }]
+      this.#found(one, (job ?? null) as State, about)
+    }
     for (const wait of waits) {
       const job = jobs.get(wait.id)
       if (job === undefined) wait.ended(undefined)
@@ -405,7 +421,7 @@ export class Live {
     if (watched.length === 0) return
     const ids = watched.slice(0, mostIds).map(ofTopic)
     const found = new Map((await this.#source.operations(ids)).map((one) => [one.id, one as State]))
-    for (const one of watched) this.#found(one, found.get(ofTopic(one)) ?? null)
+    for (const one of watched) this.#found(one, found.get(ofTopic(one)) ?? null, [])
   }
 
   /** The topics of a type that somebody looks at. */
@@ -414,8 +430,11 @@ export class Live {
   }
 
   /** Keeps what was found, and tells those who look what is new about it. */
-  #found(watched: Watched, now: State): void {
+  #found(watched: Watched, now: State, about: readonly Resource[]): void {
     const { topic, state: before } = watched
+    // What is told of is what was and what is.
+    const both = together(watched.about, about)
+    watched.about = both.length === about.length ? both : about
     // As it is sent: times are texts.
     const state = JSON.parse(JSON.stringify(now)) as State
     watched.state = state
@@ -431,11 +450,11 @@ export class Live {
         delta === 'anew'
           ? eventText('snapshot', { topic: topic.name, data: state })
           : eventText('delta', delta)
-      const said = this.#ring.add(topic.name, text)
+      const said = this.#ring.add({ topic: topic.name, text, about: both })
       for (const viewer of [...watched.viewers]) {
         if (viewer.unseen.has(topic.name)) continue
-        if (this.#isOwn(topic, viewer)) this.#showOwn(topic, viewer)
-        else viewer.send(said.text, said.seq)
+        if (maySee(viewer, both)) viewer.send(said.text, said.seq)
+        else this.#showOwn(topic, viewer)
       }
     }
     for (const viewer of [...watched.viewers])
@@ -447,24 +466,11 @@ export class Live {
     const watched = this.#watched.get(name)
     if (watched?.state === undefined || !watched.isFresh) return
     viewer.unseen.delete(name)
-    if (this.#isOwn(watched.topic, viewer)) this.#showOwn(watched.topic, viewer)
-    else {
-      const text = eventText('snapshot', { topic: name, data: watched.state })
-      viewer.send(text, this.#ring.seq)
-    }
+    if (!maySee(viewer, watched.about)) this.#showOwn(watched.topic, viewer)
+    else viewer.send(eventText('snapshot', { topic: name, data: watched.state }), this.#ring.seq)
   }
 
-  /** Whether what this viewer may see of a topic is its own, and not what all see. */
-  #isOwn(topic: Topic, { caller }: Viewer): boolean {
-    const state = this.#watched.get(topic.name)?.state
-    if (state === null || state === undefined) return false
-    if (topic.type === 'overview')
-      return (state['queues'] as { queue: string }[]).some(({ queue }) => !caller.can('view', { queue }))
-    if (topic.type === 'queue') return !caller.can('view', { queue: topic.of })
-    if (topic.type === 'job') return !caller.can('view', resourceOf(state))
-    return false
-  }
-
+  /** For those who may not see all of it: of the overview what they may, of the rest nothing. */
   #showOwn(topic: Topic, viewer: Viewer): void {
     const data = topic.type === 'overview' ? (this.#overview?.for(viewer.caller) ?? null) : null
     viewer.send(eventText('snapshot', { topic: topic.name, data }), this.#ring.seq)
@@ -529,8 +535,15 @@ function ofTopic({ topic }: Watched): string {
   return 'of' in topic ? topic.of : topic.name
 }
 
-function resourceOf({ queue, kind, key }: NonNullable<State>): Resource {
-  return { queue, kind, key } as Resource
+function maySee({ caller }: Viewer, about: readonly Resource[]): boolean {
+  return about.every((resource) => caller.can('view', resource))
+}
+
+/** The first list itself where the second adds nothing: what is told is remembered, and most of it is about the same. */
+function together(before: readonly Resource[], now: readonly Resource[]): readonly Resource[] {
+  const known = new Set(before.map((resource) => JSON.stringify(resource)))
+  const added = now.filter((resource) => !known.has(JSON.stringify(resource)))
+  return added.length === 0 ? before : [...before, ...added]
 }
 
 /** The same topics have the same digest, in whatever order. */

@@ -40,6 +40,12 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
   })
 }
 
+/** All that the whole overview is about: who may see all of this may see it whole. */
+export function aboutOverview(facts: OverviewFacts): Resource[] {
+  const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
+  return [...queues, ...problemsIn(facts).flatMap(({ of }) => of ?? [])]
+}
+
 interface Found {
   problem: OverviewProblem
   /** What it is about, for callers who see only a part. */

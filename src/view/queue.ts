@@ -28,7 +28,8 @@ export interface QueueDetails extends QueueView {
   settings: { keepMs: number | null; keepDeadMs: number | null }
 }
 
-const hourMs = 3_600_000
+const minutes = 60
+const minuteMs = 60_000
 
 /** What else there is to see of one queue. */
 export async function readQueue(
@@ -36,9 +37,17 @@ export async function readQueue(
   queue: QueueView,
   { gauge, workers, asOf }: { gauge: QueueGauge | undefined; workers: readonly WorkerView[]; asOf: Date },
 ): Promise<QueueDetails> {
-  const from = new Date(asOf.getTime() - hourMs)
-  const request = { queue: queue.queue, kind: null, from, to: asOf, stepMs: hourMs }
-  const series = new Map((await readStats(db, request)).map((one) => [one.kind, one]))
+  const from = new Date(asOf.getTime() - minutes * minuteMs)
+  // In minutes, of which as many make one step: hours begin with the hour.
+  const request = {
+    queue: queue.queue,
+    kind: null,
+    from,
+    to: asOf,
+    stepMs: (minutes + 1) * minuteMs,
+    by: 'kind',
+  } as const
+  const series = new Map((await readStats(db, request)).map((one) => [one.kind ?? '', one]))
   const { keepMs, keepDeadMs } = await settingsOf(db, queue.queue)
   const serving = workers.filter(({ status, queues }) => status !== 'lost' && queue.queue in queues)
   const kinds = [...new Set([...Object.keys(gauge?.kinds ?? {}), ...series.keys()])].sort()

@@ -6,7 +6,7 @@ import { emptyInMs, readRates } from '../numbers/read-stats.ts'
 import type { Percentiles, QueueGauge } from '../numbers/read-stats.ts'
 import { deadCountsSql } from './dead-counts.sql.ts'
 import type { WorkerView } from './fleet.ts'
-import { currentGauges } from './gauges.ts'
+import type { CurrentGauges } from './gauges.ts'
 import type { LastHour, QueueHour } from './last-hour.ts'
 
 /** Counted up to some thousands and no further. */
@@ -63,9 +63,10 @@ const mostQueues = 500
 /** Every queue that has jobs, had some within the hour, or is served; by name. */
 export async function readQueues(
   db: Queryable,
-  { hour, workers }: { hour: LastHour; workers: readonly WorkerView[] },
+  { hour, current, workers }: { hour: LastHour; current: CurrentGauges; workers: readonly WorkerView[] },
 ): Promise<QueuesView> {
-  const gauges = new Map((await currentGauges(db)).map((gauge) => [gauge.queue, gauge]))
+  const hasWorkers = workers.some(({ status }) => status === 'active')
+  const gauges = new Map((await current.read(db, { hasWorkers })).map((gauge) => [gauge.queue, gauge]))
   const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
   const hours = await hour.read(db)
   type Dead = CappedCount & { queue: string }

@@ -1,9 +1,13 @@
+import type { Resource } from '../context.ts'
+
 /** Something that was said, as it was sent. */
 export interface Said {
   seq: number
   topic: string
   /** The event without its id. */
   text: string
+  /** What one has to be allowed to see to hear it. */
+  about: readonly Resource[]
 }
 
 /** The last things that were said, up to a number and a size: for those whose connection broke. */
@@ -24,10 +28,10 @@ export class Ring {
     return this.#seq
   }
 
-  add(topic: string, text: string): Said {
-    const said = { seq: ++this.#seq, topic, text }
+  add(what: Omit<Said, 'seq'>): Said {
+    const said = { ...what, seq: ++this.#seq }
     this.#said.push(said)
-    this.#bytes += text.length
+    this.#bytes += said.text.length
     while (this.#said.length > this.#most || (this.#bytes > this.#mostBytes && this.#said.length > 0))
       this.#bytes -= this.#said.shift()?.text.length ?? 0
     return said

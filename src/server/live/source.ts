@@ -2,7 +2,7 @@ import type { Stint } from '../../client/stint.ts'
 import type { Caller } from '../context.ts'
 import type { LiveSource } from '../live.ts'
 import type { Looks } from '../looks.ts'
-import { overviewFor } from '../overview.ts'
+import { aboutOverview, overviewFor } from '../overview.ts'
 import { workerList } from '../worker-list.ts'
 
 /** What is looked at for streams: the same that the routes answer, read once for both. */
@@ -16,6 +16,7 @@ export function liveSource(
       const facts = await looks.overview()
       return {
         all: overviewFor(seesAll, facts),
+        about: aboutOverview(facts),
         for: (caller) => overviewFor(caller, facts),
       }
     },

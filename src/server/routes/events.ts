@@ -26,7 +26,7 @@ const events = createRoute({
         'text/event-stream': { schema: z.union([LiveSnapshot, LiveDelta, LiveActivity, LiveTrouble]) },
       },
     },
-    ...problems(401, 403, 422, 503),
+    ...problems(400, 401, 403, 404, 503),
   },
 })
 
@@ -61,7 +61,7 @@ function badTopics(unknown: Topic['name'] | undefined): HttpProblem {
   const detail =
     unknown === undefined ? `At most ${mostTopics} topics.` : `There is no topic '${unknown.slice(0, 200)}'.`
   return new HttpProblem({
-    ...{ status: 422, code: 'invalid-request', title: 'No such topics', detail },
+    ...{ status: 400, code: 'invalid-request', title: 'No such topics', detail },
     hint: 'Topics are overview, workers, queue:<name>, job:<id> and operation:<id>, separated by commas.',
     errors: [{ pointer: '/topics', message: detail }],
   })

@@ -30,7 +30,7 @@ const one = createRoute({
   request: { params: z.object({ queue: Name }) },
   responses: {
     200: { description: 'The queue.', content: { 'application/json': { schema: QueueDetail } } },
-    ...problems(401, 403, 404, 422, 503),
+    ...problems(400, 401, 403, 404, 422, 503),
   },
 })
 

@@ -25,7 +25,7 @@ const stats = createRoute({
   },
   responses: {
     200: { description: 'The series.', content: { 'application/json': { schema: StatSeries } } },
-    ...problems(401, 403, 422, 503),
+    ...problems(400, 401, 403, 422, 503),
   },
 })
 
