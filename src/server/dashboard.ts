@@ -33,7 +33,9 @@ export function showDashboard(app: App, { door, assets, basePath }: DashboardOpt
 }
 
 function notLetIn(basePath: string): Response {
-  const body = html`<p>This console asks the application that it is part of who you are, and it did not say.</p>
+  const body = html`<p>
+      This console asks the application that it is part of who you are, and it did not say.
+    </p>
     <p>Sign in there, then open this page again.</p>`
   return page({ basePath, title: 'Not signed in', body, status: 401 })
 }

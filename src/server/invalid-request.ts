@@ -21,7 +21,8 @@ export function invalidRequest(target: string, issues: readonly object[]): HttpP
     status: isBody ? 422 : 400,
     code: isBody ? 'invalid-body' : 'invalid-parameters',
     title: isBody ? 'The body is not as it should be' : 'A parameter is not as it should be',
-    detail: errors.length === 1 ? 'One thing is wrong with it.' : `${errors.length} things are wrong with it.`,
+    detail:
+      errors.length === 1 ? 'One thing is wrong with it.' : `${errors.length} things are wrong with it.`,
     hint: 'GET /v1/openapi.json says what is expected.',
     errors,
   })

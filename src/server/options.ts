@@ -2,7 +2,13 @@ import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import type { BlobOptions } from '../intake/blob-options.ts'
 import { StintError } from '../core/errors.ts'
-import { booleanOption, functionOption, integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import {
+  booleanOption,
+  functionOption,
+  integerOption,
+  invalidOption,
+  rejectUnknown,
+} from '../core/options.ts'
 import type { Authenticate } from './door.ts'
 import { basePathOption } from './path.ts'
 import { parseTokens } from './tokens.ts'
@@ -100,7 +106,11 @@ export function resolveConsoleOptions(
 ): ConsoleConfig {
   rejectUnknown('createConsole()', rest, known)
   if (stint !== undefined && [connection, schema, blobs].some((own) => own !== undefined))
-    throw invalidOption('stint', 'given without `connection`, `schema` and `blobs`, which it has itself', stint)
+    throw invalidOption(
+      'stint',
+      'given without `connection`, `schema` and `blobs`, which it has itself',
+      stint,
+    )
   const isProduction = env['NODE_ENV'] === 'production'
   const config = {
     ...{ stint, connection, schema, blobs },
@@ -178,7 +188,10 @@ function textOption(name: string, value: unknown, most: number): string {
 
 function originOption(value: unknown): string {
   const isOrigin =
-    typeof value === 'string' && /^https?:\/\//.test(value) && URL.canParse(value) && new URL(value).origin === value
+    typeof value === 'string' &&
+    /^https?:\/\//.test(value) &&
+    URL.canParse(value) &&
+    new URL(value).origin === value
   if (isOrigin) return value
   throw invalidOption('publicOrigin', "an origin such as 'https://ops.example.com', without a path", value)
 }

@@ -28,10 +28,18 @@ test('nothing of the database, a stack or a stranger’s error gets into a probl
     secret,
     { message: secret, stack: secret },
     null,
-    ...(['database-rejected', 'database-unavailable', 'schema-missing', 'enqueue-unknown', 'migration-failed'] as const).map(
-      (code) => new StintError(code, `refused: ${secret}`, { cause }),
-    ),
-    new StintError('invalid-input', `Invalid input: ${secret}`, { issues: [{ path: 'input.a', message: 'is wrong' }] }),
+    ...(
+      [
+        'database-rejected',
+        'database-unavailable',
+        'schema-missing',
+        'enqueue-unknown',
+        'migration-failed',
+      ] as const
+    ).map((code) => new StintError(code, `refused: ${secret}`, { cause })),
+    new StintError('invalid-input', `Invalid input: ${secret}`, {
+      issues: [{ path: 'input.a', message: 'is wrong' }],
+    }),
   ]
   for (const one of thrown) {
     const text = await problemResponse(toProblem(one), at).text()
@@ -42,10 +50,14 @@ test('nothing of the database, a stack or a stranger’s error gets into a probl
 
 test('past a limit of the console is busy, and not a database that is down', () => {
   const of = (cause: unknown) => toProblem(new StintError('database-unavailable', 'x', { cause })).code
-  expect(of(Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' }))).toBe('busy')
+  expect(
+    of(Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })),
+  ).toBe('busy')
   expect(of(Object.assign(new Error('lock'), { code: '55P03' }))).toBe('busy')
   expect(of(new Error('timeout exceeded when trying to connect'))).toBe('busy')
-  expect(of(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))).toBe('database-unavailable')
+  expect(of(Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' }))).toBe(
+    'database-unavailable',
+  )
 })
 
 test('a problem that is thrown is answered as it is', () => {

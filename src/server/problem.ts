@@ -116,7 +116,11 @@ const soon = { 'Retry-After': '2' }
 /** Every code of ours; those that no request can cause are failures of the console. */
 const known: Readonly<Record<ErrorCode, Known>> = {
   'invalid-option': { status: 422, title: 'A value is not allowed' },
-  'invalid-input': { status: 422, title: 'The input does not fit its contract', detail: 'Nothing was stored.' },
+  'invalid-input': {
+    status: 422,
+    title: 'The input does not fit its contract',
+    detail: 'Nothing was stored.',
+  },
   'duplicate-job': { status: 409, title: 'Another job stands for this one' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used with another input' },
   'job-not-found': { status: 404, title: 'No such job' },
@@ -168,7 +172,8 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'blob-missing': {
     status: 404,
     title: 'The input is not in the blob store',
-    detail: 'The input of this job lies in a blob store that this console does not have, or it is gone from there.',
+    detail:
+      'The input of this job lies in a blob store that this console does not have, or it is gone from there.',
     hint: 'Give the console the `blobs` of your producers.',
   },
   'contract-mismatch': {
@@ -187,7 +192,11 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'attempt-timeout': { status: 500, title: 'An attempt took too long', detail: 'An attempt took too long.' },
   'job-crashed': { status: 500, title: 'A process ended', detail: 'A process ended while it ran a job.' },
   'worker-stuck': { status: 500, title: 'A worker hangs', detail: 'A worker hangs.' },
-  'isolation-failed': { status: 500, title: 'Isolation failed', detail: 'A child process could not be started.' },
+  'isolation-failed': {
+    status: 500,
+    title: 'Isolation failed',
+    detail: 'A child process could not be started.',
+  },
   'job-completed': { status: 409, title: 'The job has ended' },
   'worker-stopped': { status: 503, title: 'The worker has stopped', headers: soon },
   'unknown-handler': { status: 500, title: 'No handler', detail: 'There is no handler for this kind.' },

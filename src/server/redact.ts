@@ -64,7 +64,17 @@ const tellingNames = new Set([
   ...['credential', 'credentials', 'sessionid', 'xapikey', 'signature'],
 ])
 const tellingEndings = [
-  ...['password', 'passwd', 'passphrase', 'secret', 'token', 'apikey', 'privatekey', 'accesskey', 'secretkey'],
+  ...[
+    'password',
+    'passwd',
+    'passphrase',
+    'secret',
+    'token',
+    'apikey',
+    'privatekey',
+    'accesskey',
+    'secretkey',
+  ],
 ]
 
 export function isTelling(name: string): boolean {

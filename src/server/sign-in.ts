@@ -34,7 +34,8 @@ export function signInPages(app: App, door: Door, { basePath, publicOrigin }: Si
     const cookie = door.useLink(once, isSecure(c.req.raw))
     if (cookie !== undefined) return seeOther(`${basePath}/`, cookie)
     attempts.failed(place)
-    const failure = 'This link was used already, or is of a console that has ended. Start it again for another.'
+    const failure =
+      'This link was used already, or is of a console that has ended. Start it again for another.'
     return form({ basePath, to, failure, status: 401 })
   })
 

@@ -18,7 +18,12 @@ beforeAll(async () => {
 afterAll(() => db.drop())
 
 describe('embedded', () => {
-  const ways: { name: string; options: ConsoleOptions; environment: 'production' | 'development'; opens: boolean }[] = [
+  const ways: {
+    name: string
+    options: ConsoleOptions
+    environment: 'production' | 'development'
+    opens: boolean
+  }[] = [
     { name: 'nothing', options: {}, environment: 'production', opens: false },
     { name: 'nothing', options: {}, environment: 'development', opens: true },
     { name: 'no tokens', options: { tokens: [] }, environment: 'production', opens: false },
@@ -50,7 +55,9 @@ describe('embedded', () => {
     })
     const served = createConsole({ connection: db.url })
     onTestFinished(() => served.close())
-    expect((await call(served, 'GET /v1/me', { token: tokens.viewer.token })).body).toMatchObject({ role: 'viewer' })
+    expect((await call(served, 'GET /v1/me', { token: tokens.viewer.token })).body).toMatchObject({
+      role: 'viewer',
+    })
     expect(served.link).toBeUndefined()
   })
 })
@@ -58,7 +65,15 @@ describe('embedded', () => {
 test('everything but health and the way in is closed', async () => {
   const served = openConsole(db.url)
   const html = { headers: { Accept: 'text/html' } }
-  for (const path of ['/v1/me', '/v1/jobs', '/v1/openapi.json', '/v1/nothing', '/v1', '/assets/index.js', '/x']) {
+  for (const path of [
+    '/v1/me',
+    '/v1/jobs',
+    '/v1/openapi.json',
+    '/v1/nothing',
+    '/v1',
+    '/assets/index.js',
+    '/x',
+  ]) {
     expect((await call(served, `GET ${path}`)).status, path).toBe(401)
     expect((await call(served, `POST ${path}`, { json: {} })).status, path).toBeGreaterThanOrEqual(401)
   }
@@ -131,36 +146,60 @@ describe('stint console', () => {
   })
   const run = [cli, 'console', '--port', '0']
 
-  test.each(['0.0.0.0', '::', '192.0.2.7', 'example.com'])('does not bind to %s without tokens', async (host) => {
-    const { code, stderr } = await finish(process.execPath, [...run, '--host', host], { env: env() })
-    expect(code).toBe(2)
-    expect(stderr).toContain('STINT_TOKENS')
-  })
+  test.each(['0.0.0.0', '::', '192.0.2.7', 'example.com'])(
+    'does not bind to %s without tokens',
+    async (host) => {
+      const { code, stderr } = await finish(process.execPath, [...run, '--host', host], { env: env() })
+      expect(code).toBe(2)
+      expect(stderr).toContain('STINT_TOKENS')
+    },
+  )
 
   const binds = [
     { name: 'loopback alone', args: [], tokens: '', says: '/login?once=', open: false },
-    { name: 'loopback in production', args: ['--host', 'localhost'], tokens: '', says: '/login?once=', open: false },
+    {
+      name: 'loopback in production',
+      args: ['--host', 'localhost'],
+      tokens: '',
+      says: '/login?once=',
+      open: false,
+    },
     { name: 'loopback with tokens', args: [], tokens: line, says: 'The console is at', open: false },
-    { name: 'every address with tokens', args: ['--host', '0.0.0.0'], tokens: line, says: 'The console is at', open: false },
-    { name: 'every address, insecure', args: ['--host', '0.0.0.0', '--insecure'], tokens: '', says: 'The console is at', open: true },
+    {
+      name: 'every address with tokens',
+      args: ['--host', '0.0.0.0'],
+      tokens: line,
+      says: 'The console is at',
+      open: false,
+    },
+    {
+      name: 'every address, insecure',
+      args: ['--host', '0.0.0.0', '--insecure'],
+      tokens: '',
+      says: 'The console is at',
+      open: true,
+    },
   ]
-  test.each(binds)('$name: starts, lets in nobody it should not, and stops', async ({ args, tokens: given, says, open }) => {
-    const started = start(process.execPath, [...run, ...args], {
-      env: env({ STINT_TOKENS: given, NODE_ENV: 'production' }),
-    })
-    onTestFinished(() => void started.child.kill('SIGKILL'))
-    const said = await started.says(says)
-    const [, port = ''] = /:(\d+)\//.exec(said) ?? []
-    const answer = await fetch(`http://127.0.0.1:${port}/v1/me`)
-    expect(answer.status).toBe(open ? 200 : 401)
-    if (open) expect(await answer.json()).toMatchObject({ insecure: true })
-    if (given !== '') {
-      const me = await fetch(`http://127.0.0.1:${port}/v1/me`, {
-        headers: { Authorization: `Bearer ${tokens.operator.token}` },
+  test.each(binds)(
+    '$name: starts, lets in nobody it should not, and stops',
+    async ({ args, tokens: given, says, open }) => {
+      const started = start(process.execPath, [...run, ...args], {
+        env: env({ STINT_TOKENS: given, NODE_ENV: 'production' }),
       })
-      expect(await me.json()).toMatchObject({ actor: 'otto' })
-    }
-    started.child.kill('SIGTERM')
-    expect(await started.finished).toMatchObject({ code: 0 })
-  })
+      onTestFinished(() => void started.child.kill('SIGKILL'))
+      const said = await started.says(says)
+      const [, port = ''] = /:(\d+)\//.exec(said) ?? []
+      const answer = await fetch(`http://127.0.0.1:${port}/v1/me`)
+      expect(answer.status).toBe(open ? 200 : 401)
+      if (open) expect(await answer.json()).toMatchObject({ insecure: true })
+      if (given !== '') {
+        const me = await fetch(`http://127.0.0.1:${port}/v1/me`, {
+          headers: { Authorization: `Bearer ${tokens.operator.token}` },
+        })
+        expect(await me.json()).toMatchObject({ actor: 'otto' })
+      }
+      started.child.kill('SIGTERM')
+      expect(await started.finished).toMatchObject({ code: 0 })
+    },
+  )
 })

@@ -30,7 +30,11 @@ test.each([
   ['behind a proxy that ends TLS', { Origin: 'https://console.test' }, 202],
   ['from another site', { 'Sec-Fetch-Site': 'cross-site' }, 403],
   ['from a sister domain', { 'Sec-Fetch-Site': 'same-site' }, 403],
-  ['from another site that forges an Origin beside it', { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://console.test' }, 403],
+  [
+    'from another site that forges an Origin beside it',
+    { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://console.test' },
+    403,
+  ],
   ['typed in by hand', { 'Sec-Fetch-Site': 'none' }, 403],
   ['with another Origin', { Origin: 'http://evil.test' }, 403],
   ['with an Origin that ends alike', { Origin: 'http://console.test.evil.test' }, 403],
@@ -40,7 +44,10 @@ test.each([
   const served = openConsole(db.url)
   const Cookie = await signIn(served)
   // The content type makes no difference to where it comes from.
-  const types = status === 403 ? ['application/json', 'text/plain', 'multipart/form-data', undefined] : ['application/json']
+  const types =
+    status === 403
+      ? ['application/json', 'text/plain', 'multipart/form-data', undefined]
+      : ['application/json']
   for (const type of types) {
     const answer = await call(served, 'POST /v1/jobs', {
       headers: { Cookie, ...headers, ...(type === undefined ? {} : { 'Content-Type': type }) },
@@ -68,7 +75,9 @@ test('a program with a token needs no origin, and looking needs none either', as
   const served = openConsole(db.url)
   const { token } = tokens.operator
   const cross = { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://evil.test' }
-  expect((await call(served, 'POST /v1/jobs', { token, headers: cross, json: { kind: 'any.thing' } })).status).toBe(202)
+  expect(
+    (await call(served, 'POST /v1/jobs', { token, headers: cross, json: { kind: 'any.thing' } })).status,
+  ).toBe(202)
   const Cookie = await signIn(served)
   expect((await call(served, 'GET /v1/me', { headers: { Cookie, ...cross } })).status).toBe(200)
 })
@@ -96,10 +105,18 @@ test('sign-in and sign-out are no way in from other sites either, and lead nowhe
       body: new URLSearchParams({ token: tokens.viewer.token, to }).toString(),
     })
   expect((await send({ Origin: 'http://evil.test' }, '/')).status).toBe(403)
-  for (const to of ['//evil.test', 'https://evil.test', '/\\evil.test', '\\\\evil.test', '/a\r\nSet-Cookie: x=y'])
+  for (const to of [
+    '//evil.test',
+    'https://evil.test',
+    '/\\evil.test',
+    '\\\\evil.test',
+    '/a\r\nSet-Cookie: x=y',
+  ])
     expect((await send(ours, to)).headers.get('Location'), to).toBe('/')
   const Cookie = await signIn(served)
-  expect((await call(served, 'POST /logout', { headers: { Cookie, Origin: 'http://evil.test' } })).status).toBe(403)
+  expect(
+    (await call(served, 'POST /logout', { headers: { Cookie, Origin: 'http://evil.test' } })).status,
+  ).toBe(403)
   const out = await call(served, 'POST /logout', { headers: { Cookie, ...ours } })
   expect(out.headers.get('Set-Cookie')).toMatch(/^stint_session=; .*Max-Age=0/)
 })

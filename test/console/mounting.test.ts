@@ -110,7 +110,10 @@ describe.each(Object.entries(hosts))('%s', (_, start) => {
     const location = stored.headers.get('Location') ?? ''
     expect(location).toMatch(/^\/admin\/jobs\/v1\/jobs\/[\da-f-]{36}$/)
     expect(await openStint(db.url).get(location.split('/').at(-1) ?? '')).toMatchObject({ kind: 'mail.send' })
-    const page = await fetch(`${at}/queues/a%2Fb?x=1`, { headers: { Accept: 'text/html' }, redirect: 'manual' })
+    const page = await fetch(`${at}/queues/a%2Fb?x=1`, {
+      headers: { Accept: 'text/html' },
+      redirect: 'manual',
+    })
     expect(page.status).toBe(303)
     expect(page.headers.get('Location')).toBe(`${basePath}/login?to=%2Fqueues%2Fa%252Fb%3Fx%3D1`)
     expect((await fetch(`${at}/v1/me`)).status).toBe(401)

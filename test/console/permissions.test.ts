@@ -87,7 +87,10 @@ test('a host that narrows rights by queue hides what is outside: 403 for an act,
       actor: 'scoped',
       role: 'operator',
       origin: 'api',
-      can: (action, resource) => resource?.queue === undefined || resource.queue === 'mail' || (action === 'view' && resource.queue === 'billing'),
+      can: (action, resource) =>
+        resource?.queue === undefined ||
+        resource.queue === 'mail' ||
+        (action === 'view' && resource.queue === 'billing'),
     }),
   })
   const send = async (kind: string, input: unknown): Promise<number> => {

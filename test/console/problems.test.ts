@@ -149,6 +149,10 @@ test('tables that are missing are a problem that names the way out', async () =>
   const served = openConsole(empty.url)
   onTestFinished(() => served.close())
   const answer = await call(served, 'POST /v1/jobs', { token, json })
-  expect(problemOf(answer)).toMatchObject({ status: 503, type: 'urn:stint:problem:schema-missing', hint: 'stint migrate' })
+  expect(problemOf(answer)).toMatchObject({
+    status: 503,
+    type: 'urn:stint:problem:schema-missing',
+    hint: 'stint migrate',
+  })
   expect((await call(served, 'GET /v1/health/ready')).status).toBe(503)
 })

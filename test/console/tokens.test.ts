@@ -40,7 +40,10 @@ test('a token is what its line says: name, role, until it expires', async () => 
 test('lines that cannot be read are refused, without showing them', () => {
   const { token, line } = tokens.admin
   const [name, role, expiry, hash] = line.split(':')
-  expect(parseTokens(`${line}, ${tokens.viewer.line}\n\n# a comment\n`).map((one) => one.name)).toEqual(['ada', 'vi'])
+  expect(parseTokens(`${line}, ${tokens.viewer.line}\n\n# a comment\n`).map((one) => one.name)).toEqual([
+    'ada',
+    'vi',
+  ])
   const bad = [
     token,
     `${name}:${role}:${expiry}:${token}`,
@@ -80,8 +83,12 @@ test('a session ends with its token, its time, and at a change of either', async
   const twin = openConsole(db.url, { tokens: [first.line], secret })
   expect((await call(twin, 'GET /v1/me', { headers })).status).toBe(200)
   const renewed = makeToken({ name: 'ana', role: 'admin', expiresAt: null })
-  expect((await call(openConsole(db.url, { tokens: [renewed.line], secret }), 'GET /v1/me', { headers })).status).toBe(401)
-  expect((await call(openConsole(db.url, { tokens: [first.line] }), 'GET /v1/me', { headers })).status).toBe(401)
+  expect(
+    (await call(openConsole(db.url, { tokens: [renewed.line], secret }), 'GET /v1/me', { headers })).status,
+  ).toBe(401)
+  expect((await call(openConsole(db.url, { tokens: [first.line] }), 'GET /v1/me', { headers })).status).toBe(
+    401,
+  )
   // Forged in any part.
   const [name, until, signature] = headers.Cookie.slice('stint_session='.length).split('.')
   for (const forged of [
@@ -91,7 +98,9 @@ test('a session ends with its token, its time, and at a change of either', async
     `${name}.${until}`,
     '..',
   ])
-    expect((await call(served, 'GET /v1/me', { headers: { Cookie: `stint_session=${forged}` } })).status).toBe(401)
+    expect(
+      (await call(served, 'GET /v1/me', { headers: { Cookie: `stint_session=${forged}` } })).status,
+    ).toBe(401)
 })
 
 test('over https the cookie is Secure', async () => {

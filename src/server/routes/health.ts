@@ -38,7 +38,9 @@ export const healthRoutes: Routes = (app, { stint }) => {
     return asked
   }
   app.openapi(live, (c) => c.json({ ok: true }, 200))
-  app.openapi(ready, async (c) => ((await isReady()) ? c.json({ ok: true }, 200) : c.json({ ok: false }, 503)))
+  app.openapi(ready, async (c) =>
+    (await isReady()) ? c.json({ ok: true }, 200) : c.json({ ok: false }, 503),
+  )
 }
 
 async function isFit(stint: ConsoleParts['stint']): Promise<boolean> {

@@ -151,10 +151,7 @@ function byContract(checked: readonly CheckedJob[]): Placed[][] {
 const mostErrors = 1_000
 
 /** Every item is checked before any is stored, and all that is wrong is told at once. */
-async function checkAll(
-  parts: ConsoleParts,
-  jobs: readonly z.infer<typeof NewJob>[],
-): Promise<CheckedJob[]> {
+async function checkAll(parts: ConsoleParts, jobs: readonly z.infer<typeof NewJob>[]): Promise<CheckedJob[]> {
   const checked: CheckedJob[] = []
   const errors: PointedError[] = []
   for (const [index, job] of jobs.entries()) {
