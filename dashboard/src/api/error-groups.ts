@@ -9,7 +9,7 @@ export function errorGroupsQuery(status: string, cursor: string | undefined): Li
   return {
     queryKey: ['error-groups', status, cursor ?? ''],
     queryFn: ({ signal }) =>
-      get('error-groups', { status: status === 'all' ? undefined : status, cursor }, signal),
+      get('error-groups', { status: status === 'all' ? undefined : status, deadly: true, cursor }, signal),
     topic: 'overview',
     anywayEveryMs: 10_000,
     keep: true,

@@ -22,7 +22,7 @@ export function scheduleQuery(name: string): LiveQuery<ScheduleDetail> {
 }
 
 export interface RunAnswer {
-  jobId?: string | null
+  jobId: string
 }
 
 export function runSchedule(name: string, reason: string | undefined): Promise<RunAnswer> {
@@ -38,9 +38,7 @@ export function resumeSchedule(name: string): Promise<unknown> {
 }
 
 export interface BackfillAnswer {
-  items?: { fireAt: string }[]
-  fires?: { fireAt: string }[]
-  count?: number
+  items: { fireAt: string; action: 'fired' | 'kept' }[]
 }
 
 export function backfillSchedule(name: string, body: object): Promise<BackfillAnswer> {

@@ -25,7 +25,7 @@ export function JobLineage({ job }: { job: JobDetail }) {
           <Part title="Made of this dead letter, by an edit" jobs={one(answer.replaces)} />
           <Part title="Edited and replayed as" jobs={one(answer.replacedBy)} />
           <Part title="Enqueued from it" jobs={answer.children} />
-          <Part title="Same correlation" jobs={answer.correlated} />
+          <Part title="Same correlation" jobs={answer.correlated.filter(({ parentId }) => parentId !== job.id)} />
         </div>
       )}
     </Loaded>

@@ -22,7 +22,7 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
       say({
         tone: 'done',
         text: `${name} fired now.`,
-        link: answer.jobId ? { href: `/jobs/${answer.jobId}`, label: 'Its job' } : undefined,
+        link: { href: `/jobs/${answer.jobId}`, label: 'Its job' },
       })
     },
   })
@@ -31,7 +31,7 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
       say({ tone: 'done', text: `${name} fires again.` })
     },
   })
-  if (!can('schedule.run') && !can('schedule.edit'))
+  if (!can('schedule.run'))
     return <CliLine command={shell('stint', 'schedule', 'get', name)} />
   return (
     <div className="stack">
@@ -49,7 +49,7 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
             Run now
           </button>
         ) : null}
-        {can('schedule.edit') ? (
+        {can('schedule.run') ? (
           schedule.isPaused ? (
             <button
               type="button"
@@ -87,7 +87,7 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
         ) : null}
       </div>
       <CliLine command={shell('stint', 'schedule', 'run', name)} />
-      {panel.name === 'pause' && can('schedule.edit') ? (
+      {panel.name === 'pause' && can('schedule.run') ? (
         <PauseDialog name={name} close={panel.close} />
       ) : null}
       {panel.name === 'backfill' && can('schedule.run') ? (
@@ -258,6 +258,7 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
   )
 }
 
+/** Those of a range that would be made up for, not those that fired already. */
 function firesOf(answer: BackfillAnswer): { fireAt: string }[] {
-  return answer.items ?? answer.fires ?? []
+  return answer.items.filter(({ action }) => action === 'fired')
 }

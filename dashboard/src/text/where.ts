@@ -4,7 +4,7 @@ export function tokens(where: string): string[] {
 }
 
 export function token(name: string, value: string): string {
-  return /^[\w@+=,./*-]+$/.test(value)
+  return /^[\w@+=./*-]+$/.test(value)
     ? `${name}:${value}`
     : `${name}:"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }
@@ -31,6 +31,7 @@ export function withToken(where: string, name: string, value: string | undefined
 }
 
 export const filterWords = [
+  ['id:', 'a job; several with commas'],
   ['state:', 'ready, running, retrying, dead …; several with commas'],
   ['queue:', 'a queue'],
   ['kind:', 'a kind; charge.* for all that begin so'],
@@ -40,6 +41,7 @@ export const filterWords = [
   ['correlation:', 'a correlation id'],
   ['age>', 'older than: age>1h; age<5m is younger'],
   ['reason:', 'why it died or was cancelled'],
+  ['priority:', 'a priority'],
   ['input.', 'a search token of its contract: input.country:BR'],
   ['is:discarded', 'in the trash'],
 ] as const
