@@ -116,7 +116,7 @@ describe('with a million jobs', () => {
 
   test('the sample reads the same few pages of whatever size', async () => {
     const client = await connectTo(many.url)
-    const values = gaugeSampleSql.params.map((name) => ({ pages: 200, topKeys: 50 })[name])
+    const values = gaugeSampleSql.params.map((name) => ({ pages: 150, topKeys: 50 })[name])
     await client.query(`prepare sample as ${render(gaugeSampleSql, 'stint')}`)
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
       `explain (analyze, buffers, costs off) execute sample (${values.join(', ')})`,

@@ -180,7 +180,7 @@ describe('the minutes', () => {
       `select (select count(*) from stint.stat_minute)::int as minutes, (select count(*) from stint.stat_hour)::int as hours,
               (select count(*) from stint.error_hour)::int as "errorHours"`,
     )
-    expect(left).toEqual({ minutes: 8, hours: 91, errorHours: 31 })
+    expect(left).toEqual({ minutes: 7, hours: 90, errorHours: 30 })
     const groups = await own.query<{ fingerprint: string }>('select fingerprint from stint.error_group order by 1')
     expect(groups.map(({ fingerprint }) => fingerprint)).toEqual([
       ...['ignored100', 'ignored80', 'open80', 'resolved80'],
@@ -316,48 +316,51 @@ describe('the gauges', () => {
     const stint = new Stint({ connection: own.url })
     onTestFinished(() => stint.close())
     const job = newJob('flowing')
-    const handler = (async () => pause(2)) as never
+    const handler = (async () => pause(20)) as never
     const workers: TestWorker[] = []
     for (let n = 0; n < 2; n++)
       workers.push(await startFor({ db: own, stint }, job, handler, { queues: { [job.queue]: 4 } }))
+    // More come than go, so that what was true earlier is not true any more.
+    const perBatch = 40
     let isOver = false
-    const truths: { at: number; live: number }[] = []
     const producing = (async () => {
       while (!isOver) {
-        await stint.enqueueMany(job, Array.from({ length: 200 }, () => ({})) as never[])
+        await stint.enqueueMany(job, Array.from({ length: perBatch }, () => ({})) as never[])
         await pause(50)
       }
     })()
+    const truths: { at: number; live: number }[] = []
     const watching = (async () => {
       while (!isOver) {
-        const [row] = await own.query<{ at: number; live: number }>(
-          `select (extract(epoch from statement_timestamp()) * 1000)::float8 as at, count(*)::int as live from stint.job`,
-        )
-        if (row !== undefined) truths.push(row)
+        const [row] = await own.query<{ live: number }>('select count(*)::int as live from stint.job')
+        truths.push({ at: performance.now(), live: row?.live ?? 0 })
         await pause(20)
       }
     })()
-    const seen = new Set<number>()
-    await eventually(async () => {
-      const [gauge] = await stint.gauges({ queue: job.queue })
-      if (gauge === undefined || seen.has(gauge.asOf.getTime())) return false
-      seen.add(gauge.asOf.getTime())
-      const [{ cost = 0 } = {}] = await own.query<{ cost: number }>(
-        'select took_ms as cost from stint.gauge_refresh',
-      )
-      // Within 3 s, or longer by 20 times what it costs on a machine that is busy.
-      if (seen.size > 1) expect(gauge.ageMs).toBeLessThan(3_000 + 20 * cost)
-      // What it says was so at some time in the second before it was written.
-      const asOf = gauge.asOf.getTime()
-      const around = truths.filter(({ at }) => at > asOf - 1_500 && at < asOf + 500).map(({ live }) => live)
-      const live = gauge.ready + gauge.running
-      expect(live).toBeGreaterThanOrEqual(Math.min(...around) - 300)
-      expect(live).toBeLessThanOrEqual(Math.max(...around) + 300)
-      return seen.size >= 5
-    }, 'five refreshes under load')
-    isOver = true
-    await Promise.all([producing, watching])
-    for (const { worker } of workers) await worker.stop()
+    const checked: string[] = []
+    try {
+      const seen = new Set<number>()
+      await eventually(async () => {
+        const [gauge] = await stint.gauges({ queue: job.queue })
+        const now = performance.now()
+        if (gauge === undefined || seen.has(gauge.asOf.getTime())) return false
+        seen.add(gauge.asOf.getTime())
+        const [{ cost = 0 } = {}] = await own.query<{ cost: number }>(
+          'select took_ms as cost from stint.gauge_refresh',
+        )
+        // Or longer by 20 times what it costs on a machine that is busy.
+        const within = truths.filter(({ at }) => at > now - 3_000 - 20 * cost).map(({ live }) => live)
+        const live = gauge.ready + gauge.running
+        const isTrue = live >= Math.min(...within) - perBatch && live <= Math.max(...within) + perBatch
+        if (!isTrue) checked.push(`${live} is none of ${Math.min(...within)} to ${Math.max(...within)}`)
+        return seen.size >= 5
+      }, 'five refreshes under load')
+    } finally {
+      isOver = true
+      await Promise.all([producing, watching])
+      for (const { worker } of workers) await worker.stop()
+    }
+    expect(checked).toEqual([])
   })
 
   test('are looked at every 10 s where nothing changes, and at once when something is heard', async () => {

@@ -8,6 +8,8 @@ import type { BlobConfig } from '../intake/new-job.ts'
 import { sendBatch } from '../intake/send-batch.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
+import { deadCounts, deadOverview } from '../jobs/dead-counts.ts'
+import type { DeadCount } from '../jobs/dead-counts.ts'
 import { discard } from '../jobs/discard.ts'
 import { getDead } from '../jobs/get-dead.ts'
 import type { StoredDeadLetter } from '../jobs/get-dead.ts'
@@ -74,6 +76,17 @@ export class DeadLetters {
     if (found === undefined) return undefined
     const letter = await this.#calls.withInput(found.letter, options)
     return { ...letter, attempts: await this.#calls.send((db) => attempts(db, id)) }
+  }
+
+  /** How many dead letters each of some error groups has now, counted up to 1,000; at most 200 groups. */
+  async counts(fingerprints: readonly string[]): Promise<Map<string, DeadCount>> {
+    if (fingerprints.length > 200) throw invalidOption('fingerprints', 'at most 200', fingerprints.length)
+    return this.#calls.send((db) => deadCounts(db, fingerprints))
+  }
+
+  /** What is in the trash, counted up to 1,000, and when the oldest of the others died. */
+  async overview(): Promise<{ trash: DeadCount; oldestDiedAt: Date | null }> {
+    return this.#calls.send(deadOverview)
   }
 
   /**

@@ -5,6 +5,7 @@ import { isStintError } from '../core/errors.ts'
 import type { ErrorCode } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { invalidOption, rejectUnknown } from '../core/options.ts'
+import type { ErrorGroup } from '../numbers/error-groups.ts'
 import type { QueueSettings } from '../queues/settings.ts'
 import type { ScheduleDetails } from '../schedules/read.ts'
 import { Act, resolveExpect } from './act.ts'
@@ -14,6 +15,7 @@ import type { ActorConfig } from './actor.ts'
 import { checkId } from './calls.ts'
 import type { Calls } from './calls.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { ErrorGroups } from './error-groups.ts'
 import type { JobVerbs, When } from './job-verbs.ts'
 import type { Operations } from './operations.ts'
 import type { Queues, SetQueueOptions } from './queues.ts'
@@ -33,6 +35,7 @@ export interface Faces {
   dead: DeadLetters
   queues: Queues
   schedules: Schedules
+  errors: ErrorGroups
 }
 
 export interface OperatorConfig {
@@ -63,10 +66,13 @@ export class Operator {
   readonly operations: Operations
   /** Schedules, with each change noted. */
   readonly schedules: OperatorSchedules
+  /** Error groups, with each decision noted. */
+  readonly errors: OperatorErrors
 
   constructor(config: OperatorConfig) {
     this.#config = config
     this.operations = config.operations
+    this.errors = new OperatorErrors((doing, work) => this.#act(doing, work))
     this.schedules = new OperatorSchedules((doing, work) => this.#act(doing, work))
   }
 
@@ -182,13 +188,13 @@ export class Operator {
   }
 }
 
-type DoSchedule = <Result>(doing: Doing, work: (faces: Faces) => Promise<Result>) => Promise<Result>
+type Do = <Result>(doing: Doing, work: (faces: Faces) => Promise<Result>) => Promise<Result>
 
 /** Schedules in the name of a person. */
 export class OperatorSchedules {
-  readonly #act: DoSchedule
+  readonly #act: Do
 
-  constructor(act: DoSchedule) {
+  constructor(act: Do) {
     this.#act = act
   }
 
@@ -233,9 +239,42 @@ export class OperatorSchedules {
   }
 }
 
+/** Error groups in the name of a person. */
+export class OperatorErrors {
+  readonly #act: Do
+
+  constructor(act: Do) {
+    this.#act = act
+  }
+
+  /** Says that it is repaired: in a version of the app, or as of now. */
+  resolve(
+    fingerprint: string,
+    { reason, ...options }: { version?: string | undefined; reason?: string | undefined } = {},
+  ): Promise<ErrorGroup> {
+    const doing = { action: 'error.resolve', target: checked(fingerprint), reason, after: options }
+    return this.#act(doing, ({ errors }) => errors.resolve(fingerprint, options))
+  }
+
+  /** Says that nobody wants to hear of it, for a time, until a time, or for ever. */
+  ignore(
+    fingerprint: string,
+    { reason, ...options }: Parameters<ErrorGroups['ignore']>[1] & { reason?: string | undefined } = {},
+  ): Promise<ErrorGroup> {
+    const doing = { action: 'error.ignore', target: checked(fingerprint), reason, after: options }
+    return this.#act(doing, ({ errors }) => errors.ignore(fingerprint, options))
+  }
+
+  /** Takes back what was decided. */
+  reopen(fingerprint: string, { reason }: { reason?: string | undefined } = {}): Promise<ErrorGroup> {
+    const doing = { action: 'error.reopen', target: checked(fingerprint), reason }
+    return this.#act(doing, ({ errors }) => errors.reopen(fingerprint))
+  }
+}
+
 function checked(name: unknown): string {
   if (typeof name === 'string' && name !== '' && !name.includes('\0')) return name
-  throw invalidOption('name', 'the name of a schedule', name)
+  throw invalidOption('name', 'a name', name)
 }
 
 /** What the state of things refuses; trouble with the database and wrong options are no acts. */

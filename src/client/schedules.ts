@@ -18,7 +18,7 @@ import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../schedules/define-schedule.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import { firstOccurrences, nextOccurrence, occurrences } from '../schedules/occurrences.ts'
-import { firesWithin, getSchedule, listFires, listSchedules } from '../schedules/read.ts'
+import { firesWithin, getSchedule, listFires, listSchedules, recentFires } from '../schedules/read.ts'
 import type { Fire, FoundSchedule, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
 import { instant } from '../schedules/rule.ts'
 import { setSchedule } from '../schedules/set.ts'
@@ -212,6 +212,19 @@ export class Schedules {
       before: before === undefined ? 'infinity' : new Date(instant('before', before)).toISOString(),
     }
     return this.#calls.send((db) => listFires(db, request))
+  }
+
+  /** What became of the last times of several schedules, by name, latest first: at most 200 of them. */
+  async recent(
+    names: readonly string[],
+    { limit = 20 }: { limit?: number | undefined } = {},
+  ): Promise<Map<string, Fire[]>> {
+    if (names.length > 200) throw invalidOption('names', 'at most 200 names', names.length)
+    const request = {
+      names: names.map((name) => nameOption('names', name)),
+      limit: integerOption('limit', limit, { min: 1, max: 100 }),
+    }
+    return this.#calls.send((db) => recentFires(db, request))
   }
 
   /**

@@ -59,9 +59,10 @@ export function resolveStatsOptions(options: StatsOptions = {}): StatsRequest {
   rejectUnknown('stats', rest, known)
   const now = Date.now()
   const toMs = to === undefined ? now : pastTime('to', to)
-  const fromMs = down(from === undefined ? toMs - usualMs : pastTime('from', from), minuteMs)
+  const askedMs = from === undefined ? toMs - usualMs : pastTime('from', from)
+  const fromMs = down(askedMs, minuteMs)
   if (fromMs >= toMs) throw invalidOption('from', 'earlier than `to`', from)
-  if (toMs - fromMs > longestMs) throw invalidOption('from', 'within 92 days of `to`', from)
+  if (toMs - askedMs > longestMs) throw invalidOption('from', 'within 92 days of `to`', from)
   const stepMs = stepOption(step, { spanMs: toMs - fromMs, ageMs: now - fromMs })
   const isHourly = stepMs % hourMs === 0
   return {

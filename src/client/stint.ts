@@ -28,9 +28,9 @@ import { DeadLetters } from './dead-letters.ts'
 import { EnqueueStats } from './enqueue-stats.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
+import { ErrorGroups } from './error-groups.ts'
 import { JobVerbs } from './job-verbs.ts'
 import type { When } from './job-verbs.ts'
-import { ErrorGroups } from './error-groups.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
@@ -102,16 +102,16 @@ export class Stint<Tx = PgTransaction> {
       announcer: this.#announcer,
       stats: this.#enqueueStats,
     })
-    this.errors = new ErrorGroups(this.#calls)
     this.view = new View(this.#calls, { connection, schema, notify })
     this.replies = new Replies(this.#calls)
-    const { jobs, dead, queues, schedules } = this.#facesOf(this.#calls)
+    const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
     this.#jobs = jobs
     this.dead = dead
     this.queues = queues
     this.schedules = schedules
     this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
     this.audit = new Audit(this.#calls)
+    this.errors = errors
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -295,6 +295,7 @@ export class Stint<Tx = PgTransaction> {
       }),
       dead: new DeadLetters(calls, { blobs, onReady }),
       queues: new Queues(calls),
+      errors: new ErrorGroups(calls),
       schedules: new Schedules(calls, {
         onReady: (hints) => {
           announcer.stored(new Set(hints))

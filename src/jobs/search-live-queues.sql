@@ -79,9 +79,10 @@ with seen as materialized (
      and (:discarded::boolean is null or (discarded_at is not null) = :discarded::boolean)
      and (:replaced::boolean is null or (replaced_by is not null) = :replaced::boolean)
      and (:words::jsonb is null
-          or not exists (select
+          or search is not null
+          and not exists (select
                            from jsonb_array_elements(:words::jsonb) as wanted (word)
-                          where not coalesce(search && array(select jsonb_array_elements_text(word)), false)))
+                          where not search && array(select jsonb_array_elements_text(word))))
    order by id desc
    limit :limit::integer
 )

@@ -3,7 +3,6 @@ with seen as (
   select id
     from stint.jobs
    where id < :before::uuid
-     and id >= :from::uuid
      and place = any(:places::text[])
    order by id desc
    limit :window::integer

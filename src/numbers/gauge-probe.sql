@@ -3,8 +3,8 @@
 -- that reaches its cap has more; gauge-sample.sql says about how many.
 --
 -- Loose scans find the groups: each step asks an index for the next one, so that costs a look for each group and not for
--- each job. The caps share out a number of rows, so that many groups cost no more than a few; of those with keys half as
--- many, because in the order of their index they lie about in the table. Groups that are known to be large (:large) are
+-- each job. The caps share out a number of rows, so that many groups cost no more than a few; half as many
+-- of those that lie about in the table in the order of their index. Groups that are known to be large (:large) are
 -- only glanced at: counting them to a cap that they reach anyway was most of what this cost. `order by` in the order of an
 -- index with a `limit` leaves the planner nothing to choose. Each group is counted by itself: together they would be sorted
 -- by all their names.
@@ -91,8 +91,8 @@ with recursive level as (
 ), cap as materialized (
   select greatest(100, least(:cap::integer, :rows::integer / greatest(1, (select count(*) from levels where not is_large))))::integer as level,
          greatest(100, least(:cap::integer, :rows::integer / 2 / greatest(1, (select count(*) from keyeds where not is_large))))::integer as keyed,
-         greatest(100, least(:cap::integer, :rows::integer / greatest(1, (select count(*) from dues where not is_large))))::integer as due,
-         greatest(100, least(:cap::integer, :rows::integer / greatest(1, (select count(*) from waitings where not is_large))))::integer as waiting
+         greatest(100, least(:cap::integer, :rows::integer / 2 / greatest(1, (select count(*) from dues where not is_large))))::integer as due,
+         greatest(100, least(:cap::integer, :rows::integer / 2 / greatest(1, (select count(*) from waitings where not is_large))))::integer as waiting
 ), with_key as materialized (
   select keyeds.queue, of_queue.most, seen.kind, seen.priority, seen.key, seen.run_at
     from keyeds
@@ -156,11 +156,11 @@ select found.*, (extract(epoch from clock_timestamp() - statement_timestamp()) *
                            limit of_queue.most) as first
                    group by kind) as seen
          union all
-         select 'running', queue, 'running', kind, null, null, count(*)::integer, null, :cap::integer
+         select 'running', queue, 'running', kind, null, null, count(*)::integer, null, :rows::integer / 2
            from (select queue, kind
                    from stint.job
                   where state = 'running'
                   order by worker_id
-                  limit :cap::integer) as seen
+                  limit :rows::integer / 2) as seen
           group by queue, kind
        ) as found

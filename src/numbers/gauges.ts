@@ -13,14 +13,14 @@ const rest = 20
 const longestRestMs = 60_000
 /** Counted one by one up to here; beyond, and where there are many groups sooner, it is an estimate. */
 const cap = 10_000
-/** Rows that all groups of a sort share. */
+/** Rows that all groups of a sort share; of those that lie about in the table half as many. */
 const rows = 10_000
 /** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
 const glance = 100
 /** Groups of a sort that are looked for. */
 const groups = 500
 /** Pages of the table that an estimate is made from. */
-const pages = 200
+const pages = 150
 const topKeys = 50
 
 /** What the gauges need to know of the process that refreshes them. */

@@ -5,6 +5,7 @@ import { firesSql } from './fires.sql.ts'
 import { firesWithinSql } from './fires-within.sql.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
+import { recentFiresSql } from './recent-fires.sql.ts'
 import { describeRule } from './rule.ts'
 import type { Spec } from './rule.ts'
 import type { ScheduleRow } from './stored.ts'
@@ -110,6 +111,17 @@ export function listFires(
   request: { name: string; before: string; limit: number },
 ): Promise<Fire[]> {
   return run(db, firesSql, request, (row: Fire) => row)
+}
+
+/** The last fires of some schedules, by name, latest first. */
+export async function recentFires(
+  db: Queryable,
+  request: { names: readonly string[]; limit: number },
+): Promise<Map<string, Fire[]>> {
+  const rows = await run(db, recentFiresSql, request, (row: Fire & { name: string }) => row)
+  const byName = new Map(request.names.map((name): [string, Fire[]] => [name, []]))
+  for (const { name, ...fire } of rows) byName.get(name)?.push(fire)
+  return byName
 }
 
 export function firesWithin(

@@ -22,11 +22,18 @@ import { queueRoutes } from './routes/queues.ts'
 import { statRoutes } from './routes/stats.ts'
 import { systemRoutes } from './routes/system.ts'
 import { workerRoutes } from './routes/workers.ts'
+import { auditRoutes } from './routes/audit.ts'
+import { errorGroupRoutes } from './routes/error-groups.ts'
+import { jobRoutes } from './routes/jobs.ts'
+import { jobVerbRoutes } from './routes/job-verbs.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { isSafe } from './same-origin.ts'
 
 /** Everything under /v1: a resource's routes are a line here. */
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
+  ...[jobRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
   ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
 ]
 
