@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
+import { binOf } from '../../src/core/histogram.ts'
 import type { Stint } from '../../src/entry/index.ts'
 import { defineSchedule } from '../../src/entry/index.ts'
 import { PermanentError, Worker } from '../../src/entry/worker.ts'
@@ -139,23 +140,25 @@ async function giveHistory(db: Pick<TestDatabase, 'query'>): Promise<void> {
         [
           ...[ago, queue, kind, randomUUID()],
           ...[Math.round(started * (1 + 0.1 * Math.sin(ago / 4))), started, started - failed - dead, failed, dead],
-          ...[bins(started, 3 + Math.round(3 * Math.abs(Math.sin(ago / 6)))), bins(started, usual > 1_000 ? 9 : 12)],
+          ...[bins(started, 40 * (1 + Math.abs(Math.sin(ago / 6)))), bins(started, usual > 1_000 ? 90 : 320)],
         ],
       )
     }
   }
 }
 
-/** A spread around the middle: most in the bin itself, a few far above. */
-function bins(count: number, middle: number): Record<string, number> {
-  const share = (part: number): number => Math.max(1, Math.round(count * part))
-  return {
-    [middle - 1]: share(0.22),
-    [middle]: share(0.45),
-    [middle + 1]: share(0.22),
-    [middle + 3]: share(0.08),
-    [middle + 6]: share(0.03),
-  }
+/** A spread around the middle: most near it, a few far above. */
+function bins(count: number, middleMs: number): Record<string, number> {
+  const spread = [
+    [0.6, 0.2],
+    [1, 0.46],
+    [1.6, 0.22],
+    [3, 0.08],
+    [7, 0.04],
+  ] as const
+  return Object.fromEntries(
+    spread.map(([times, share]) => [binOf(middleMs * times), Math.max(1, Math.round(count * share))]),
+  )
 }
 
 async function giveSchedules(db: Pick<TestDatabase, 'query'>, stint: Stint): Promise<void> {
