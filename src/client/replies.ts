@@ -36,9 +36,9 @@ export class Replies {
     request: OnceRequest,
     work: (tx: ReplyTransaction) => Promise<KeptReply>,
   ): Promise<EarlierReply | { type: 'done'; reply: KeptReply }> {
-    return this.#calls.send((db) =>
+    return this.#calls.send((db, isRepeat) =>
       db.transaction(async (tx) => {
-        if (!(await lockReply(tx, request))) return { type: 'busy' }
+        if (!(await lockReply(tx, request, isRepeat))) return { type: 'busy' }
         // A statement of its own: what was committed before the lock was got has to be seen.
         const earlier = await findReply(tx, request)
         if (earlier !== undefined) return earlier

@@ -24,8 +24,17 @@ export interface KeptReply {
 /** What is known of a request with such a key: answered, being answered, or another one under the same key. */
 export type EarlierReply = { type: 'kept'; reply: KeptReply } | { type: 'busy' } | { type: 'mismatch' }
 
-export async function lockReply(db: Queryable, { scope, key }: OnceRequest): Promise<boolean> {
-  const [isOurs] = await run(db, lockSql, { scope, key }, (row: { is_ours: boolean }) => row.is_ours)
+export async function lockReply(
+  db: Queryable,
+  { scope, key }: OnceRequest,
+  isRepeat: boolean,
+): Promise<boolean> {
+  const [isOurs] = await run(
+    db,
+    lockSql,
+    { scope, key, isRepeat },
+    (row: { is_ours: boolean }) => row.is_ours,
+  )
   return isOurs === true
 }
 

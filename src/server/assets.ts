@@ -37,7 +37,7 @@ export class Assets {
 
   constructor({ basePath, folder = usualFolder() }: { basePath: string; folder?: string | undefined }) {
     this.#basePath = basePath
-    this.#files = folder === undefined ? new Map() : read(folder)
+    this.#files = folder === undefined || !existsSync(folder) ? new Map() : read(folder)
     const index = this.#files.get('/index.html')?.plain.toString()
     this.#index = index === undefined ? undefined : withBase(index, basePath)
   }
