@@ -1,10 +1,12 @@
 #!/usr/bin/env node
 import { choose } from './arguments.ts'
+import { audit } from './commands/audit.ts'
 import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
 import { error } from './commands/error.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
+import { op } from './commands/op.ts'
 import { queue } from './commands/queue.ts'
 import { schedule } from './commands/schedule.ts'
 import { stats } from './commands/stats.ts'
@@ -24,13 +26,15 @@ Look
   stint job get ID          all that is known of one: input, attempts, log
 
 Repair
-  stint job cancel ID…      end jobs that are not running
+  stint job cancel ID…      end jobs; run-now, reschedule, reprioritize and edit them
   stint dead list           jobs that will not run again by themselves
   stint dead groups         the errors that they died of
   stint dead get ID         why, with every attempt
   stint dead replay ID…     bring them back
   stint dead discard ID…    put them into the trash, for 24 hours
   stint dead restore ID…    and out of it
+  stint op list             actions over many jobs (--where): get, pause, resume, pace, abort
+  stint audit list          what people did, and what they were refused
   stint error list          errors that are the same: how often, since when; get, resolve, ignore, reopen
 
 Keep
@@ -66,7 +70,7 @@ const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
   openapi: async (args) => (await import('./commands/openapi.ts')).openapi(args),
 }
 
-const commands = { status, stats, job, dead, error, queue, schedule, work, dev, migrate, ...later }
+const commands = { status, stats, job, dead, error, op, audit, queue, schedule, work, dev, migrate, ...later }
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

@@ -226,6 +226,12 @@ export class Stint<Tx = PgTransaction> {
     })
   }
 
+  /** @internal Where it is, for another that works on the same. */
+  get place(): { connection: string | undefined; schema: string } {
+    const { connection, schema } = this.#config
+    return { connection, schema }
+  }
+
   /** Creates or upgrades the tables; any number of processes may call it at once. */
   async migrate(options?: MigrateOptions): Promise<MigrateResult> {
     return migrate(await this.#connection.database(), options)

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { schemaOption } from '../core/names.ts'
 import { rejectUnknown } from '../core/options.ts'
 import { connect } from '../db/connect.ts'
@@ -23,6 +24,8 @@ export interface OperationsWorkerOptions {
 }
 
 export interface OperationsWorker {
+  /** When it has stopped, asked to or not. */
+  readonly over: Promise<void>
   /** Gives back what it executes, for another to go on with. */
   stop(): Promise<void>
 }
@@ -34,7 +37,9 @@ const concurrency = 2
  * A small worker that executes operations and nothing else: the console has one, and the command line starts one where
  * nobody else does. Its login needs the rights of a worker and of an operator.
  */
-export async function startOperationsWorker(options: OperationsWorkerOptions = {}): Promise<OperationsWorker> {
+export async function startOperationsWorker(
+  options: OperationsWorkerOptions = {},
+): Promise<OperationsWorker> {
   const { connection, schema = 'stint', log = false, undecidedMs, ...rest } = options
   rejectUnknown('startOperationsWorker()', rest, ['connection', 'schema', 'log', 'undecidedMs'])
   schemaOption(schema)
@@ -62,6 +67,7 @@ export async function startOperationsWorker(options: OperationsWorkerOptions = {
     const state = await executeOperation(db, { id, job, signal: ctx.signal, onActed, undecidedMs })
     return { state: state ?? null }
   })
+  const over = new Promise<void>((resolve) => worker.on('stopped', resolve))
   try {
     await worker.start()
   } catch (error) {
@@ -70,10 +76,67 @@ export async function startOperationsWorker(options: OperationsWorkerOptions = {
     throw error
   }
   return {
+    over,
     stop: async () => {
       await worker.stop()
       await db.close()
       await connected.release()
     },
   }
+}
+
+export interface KeptOperationsWorker {
+  /** Begins, where it has not begun yet. Cheap to call often. */
+  wake(): void
+  stop(): Promise<void>
+}
+
+/** How long to wait before another try. */
+const againMs = 5_000
+
+/**
+ * An operations worker that is started when it is first wanted, and again when it could not start or had to give up: the
+ * database may be away for a while.
+ */
+export function keepOperationsWorker(
+  options: OperationsWorkerOptions,
+  onTrouble: (error: unknown) => void = () => undefined,
+): KeptOperationsWorker {
+  const stopped = new AbortController()
+  let running: Promise<void> | undefined
+  const keep = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      try {
+        const worker = await startOperationsWorker(options)
+        await Promise.race([worker.over, aborted(stopped.signal)])
+        await worker.stop()
+      } catch (error) {
+        onTrouble(error)
+      }
+      await pause(againMs, undefined, { signal: stopped.signal, ref: false }).catch(() => undefined)
+    }
+  }
+  return {
+    wake: () => {
+      if (!stopped.signal.aborted) running ??= keep()
+    },
+    stop: async () => {
+      stopped.abort()
+      await running
+    },
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    else
+      signal.addEventListener(
+        'abort',
+        () => {
+          resolve()
+        },
+        { once: true },
+      )
+  })
 }

@@ -7,5 +7,5 @@ select wanted.fingerprint,
                  where dead.fingerprint = wanted.fingerprint
                    and discarded_at is null
                    and replaced_by is null
-                 limit :most::integer) as some) as count
+                 limit :most::integer) as few) as count
   from unnest(:fingerprints::text[]) as wanted (fingerprint)

@@ -10,6 +10,7 @@ import { frameAnswers } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { pathBelow } from './path.ts'
+import { noteRefused } from './operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
 import { eventRoutes } from './routes/events.ts'
 import { healthRoutes } from './routes/health.ts'
@@ -69,7 +70,7 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
       await next()
     })
   }
-  const gate = guard({ app, identify: door.identify, publicOrigin })
+  const gate = guard({ app, identify: door.identify, publicOrigin, onRefused: (c) => noteRefused(c, parts) })
   app.use('/v1/*', gate, takeBody(), answerOnce(parts))
   app.use('/metrics', gate)
   for (const routes of allRoutes) routes(app, parts)

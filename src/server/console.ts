@@ -1,4 +1,5 @@
 import { Stint } from '../client/stint.ts'
+import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
 import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
@@ -20,6 +21,11 @@ export interface Console {
   /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
   readonly link: string | undefined
   readonly basePath: string
+  /**
+   * Executes operations in this process from now on. Without a call it does so from the first that is started or seen
+   * through this console; a console that only looks never does.
+   */
+  executeOperations(this: void): void
   /** Answers what is under way, then closes its connections. */
   close(this: void): Promise<void>
 }
@@ -54,6 +60,11 @@ export function createConsole(options: ConsoleOptions = {}): Console {
       ? new Stint({ connection, schema, blobs, poolSize, ...limits })
       : config.stint.clone({ poolSize, ...limits })
   const door = new Door({ ...config, isInsecure: insecure })
+  const executor = readOnly
+    ? undefined
+    : keepOperationsWorker(stint.place, (error) => {
+        onError(error, { requestId: 'operations' })
+      })
   const parts: ConsoleParts = {
     ...{ stint, basePath },
     contracts: config.contracts,
@@ -63,6 +74,7 @@ export function createConsole(options: ConsoleOptions = {}): Console {
     connections: config.poolSize,
     identify: door.identify,
     ...eyesOf(stint, { hasEar }),
+    executor,
   }
   const app = createApp(parts, {
     ...{ door, frameAncestors: config.frameAncestors, publicOrigin: config.publicOrigin },
@@ -77,7 +89,11 @@ export function createConsole(options: ConsoleOptions = {}): Console {
       return door.link
     },
     basePath,
+    executeOperations: () => {
+      executor?.wake()
+    },
     close: async () => {
+      await executor?.stop()
       await parts.live.close()
       await stint.close()
     },

@@ -68,6 +68,8 @@ export interface ConsoleParts {
   looks: Looks
   /** Streams of what changes, and requests that wait for the end of a job. */
   live: Live
+  /** Executes operations in this process, from when it is first woken on; undefined where the console only looks. */
+  executor?: { wake(): void } | undefined
 }
 
 /** A resource's routes: `app.ts` lists them all. */

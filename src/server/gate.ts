@@ -1,4 +1,4 @@
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { actions } from './api/common.ts'
 import type { Action } from './api/common.ts'
 import type { App, Caller, Env } from './context.ts'
@@ -10,13 +10,15 @@ export interface GateOptions {
   app: App
   identify: (request: Request) => Promise<Caller | undefined>
   publicOrigin: string | undefined
+  /** Told of an act that a role may not do. */
+  onRefused: (c: Context<Env>) => Promise<void>
 }
 
 /**
  * Who may come in, before a route looks at anything of the request. Its table is made of the routes themselves: one
  * that is not described, or names no action, cannot be reached. Routes check again with the resource in hand.
  */
-export function guard({ app, identify, publicOrigin }: GateOptions): MiddlewareHandler<Env> {
+export function guard({ app, identify, publicOrigin, onRefused }: GateOptions): MiddlewareHandler<Env> {
   let table: readonly KnownRoute[] | undefined
   return async (c, next) => {
     // At the first request: by then all routes are there.
@@ -32,6 +34,7 @@ export function guard({ app, identify, publicOrigin }: GateOptions): MiddlewareH
     c.set('caller', caller)
     if (route === undefined)
       throw here.length === 0 ? notFound() : methodNotAllowed(here.map((one) => one.method))
+    if (!isSafe(method) && !caller.can(route.action)) await onRefused(c)
     demand(c, route.action)
     return next()
   }

@@ -53,3 +53,21 @@ export async function withCurrent<Result>(work: () => Promise<Result>): Promise<
     })
   }
 }
+
+const nouns: Readonly<Record<string, string>> = {
+  ...{ jobs: 'job', operations: 'operation', schedules: 'schedule', queues: 'queue' },
+  'error-groups': 'error',
+}
+
+/** Notes an act that was refused because of who asked, before its route was reached. */
+export async function noteRefused(c: Context<Env>, parts: ConsoleParts): Promise<void> {
+  const [, noun = '', id, verb] = c.req.path.split('/').slice(1)
+  const usual = c.req.method === 'DELETE' ? 'delete' : id === undefined ? 'start' : 'set'
+  const action = `${nouns[noun] ?? noun}.${verb ?? usual}`
+  const target = (id === undefined ? c.req.path : decodeURIComponent(id)).slice(0, 2_000)
+  const why = `${c.get('caller').role} may not`
+  // What cannot be noted is refused all the same.
+  await operatorOf(c, parts)
+    .refused({ action, target, why })
+    .catch(() => undefined)
+}

@@ -88,6 +88,7 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
   try {
     const server = await listen(opened, host, port)
     announce(opened, server, { host, insecure })
+    opened.executeOperations()
     await stopped
     await stop(server)
   } finally {

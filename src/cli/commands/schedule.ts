@@ -2,6 +2,7 @@ import { defineJob } from '../../contracts/define-job.ts'
 import { StintError } from '../../core/errors.ts'
 import { missedPolicies, overlapPolicies } from '../../schedules/define-schedule.ts'
 import type { Fire, ScheduleDetails, ScheduleInfo } from '../../schedules/read.ts'
+import { asTyped } from '../actor.ts'
 import {
   choose,
   databaseHelp,
@@ -248,7 +249,7 @@ async function runNow(args: readonly string[]): Promise<number> {
   if (values.help) return say(runHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  const made = await withStint(values, (stint) => stint.schedules.runNow(name))
+  const made = await withStint(values, (stint) => asTyped(stint).schedules.run(name))
   return asJson ? sayJson(made) : say(made.jobId)
 }
 
@@ -274,7 +275,7 @@ async function pause(args: readonly string[]): Promise<number> {
   const asJson = isJson(values.output)
   const { for: span, until, reason } = values
   return show(
-    await withStint(values, (stint) => stint.schedules.pause(name, { for: span, until, reason })),
+    await withStint(values, (stint) => asTyped(stint).schedules.pause(name, { for: span, until, reason })),
     asJson,
   )
 }
@@ -293,7 +294,7 @@ async function resume(args: readonly string[]): Promise<number> {
   if (values.help) return say(resumeHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  return show(await withStint(values, (stint) => stint.schedules.resume(name)), asJson)
+  return show(await withStint(values, (stint) => asTyped(stint).schedules.resume(name)), asJson)
 }
 
 const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided
@@ -321,7 +322,11 @@ async function backfill(args: readonly string[]): Promise<number> {
   const { from, to, 'dry-run': dryRun } = values
   if (from === undefined || to === undefined) throw new UsageError('Say the range: --from and --to.')
   const asJson = isJson(values.output)
-  const plan = await withStint(values, (stint) => stint.schedules.backfill(name, { from, to, dryRun }))
+  const plan = await withStint(values, (stint) =>
+    dryRun
+      ? stint.schedules.backfill(name, { from, to, dryRun })
+      : asTyped(stint).schedules.backfill(name, { from, to }),
+  )
   if (asJson) return sayJson(plan)
   const rows = plan.map(({ fireAt, action, before, jobId }) => [
     ...[moment(fireAt, new Date()), action, before ?? '', jobId ?? ''],
@@ -346,7 +351,7 @@ async function remove(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { ...databaseOptions, ...helpOption })
   if (values.help) return say(deleteHelp)
   const name = onlyName(positionals)
-  await withStint(values, (stint) => stint.schedules.delete(name))
+  await withStint(values, (stint) => asTyped(stint).schedules.delete(name))
   note(`'${name}' is gone`)
   return 0
 }

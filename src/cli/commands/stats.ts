@@ -56,7 +56,13 @@ function seriesTable({ series }: Stats): string {
     ...['>WAIT p50/p95/p99', '>RUN p50/p95/p99'],
   ]
   const rows = series.map((one) => [
-    ...[one.queue ?? 'all', one.kind ?? 'all', short(one.enqueued), short(one.succeeded), short(one.perSecond)],
+    ...[
+      one.queue ?? 'all',
+      one.kind ?? 'all',
+      short(one.enqueued),
+      short(one.succeeded),
+      short(one.perSecond),
+    ],
     { text: short(one.failed), style: one.failed > 0 ? ('yellow' as const) : undefined },
     { text: short(one.dead), style: one.dead > 0 ? ('red' as const) : undefined },
     one.failureRate === null ? '' : (one.failureRate * 100).toFixed(1),

@@ -120,6 +120,7 @@ export const operationRoutes: Routes = (app, parts) => {
     if (intentId === undefined) throw missingKey()
     const operator = await demandOperator(c, parts, { action: 'operation', act, target, reason })
     const started = await operator.operations.start({ ...request, reason, intentId })
+    parts.executor?.wake()
     c.header('Location', `${parts.basePath}/v1/operations/${started.id}`)
     return c.json(toOperation(started), 202)
   })
@@ -127,6 +128,8 @@ export const operationRoutes: Routes = (app, parts) => {
   app.openapi(list, async (c) => {
     demand(c, 'view')
     const page = await stint.operations.list(c.req.valid('query'))
+    // One that somebody left behind is gone on with.
+    if (page.operations.some(({ state }) => isActive(state))) parts.executor?.wake()
     const items = page.operations.map(toOperation)
     return c.json({ items, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
   })
@@ -134,7 +137,9 @@ export const operationRoutes: Routes = (app, parts) => {
   app.openapi(get, async (c) => {
     demand(c, 'view')
     const { id } = c.req.valid('param')
-    return c.json(toOperation((await stint.operations.get(id)) ?? missingOperation(id)), 200)
+    const found = (await stint.operations.get(id)) ?? missingOperation(id)
+    if (isActive(found.state)) parts.executor?.wake()
+    return c.json(toOperation(found), 200)
   })
 
   app.openapi(abort, async (c) => {
@@ -168,7 +173,9 @@ export const operationRoutes: Routes = (app, parts) => {
       target: id,
       reason,
     })
-    return c.json(toOperation(await as.operations.resume(id, { reason })), 200)
+    const resumed = await as.operations.resume(id, { reason })
+    parts.executor?.wake()
+    return c.json(toOperation(resumed), 200)
   })
   app.openapi(pace, async (c) => {
     const { id } = c.req.valid('param')
@@ -176,6 +183,10 @@ export const operationRoutes: Routes = (app, parts) => {
     const as = await demandOperator(c, parts, { action: 'operation', act: 'operation.pace', target: id })
     return c.json(toOperation(await as.operations.setPace(id, wanted)), 200)
   })
+}
+
+function isActive(state: OperationInfo['state']): boolean {
+  return state === 'pending' || state === 'canary' || state === 'ramping'
 }
 
 export function toOperation(info: OperationInfo): z.infer<typeof Operation> {
