@@ -81,13 +81,19 @@ try {
       const [row] = await query(`select took_ms as took from ${schema}.gauge_refresh`)
       took.push(row.took)
       if (n > 0) continue
-      console.log(`${analyzed ? 'vacuumed and analyzed' : 'as inserted, no statistics'}: the first, which counts to its caps: ${ms(row.took)} ms`)
+      console.log(
+        `${analyzed ? 'vacuumed and analyzed' : 'as inserted, no statistics'}: the first, which counts to its caps: ${ms(row.took)} ms`,
+      )
       parts.clear()
       took.length = 0
     }
-    console.log(`  the next 50: ${ms(Math.min(...took))} at best, ${ms(median(took))} in the middle, ${ms(Math.max(...took))} at worst (ms, by the server)`)
+    console.log(
+      `  the next 50: ${ms(Math.min(...took))} at best, ${ms(median(took))} in the middle, ${ms(Math.max(...took))} at worst (ms, by the server)`,
+    )
     for (const [name, { wall, cpu }] of parts)
-      console.log(`  ${name}: ${ms(median(wall))} ms by the client's clock, ${ms(cpu / wall.length)} ms of processor`)
+      console.log(
+        `  ${name}: ${ms(median(wall))} ms by the client's clock, ${ms(cpu / wall.length)} ms of processor`,
+      )
   }
   const queues = (await stint.gauges()).filter(({ queue }) => !queue.startsWith('small.'))
   for (const { queue, ready, scheduled, retrying, waiting, estimated } of queues)

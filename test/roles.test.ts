@@ -210,6 +210,26 @@ test('the operator says how long queues keep their jobs; the viewer sees it', as
     })
 })
 
+test('the operator sees all that the console shows; the viewer all but what jobs carry or said', async () => {
+  const { id } = await owner.enqueue(job, { n: 1 })
+  const { view } = login('operator').stint
+  // No worker lives, so whoever looks refreshes the gauges.
+  expect((await view.overview()).queues.find(({ queue }) => queue === 'q')?.ready).toBeGreaterThan(0)
+  expect((await view.queue('q'))?.kinds.map(({ kind }) => kind)).toContain('role.probe')
+  expect(await view.jobs([id])).toMatchObject([{ id, state: 'ready' }])
+  expect(await view.operations([id])).toEqual([])
+  expect((await view.leases()).more).toBe(false)
+  expect((await view.series()).points.length).toBeGreaterThan(0)
+  expect(await view.totals()).toBeInstanceOf(Array)
+  expect((await view.system()).pending).toEqual([])
+  const viewer = login('viewer').stint.view
+  expect((await viewer.queues()).queues.find(({ queue }) => queue === 'q')?.ready).toBeGreaterThan(0)
+  expect((await viewer.workers()).workers).toBeInstanceOf(Array)
+  expect((await viewer.series()).points.length).toBeGreaterThan(0)
+  await expect(viewer.leases()).rejects.toMatchObject({ code: 'database-rejected' })
+  await owner.cancel(id)
+})
+
 test('the operator repairs dead letters, through the library', async () => {
   const { stint } = login('operator')
   const dead = async (): Promise<string> => {

@@ -4,6 +4,7 @@ import { audit } from './commands/audit.ts'
 import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
 import { error } from './commands/error.ts'
+import { doctor } from './commands/doctor.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
 import { op } from './commands/op.ts'
@@ -22,6 +23,7 @@ const help = `Stint: background jobs on PostgreSQL
 Look
   stint status              queues with what they have in each state, and the workers that live
   stint stats               what happened lately: rates, failures, percentiles of wait and run
+  stint doctor              what is wrong, or about to be, and what to do about it
   stint job list            jobs, newest first
   stint job get ID          all that is known of one: input, attempts, log
 
@@ -61,7 +63,7 @@ Run
 
 The database is DATABASE_URL, or --database-url; without one, outside production, the embedded PostgreSQL.
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
-4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
+4 refused (the job is in another state, or another has its unique key), 5 done for some of several, 7 the doctor found something.`
 
 /** Loaded when they are called: no other command pays for a server. */
 const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
@@ -70,7 +72,10 @@ const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
   openapi: async (args) => (await import('./commands/openapi.ts')).openapi(args),
 }
 
-const commands = { status, stats, job, dead, error, op, audit, queue, schedule, work, dev, migrate, ...later }
+const commands = {
+  ...{ status, stats, doctor, job, dead, error, op, audit, queue, schedule, work, dev, migrate },
+  ...later,
+}
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

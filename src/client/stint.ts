@@ -5,6 +5,8 @@ import type { Duration } from '../core/duration.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
+import { examine } from '../doctor/examine.ts'
+import type { Examination } from '../doctor/examine.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
 import { get } from '../jobs/get.ts'
@@ -26,6 +28,8 @@ import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { EnqueueStats } from './enqueue-stats.ts'
+import { resolveDoctorOptions } from './doctor-options.ts'
+import type { DoctorOptions } from './doctor-options.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
 import { ErrorGroups } from './error-groups.ts'
@@ -75,13 +79,13 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
+  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  readonly view: View
   /** Actions over many jobs: look, try, do, pause, give up. */
   readonly operations: Operations
   /** What people did, and what they were refused. */
   readonly audit: Audit
   readonly #jobs: JobVerbs
-  /** What people look at: queues, workers, leases, what happened, what is wrong. */
-  readonly view: View
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
 
@@ -266,6 +270,15 @@ export class Stint<Tx = PgTransaction> {
    */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
+  }
+
+  /**
+   * Looks for what is wrong or about to be: with the server's settings, the schema, vacuum, snapshots, workers, upkeep.
+   * One finding for each check, good ones too; a check that could not be made is `unknown`, and says why.
+   */
+  async doctor(options?: DoctorOptions): Promise<Examination> {
+    const only = resolveDoctorOptions(options)
+    return this.#calls.send((db) => examine(db, { only }))
   }
 
   /** Deletes inputs from the blob store that no job refers to any more. */

@@ -88,11 +88,6 @@ export function isWrongNode(error: unknown): boolean {
   return codeOf(error) === '25006'
 }
 
-/** The role may not do this, or nobody may here: to read is all that is left. */
-export function isForbidden(error: unknown): boolean {
-  return codeOf(error) === '42501' || isWrongNode(error)
-}
-
 /** What the session keeps is of no use any more: a plan for tables that have changed, a server that does not write. */
 export function isStaleSession(error: unknown): boolean {
   return isWrongNode(error) || (codeOf(error) === '0A000' && classify(error) === 'again')
@@ -117,6 +112,16 @@ export function mayBeOneRows(error: unknown): boolean {
   const trouble = classify(error)
   if (trouble === 'value' || trouble === 'corrupt') return true
   return (trouble === 'broken' || trouble === 'duplicate') && !ofEveryRow.test(codeOf(error) ?? '42')
+}
+
+/** The server ended a statement that took too long, or was told to. */
+export function isCancelled(error: unknown): boolean {
+  return codeOf(error) === '57014'
+}
+
+/** The login may not do this. */
+export function isRefused(error: unknown): boolean {
+  return codeOf(error) === '42501'
 }
 
 /** Tables or functions of ours that are not there. */

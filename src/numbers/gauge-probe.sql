@@ -3,11 +3,11 @@
 -- that reaches its cap has more; gauge-sample.sql says about how many.
 --
 -- Loose scans find the groups: each step asks an index for the next one, so that costs a look for each group and not for
--- each job. The caps share out a number of rows, so that many groups cost no more than a few; half as many
--- of those that lie about in the table in the order of their index. Groups that are known to be large (:large) are
--- only glanced at: counting them to a cap that they reach anyway was most of what this cost. `order by` in the order of an
--- index with a `limit` leaves the planner nothing to choose. Each group is counted by itself: together they would be sorted
--- by all their names.
+-- each job. The caps share out a number of rows, so that many groups cost no more than a few; half as many of those that
+-- lie about in the table in the order of their index. Groups that are known to be large (:large) are only glanced at:
+-- counting them to a cap that they reach anyway was most of what this cost. `order by` in the order of an index with a
+-- `limit` leaves the planner nothing to choose. Each group is counted by itself: together they would be sorted by all their
+-- names.
 with recursive level as (
   (select queue, priority, run_at, 1 as step
      from stint.job
@@ -89,10 +89,10 @@ with recursive level as (
     from waiting
    where queue is not null
 ), cap as materialized (
-  select greatest(100, least(:cap::integer, :rows::integer / greatest(1, (select count(*) from levels where not is_large))))::integer as level,
-         greatest(100, least(:cap::integer, :rows::integer / 2 / greatest(1, (select count(*) from keyeds where not is_large))))::integer as keyed,
-         greatest(100, least(:cap::integer, :rows::integer / 2 / greatest(1, (select count(*) from dues where not is_large))))::integer as due,
-         greatest(100, least(:cap::integer, :rows::integer / 2 / greatest(1, (select count(*) from waitings where not is_large))))::integer as waiting
+  select greatest(100, (:rows::integer / greatest(1, (select count(*) from levels where not is_large))))::integer as level,
+         greatest(100, (:rows::integer / 2 / greatest(1, (select count(*) from keyeds where not is_large))))::integer as keyed,
+         greatest(100, (:rows::integer / 2 / greatest(1, (select count(*) from dues where not is_large))))::integer as due,
+         greatest(100, (:rows::integer / 2 / greatest(1, (select count(*) from waitings where not is_large))))::integer as waiting
 ), with_key as materialized (
   select keyeds.queue, of_queue.most, seen.kind, seen.priority, seen.key, seen.run_at
     from keyeds

@@ -11,14 +11,14 @@ with scale as materialized (
    group by queue, state, kind, priority, key
 )
 select queue, state::text as state, kind, priority, key is not null as "isKeyed", null as key,
-       (sum(jobs) / share)::float8 as jobs,
+       (sum(jobs) / share)::float8 as jobs, sum(jobs)::float8 as rows,
        case when state = 'ready' then (extract(epoch from min(oldest)) * 1000)::float8 end as oldest,
        (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as took
   from seen
  cross join scale
  group by queue, state, kind, priority, key is not null, share
 union all
-select queue, 'ready', null, null, true, key, jobs, null,
+select queue, 'ready', null, null, true, key, jobs, null, null,
        (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8
   from (select queue, key, (sum(jobs) / share)::float8 as jobs,
                row_number() over (partition by queue order by sum(jobs) desc, key) as place

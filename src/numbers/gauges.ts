@@ -11,16 +11,19 @@ const quietMs = 10_000
 /** A refresh rests for so many times what it cost the database, up to a minute. */
 const rest = 20
 const longestRestMs = 60_000
-/** Counted one by one up to here; beyond, and where there are many groups sooner, it is an estimate. */
-const cap = 10_000
-/** Rows that all groups of a sort share; of those that lie about in the table half as many. */
-const rows = 10_000
+/**
+ * Rows that all groups of a sort share, each counted one by one up to its part; beyond, it is an estimate. Of those that lie
+ * about in the table half as many.
+ */
+const rows = 6_000
 /** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
 const glance = 100
 /** Groups of a sort that are looked for. */
 const groups = 500
 /** Pages of the table that an estimate is made from. */
-const pages = 150
+const pages = 100
+/** Rows that a group has in a sample before that is a good one. */
+const goodSample = 400
 const topKeys = 50
 
 /** What the gauges need to know of the process that refreshes them. */
@@ -39,7 +42,8 @@ export class Gauges {
   #restUntil = -Infinity
   #quietUntil = -Infinity
   #written: string | undefined
-  #large: readonly string[] = []
+  /** How many jobs each group has that was too large to be counted. */
+  #estimates: ReadonlyMap<string, Estimate> = new Map()
 
   constructor({ stirredAt = () => -Infinity }: GaugesConfig = {}) {
     this.#stirredAt = stirredAt
@@ -55,13 +59,14 @@ export class Gauges {
   /** Looks, and writes what is to be told. */
   async refresh(db: Queryable): Promise<void> {
     this.#lookedAt = performance.now()
-    const request = { cap, rows, glance, groups, topKeys, large: this.#large }
+    const large = [...this.#estimates].filter(([, { isGood }]) => isGood).map(([group]) => group)
+    const request = { rows, glance, groups, topKeys, large }
     const found = await run(db, gaugeProbeSql, request, (row: ProbeRow) => row)
     const capped = cappedIn(found)
     const isBeyond = capped.size > 0 || cutIn(found).size > 0
-    const sample = isBeyond ? await run(db, gaugeSampleSql, { pages, topKeys }, toSample) : []
-    const { gauges, sizes } = gaugesOf(found, sample, capped)
-    this.#large = [...sizes].filter(([, jobs]) => jobs > 2 * cap).map(([group]) => group)
+    const sample = isBeyond ? await run(db, gaugeSampleSql, { pages, topKeys }, (row: SampleRow) => row) : []
+    const { gauges, estimates } = gaugesOf({ found, sample, capped, before: this.#estimates })
+    this.#estimates = estimates
     const told = JSON.stringify(gauges)
     // Its time in the database: what it waited for here costs nobody anything.
     const tookMs = longest(found) + longest(sample)
@@ -105,16 +110,14 @@ interface SampleRow {
   isKeyed: boolean
   key: string | null
   jobs: number
+  /** How many of them the sample has; null of a key. */
+  rows: number | null
   /** Of ready jobs with keys, which no index has in the order of time. */
   oldest: number | null
   took: number
 }
 
 type State = 'ready' | 'running' | 'scheduled' | 'retrying' | 'waiting'
-
-function toSample(row: SampleRow): SampleRow {
-  return { ...row, jobs: Math.round(row.jobs) }
-}
 
 interface Gauge extends Record<State, number> {
   queue: string
@@ -152,12 +155,30 @@ function cutIn(found: readonly ProbeRow[]): ReadonlySet<string> {
   return new Set([...seen].filter(([, ofSort]) => ofSort.size >= groups).map(([source]) => source))
 }
 
-/** The gauges, and how many jobs each group has that was too large to be counted. */
-function gaugesOf(
-  found: readonly ProbeRow[],
-  sample: readonly SampleRow[],
-  capped: ReadonlySet<string>,
-): { gauges: Gauge[]; sizes: ReadonlyMap<string, number> } {
+interface Estimate {
+  jobs: number
+  /** Its share of the samples is large enough to rely on them. */
+  isGood: boolean
+}
+
+/** What is known of a group that is too large to be counted. */
+interface Beyond {
+  counted: ProbeRow[]
+  sampled: SampleRow[]
+}
+
+/** The gauges, and what was estimated for them. */
+function gaugesOf({
+  found,
+  sample,
+  capped,
+  before,
+}: {
+  found: readonly ProbeRow[]
+  sample: readonly SampleRow[]
+  capped: ReadonlySet<string>
+  before: ReadonlyMap<string, Estimate>
+}): { gauges: Gauge[]; estimates: ReadonlyMap<string, Estimate> } {
   const gauges = new Map<string, Gauge>()
   const gaugeOf = (queue: string): Gauge => {
     let gauge = gauges.get(queue)
@@ -165,21 +186,25 @@ function gaugesOf(
     return gauge
   }
   const seen = new Set<string>()
-  const counted = new Map<string, number>()
+  const beyond = new Map<string, Beyond>()
+  const beyondOf = (group: string): Beyond => {
+    let one = beyond.get(group)
+    if (one === undefined) beyond.set(group, (one = { counted: [], sampled: [] }))
+    return one
+  }
   for (const row of found) {
     const gauge = gaugeOf(row.queue)
     older(gauge, row.oldest)
     const group = groupOf(row)
     seen.add(group)
     if (capped.has(group)) {
-      counted.set(group, (counted.get(group) ?? 0) + row.jobs)
+      beyondOf(group).counted.push(row)
       estimate(gauge, row.source === 'due' ? ['scheduled', 'retrying'] : [row.state])
     } else if (row.source === 'key') {
       if (!capped.has(groupOf({ ...row, source: 'keyed' }))) addKey(gauge, row)
     } else add(gauge, row, row.jobs)
   }
   const cut = cutIn(found)
-  const sampled = new Map<string, number>()
   for (const row of sample) {
     const { state, isKeyed, queue } = row
     if (row.key !== null) {
@@ -192,20 +217,37 @@ function gaugesOf(
     const gauge = gaugeOf(queue)
     estimate(gauge, [state])
     if (isKeyed) older(gauge, row.oldest)
-    add(gauge, row, row.jobs)
-    sampled.set(group, (sampled.get(group) ?? 0) + row.jobs)
+    beyondOf(group).sampled.push(row)
   }
-  // A sample may miss what is there: no fewer than were seen.
-  const added = new Map<string, number>()
-  for (const row of found) {
-    const group = groupOf(row)
-    const missing = (counted.get(group) ?? 0) - (sampled.get(group) ?? 0)
-    if (row.source === 'key' || !capped.has(group) || missing <= (added.get(group) ?? 0)) continue
-    const jobs = Math.min(row.jobs, missing - (added.get(group) ?? 0))
-    added.set(group, (added.get(group) ?? 0) + jobs)
-    add(gaugeOf(row.queue), row, jobs)
+  const estimates = new Map<string, Estimate>()
+  for (const [group, one] of beyond) {
+    const guess = guessOf(one, before.get(group))
+    estimates.set(group, guess)
+    const parts = guess.isGood || one.counted.length === 0 ? one.sampled : one.counted
+    const scale = guess.jobs / sum(parts.map(({ jobs }) => jobs))
+    for (const part of parts) add(gaugeOf(part.queue), part, Math.round(part.jobs * scale))
   }
-  return { gauges: [...gauges.values()], sizes: sampled }
+  return { gauges: [...gauges.values()], estimates }
+}
+
+/**
+ * How many jobs a group has: what the samples say, the last one and those before together, the more by the last one the
+ * more rows it has of the group. Pages that lie together hold one group, so a group of a few pages is missed by most samples
+ * and much too large in the others. Never fewer than were counted.
+ */
+function guessOf({ counted, sampled }: Beyond, before: Estimate | undefined): Estimate {
+  const jobs = sum(sampled.map((row) => row.jobs))
+  const inSample = sum(sampled.map((row) => row.rows ?? 0))
+  const isGood = inSample >= goodSample || (before?.isGood === true && 2 * inSample >= goodSample)
+  // Where that changed, the group has become another one.
+  const isSame = before?.isGood === isGood
+  const weight = isSame ? Math.min(0.5, Math.max(0.1, inSample / goodSample)) : 1
+  const guess = jobs * weight + (before?.jobs ?? 0) * (1 - weight)
+  return { jobs: Math.max(guess, sum(counted.map((row) => row.jobs))), isGood }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
 }
 
 function older(gauge: Gauge, oldest: number | null): void {
@@ -244,5 +286,5 @@ function add(
 }
 
 function addKey(gauge: Gauge, { key, jobs }: { key: string | null; jobs: number }): void {
-  if (key !== null && gauge.topKeys.length < topKeys) gauge.topKeys.push({ key, ready: jobs })
+  if (key !== null && gauge.topKeys.length < topKeys) gauge.topKeys.push({ key, ready: Math.round(jobs) })
 }

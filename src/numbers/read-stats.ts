@@ -102,7 +102,10 @@ export async function readStats(db: Queryable, { by, ...request }: StatsRequest)
   }))
 }
 
-function pointsOf(rows: readonly StatRow[], { stepMs, to }: Pick<StatsRequest, 'stepMs' | 'to'>): StatPoint[] {
+function pointsOf(
+  rows: readonly StatRow[],
+  { stepMs, to }: Pick<StatsRequest, 'stepMs' | 'to'>,
+): StatPoint[] {
   const steps = new Map<number, StatRow[]>()
   for (const row of rows) {
     const at = row.at.getTime()

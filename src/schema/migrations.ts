@@ -7,6 +7,7 @@ import { troubleScript } from './migrations/0005_trouble.sql.ts'
 import { schedulesScript } from './migrations/0006_schedules.sql.ts'
 import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
 import { numbersScript } from './migrations/0008_numbers.sql.ts'
+import { databaseUpkeepScript } from './migrations/0009_database_upkeep.sql.ts'
 import { consoleScript } from './migrations/0010_console.sql.ts'
 
 export interface Migration {
@@ -24,6 +25,7 @@ export const migrations: readonly Migration[] = [
   schedulesScript,
   upkeepScript,
   numbersScript,
+  databaseUpkeepScript,
   consoleScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

@@ -160,6 +160,15 @@ create table stint.idempotency_key (
   expires_at timestamp with time zone not null
 );
 
+create table stint.index_upkeep (
+  name text not null,
+  tried_at timestamp with time zone not null,
+  took_ms integer,
+  bytes_before bigint not null,
+  bytes_after bigint,
+  error text
+);
+
 create table stint.job (
   id uuid not null,
   created_at timestamp with time zone not null default stint.now(),
@@ -369,6 +378,8 @@ alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (i
 
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
 
+alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
+
 alter table stint.job add constraint job_is_live CHECK ((state < 'succeeded'::stint.job_state));
 
 alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
@@ -403,6 +414,8 @@ alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
 -- storage
 
+alter table stint.blob set (autovacuum_vacuum_scale_factor=0.05);
+
 alter table stint.dead set (autovacuum_vacuum_scale_factor=0.05);
 
 alter table stint.effect set (autovacuum_vacuum_scale_factor=0.05);
@@ -410,6 +423,8 @@ alter table stint.effect set (autovacuum_vacuum_scale_factor=0.05);
 alter table stint.error_group set (fillfactor=80);
 
 alter table stint.error_hour set (fillfactor=80);
+
+alter table stint.fire set (autovacuum_vacuum_scale_factor=0.05);
 
 alter table stint.gauge_refresh set (fillfactor=10);
 
@@ -436,6 +451,8 @@ alter table stint.job set (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0
 alter table stint.leader set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 
 alter table stint.queue_gauge set (fillfactor=50);
+
+alter table stint.schedule set (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=100);
 
 alter table stint.service set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 

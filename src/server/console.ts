@@ -1,5 +1,6 @@
 import { Stint } from '../client/stint.ts'
 import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
+import { isStintError } from '../core/errors.ts'
 import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
@@ -10,7 +11,7 @@ import { Looks } from './looks.ts'
 import { requestIdOf } from './headers.ts'
 import { openApiDocument } from './openapi.ts'
 import { resolveConsoleOptions } from './options.ts'
-import type { ConsoleOptions } from './options.ts'
+import type { ConsoleConfig, ConsoleOptions } from './options.ts'
 import { pathBelow } from './path.ts'
 import { busy, HttpProblem, problemResponse } from './problem.ts'
 
@@ -73,7 +74,7 @@ export function createConsole(options: ConsoleOptions = {}): Console {
     limits: { refused: 0 },
     connections: config.poolSize,
     identify: door.identify,
-    ...eyesOf(stint, { hasEar }),
+    ...eyesOf(stint, { hasEar, onError }),
     executor,
   }
   const app = createApp(parts, {
@@ -101,9 +102,16 @@ export function createConsole(options: ConsoleOptions = {}): Console {
 }
 
 /** What its screens look at. Nothing is read until somebody looks. */
-function eyesOf(stint: Stint, { hasEar }: { hasEar: boolean }): Pick<ConsoleParts, 'looks' | 'live'> {
+function eyesOf(
+  stint: Stint,
+  { hasEar, onError }: { hasEar: boolean; onError: ConsoleConfig['onError'] },
+): Pick<ConsoleParts, 'looks' | 'live'> {
   const looks = new Looks(stint)
-  return { looks, live: new Live({ source: liveSource(stint, looks, { hasEar }) }) }
+  const onTrouble = (error: unknown): void => {
+    // A database that is away is told to those who look; anything else is a failure of ours.
+    if (!isStintError(error)) onError(error, { requestId: 'events' })
+  }
+  return { looks, live: new Live({ source: liveSource(stint, looks, { hasEar }), onTrouble }) }
 }
 
 /** The API as OpenAPI 3.1, without a database. */
@@ -116,7 +124,11 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
   const stint = new Stint()
   const parts: ConsoleParts = {
     ...{ stint, contracts: new Map(), basePath, limits: { refused: 0 } },
-    ...{ connections: 1, identify: door.identify, ...eyesOf(stint, { hasEar: false }) },
+    ...{
+      connections: 1,
+      identify: door.identify,
+      ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
+    },
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
   }

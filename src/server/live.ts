@@ -78,6 +78,8 @@ export interface LiveOptions {
   mostPerActor?: number
   /** Streams in all. @default 500 */
   mostViewers?: number
+  /** Told why it cannot look, once until it can again. @default nobody */
+  onTrouble?: (error: unknown) => void
 }
 
 export interface ViewRequest {
@@ -147,7 +149,7 @@ export class Live {
     this.#source = source
     this.#options = {
       ...{ tickMs: 500, pingMs: 15_000, recheckMs: 60_000, lingerMs: 60_000, ring: 2_000 },
-      ...{ mostBytes: 1_000_000, mostPerActor: 20, mostViewers: 500 },
+      ...{ mostBytes: 1_000_000, mostPerActor: 20, mostViewers: 500, onTrouble: () => undefined },
       ...options,
     }
     this.#ring = new Ring({ most: this.#options.ring, mostBytes: mostRingBytes })
@@ -321,9 +323,10 @@ export class Live {
       try {
         await this.#tick()
         this.#tellHealed()
-      } catch {
-        // Whatever it is, no statement, address or value of it is for those who look.
+      } catch (error) {
         this.#failures++
+        if (this.#trouble === undefined) this.#options.onTrouble(error)
+        // Whatever it is, no statement, address or value of it is for those who look.
         this.#tellTrouble('The console cannot reach its database, or was refused there')
       } finally {
         clearTimeout(late)

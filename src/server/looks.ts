@@ -6,11 +6,18 @@ import type { OverviewFacts } from './overview.ts'
 export class Shared<Answer> {
   readonly #ask: () => Promise<Answer>
   readonly #freshMs: number
+  #last: Answer | undefined
   #asked: { answer: Promise<Answer>; at: number; isPending: boolean } | undefined
 
   constructor(ask: () => Promise<Answer>, freshMs: number) {
     this.#ask = ask
     this.#freshMs = freshMs
+  }
+
+  /** The last answer, without waiting for one; a newer one is asked for where it is old. */
+  latest(): Answer | undefined {
+    this.get().catch(() => undefined)
+    return this.#last
   }
 
   get(): Promise<Answer> {
@@ -20,7 +27,8 @@ export class Shared<Answer> {
     const begun = { answer: this.#ask(), at: Infinity, isPending: true }
     this.#asked = begun
     begun.answer.then(
-      () => {
+      (answer) => {
+        this.#last = answer
         begun.isPending = false
         begun.at = performance.now()
       },
@@ -47,18 +55,24 @@ export class Looks {
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
   readonly findings: Shared<readonly Finding[]>
 
-  constructor({ view }: { view: View }) {
+  constructor(stint: Pick<Stint, 'view' | 'doctor'>) {
+    const { view } = stint
     this.queues = new Shared(() => view.queues(), 900)
     this.trouble = new Shared(() => view.trouble(), 4_000)
     this.workers = new Shared(() => view.workers(), 900)
     this.leases = new Shared(() => view.leases(), 900)
     this.totals = new Shared(() => view.totals(), 900)
-    this.findings = new Shared(() => Promise.resolve([]), 10_000)
+    this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 
-  /** What the overview is made of. */
+  /** What the overview is made of. What the doctor finds takes its time, so it is what was found last. */
   async overview(): Promise<OverviewFacts> {
-    const [queues, trouble, findings] = [this.queues.get(), this.trouble.get(), this.findings.get()]
-    return { queues: await queues, trouble: await trouble, findings: await findings }
+    const [queues, trouble] = [this.queues.get(), this.trouble.get()]
+    return { queues: await queues, trouble: await trouble, findings: this.findings.latest() ?? [] }
   }
+}
+
+async function findingsOf(stint: Pick<Stint, 'doctor'>): Promise<Finding[]> {
+  const { findings } = await stint.doctor()
+  return findings.map(({ fix = null, ...finding }) => ({ ...finding, fix }))
 }

@@ -97,7 +97,7 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   page.metric(
     'stint_console_refused_total',
     'counter',
-    'Requests that met a limit of the console.',
+    'Requests that met a limit of this console, since it started',
   )({}, own.refused)
   return page.text
 }

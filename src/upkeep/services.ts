@@ -8,6 +8,7 @@ import { pruneDead } from './dead.ts'
 import { pruneExpired } from './expired.ts'
 import { dropOldDays } from './old-days.ts'
 import { pruneNumbers } from './old-numbers.ts'
+import { rebuildIndexes, rebuildPassMs } from './rebuild-indexes.ts'
 import type { Service } from './service.ts'
 import { ShortKept } from './short-kept.ts'
 
@@ -31,6 +32,7 @@ export function usualServices({ blobs, stirredAt }: ServicesConfig): Service[] {
     { name: 'gauges', everyMs: gaugesEveryMs, runOnce: (db) => gauges.turn(db) },
     { name: 'roll-up', everyMs: 5 * minuteMs, runOnce: rollUp },
     { name: 'old-numbers', everyMs: hourMs, runOnce: pruneNumbers },
+    { name: 'indexes', everyMs: 10 * minuteMs, passMs: rebuildPassMs, runOnce: rebuildIndexes },
     ...(blobs === undefined ? [] : [blobService(blobs)]),
   ]
 }

@@ -18,8 +18,8 @@ export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
   onTrouble: (what: string, error: unknown) => void
 }
 
-/** How long one pass goes on before the rest is left to the next one. */
-const passMs = 60_000
+/** How long one pass goes on where its service does not say. */
+const usualPassMs = 60_000
 /** Beyond that a pass comes to no answer any more. */
 const hungAfterMs = 300_000
 const stopMs = 3_000
@@ -143,7 +143,7 @@ export class Upkeep {
   async #pass(service: Service, stopped: AbortSignal): Promise<void> {
     const { db, onTrouble } = this.#config
     if (!this.#leader.isLeading) return
-    const { name } = service
+    const { name, passMs = usualPassMs } = service
     if (this.#hung.has(name)) throw new Error(`An earlier pass of '${name}' has come to no answer`)
     const startedAt = performance.now()
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(passMs)])

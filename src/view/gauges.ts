@@ -1,4 +1,4 @@
-import { isForbidden } from '../db/classify.ts'
+import { isRefused, isWrongNode } from '../db/classify.ts'
 import type { Queryable } from '../db/statement.ts'
 import { Gauges, gaugesEveryMs } from '../numbers/gauges.ts'
 import { readGauges } from '../numbers/read-stats.ts'
@@ -31,7 +31,7 @@ export class CurrentGauges {
       await this.#own.turn(db)
     } catch (error) {
       // A role that only reads, or a standby. Asked every second it would only fill the log of the server.
-      if (!isForbidden(error)) throw error
+      if (!isRefused(error) && !isWrongNode(error)) throw error
       this.#isForbidden = true
     }
   }

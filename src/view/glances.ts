@@ -35,8 +35,9 @@ export interface OperationGlance {
   id: string
   action: string
   state: string
-  /** What a person asked of it meanwhile. */
-  wanted: string | null
+  /** Jobs that were found for it so far. */
+  noted: number
+  /** Null until all are found. */
   matched: number | null
   acted: number
   skipped: number

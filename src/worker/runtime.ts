@@ -708,7 +708,8 @@ export class Runtime {
     const { worker, url } = this.#config
     const { schema, leaseMs } = worker
     return new Upkeep({
-      db: new Database({ url, schema, deadlineMs, poolSize: 2, applicationName: 'stint upkeep' }),
+      // One for a statement that takes minutes, two for all that must not wait for it.
+      db: new Database({ url, schema, deadlineMs, poolSize: 3, applicationName: 'stint upkeep' }),
       termMs: leaseMs,
       holder: () => this.workerId,
       about: { host: hostname(), pid: process.pid },

@@ -38,8 +38,9 @@ const sweepLimit = 500
 export async function sweepLost(config: UpkeepConfig): Promise<void> {
   const { db, crashLimit, events, log, onReturned, onSwept, isLeaseFresh, parked } = config
   if (!isLeaseFresh()) return
-  const lost = await bury(db)
+  const { lost, isAnyRunning } = await bury(db)
   if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
+  if (!isAnyRunning) return
   for (;;) {
     const swept = await withPartitions(db, () =>
       sweep(db, { limit: sweepLimit, crashLimit, parked: parked.sweep }),

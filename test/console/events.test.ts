@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { Stint } from '../../src/entry/index.ts'
 import type { Caller } from '../../src/server/context.ts'
+import { nodeListener } from '../../src/entry/server.ts'
+import { SystemReport } from '../../src/server/api/system.ts'
 import { Live, topicsIn } from '../../src/server/live.ts'
 import type { LiveOptions } from '../../src/server/live.ts'
 import { liveSource } from '../../src/server/live/source.ts'
@@ -112,9 +116,7 @@ describe('a stream', () => {
       'the queue by itself',
     )
     await stint.enqueue(anything, null, { queue })
-    // Without NOTIFY nobody hears of it at once.
-    if (process.env['STINT_TEST_LANE'] === undefined)
-      await reader.tells(({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`)
+    await reader.tells(({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`)
   })
 
   test('that breaks is resumed without loss and without repeat', async () => {
@@ -194,11 +196,13 @@ describe('a stream', () => {
       look(live, `overview,job:${job}`),
       look(live, `overview,job:${job}`, { caller: scoped }),
     ]
-    const toldOfMine = (reader: EventReader): Promise<unknown> =>
-      reader.tells(({ data }) => data['topic'] === 'overview' && JSON.stringify(data).includes(mine))
-    await toldOfMine(all)
-    await toldOfMine(some)
-    expect(JSON.stringify(all.events)).toContain(theirs)
+    const toldOf = (reader: EventReader, queue: string): Promise<unknown> =>
+      reader.tells(({ event, data }) => {
+        const isOverview = event !== 'activity' && data['topic'] === 'overview'
+        return isOverview && JSON.stringify(data).includes(queue)
+      }, `${queue} in the overview`)
+    await toldOf(all, theirs)
+    await toldOf(some, mine)
     const hidden = await some.tells(({ data }) => data['topic'] === `job:${job}`)
     expect(hidden.data['data']).toBeNull()
     await stint.reprioritize(job, 9)
@@ -432,6 +436,34 @@ describe('GET /v1/events', () => {
       auth: () => ({ actor: 'ana', role: 'viewer', can: (_, of) => of?.queue !== 'hidden' }),
     })
     expect((await call(scoped, 'GET /v1/events?topics=queue:hidden')).status).toBe(404)
+  })
+
+  test('that a client leaves over real HTTP is not looked at any more', async () => {
+    const served = openConsole(db.url)
+    const server = createServer(nodeListener(served))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const headers = { Authorization: `Bearer ${tokens.viewer.token}` }
+    const leave = new AbortController()
+    const response = await fetch(`http://127.0.0.1:${port}/v1/events?topics=workers`, {
+      headers,
+      signal: leave.signal,
+    })
+    const reader = new EventReader(response.body ?? new ReadableStream())
+    await reader.tells(({ event }) => event === 'snapshot')
+    const viewers = async (): Promise<number> => {
+      const { body } = await call(served, 'GET /v1/system', { token: tokens.viewer.token })
+      return SystemReport.parse(body).console.viewers
+    }
+    expect(await viewers()).toBe(1)
+    leave.abort()
+    await eventually(async () => {
+      expect(await viewers()).toBe(0)
+    })
   })
 
   test('ends with the console', async () => {

@@ -109,8 +109,8 @@ describe('overview', () => {
       `insert into stint.service (name, last_error, last_error_at) values ('days', 'no rights', now())`,
     )
     await db.query(
-      `insert into stint.operation (id, action, ids, as_of, settings, state, note, reason, actor, origin)
-       values ($1, 'replay', '{}', now(), '{}', 'stopped', 'the same error came back', 'try', 'ana', 'cli')`,
+      `insert into stint.operation (id, job_id, action, as_of, settings, state, note, reason, actor, origin)
+       values ($1, $1, 'replay', now(), '{}', 'stopped', 'the same error came back', 'try', 'ana', 'cli')`,
       [randomUUID()],
     )
     await db.query(`delete from stint.migration where version = (select max(version) from stint.migration)`)

@@ -81,4 +81,26 @@ describe('queues', () => {
     const list = QueueList.parse((await call(served, 'GET /v1/queues')).body)
     expect(list.items.map(({ queue }) => queue)).not.toContain('hidden')
   })
+  test('are told how long to keep their jobs by those who may, and that is noted', async () => {
+    const served = openConsole(db.url)
+    const path = 'PATCH /v1/queues/kept'
+    const refused = await call(served, path, { token: tokens.operator.token, json: { keep: '2d' } })
+    expect(refused.status).toBe(403)
+    const admin = { token: tokens.admin.token }
+    const set = await call(served, path, { ...admin, json: { keep: '2d', keepDead: '30d', reason: 'law' } })
+    expect(set.status).toBe(200)
+    expect(set.body).toMatchObject({ queue: 'kept', keepMs: 2 * 86_400_000, keepDeadMs: 30 * 86_400_000 })
+    const back = await call(served, path, { ...admin, json: { keep: '0', keepDead: 'forever' } })
+    expect(back.body).toMatchObject({ keepMs: 0, keepDeadMs: null })
+    expect((await stint.queues.get('kept')).keepMs).toBe(0)
+    expect((await call(served, path, { ...admin, json: { keep: 'long' } })).status).toBe(422)
+    expect((await call(served, path, { ...admin, json: {} })).status).toBe(422)
+    const noted = await db.query<{ actor: string; reason: string | null }>(
+      `select actor, reason from stint.audit where action = 'queue.set' and outcome = 'done' order by id`,
+    )
+    expect(noted).toEqual([
+      { actor: 'ada', reason: 'law' },
+      { actor: 'ada', reason: null },
+    ])
+  })
 })

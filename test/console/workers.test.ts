@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob } from '../../src/entry/index.ts'
 import { KindList, LeaseList, SystemReport, WorkerList } from '../../src/server/api/system.ts'

@@ -64,6 +64,17 @@ export const QueueSettingsBody = z.strictObject({
   reason: Reason.optional(),
 })
 
+/** What is set for a queue; null: the default. */
+export const QueueSettings = z
+  .object({
+    queue: z.string(),
+    keepMs: z.number().nullable(),
+    keepDeadMs: z.number().nullable(),
+    updatedAt: Time.nullable(),
+  })
+  .openapi('QueueSettings')
+export type QueueSettings = z.infer<typeof QueueSettings>
+
 export const StatPoint = z.object({
   at: Time,
   enqueued: z.int(),

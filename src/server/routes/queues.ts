@@ -1,10 +1,11 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import type { Duration } from '../../core/duration.ts'
 import { Name } from '../api/common.ts'
-import { QueueDetail, QueueList } from '../api/queue.ts'
+import { QueueDetail, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { HttpProblem } from '../problem.ts'
-import { problems } from '../route-parts.ts'
+import { accepts, problems } from '../route-parts.ts'
 import { wire } from '../wire.ts'
 
 const list = createRoute({
@@ -26,11 +27,25 @@ const one = createRoute({
   tags: ['Queues'],
   summary: 'A queue with its kinds, priorities, busiest keys and settings',
   'x-action': 'view',
-  'x-cli': 'stint queue show {queue}',
+  'x-cli': 'stint queue get {queue}',
   request: { params: z.object({ queue: Name }) },
   responses: {
     200: { description: 'The queue.', content: { 'application/json': { schema: QueueDetail } } },
     ...problems(400, 401, 403, 404, 422, 503),
+  },
+})
+
+const set = createRoute({
+  method: 'patch',
+  path: '/v1/queues/{queue}',
+  tags: ['Queues'],
+  summary: 'Say how long a queue keeps its jobs; what is not said stays',
+  'x-action': 'queue.edit',
+  'x-cli': 'stint queue set {queue} --keep {keep} --keep-dead {keepDead}',
+  request: { params: z.object({ queue: Name }), body: accepts(QueueSettingsBody) },
+  responses: {
+    200: { description: 'As it is now.', content: { 'application/json': { schema: QueueSettings } } },
+    ...problems(400, 401, 403, 404, 413, 415, 422, 503),
   },
 })
 
@@ -47,6 +62,18 @@ export const queueRoutes: Routes = (app, { looks, stint }) => {
     const found = await stint.view.queue(queue)
     if (found === undefined) throw unknownQueue(queue)
     return c.json(wire(found), 200)
+  })
+  app.openapi(set, async (c) => {
+    const { queue } = c.req.valid('param')
+    const { keep, keepDead, reason } = c.req.valid('json')
+    const { actor, role, origin } = demand(c, 'queue.edit', { queue })
+    const operator = stint.as({ actor, role, origin, requestId: c.get('requestId') })
+    const settings = await operator.setQueue(queue, {
+      keep: keep === '0' ? 0 : (keep as Duration | undefined),
+      keepDead: keepDead as Duration | undefined,
+      reason,
+    })
+    return c.json(wire(settings), 200)
   })
 }
 
