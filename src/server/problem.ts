@@ -126,7 +126,6 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'job-not-found': { status: 404, title: 'No such job' },
   'error-group-not-found': { status: 404, title: 'No such error group' },
   'schedule-not-found': { status: 404, title: 'No such schedule' },
-  'error-group-not-found': { status: 404, title: 'No such error group' },
   'operation-not-found': { status: 404, title: 'No such operation' },
   'too-many-matches': { status: 422, title: 'More match than allowed' },
   'state-changed': {
