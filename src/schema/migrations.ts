@@ -6,6 +6,7 @@ import { workerScript } from './migrations/0004_worker.sql.ts'
 import { troubleScript } from './migrations/0005_trouble.sql.ts'
 import { schedulesScript } from './migrations/0006_schedules.sql.ts'
 import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
+import { fireHistoryScript } from './migrations/0011_fire_history.sql.ts'
 
 export interface Migration {
   version: number
@@ -21,6 +22,7 @@ export const migrations: readonly Migration[] = [
   troubleScript,
   schedulesScript,
   upkeepScript,
+  fireHistoryScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

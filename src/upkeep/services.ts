@@ -3,6 +3,7 @@ import type { BlobStore } from '../blobs/store.ts'
 import { ensurePartitions } from '../jobs/ensure-partitions.ts'
 import { pruneDead } from './dead.ts'
 import { pruneExpired } from './expired.ts'
+import { pruneFires } from './fires.ts'
 import { dropOldDays } from './old-days.ts'
 import type { Service } from './service.ts'
 import { ShortKept } from './short-kept.ts'
@@ -18,6 +19,7 @@ export function usualServices({ blobs }: { blobs?: BlobStore | undefined }): Ser
     { name: 'old-days', everyMs: 10 * minuteMs, runOnce: dropOldDays },
     { name: 'short-kept', everyMs: minuteMs, runOnce: (db, context) => shortKept.prune(db, context) },
     { name: 'dead-letters', everyMs: 10 * minuteMs, runOnce: pruneDead },
+    { name: 'fires', everyMs: 10 * minuteMs, runOnce: pruneFires },
     { name: 'expired', everyMs: minuteMs, runOnce: pruneExpired },
     ...(blobs === undefined ? [] : [blobService(blobs)]),
   ]
