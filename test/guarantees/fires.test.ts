@@ -24,9 +24,9 @@ experiment(
     title: 'five schedulers, one of them killed at every tick, make exactly one job of every time',
     method:
       'Five workers on a server of their own, with schedules that fire every minute. The database’s clock is moved on by a minute at a time, and all five are woken at once. The first of them to come to a point of the tick is killed by SIGKILL there, and replaced: before it looks, after it looked, with a fire on its way, with its answer there, between two fires. At some ticks the server is stopped, fast or immediately, and comes back.',
-    short: { ticks: 125, schedules: 80, restarts: 5 },
+    short: { ticks: 100, schedules: 100, restarts: 4 },
     long: { ticks: 2_500, schedules: 4, restarts: 50 },
-    timeoutMs: 240_000,
+    timeoutMs: 300_000,
   },
   async ({ size, random }) => {
     const server = await startOwnServer()
@@ -151,7 +151,9 @@ async function untilDecided(db: TestDatabase): Promise<void> {
 async function judge(
   db: TestDatabase,
   { names, times }: { names: readonly string[]; times: readonly Date[] },
-): Promise<Record<'fired' | 'missing' | 'unexpected' | 'notFired' | 'doubled' | 'lost', number>> {
+): Promise<
+  Record<'fired' | 'timesMissing' | 'timesInvented' | 'notFired' | 'jobsDoubled' | 'jobsMissing', number>
+> {
   const [row] = await db.query<Awaited<ReturnType<typeof judge>>>(
     `with expected as (
        select name, at from unnest($1::text[]) as name cross join unnest($2::timestamptz[]) as at
@@ -160,13 +162,13 @@ async function judge(
      )
      select (select count(*)::integer from noted where outcome = 'fired') as fired,
             (select count(*)::integer from expected
-              where not exists (select from noted where noted.schedule = expected.name and noted.fire_at = expected.at)) as missing,
-            (select count(*)::integer from noted where not is_expected) as unexpected,
+              where not exists (select from noted where noted.schedule = expected.name and noted.fire_at = expected.at)) as "timesMissing",
+            (select count(*)::integer from noted where not is_expected) as "timesInvented",
             (select count(*)::integer from noted where outcome <> 'fired') as "notFired",
             (select count(*)::integer from stint.job
-              where (select count(*) from noted where job_id = job.id) <> 1) as doubled,
+              where (select count(*) from noted where job_id = job.id) <> 1) as "jobsDoubled",
             (select count(*)::integer from noted
-              where outcome = 'fired' and not exists (select from stint.job where id = job_id)) as lost`,
+              where outcome = 'fired' and not exists (select from stint.job where id = job_id)) as "jobsMissing"`,
     [names, times],
   )
   if (row === undefined) throw new Error('The database gave no answer')
