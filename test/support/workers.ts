@@ -138,6 +138,7 @@ const eventNames: readonly EventName[] = [
     'leaseLost',
     'slow',
     'swept',
+    'regressed',
     'unknownKinds',
     'fired',
     'scheduleFailed',
