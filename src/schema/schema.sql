@@ -350,7 +350,9 @@ create table stint.schedule (
   last_error text,
   retry_at timestamp with time zone,
   created_at timestamp with time zone not null default stint.now(),
-  updated_at timestamp with time zone not null default stint.now()
+  updated_at timestamp with time zone not null default stint.now(),
+  keep_fires_ms bigint not null default '2592000000'::bigint,
+  forgotten_to timestamp with time zone
 );
 
 create table stint.service (

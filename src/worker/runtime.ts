@@ -26,7 +26,7 @@ import { Cancellations, cancelPollMs } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
-import { endedByForce } from './execute.ts'
+import { endedByForce, failedWith } from './execute.ts'
 import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
@@ -168,6 +168,7 @@ export class Runtime {
       onRefused: (ended) => {
         this.#refused(ended)
       },
+      failedWith: (held, error) => failedWith(held, handlers.get(held.job.kind).contract, error),
       onChildren: (hints) => {
         this.#announcer.stored(hints)
       },
