@@ -33,6 +33,8 @@ function tell(message: LeaseThreadMessage): void {
   parentPort?.postMessage(message)
 }
 
+tell({ type: 'up' })
+
 /** How long the main thread has been past all its deadlines without a moment to do something about it; 0 while it is not. */
 function blockedForMs(): number {
   const blockedMs = ageMs(memory, 'alive')

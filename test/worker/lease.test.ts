@@ -1,5 +1,8 @@
 import type { Worker as Thread } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
+import { defineJob } from '../../src/entry/index.ts'
+import { createLedger } from '../support/ledger.ts'
+import { startWorker } from '../support/worker-process.ts'
 import { eventually, newJob, startFor, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -22,4 +25,24 @@ test('the heartbeat thread of a worker that stops ends by itself, and is not wai
     expect(exits).toHaveLength(time)
   }
   expect(exits).toContain(0)
+})
+
+test('a heartbeat thread that takes long to load its code is waited for', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'work', queue: 'slow-thread' }
+  // As on a machine that has no time for it: for longer than a thread that is up may keep silent.
+  const slow = `import { isMainThread } from 'node:worker_threads'
+    if (!isMainThread) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000)`
+  const worker = await startWorker(ledger, {
+    ...{
+      name: 'worker',
+      jobs: [job],
+      execArgv: ['--import', `data:text/javascript,${encodeURIComponent(slow)}`],
+    },
+    options: { connection: scene.db.url, lease: '1s', queues: { [job.queue]: 1 } },
+  })
+  await eventually(() => Promise.resolve(worker.output().includes('lease at risk')), 'that it is missed')
+  const { id } = await scene.stint.enqueue(defineJob(job), {})
+  await ledger.wrote({ name: 'succeeded', job: id })
+  expect(worker.output()).not.toContain('it is replaced')
 })
