@@ -575,7 +575,9 @@ export class Runtime {
       'worker lost: others have taken its jobs; beginning anew under another id',
     )
     this.#abortAll(leaseLost)
-    await this.#until(() => this.#dispatcher.running === 0, { ms: worker.leaseMs })
+    // However short the lease: handlers have the time to end that they have anywhere.
+    const graceMs = Math.max(worker.leaseMs, worker.stuck.graceMs)
+    await this.#until(() => this.#dispatcher.running === 0, { ms: graceMs })
     if (!this.#mayGoOn()) return
     if (this.#dispatcher.running > 0) {
       onFatal(new Error(`${this.#dispatcher.running} handlers did not end after their worker was lost`))
