@@ -45,7 +45,7 @@ import { Settler } from './settle.ts'
 import type { Ended } from './settle.ts'
 import { reconcile, sweepLost, watchUnknownKinds } from './upkeep.ts'
 import { TroubleLog } from './trouble-log.ts'
-import { stintVersion } from './version.ts'
+import { stintVersion } from '../version/version.ts'
 import { Watch } from './watch.ts'
 import { Watchdog } from './watchdog.ts'
 
