@@ -1,12 +1,15 @@
 // Writes src/schema/schema.sql: the schema as a migrated database has it, for people to review. Committed, so that a
 // review reads the schema's diff and not only the migration; test/schema.test.ts fails when it is stale.
+// And src/schema/expected-objects.ts: the same, object by object, for the doctor to compare a live schema with.
 // Made from the catalogue by hand, because the embedded server comes without pg_dump.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { format, resolveConfig } from 'prettier'
 import { startEmbedded } from '../src/embedded/start.ts'
 import { Stint } from '../src/entry/index.ts'
-import { describeSchema } from '../test/support/describe-schema.ts'
+import { describeObjects, describeSchema } from '../test/support/describe-schema.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'stint-schema-'))
 const server = await startEmbedded({ dir, fsync: 'off' })
@@ -18,6 +21,12 @@ try {
     new URL('../src/schema/schema.sql', import.meta.url),
     await describeSchema(server.url, 'stint'),
   )
+  const objects = await describeObjects(server.url, 'stint')
+  const path = fileURLToPath(new URL('../src/schema/expected-objects.ts', import.meta.url))
+  const text = `/** What the migrations make, by schema/objects.sql. Made by \`npm run schema:dump\`; do not edit. */
+export const expectedObjects: Readonly<Record<string, string>> = ${JSON.stringify(objects)}
+`
+  writeFileSync(path, await format(text, { ...(await resolveConfig(path)), filepath: path }))
 } finally {
   await server.release()
   rmSync(dir, { recursive: true, force: true })

@@ -165,7 +165,7 @@ const cases: Record<string, Case> = {
     isRecursive: true,
   },
   sweep: { statement: sweepSql, params: () => ({ ids: lostIds, crashLimit: 3 }), uses: ['job_pkey'] },
-  bury: { statement: burySql, params: () => ({ holdOffMs: 1_000 }), uses: [] },
+  bury: { statement: burySql, params: () => ({}), uses: ['job_running'] },
   held: { statement: heldSql, params: () => ({ worker: liveWorker }), uses: ['job_running'] },
   cancellations: {
     statement: cancellationsSql,
@@ -277,9 +277,11 @@ describe('a million jobs', () => {
         noted = Insert attempt(gone)
         Append(back, buried)
       bury (all scheduled generic, all scheduled custom, all running generic, all running custom, all ready generic, all ready custom, all keyed generic, all keyed custom, drained generic, drained custom, missing generic, missing custom)
-        Update worker(Limit(LockRows(worker)), worker_pkey)
+        buried = Update worker(Limit(LockRows(worker)), worker_pkey)
+        Result(buried, Limit(job_running))
       bury (fresh generic, fresh custom)
-        Update worker(Limit(LockRows(worker)), worker)
+        buried = Update worker(Limit(LockRows(worker)), worker)
+        Result(buried, Limit(job_running))
       held
         job_running
       cancellations

@@ -1,8 +1,13 @@
+import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { Database } from '../src/db/database.ts'
+import { ErrorWriter } from '../src/numbers/write-errors.ts'
+import { StatWriter } from '../src/numbers/write-stats.ts'
 import { createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
+import { upkeepByHand } from './support/history.ts'
 
 const job = defineJob({ kind: 'role.probe', queue: 'q' })
 // Roles belong to the whole server, so these have names of this file's own.
@@ -42,7 +47,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-function login(role: Role): { pool: pg.Pool; stint: Stint } {
+function login(role: Role): { url: string; pool: pg.Pool; stint: Stint } {
   const found = logins.get(role)
   if (found === undefined) throw new Error(`No login for ${role}`)
   return found
@@ -140,6 +145,44 @@ describe('the viewer', () => {
     }
     expect(await may('viewer', `select ${schema}.enqueue('q', 'k')`)).toBe(false)
   })
+})
+
+test('numbers are written by workers, read by viewers, and decided about by operators', async () => {
+  const note = `select ${schema}.note_enqueued(gen_random_uuid(), 1, '[]')`
+  expect(await may('producer', note)).toBe(true)
+  expect(await may('viewer', note)).toBe(false)
+  const worker = new Database({
+    ...{ url: login('worker').url, schema, poolSize: 1, deadlineMs: 5_000, applicationName: 'test' },
+  })
+  const stats = new StatWriter({ process: randomUUID() })
+  stats.tally.at('q', 'k', performance.now()).succeeded++
+  await stats.write(worker)
+  const errors = new ErrorWriter({ process: randomUUID(), version: 'v1', clock: stats.clock })
+  const error = { fingerprint: 'f00d', kind: 'k', class: 'error', name: 'Error', message: 'no 7' }
+  errors.tally.add(error, { job: randomUUID(), isDeath: true })
+  await errors.write(worker)
+  await worker.close()
+  await db.query(`insert into ${schema}.stat_minute (minute, queue, kind, process, flush, succeeded)
+    select date_trunc('minute', now()) - interval '1 hour', 'q', 'old', gen_random_uuid(), 1, 1 from generate_series(1, 2)`)
+  const hand = upkeepByHand(login('worker').url, { schema })
+  for (const service of ['gauges', 'roll-up', 'old-numbers']) await hand.pass(service)
+  await hand.pass('roll-up')
+  await hand.close()
+  expect(hand.passedBy).toEqual([])
+  for (const role of ['viewer', 'operator'] as const) {
+    const { stint } = login(role)
+    expect((await stint.stats({ queue: 'q', kind: 'k' })).series).toMatchObject([{ succeeded: 1 }])
+    expect(await stint.errors.list()).toMatchObject([{ fingerprint: 'f00d', title: 'no <n>' }])
+  }
+  await expect(login('viewer').stint.errors.get('f00d')).rejects.toMatchObject({ code: 'database-rejected' })
+  await expect(login('viewer').stint.errors.resolve('f00d')).rejects.toMatchObject({
+    code: 'database-rejected',
+  })
+  expect(await login('operator').stint.errors.resolve('f00d')).toMatchObject({
+    status: 'resolved',
+    message: 'no 7',
+  })
+  expect(await may('operator', `delete from ${schema}.error_group`)).toBe(false)
 })
 
 test('the operator does what an operator does, through the library', async () => {

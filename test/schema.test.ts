@@ -2,10 +2,11 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { expectedObjects } from '../src/schema/expected-objects.ts'
 import { migrations } from '../src/schema/migrations.ts'
 import { connectTo, createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
-import { describeSchema } from './support/describe-schema.ts'
+import { describeObjects, describeSchema } from './support/describe-schema.ts'
 
 const folder = join(import.meta.dirname, '../src/schema')
 const job = defineJob({ kind: 'schema.probe' })
@@ -113,6 +114,13 @@ describe('a schema of another name', () => {
     expect(twin.replaceAll('"twin"', 'stint').replaceAll('twin', 'stint')).toBe(ours)
   })
 
+  test.each(['twin', 'select', 'job', 'a'])('%s has the same objects by the same names', async (schema) => {
+    const stint = clientFor(schema)
+    await stint.migrate()
+    await stint.close()
+    expect(await describeObjects(db.url, schema)).toEqual(expectedObjects)
+  })
+
   test.each(['Upper', 'a b', 'a"b', "a';--", 'pg_mine', '', 'a'.repeat(55), 'ü'])(
     '%j is refused',
     (schema) => {
@@ -154,4 +162,11 @@ test('schema.sql is what the migrations make (npm run schema:dump)', async () =>
   await stint.migrate()
   await stint.close()
   expect(await describeSchema(db.url, 'stint')).toBe(await readFile(join(folder, 'schema.sql'), 'utf8'))
+})
+
+test('expected-objects.ts is what the migrations make (npm run schema:dump)', async () => {
+  const stint = new Stint({ connection: db.url })
+  await stint.migrate()
+  await stint.close()
+  expect(await describeObjects(db.url, 'stint')).toEqual(expectedObjects)
 })

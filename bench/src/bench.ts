@@ -50,7 +50,7 @@ export const fullSizes: Sizes = {
   processJobs: 200_000,
   claimDepths: [1_000, 100_000, 1_000_000, 5_000_000],
   claimFinished: 5_000_000,
-  claimJobs: 20_000,
+  claimJobs: 100_000,
   claimWarmUpJobs: 20_000,
   memoryJobs: 1_000_000,
   latencySamples: 400,

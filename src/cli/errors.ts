@@ -3,11 +3,20 @@ import type { ErrorCode } from '../core/errors.ts'
 import { UsageError } from './arguments.ts'
 import { note } from './output.ts'
 
-export const exitCodes = { ok: 0, failed: 1, usage: 2, notFound: 3, refused: 4, partial: 5 } as const
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notFound: 3,
+  refused: 4,
+  partial: 5,
+  found: 7,
+} as const
 
 const byCode: Partial<Record<ErrorCode, number>> = {
   'invalid-option': exitCodes.usage,
   'job-not-found': exitCodes.notFound,
+  'error-group-not-found': exitCodes.notFound,
   'schedule-not-found': exitCodes.notFound,
   'state-changed': exitCodes.refused,
   'duplicate-job': exitCodes.refused,

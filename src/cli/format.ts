@@ -1,24 +1,9 @@
 import { styleText } from 'node:util'
-import { unitMs } from '../core/duration.ts'
 import type { JobState } from '../core/job.ts'
+import { span } from '../core/span.ts'
 import type { Count } from '../queues/status.ts'
 
-const units = (['d', 'h', 'm', 's'] as const).map((unit) => [unit, unitMs[unit]] as const)
-
-/** A span of time as people say it, in its two largest units: `850ms`, `2.1s`, `12s`, `3m12s`, `2h5m`, `4d3h`. */
-export function span(ms: number): string {
-  const whole = Math.max(0, Math.round(ms))
-  if (whole < 1_000) return `${whole}ms`
-  if (whole < 9_950) return `${(whole / 1_000).toFixed(1).replace('.0', '')}s`
-  const first = units.findIndex(([, size]) => whole >= size)
-  let rest = whole
-  const parts = units.slice(first, first + 2).map(([unit, size]) => {
-    const amount = Math.floor(rest / size)
-    rest -= amount * size
-    return amount === 0 ? '' : `${amount}${unit}`
-  })
-  return parts.join('')
-}
+export { span }
 
 /** `3m12s ago`, or `in 42s`. */
 export function relative(time: Date, now: Date): string {
@@ -35,7 +20,23 @@ export function moment(time: Date | null, now: Date): string {
 /** `12`, `10k+`; of what may be more, `40+`. */
 export function countText({ count, isExact }: Count): string {
   if (isExact) return String(count)
-  return count >= 10_000 ? '10k+' : `${count}+`
+  if (count > 10_000) return `≈${short(count)}`
+  return count === 10_000 ? '10k+' : `${count}+`
+}
+
+/** Three digits and a unit: `850`, `12.3k`, `4.97M`. */
+export function short(count: number): string {
+  const [unit, size] = count >= 1e6 ? ['M', 1e6] : count >= 1e3 ? ['k', 1e3] : ['', 1]
+  const shown = (count / size).toPrecision(3)
+  return `${shown.includes('.') ? shown.replace(/\.?0+$/, '') : Number(shown)}${unit}`
+}
+
+/** One character for each of some counts, the highest as high as a line. */
+export function sparkline(counts: readonly number[]): string {
+  const most = Math.max(1, ...counts)
+  return counts
+    .map((count) => (count === 0 ? '·' : ('▁▂▃▄▅▆▇█'[Math.ceil((count / most) * 8) - 1] ?? '█')))
+    .join('')
 }
 
 type Style = Parameters<typeof styleText>[0]

@@ -2,10 +2,13 @@
 import { choose } from './arguments.ts'
 import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
+import { error } from './commands/error.ts'
+import { doctor } from './commands/doctor.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
 import { queue } from './commands/queue.ts'
 import { schedule } from './commands/schedule.ts'
+import { stats } from './commands/stats.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
 import { stintVersion } from '../worker/version.ts'
@@ -16,16 +19,20 @@ const help = `Stint: background jobs on PostgreSQL
 
 Look
   stint status              queues with what they have in each state, and the workers that live
+  stint stats               what happened lately: rates, failures, percentiles of wait and run
+  stint doctor              what is wrong, or about to be, and what to do about it
   stint job list            jobs, newest first
   stint job get ID          all that is known of one: input, attempts, log
 
 Repair
   stint job cancel ID…      end jobs that are not running
   stint dead list           jobs that will not run again by themselves
+  stint dead groups         the errors that they died of
   stint dead get ID         why, with every attempt
   stint dead replay ID…     bring them back
   stint dead discard ID…    put them into the trash, for 24 hours
   stint dead restore ID…    and out of it
+  stint error list          errors that are the same: how often, since when; get, resolve, ignore, reopen
 
 Keep
   stint queue list          how long queues keep their jobs
@@ -48,9 +55,9 @@ Run
 
 The database is DATABASE_URL, or --database-url; without one, outside production, the embedded PostgreSQL.
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
-4 refused (the job is in another state, or another has its unique key), 5 done for some of several.`
+4 refused (the job is in another state, or another has its unique key), 5 done for some of several, 7 the doctor found something.`
 
-const commands = { status, job, dead, queue, schedule, work, dev, migrate }
+const commands = { status, stats, doctor, job, dead, error, queue, schedule, work, dev, migrate }
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */
@@ -59,9 +66,9 @@ async function main([name, ...rest]: readonly string[]): Promise<number> {
   if (name === '--version' || name === '-v') return say(stintVersion())
   try {
     return await commands[choose('command', name, names)](rest)
-  } catch (error) {
+  } catch (thrown) {
     return report(
-      error,
+      thrown,
       names.find((known) => known === name),
     )
   }

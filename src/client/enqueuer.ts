@@ -11,6 +11,7 @@ import { Coalescer } from './coalesce.ts'
 import type { Flushed } from './coalesce.ts'
 import type { Connection } from './connection.ts'
 import { CallerError, deliver, rejected } from './deliver.ts'
+import type { EnqueueStats } from './enqueue-stats.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
 import { prepareJob } from '../intake/new-job.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
@@ -66,14 +67,19 @@ export class Enqueuer<Tx> {
   readonly #config: StintConfig<Tx>
   readonly #connection: Connection
   readonly #announcer: Announcer
+  readonly #stats: EnqueueStats
   /** Apart, so that one unique job among many does not send them all through the function. */
   readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
   readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
 
-  constructor(config: StintConfig<Tx>, connection: Connection, announcer: Announcer) {
+  constructor(
+    config: StintConfig<Tx>,
+    { connection, announcer, stats }: { connection: Connection; announcer: Announcer; stats: EnqueueStats },
+  ) {
     this.#config = config
     this.#connection = connection
     this.#announcer = announcer
+    this.#stats = stats
   }
 
   async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {
@@ -81,7 +87,9 @@ export class Enqueuer<Tx> {
     const preparing = this.#prepare(contract, input, jobOptions)
     const prepared = preparing instanceof Promise ? await preparing : preparing
     const placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
-    return this.#answer(prepared, placed)
+    const job = this.#answer(prepared, placed)
+    this.#stats.stored([job])
+    return job
   }
 
   async enqueueMany<Contract extends JobContract>(
@@ -100,19 +108,25 @@ export class Enqueuer<Tx> {
     }
     signal?.throwIfAborted()
     if (tx === undefined && Symbol.asyncIterator in inputs)
-      return summary(await this.#storeStream(batches, report))
+      return this.#summary(await this.#storeStream(batches, report))
     const kept = new KeptBatches(batches)
     if (tx !== undefined) {
       const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(
         unwrap,
       )
       this.#announcer.storedInTransaction(kept.hints())
-      return summary(stored)
+      return this.#summary(stored)
     }
     const isWatched = onProgress !== undefined || signal !== undefined
     const stored = await this.#storeAll(kept, { isWatched, report })
     this.#announcer.stored(kept.hints())
-    return summary(stored)
+    return this.#summary(stored)
+  }
+
+  #summary(jobs: EnqueuedJob[]): EnqueuedJobs {
+    this.#stats.stored(jobs)
+    const duplicates = jobs.filter(({ duplicate }) => duplicate).length
+    return { jobs, stored: jobs.length - duplicates, duplicates }
   }
 
   /** Resolves when all that was enqueued so far has been answered. */
@@ -276,11 +290,6 @@ export class Enqueuer<Tx> {
 function overlay(below: JobOptions, above: JobOptions): JobOptions {
   const given = Object.entries(above).filter(([, value]) => value !== undefined)
   return { ...below, ...(Object.fromEntries(given) as JobOptions) }
-}
-
-function summary(jobs: EnqueuedJob[]): EnqueuedJobs {
-  const duplicates = jobs.filter(({ duplicate }) => duplicate).length
-  return { jobs, stored: jobs.length - duplicates, duplicates }
 }
 
 /** Runs what is the caller's, inside what is the database's: its errors are no reason to try again. */

@@ -1,6 +1,8 @@
 import type { Database } from '../db/database.ts'
+import { emptyInMs, readGauges, readRates } from '../numbers/read-stats.ts'
+import type { QueueGauge } from '../numbers/read-stats.ts'
 import { queueStatus } from '../queues/status.ts'
-import type { QueueStatus } from '../queues/status.ts'
+import type { Count, QueueStatus } from '../queues/status.ts'
 import { liveWorkers } from '../queues/workers.ts'
 import type { LiveWorker } from '../queues/workers.ts'
 import { migrationStatus } from '../schema/migrate.ts'
@@ -19,7 +21,16 @@ export interface Status {
   /** Who does upkeep for all, and how its services fare. */
   upkeep: UpkeepStatus
   /** By name; with those that are empty and served by a worker. */
-  queues: QueueStatus[]
+  queues: QueueState[]
+}
+
+/** What a queue has, and how fast it goes. */
+export interface QueueState extends QueueStatus {
+  /** Jobs enqueued in a second, and jobs that left for good, over the last 5 minutes. */
+  inPerSecond: number
+  outPerSecond: number
+  /** Until nothing is ready, if it goes on like this; null where it does not get shorter. */
+  emptyInMs: number | null
 }
 
 export async function readStatus(db: Database): Promise<Status> {
@@ -32,6 +43,33 @@ export async function readStatus(db: Database): Promise<Status> {
     pendingMigrations: pending,
     workers,
     upkeep: await upkeepStatus(db),
-    queues: await queueStatus(db, served),
+    queues: await queueStates(db, served),
+  }
+}
+
+async function queueStates(db: Database, served: readonly string[]): Promise<QueueState[]> {
+  const queues = await queueStatus(db, served)
+  const gauges = new Map((await readGauges(db)).map((gauge) => [gauge.queue, gauge]))
+  const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
+  return queues.map((queue) => {
+    const known = withGauge(queue, gauges.get(queue.queue))
+    const rate = rates.get(queue.queue)
+    const { inPerSecond = 0, outPerSecond = 0 } = rate ?? {}
+    return { ...known, inPerSecond, outPerSecond, emptyInMs: emptyInMs(known.ready.count, rate) }
+  })
+}
+
+/** What was counted is of this moment, so it stands; where the counting stopped, the gauge knows about how many there are. */
+function withGauge(queue: QueueStatus, gauge: QueueGauge | undefined): QueueStatus {
+  if (gauge === undefined) return queue
+  const better = (counted: Count, count: number): Count =>
+    counted.isExact ? counted : { count: Math.max(counted.count, count), isExact: false }
+  return {
+    ...queue,
+    scheduled: better(queue.scheduled, gauge.scheduled),
+    waiting: better(queue.waiting, gauge.waiting),
+    ready: better(queue.ready, gauge.ready),
+    running: better(queue.running, gauge.running),
+    retrying: better(queue.retrying, gauge.retrying),
   }
 }

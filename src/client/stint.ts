@@ -5,6 +5,8 @@ import type { Duration } from '../core/duration.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
+import { examine } from '../doctor/examine.ts'
+import type { Examination } from '../doctor/examine.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
 import { get } from '../jobs/get.ts'
@@ -23,8 +25,12 @@ import { cancelJob, resolveCancel } from './cancel.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
+import { EnqueueStats } from './enqueue-stats.ts'
+import { resolveDoctorOptions } from './doctor-options.ts'
+import type { DoctorOptions } from './doctor-options.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
+import { ErrorGroups } from './error-groups.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
@@ -37,6 +43,8 @@ import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
+import { queueFlows, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
+import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
@@ -53,8 +61,11 @@ export class Stint<Tx = PgTransaction> {
   readonly #calls: Calls
   readonly #announcer: Announcer
   readonly #enqueuer: Enqueuer<Tx>
+  readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
+  /** Errors that people would call the same: how often, since when, and what was decided about them. */
+  readonly errors: ErrorGroups
   /** How long queues keep their jobs. */
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
@@ -71,7 +82,13 @@ export class Stint<Tx = PgTransaction> {
       place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
       notify,
     })
-    this.#enqueuer = new Enqueuer(this.#config, connection, this.#announcer)
+    this.#enqueueStats = new EnqueueStats(connection)
+    this.#enqueuer = new Enqueuer(this.#config, {
+      connection,
+      announcer: this.#announcer,
+      stats: this.#enqueueStats,
+    })
+    this.errors = new ErrorGroups(this.#calls)
     this.queues = new Queues(this.#calls)
     this.dead = new DeadLetters(this.#calls, {
       blobs,
@@ -196,9 +213,39 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send(migrationStatus)
   }
 
-  /** The schema's version, the live workers, upkeep, and what each queue has in each state, counted up to 10,000. */
+  /**
+   * What happened by the minute, queue and kind: counts, rates, percentiles of wait and run; and what queues have now. As
+   * of some seconds ago: every process writes down what it counted every 10 s.
+   */
+  async stats(options?: StatsOptions): Promise<Stats> {
+    const request = resolveStatsOptions(options)
+    return this.#calls.send((db) => stats(db, request))
+  }
+
+  /**
+   * What every queue that has jobs has, by state, kind and priority, and how fast it goes: as the leader last saw it, some
+   * seconds ago. Costs the same however many jobs there are.
+   */
+  async gauges(options?: GaugesOptions): Promise<QueueFlow[]> {
+    const queue = resolveGaugesOptions(options)
+    return this.#calls.send((db) => queueFlows(db, queue))
+  }
+
+  /**
+   * The schema's version, the live workers, upkeep, and what each queue has in each state: counted up to 10,000, and estimated
+   * beyond where a worker keeps the gauges.
+   */
   status(): Promise<Status> {
     return this.#calls.send(readStatus)
+  }
+
+  /**
+   * Looks for what is wrong or about to be: with the server's settings, the schema, vacuum, snapshots, workers, upkeep.
+   * One finding for each check, good ones too; a check that could not be made is `unknown`, and says why.
+   */
+  async doctor(options?: DoctorOptions): Promise<Examination> {
+    const only = resolveDoctorOptions(options)
+    return this.#calls.send((db) => examine(db, { only }))
   }
 
   /** Deletes inputs from the blob store that no job refers to any more. */
@@ -214,6 +261,7 @@ export class Stint<Tx = PgTransaction> {
   /** Answers what is under way, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
+    await this.#enqueueStats.close()
     await this.#connection.close()
   }
 

@@ -7,6 +7,7 @@ export const errorCodes = [
   'duplicate-job',
   'idempotency-conflict',
   'job-not-found',
+  'error-group-not-found',
   'schedule-not-found',
   'state-changed',
   'enqueue-unknown',

@@ -106,6 +106,16 @@ export function mayBeOneRows(error: unknown): boolean {
   return (trouble === 'broken' || trouble === 'duplicate') && !ofEveryRow.test(codeOf(error) ?? '42')
 }
 
+/** The server ended a statement that took too long, or was told to. */
+export function isCancelled(error: unknown): boolean {
+  return codeOf(error) === '57014'
+}
+
+/** The login may not do this. */
+export function isRefused(error: unknown): boolean {
+  return codeOf(error) === '42501'
+}
+
 /** Tables or functions of ours that are not there. */
 export function isSchemaMissing(error: unknown): boolean {
   const code = codeOf(error)

@@ -13,7 +13,7 @@ import {
 } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
-import type { Copyable } from './statement.ts'
+import type { Copyable, Queryable } from './statement.ts'
 
 /** A transaction on a connection of ours. */
 export interface OwnTransaction extends Copyable {
@@ -23,6 +23,15 @@ export interface OwnTransaction extends Copyable {
   reset(): void
   /** Why its connection was lost before it could be committed or rolled back, where that is so. */
   lostBy: unknown
+}
+
+/** One connection of ours outside of transactions. */
+export interface OwnSession extends Queryable {
+  /**
+   * Whether a pooler is in between, which hands each statement to whatever session is free: what is set by one would
+   * hold for others' statements and not for the next one of ours.
+   */
+  readonly isPooled: boolean
 }
 
 export interface DatabaseConfig {
@@ -119,6 +128,27 @@ export class Database implements Copyable {
     })
   }
 
+  /**
+   * Runs `work` on one connection, for statements that cannot be in a transaction or need settings of their own. The
+   * connection is closed afterwards, so that those end with it. `deadlineMs` is for each statement.
+   */
+  async session<Result>(
+    work: (session: OwnSession) => Promise<Result>,
+    { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
+  ): Promise<Result> {
+    return this.#onClient(
+      async (client) => {
+        const query: Queryable['query'] = async (text, values) => {
+          const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
+          return rows as unknown[]
+        }
+        const [row] = (await query('select pg_backend_pid() as pid', [])) as { pid: number }[]
+        return work({ schema: this.schema, query, isPooled: row?.pid !== client.serverPid })
+      },
+      { isOnce: true },
+    )
+  }
+
   close(): Promise<void> {
     return (this.#closing ??= this.#pool.end())
   }
@@ -128,19 +158,22 @@ export class Database implements Copyable {
     for (const client of this.#busy) client.reset()
   }
 
-  async #onClient<Result>(work: (client: ResettableClient) => Promise<Result>): Promise<Result> {
+  async #onClient<Result>(
+    work: (client: ResettableClient) => Promise<Result>,
+    { isOnce = false }: { isOnce?: boolean } = {},
+  ): Promise<Result> {
     if (this.#closing !== undefined)
       throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
     const client = await this.#connect()
     this.#busy.add(client)
     try {
       const result = await work(client)
-      client.release()
+      client.release(isOnce)
       return result
     } catch (error) {
       if (isWrongNode(error)) this.#wrongBefore = performance.now()
       // A server's own error leaves the connection usable; whatever else happened, nobody knows what is still on it.
-      client.release(!leavesUsable(error))
+      client.release(isOnce || !leavesUsable(error))
       throw error
     } finally {
       this.#busy.delete(client)

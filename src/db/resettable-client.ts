@@ -29,6 +29,11 @@ export class ResettableClient extends pg.Client {
     return this.#lostBy
   }
 
+  /** The server's process as the handshake named it; behind a pooler that is nobody's. */
+  get serverPid(): number | null {
+    return (this as unknown as { processID: number | null }).processID
+  }
+
   reset(): void {
     this.#socket.resetAndDestroy()
   }

@@ -10,13 +10,16 @@ export type {
 export type { GetOptions } from '../client/calls.ts'
 export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from '../client/dead-letters.ts'
 export type { ListDeadOptions } from '../client/dead-letter-options.ts'
+export type { DoctorOptions } from '../client/doctor-options.ts'
 export type { JobOptions } from '../intake/enqueue-options.ts'
+export type { ErrorGroups, ListErrorsOptions } from '../client/error-groups.ts'
 export type { ListOptions } from '../client/list-options.ts'
 export type { LogsOptions } from '../client/log-options.ts'
 export type { BlobOptions } from '../intake/blob-options.ts'
 export type { AmbientOptions, StintOptions } from '../client/options.ts'
 export type { Queues, SetQueueOptions } from '../client/queues.ts'
-export type { Status } from '../client/status.ts'
+export type { GaugesOptions, QueueFlow, Stats, StatsOptions } from '../client/stats.ts'
+export type { QueueState, Status } from '../client/status.ts'
 export type { BlobStore } from '../blobs/store.ts'
 export { fileBlobStore } from '../blobs/file-store.ts'
 export type { FileBlobStoreOptions } from '../blobs/file-store.ts'
@@ -50,6 +53,9 @@ export type {
 export type { RuleOptions } from '../schedules/rule.ts'
 export type { Fire, FireOutcome, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
 export type { BackfilledFire, BackfillOptions, NextFire, Schedules } from '../client/schedules.ts'
+export type { CheckName } from '../doctor/checks.ts'
+export type { Examination } from '../doctor/examine.ts'
+export type { Finding, Level } from '../doctor/finding.ts'
 export { isStintError, StintError } from '../core/errors.ts'
 export type { ErrorCode, Issue } from '../core/errors.ts'
 export type { Job, JobProgress, JobState, JobSummary } from '../core/job.ts'
@@ -58,6 +64,15 @@ export type { Attempt } from '../jobs/attempts.ts'
 export type { DeadLetterFacts, DeadLetterPage, DeadLetterSummary, DeadReason } from '../jobs/list-dead.ts'
 export type { JobPage } from '../jobs/list.ts'
 export type { LogLine } from '../jobs/logs.ts'
+export type { ErrorGroup, ErrorGroupSummary, ErrorHour, ErrorStatus } from '../numbers/error-groups.ts'
+export type {
+  Percentiles,
+  QueueGauge,
+  StatCounts,
+  StatPoint,
+  StatSeries,
+  StatSummary,
+} from '../numbers/read-stats.ts'
 export type { QueueSettings } from '../queues/settings.ts'
 export type { Count, QueueStatus } from '../queues/status.ts'
 export type { LiveWorker } from '../queues/workers.ts'

@@ -52,8 +52,9 @@ export async function reportDeath(
 }
 
 /** Buries workers whose lease ran out and gives their ids; nobody within a lease of the server's start. */
-export function bury(db: Queryable): Promise<string[]> {
-  return run(db, burySql, {}, (row: { id: string }) => row.id)
+export async function bury(db: Queryable): Promise<{ lost: string[]; isAnyRunning: boolean }> {
+  const [found] = await run(db, burySql, {}, (row: { lost: string[]; isAnyRunning: boolean }) => row)
+  return found ?? { lost: [], isAnyRunning: true }
 }
 
 /** What runs under a worker, by the database's book: job id → lease. */

@@ -7,7 +7,7 @@ import { sweepSql } from './sweep.sql.ts'
 
 export interface Swept {
   /** Ready again, with a crash counted and no attempt burned. */
-  returned: Returned[]
+  returned: (Returned & { kind: string })[]
   /** Dead: their workers were lost too often. */
   quarantined: { id: string; queue: string; kind: string }[]
   /** There may be more. */

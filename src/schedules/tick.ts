@@ -23,6 +23,8 @@ import type { ScheduleRow } from './stored.ts'
  */
 export interface Fired {
   schedule: string
+  queue: string
+  kind: string
   fires: readonly { fireAt: string; outcome: string; jobId: string | null; reason: string | null }[]
   hints: readonly { queue: string; priority: number; keyed: boolean; inMs: number }[]
   /** Workers whose running job was asked to stop. */
@@ -120,7 +122,7 @@ async function fireOne(
   )
   if (done === undefined) return undefined
   const { queue, fires, jobs, asked } = done
-  return { schedule: row.name, fires, hints: jobs.map((job) => ({ queue, ...job })), asked }
+  return { schedule: row.name, queue, kind: row.kind, fires, hints: jobs.map((job) => ({ queue, ...job })), asked }
 }
 
 /** What code makes for one time, as further members of it. */

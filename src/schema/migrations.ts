@@ -6,6 +6,8 @@ import { workerScript } from './migrations/0004_worker.sql.ts'
 import { troubleScript } from './migrations/0005_trouble.sql.ts'
 import { schedulesScript } from './migrations/0006_schedules.sql.ts'
 import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
+import { numbersScript } from './migrations/0008_numbers.sql.ts'
+import { databaseUpkeepScript } from './migrations/0009_database_upkeep.sql.ts'
 
 export interface Migration {
   version: number
@@ -21,6 +23,8 @@ export const migrations: readonly Migration[] = [
   troubleScript,
   schedulesScript,
   upkeepScript,
+  numbersScript,
+  databaseUpkeepScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -81,13 +81,18 @@ grant select, update, delete on stint.job to stint_worker;
 grant select, insert on stint.finished, stint.attempt, stint.log to stint_worker;
 grant select, insert, update, delete
    on stint.dead, stint.worker, stint.idempotency_key, stint.blob, stint.effect to stint_worker;
+grant select, insert, update, delete
+   on stint.stat_minute, stint.stat_hour, stint.queue_gauge, stint.error_group, stint.error_hour to stint_worker;
+grant select, update on stint.gauge_refresh to stint_worker;
+grant execute on function stint.add_bins(jsonb, jsonb) to stint_worker;
+grant execute on function stint.note_enqueued(uuid, integer, jsonb) to stint_producer, stint_worker, stint_operator;
 grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
 -- Upkeep by a worker: it says when, the functions decide what is old. It does not own history, so it drops a day under a
 -- short lock; only the owner can detach one first without.
-grant select, insert, update on stint.leader, stint.service to stint_worker;
+grant select, insert, update on stint.leader, stint.service, stint.index_upkeep to stint_worker;
 grant select on stint.queue to stint_worker;
 grant execute on function stint.old_days() to stint_worker;
 grant execute on function stint.drop_day(text) to stint_worker;
@@ -102,7 +107,12 @@ grant select (place, id, state, queue, kind, key, priority, attempt, max_attempt
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
               flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at)
    on stint.jobs to stint_viewer;
-grant select on stint.migration, stint.worker, stint.leader, stint.service, stint.queue to stint_viewer;
+grant select on stint.stat_minute, stint.stat_hour, stint.queue_gauge, stint.gauge_refresh, stint.error_hour to stint_viewer;
+-- The title of an error, and not its message, which is what a job said.
+grant select (fingerprint, kind, class, name, title, first_seen, last_seen, versions, sample_job, status, resolved_at,
+              resolved_in, ignored_until, regressed_at)
+   on stint.error_group to stint_viewer;
+grant select on stint.migration, stint.worker, stint.leader, stint.service, stint.queue, stint.index_upkeep to stint_viewer;
 
 -- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks those
 -- that run to stop.
@@ -111,6 +121,8 @@ grant update (state, run_at, priority, version, key, input, input_blob, unique_k
               cancel_at, cancel_reason)
    on stint.job to stint_operator;
 grant delete on stint.job to stint_operator;
+grant select on stint.error_group to stint_operator;
+grant update (status, resolved_at, resolved_in, ignored_until, regressed_at) on stint.error_group to stint_operator;
 grant insert on stint.finished, stint.blob to stint_operator;
 -- A replay brings a dead letter back with all that it had.
 grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_start, progress, failures,

@@ -75,6 +75,33 @@ create table stint.effect (
   expires_at timestamp with time zone not null
 );
 
+create table stint.error_group (
+  fingerprint text not null,
+  kind text not null,
+  class text not null,
+  name text not null,
+  title text not null,
+  message text not null,
+  first_seen timestamp with time zone not null,
+  last_seen timestamp with time zone not null,
+  versions jsonb not null default '{}'::jsonb,
+  sample_job uuid not null,
+  status text not null default 'open'::text,
+  resolved_at timestamp with time zone,
+  resolved_in text,
+  ignored_until timestamp with time zone,
+  regressed_at timestamp with time zone
+);
+
+create table stint.error_hour (
+  fingerprint text not null,
+  hour timestamp with time zone not null,
+  process uuid not null,
+  flush integer not null,
+  failures bigint not null,
+  deaths bigint not null
+);
+
 create table stint.finished (
   id uuid not null,
   created_at timestamp with time zone not null,
@@ -118,6 +145,12 @@ create table stint.fire (
   at timestamp with time zone not null default stint.now()
 );
 
+create table stint.gauge_refresh (
+  id boolean not null default true,
+  refreshed_at timestamp with time zone,
+  took_ms double precision not null default 0
+);
+
 create table stint.idempotency_key (
   scope text not null,
   key text not null,
@@ -125,6 +158,15 @@ create table stint.idempotency_key (
   digest bytea not null,
   created_at timestamp with time zone not null default stint.now(),
   expires_at timestamp with time zone not null
+);
+
+create table stint.index_upkeep (
+  name text not null,
+  tried_at timestamp with time zone not null,
+  took_ms integer,
+  bytes_before bigint not null,
+  bytes_after bigint,
+  error text
 );
 
 create table stint.job (
@@ -198,6 +240,20 @@ create table stint.queue (
   updated_at timestamp with time zone not null default stint.now()
 );
 
+create table stint.queue_gauge (
+  queue text not null,
+  ready bigint not null,
+  running bigint not null,
+  scheduled bigint not null,
+  retrying bigint not null,
+  waiting bigint not null,
+  estimated text[] not null default '{}'::text[],
+  oldest_ready_at timestamp with time zone,
+  kinds jsonb not null default '{}'::jsonb,
+  priorities jsonb not null default '{}'::jsonb,
+  top_keys jsonb not null default '[]'::jsonb
+);
+
 create table stint.schedule (
   name text not null,
   kind text not null,
@@ -239,6 +295,48 @@ create table stint.service (
   last_error_at timestamp with time zone
 );
 
+create table stint.stat_hour (
+  hour timestamp with time zone not null,
+  queue text not null,
+  kind text not null,
+  enqueued bigint not null,
+  started bigint not null,
+  succeeded bigint not null,
+  failed bigint not null,
+  dead bigint not null,
+  lease_expired bigint not null,
+  refused bigint not null,
+  cancelled bigint not null,
+  snoozed bigint not null,
+  released bigint not null,
+  crashed bigint not null,
+  attempts bigint not null,
+  wait jsonb not null,
+  run jsonb not null
+);
+
+create table stint.stat_minute (
+  minute timestamp with time zone not null,
+  queue text not null,
+  kind text not null,
+  process uuid not null,
+  flush integer not null,
+  enqueued bigint not null default 0,
+  started bigint not null default 0,
+  succeeded bigint not null default 0,
+  failed bigint not null default 0,
+  dead bigint not null default 0,
+  lease_expired bigint not null default 0,
+  refused bigint not null default 0,
+  cancelled bigint not null default 0,
+  snoozed bigint not null default 0,
+  released bigint not null default 0,
+  crashed bigint not null default 0,
+  attempts bigint not null default 0,
+  wait jsonb not null default '{}'::jsonb,
+  run jsonb not null default '{}'::jsonb
+);
+
 create table stint.worker (
   id uuid not null,
   started_at timestamp with time zone not null default stint.now(),
@@ -260,6 +358,12 @@ alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['e
 
 alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
 
+alter table stint.error_group add constraint error_group_pkey PRIMARY KEY (fingerprint);
+
+alter table stint.error_group add constraint error_group_status CHECK ((status = ANY (ARRAY['open'::text, 'resolved'::text, 'ignored'::text])));
+
+alter table stint.error_hour add constraint error_hour_pkey PRIMARY KEY (fingerprint, hour, process);
+
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
 
 alter table stint.fire add constraint fire_has_job CHECK (((outcome = 'fired'::text) = (job_id IS NOT NULL)));
@@ -268,7 +372,13 @@ alter table stint.fire add constraint fire_outcome CHECK ((outcome = ANY (ARRAY[
 
 alter table stint.fire add constraint fire_pkey PRIMARY KEY (schedule, fire_at);
 
+alter table stint.gauge_refresh add constraint gauge_refresh_one CHECK (id);
+
+alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (id);
+
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
+
+alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
 
 alter table stint.job add constraint job_is_live CHECK ((state < 'succeeded'::stint.job_state));
 
@@ -284,6 +394,8 @@ alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00
 
 alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
 
+alter table stint.queue_gauge add constraint queue_gauge_pkey PRIMARY KEY (queue);
+
 alter table stint.schedule add constraint schedule_missed CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text])));
 
 alter table stint.schedule add constraint schedule_overlap CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text, 'queue-one'::text, 'cancel-previous'::text])));
@@ -294,13 +406,27 @@ alter table stint.schedule add constraint schedule_source CHECK ((source = ANY (
 
 alter table stint.service add constraint service_pkey PRIMARY KEY (name);
 
+alter table stint.stat_hour add constraint stat_hour_pkey PRIMARY KEY (hour, queue, kind);
+
+alter table stint.stat_minute add constraint stat_minute_pkey PRIMARY KEY (minute, queue, kind, process);
+
 alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
 -- storage
 
+alter table stint.blob set (autovacuum_vacuum_scale_factor=0.05);
+
 alter table stint.dead set (autovacuum_vacuum_scale_factor=0.05);
 
 alter table stint.effect set (autovacuum_vacuum_scale_factor=0.05);
+
+alter table stint.error_group set (fillfactor=80);
+
+alter table stint.error_hour set (fillfactor=80);
+
+alter table stint.fire set (autovacuum_vacuum_scale_factor=0.05);
+
+alter table stint.gauge_refresh set (fillfactor=10);
 
 alter table stint.idempotency_key set (autovacuum_vacuum_scale_factor=0.05);
 
@@ -324,7 +450,15 @@ alter table stint.job set (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0
 
 alter table stint.leader set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 
+alter table stint.queue_gauge set (fillfactor=50);
+
+alter table stint.schedule set (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=100);
+
 alter table stint.service set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
+
+alter table stint.stat_hour set (fillfactor=80);
+
+alter table stint.stat_minute set (fillfactor=80);
 
 alter table stint.worker set (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 
@@ -352,6 +486,10 @@ CREATE INDEX dead_search ON stint.dead USING gin (search) WHERE (search IS NOT N
 
 CREATE INDEX effect_expiry ON stint.effect USING btree (expires_at);
 
+CREATE INDEX error_group_seen ON stint.error_group USING btree (last_seen);
+
+CREATE INDEX error_hour_age ON stint.error_hour USING btree (hour);
+
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 
 CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
@@ -375,6 +513,8 @@ CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (next_fire_at IS NOT NULL);
 
 CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_fire_at IS NOT NULL);
+
+CREATE INDEX stat_minute_raw ON stint.stat_minute USING btree (minute) WHERE (process <> '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 
@@ -499,6 +639,18 @@ UNION ALL
    FROM stint.dead;
 
 -- functions
+
+CREATE OR REPLACE FUNCTION stint.add_bins(one jsonb, other jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select coalesce(jsonb_object_agg(merged.bin, merged.jobs), '{}')
+    from (select both_of.bin, sum(both_of.jobs::bigint) as jobs
+            from (select * from jsonb_each_text(one) union all select * from jsonb_each_text(other)) as both_of (bin, jobs)
+           group by both_of.bin) as merged
+$function$;
 
 CREATE OR REPLACE FUNCTION stint.checked_integer(field text, value jsonb, low integer, high integer)
  RETURNS integer
@@ -954,6 +1106,23 @@ CREATE OR REPLACE FUNCTION stint.made_at(id uuid)
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select to_timestamp(('x' || substr(translate(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) $function$;
+
+CREATE OR REPLACE FUNCTION stint.note_enqueued(process uuid, flush integer, rows jsonb)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO stint.stat_minute AS known (minute, queue, kind, process, flush, enqueued)  SELECT said.minute,
+             said.queue,
+             said.kind,
+             note_enqueued.process AS process,
+             note_enqueued.flush AS flush,
+             said.enqueued
+            FROM jsonb_to_recordset(note_enqueued.rows) said(minute timestamp with time zone, queue text, kind text, enqueued bigint) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
+   WHERE (known.flush < excluded.flush);
+ SELECT stint.now() AS now;
+END;
 
 CREATE OR REPLACE FUNCTION stint.now()
  RETURNS timestamp with time zone

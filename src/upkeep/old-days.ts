@@ -9,11 +9,10 @@
  *
  * What a crash leaves behind: a day that is pending, or detached and marked. old_days() names both.
  */
-import { randomUUID } from 'node:crypto'
 import { classify } from '../db/classify.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { cancelDetachSql } from './cancel-detach.sql.ts'
+import { cancellable } from './cancellable.ts'
 import { dropDaySql } from './drop-day.sql.ts'
 import { oldDaysSql } from './old-days.sql.ts'
 import type { ServiceContext } from './service.ts'
@@ -53,15 +52,8 @@ async function detach(db: Queryable, { parent, dayTable, isPending }: OldDay): P
   const name = (table: string): string => `"${db.schema}"."${table}"`
   // Before it is detached: what is found detached without this may be somebody's archive.
   await db.query(`comment on table ${name(dayTable)} is 'to be dropped by Stint'`, [])
-  const mark = randomUUID()
   const how = isPending ? 'finalize' : 'concurrently'
-  const timer = setTimeout(() => {
-    run(db, cancelDetachSql, { mark }, () => undefined).catch(() => undefined)
-  }, detachMs)
-  try {
-    // Not in a transaction, where it cannot run.
-    await db.query(`/* ${mark} */ alter table ${name(parent)} detach partition ${name(dayTable)} ${how}`, [])
-  } finally {
-    clearTimeout(timer)
-  }
+  // Not in a transaction, where it cannot run.
+  const statement = `alter table ${name(parent)} detach partition ${name(dayTable)} ${how}`
+  await cancellable(db, statement, { afterMs: detachMs })
 }

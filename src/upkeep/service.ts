@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/statement.ts'
+import type { Database } from '../db/database.ts'
 
 /**
  * Something that one process does for all, again and again, under the lead.
@@ -9,8 +9,10 @@ import type { Queryable } from '../db/statement.ts'
 export interface Service {
   readonly name: string
   readonly everyMs: number
+  /** How long one pass goes on before the rest is left to the next one; below five minutes. @default a minute */
+  readonly passMs?: number
   /** One pass, which begins no further statement once `signal` is aborted. Throws where the next one should come soon. */
-  runOnce(db: Queryable, context: ServiceContext): Promise<void>
+  runOnce(db: Database, context: ServiceContext): Promise<void>
 }
 
 export interface ServiceContext {

@@ -18,11 +18,13 @@ export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
   onTrouble: (what: string, error: unknown) => void
 }
 
-/** How long one pass goes on before the rest is left to the next one. */
-const passMs = 60_000
+/** How long one pass goes on where its service does not say. */
+const usualPassMs = 60_000
 /** Beyond that a pass comes to no answer any more. */
 const hungAfterMs = 300_000
 const stopMs = 3_000
+/** Of a service that is done more often than this, not each pass is noted. */
+const noteEveryMs = 20_000
 
 /**
  * Runs services while this process leads.
@@ -38,6 +40,8 @@ export class Upkeep {
   #loops: Loop[] = []
   /** Passes that came to no answer, and may still be at it. */
   readonly #hung = new Set<string>()
+  /** When passes that went well were last noted, since the last one that did not. */
+  readonly #notedAt = new Map<string, number>()
   #isStopping = false
 
   constructor(config: UpkeepConfig) {
@@ -139,7 +143,7 @@ export class Upkeep {
   async #pass(service: Service, stopped: AbortSignal): Promise<void> {
     const { db, onTrouble } = this.#config
     if (!this.#leader.isLeading) return
-    const { name } = service
+    const { name, passMs = usualPassMs } = service
     if (this.#hung.has(name)) throw new Error(`An earlier pass of '${name}' has come to no answer`)
     const startedAt = performance.now()
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(passMs)])
@@ -151,9 +155,13 @@ export class Upkeep {
     }
     try {
       await this.#inTime(name, service.runOnce(db, context))
-      const tookMs = Math.round(performance.now() - startedAt)
+      const now = performance.now()
+      if (service.everyMs < noteEveryMs && now - (this.#notedAt.get(name) ?? -Infinity) < noteEveryMs) return
+      const tookMs = Math.round(now - startedAt)
       await run(db, noteServiceSql, { name, tookMs, error: null }, () => undefined)
+      this.#notedAt.set(name, now)
     } catch (error) {
+      this.#notedAt.delete(name)
       // A note of it is welcome; what went wrong is what has to be heard.
       await run(db, noteServiceSql, { name, tookMs: 0, error: storable(error) }, () => undefined).catch(
         () => undefined,

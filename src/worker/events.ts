@@ -3,6 +3,7 @@ import type { StoredError } from '../core/stored-error.ts'
 import type { Fired } from '../schedules/tick.ts'
 import type { UnknownKind } from '../jobs/survey.ts'
 import type { DeadReason } from '../jobs/list-dead.ts'
+import type { Regressed } from '../numbers/write-errors.ts'
 
 /** Which job an event is about. */
 export interface JobFacts {
@@ -38,6 +39,8 @@ export interface WorkerEvents {
   slow: [JobFacts & { ranMs: number; usualMs: number }]
   /** Jobs of lost workers were taken back or put aside. */
   swept: [{ returned: number; quarantined: readonly { id: string; queue: string; kind: string }[] }]
+  /** An error that was resolved is back. */
+  regressed: [Regressed]
   /** Jobs wait here that this worker has no handler for. */
   unknownKinds: [readonly UnknownKind[]]
   /** Times of a schedule were decided by this worker: jobs made, or not, and why. */

@@ -10,6 +10,7 @@ import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
+import type { Swept } from '../maintenance/sweep.ts'
 import { Loop } from '../upkeep/loop.ts'
 import { usualServices } from '../upkeep/services.ts'
 import { Upkeep } from '../upkeep/upkeep.ts'
@@ -17,6 +18,7 @@ import type { Schedule } from '../schedules/define-schedule.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
 import { cancelsIn, channelOf, hintsIn, saysSchedules } from '../wake-up/hint.ts'
+import type { Hint } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
 import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
@@ -33,6 +35,7 @@ import { Children } from './isolate/children.ts'
 import { Lease } from './lease.ts'
 import type { Logger } from './log.ts'
 import { Notes } from './notes.ts'
+import { Numbers } from './numbers.ts'
 import type { WorkerConfig } from './options.ts'
 import { Report } from './report.ts'
 import { Scheduler } from './scheduler.ts'
@@ -63,6 +66,8 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
+/** How long a stop waits for the last numbers to be written: they are not worth more. */
+const lastNumbersMs = 5_000
 const unsureForMs = 60_000
 /** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
 const quietShare = 6
@@ -78,6 +83,7 @@ export class Runtime {
   readonly #poll: Poll
   readonly #served: Served
   readonly #report: Report
+  readonly #numbers: Numbers
   readonly #watch: Watch
   readonly #notes: Notes
   readonly #settler: Settler
@@ -112,6 +118,8 @@ export class Runtime {
   /** When a claim's reply was lost, or may have been: what it took can come to light later. */
   #unsureAt = -Infinity
   #quietPasses = 0
+  /** When it last heard of jobs, or took or ended some. */
+  #stirredAt = -Infinity
   readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
@@ -192,6 +200,7 @@ export class Runtime {
       noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
+        this.#numbers.started(held)
         this.#report.started(held)
       },
       onEnded: (ended) => {
@@ -204,6 +213,7 @@ export class Runtime {
         this.#bell.ring()
       },
       onClaimed: () => {
+        this.#stirredAt = performance.now()
         this.#poll.found()
       },
       onAsked: () => {
@@ -233,8 +243,9 @@ export class Runtime {
     })
     this.#lease = this.#newLease()
     this.#claims = this.#newClaims()
+    this.#numbers = this.#newNumbers()
     this.#unlisten = listenLocally(placeOf(url, schema), (hints) => {
-      this.#scout.hear(hints)
+      this.#hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription(deadlineMs) : undefined
     this.#scheduler = this.#newScheduler()
@@ -278,6 +289,7 @@ export class Runtime {
     for (const loop of this.#loops) loop.start()
     this.#upkeep?.start()
     this.#watchdog.start()
+    this.#numbers.start()
     this.#looping = this.#loop()
     const { workerId } = this
     this.#config.events.emit('ready', { workerId })
@@ -331,6 +343,7 @@ export class Runtime {
     // A database that is gone must not keep the process for ever: after a lease others take over anyway.
     await Promise.race([settled, pause(this.#config.worker.leaseMs, undefined, { ref: false })])
     await this.#notes.flush()
+    await Promise.race([this.#numbers.stop(), pause(lastNumbersMs, undefined, { ref: false })])
     await childrenEnded
     this.#isOver = true
     this.#watch.stop()
@@ -384,16 +397,19 @@ export class Runtime {
 
   #settled(ended: Ended): void {
     this.#letGo(ended.held)
+    this.#stirredAt = performance.now()
     this.#isFine()
     const { outcome, held } = ended
     if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
       this.#scout.dueIn(outcome.delayMs + 1)
     if (outcome.type === 'released') this.#scout.mayReturn(held.job)
+    this.#numbers.settled(ended)
     this.#report.settled(ended)
   }
 
   #refused(ended: Ended): void {
     this.#letGo(ended.held)
+    this.#numbers.refused(ended)
     this.#report.refused(ended)
   }
 
@@ -593,7 +609,7 @@ export class Runtime {
       deadlineMs,
       probeEveryMs: 15_000,
       onPayload: (payload) => {
-        this.#scout.hear(hintsIn(payload))
+        this.#hear(hintsIn(payload))
         if (saysSchedules(payload)) this.#scheduler.wake()
         if (!cancelsIn(payload).includes(this.workerId)) return
         this.#cancellations.hint()
@@ -607,12 +623,20 @@ export class Runtime {
     })
   }
 
+  #hear(hints: readonly Hint[]): void {
+    if (hints.length > 0) this.#stirredAt = performance.now()
+    this.#scout.hear(hints)
+  }
+
   #newScheduler(): Scheduler {
     const { schedules, worker, events, log } = this.#config
     return new Scheduler({
       ...{ db: this.#db, schedules, appVersion: worker.version, events, log },
       onReady: (hints) => {
         this.#announcer.stored(new Set(hints))
+      },
+      onFired: (fired) => {
+        this.#numbers.fired(fired)
       },
       onAsked: (workerId) => {
         this.#announcer.askedToStop(workerId)
@@ -636,6 +660,9 @@ export class Runtime {
       onReturned: (returned: readonly Returned[]) => {
         this.#scout.returned(returned)
         this.#scout.surveySoon()
+      },
+      onSwept: (swept: Swept) => {
+        this.#numbers.swept(swept)
       },
       parked: this.#parked,
       events,
@@ -680,21 +707,35 @@ export class Runtime {
   }
 
   #newUpkeep(deadlineMs: number): Upkeep {
-    const { worker, url, events } = this.#config
+    const { worker, url } = this.#config
     const { schema, leaseMs } = worker
     return new Upkeep({
-      db: new Database({ url, schema, deadlineMs, poolSize: 2, applicationName: 'stint upkeep' }),
+      // One for a statement that takes minutes, two for all that must not wait for it.
+      db: new Database({ url, schema, deadlineMs, poolSize: 3, applicationName: 'stint upkeep' }),
       termMs: leaseMs,
       holder: () => this.workerId,
       about: { host: hostname(), pid: process.pid },
-      services: usualServices({ blobs: worker.blobs?.store }),
-      // Told, and no more: what a worker cannot do for others is no reason to stop its own work.
+      services: usualServices({ blobs: worker.blobs?.store, stirredAt: () => this.#stirredAt }),
       onTrouble: (name, error) => {
-        const what = `upkeep: ${name}`
-        events.emit('trouble', { what, error })
-        this.#troubles.tell(what, { error, trouble: classify(error) })
+        this.#troubleBeside(`upkeep: ${name}`, error)
       },
     })
+  }
+
+  #newNumbers(): Numbers {
+    const { worker, events, log } = this.#config
+    return new Numbers({
+      ...{ db: this.#db, process: this.workerId, version: worker.version, events, log },
+      onTrouble: (name, error) => {
+        this.#troubleBeside(`numbers: ${name}`, error)
+      },
+    })
+  }
+
+  /** Told, and no more: what a worker cannot do for others, or write down, is no reason to stop its own work. */
+  #troubleBeside(what: string, error: unknown): void {
+    this.#config.events.emit('trouble', { what, error })
+    this.#troubles.tell(what, { error, trouble: classify(error) })
   }
 
   #newWatchdog(): Watchdog {

@@ -4,6 +4,7 @@ import type { Database } from '../db/database.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { setSchedule } from '../schedules/set.ts'
 import { tick } from '../schedules/tick.ts'
+import type { Fired } from '../schedules/tick.ts'
 import { Loop } from '../upkeep/loop.ts'
 import type { Hint } from '../wake-up/hint.ts'
 import type { Events } from './events.ts'
@@ -17,6 +18,7 @@ export interface SchedulerConfig {
   events: Events
   log: Logger
   onReady: (hints: readonly Hint[]) => void
+  onFired: (fired: Fired) => void
   /** A job of this worker was asked to stop. */
   onAsked: (workerId: string) => void
   onTrouble: (name: string, error: unknown) => void
@@ -66,12 +68,13 @@ export class Scheduler {
   }
 
   async #pass(): Promise<void> {
-    const { db, events, log, onReady, onAsked } = this.#config
+    const { db, events, log, onReady, onFired, onAsked } = this.#config
     this.#mustLookAgain = false
     const { fired, failed, nextInMs } = await tick(db, this.#mine)
     for (const one of fired) {
       if (one.hints.length > 0) onReady(one.hints)
       for (const workerId of one.asked) onAsked(workerId)
+      onFired(one)
       if (one.fires.length > 0) events.emit('fired', one)
       for (const { outcome, fireAt, reason } of one.fires)
         if (outcome !== 'fired') log.warn({ schedule: one.schedule, fireAt, reason }, `a fire was ${outcome}`)

@@ -7,6 +7,7 @@ import { bury, held as heldRows } from '../leases/lease.ts'
 import type { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import { sweep } from '../maintenance/sweep.ts'
+import type { Swept } from '../maintenance/sweep.ts'
 import type { Events } from './events.ts'
 import { leaseLost } from './fenced-tx.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
@@ -23,6 +24,8 @@ export interface UpkeepConfig {
   /** Whether our own heartbeats have had no gap lately: after one, others may only seem to be lost. */
   isLeaseFresh: () => boolean
   onReturned: (returned: readonly Returned[]) => void
+  /** Jobs of lost workers were taken back, here and by nobody else. */
+  onSwept: (swept: Swept) => void
   /** Jobs that could not be swept, or given back. */
   parked: { readonly sweep: Parked; readonly reconcile: Parked }
   events: Events
@@ -33,15 +36,18 @@ const sweepLimit = 500
 
 /** What any worker does for all: takes back the jobs of lost workers. */
 export async function sweepLost(config: UpkeepConfig): Promise<void> {
-  const { db, crashLimit, events, log, onReturned, isLeaseFresh, parked } = config
+  const { db, crashLimit, events, log, onReturned, onSwept, isLeaseFresh, parked } = config
   if (!isLeaseFresh()) return
-  const lost = await bury(db)
+  const { lost, isAnyRunning } = await bury(db)
   if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
+  if (!isAnyRunning) return
   for (;;) {
-    const { returned, quarantined, isFull } = await withPartitions(db, () =>
+    const swept = await withPartitions(db, () =>
       sweep(db, { limit: sweepLimit, crashLimit, parked: parked.sweep }),
     )
+    const { returned, quarantined, isFull } = swept
     if (returned.length + quarantined.length === 0) return
+    onSwept(swept)
     events.emit('swept', { returned: returned.length, quarantined })
     log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')
     for (const { id, kind, queue } of quarantined)

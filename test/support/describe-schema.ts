@@ -1,4 +1,6 @@
 import pg from 'pg'
+import { Database } from '../../src/db/database.ts'
+import { schemaObjects } from '../../src/schema/drift.ts'
 
 const sections: [title: string, query: string][] = [
   [
@@ -76,5 +78,19 @@ export async function describeSchema(url: string, schema: string): Promise<strin
     return texts.join('\n')
   } finally {
     await client.end()
+  }
+}
+
+/** The objects of a schema as schema/objects.sql has them, by name. */
+export async function describeObjects(url: string, schema: string): Promise<Record<string, string>> {
+  const db = new Database({ url, schema, poolSize: 1, deadlineMs: 30_000, applicationName: 'describe' })
+  try {
+    const objects = await db.transaction(async (tx) => {
+      await tx.query(`set local search_path = ''`, [])
+      return schemaObjects(tx)
+    })
+    return Object.fromEntries([...objects].sort(([a], [b]) => (a < b ? -1 : 1)))
+  } finally {
+    await db.close()
   }
 }

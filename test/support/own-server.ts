@@ -23,15 +23,31 @@ export interface OwnServer {
   killBackend(): Promise<void>
 }
 
-export async function startOwnServer(): Promise<OwnServer> {
+export interface OwnServerOptions {
+  /** Safe against crashes of the machine, and slower. @default 'off' */
+  fsync?: 'on' | 'off'
+  /** Of the server; they come last. */
+  settings?: Record<string, string>
+}
+
+export async function startOwnServer({
+  fsync = 'off',
+  settings = {},
+}: OwnServerOptions = {}): Promise<OwnServer> {
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'stint-own-')))
   // Under root the server runs as another user, who has to get in.
   await chmod(dir, 0o755)
   const { native, version } = findNative()
   const config = {
-    ...{ dir, native, version, idleMs: 0, fsync: 'off' as const },
-    // The system outlives these crashes, so what was written is safe; what was acknowledged has to be written.
-    settings: { synchronous_commit: 'on', full_page_writes: 'on', max_connections: '200', autovacuum: 'off' },
+    ...{ dir, native, version, idleMs: 0, fsync },
+    settings: {
+      max_connections: '200',
+      // The system outlives these crashes, so what was written is safe; what was acknowledged has to be written.
+      ...(fsync === 'off'
+        ? { synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'off' }
+        : undefined),
+      ...settings,
+    },
   }
   const log = join(dir, 'postgres.log')
   const placement = await placeServer(config)

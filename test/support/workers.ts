@@ -136,6 +136,7 @@ const eventNames: readonly EventName[] = [
     'leaseLost',
     'slow',
     'swept',
+    'regressed',
     'unknownKinds',
     'fired',
     'scheduleFailed',

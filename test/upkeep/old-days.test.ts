@@ -34,13 +34,13 @@ async function holdSnapshot(table: string, url = db.url): Promise<pg.Client> {
   return reader
 }
 
-/** Settles on and on, on a connection that waits for a lock 250 ms at most; gives what went wrong once stopped. */
+/** Settles on and on, on a connection that waits for a lock a second at most, half of what a drop waits for readers; gives what went wrong once stopped. */
 async function settleOnAndOn(
   schema = 'stint',
   url = db.url,
 ): Promise<() => Promise<{ settled: number; errors: string[] }>> {
   const settler = await connectTo(url)
-  await settler.query(`set lock_timeout = '250ms'`)
+  await settler.query(`set lock_timeout = '1s'`)
   const errors: string[] = []
   let settled = 0
   const stopped = new AbortController()

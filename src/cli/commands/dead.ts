@@ -20,9 +20,11 @@ import { relative } from '../format.ts'
 import { jobPage, summary } from '../job-page.ts'
 import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
 import { nounOf } from '../verbs.ts'
+import { deadGroups } from './error.ts'
 import { lastLogs } from './job.ts'
 
 const help = `stint dead list       jobs that will not run again by themselves, newest first
+stint dead groups     the errors that they died of, with their trend
 stint dead get        all that is known of one, with every attempt
 stint dead replay     bring them back as the jobs they were
 stint dead discard    put them into the trash, for 24 hours
@@ -199,4 +201,4 @@ async function restore(args: readonly string[]): Promise<number> {
   )
 }
 
-export const dead = nounOf(help, { list, get, replay, discard, restore })
+export const dead = nounOf(help, { list, groups: deadGroups, get, replay, discard, restore })

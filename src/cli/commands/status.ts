@@ -1,14 +1,15 @@
 import type { Status } from '../../client/status.ts'
 import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { countText, relative, span } from '../format.ts'
+import { countText, relative, short, span } from '../format.ts'
 import type { Styled } from '../format.ts'
 import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import type { Count } from '../../queues/status.ts'
 
 const help = `stint status    queues with what they have in each state, the workers that live, and upkeep
 
-Counts stop at 10,000 (10k+), so this costs the same however many jobs there are.
+Counts stop at 10,000 (10k+; ≈ what a worker last estimated), so this costs the same however many jobs there are. IN/s
+and OUT/s are over the last 5 minutes, EMPTY IN is how long until nothing is ready if it goes on like that.
 
 ${formatHelp}
 ${databaseHelp}
@@ -41,6 +42,9 @@ function queueTable({ queues, workers }: Status): string {
     'QUEUE',
     '>READY',
     '>OLDEST',
+    '>IN/s',
+    '>OUT/s',
+    '>EMPTY IN',
     '>RUNNING',
     '>SLOTS',
     '>RETRYING',
@@ -52,6 +56,9 @@ function queueTable({ queues, workers }: Status): string {
     one.queue,
     countText(one.ready),
     one.oldestReadyMs === null ? '' : span(one.oldestReadyMs),
+    one.inPerSecond === 0 ? '' : short(one.inPerSecond),
+    one.outPerSecond === 0 ? '' : short(one.outPerSecond),
+    one.ready.count === 0 || one.emptyInMs === null ? '' : span(one.emptyInMs),
     countText(one.running),
     String(workers.reduce((slots, { queues: served }) => slots + (served[one.queue] ?? 0), 0)),
     countText(one.retrying),

@@ -1,0 +1,65 @@
+import { checkNames } from '../../doctor/checks.ts'
+import type { Finding, Level } from '../../doctor/finding.ts'
+import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
+import { withStint } from '../connect.ts'
+import { exitCodes } from '../errors.ts'
+import { paint, printable } from '../format.ts'
+import type { Styled } from '../format.ts'
+import { formatHelp, isJson, outputOption, say, sayJson, table } from '../output.ts'
+
+const help = `stint doctor    what is wrong, or about to be: settings of the server, schema, vacuum, snapshots, workers, upkeep
+
+It only reads, and takes at most a few seconds. Exit code 7 means that it found something.
+
+  --only CHECK,CHECK    only these: ${checkNames.slice(0, 9).join(', ')},
+                        ${checkNames.slice(9).join(', ')}
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint doctor
+  stint doctor --only snapshots,dead-rows
+  stint doctor -o json | jq -r '.findings[] | select(.fix) | .fix'`
+
+const marks: Readonly<Record<Level, Styled>> = {
+  ok: { text: '✓', style: 'green' },
+  warn: { text: '▲', style: 'yellow' },
+  fail: { text: '✖', style: 'red' },
+  unknown: { text: '?', style: 'gray' },
+}
+
+export async function doctor(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    only: { type: 'string', multiple: true, default: [] },
+    ...outputOption,
+    ...databaseOptions,
+    ...helpOption,
+  })
+  if (values.help) return say(help)
+  noMore(positionals)
+  const asJson = isJson(values.output)
+  const words = values.only.flatMap((text) => text.split(',')).map((word) => word.trim())
+  const only = words.length === 0 ? checkNames : words.map((word) => choose('check', word, checkNames))
+  const found = await withStint(values, (stint) => stint.doctor({ only }))
+  if (asJson) sayJson(found)
+  else {
+    say(overview(found.findings))
+    for (const finding of found.findings) if (finding.level !== 'ok') say(`\n${explained(finding)}`)
+  }
+  const isFine = found.findings.every(({ level }) => level === 'ok' || level === 'unknown')
+  return isFine ? exitCodes.ok : exitCodes.found
+}
+
+function overview(findings: readonly Finding[]): string {
+  return table(
+    ['', 'CHECK', 'FINDING'],
+    findings.map(({ check, level, title }) => [marks[level], check, title]),
+  )
+}
+
+/** What it means and what to do about it, each on lines of its own: a fix is for copying. */
+function explained({ check, level, title, detail, fix }: Finding): string {
+  const lines = [`${paint(marks[level])} ${check}: ${printable(title)}`, `  ${printable(detail)}`]
+  if (fix !== undefined) lines.push(...fix.split('\n').map((line) => `    ${printable(line)}`))
+  return lines.join('\n')
+}

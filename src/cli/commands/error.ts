@@ -1,0 +1,212 @@
+import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/error-groups.ts'
+import { errorStatuses } from '../../numbers/error-groups.ts'
+import { missingGroup } from '../../client/error-groups.ts'
+import { durationMs } from '../../core/duration.ts'
+import {
+  choose,
+  databaseHelp,
+  databaseOptions,
+  helpOption,
+  noMore,
+  parse,
+  UsageError,
+  wholeNumber,
+} from '../arguments.ts'
+import { withStint } from '../connect.ts'
+import { moment, oneLine, relative, sparkline } from '../format.ts'
+import { facts, note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
+import type { Output } from '../output.ts'
+import { nounOf } from '../verbs.ts'
+
+const help = `stint error list      errors that people would call the same, those seen last first
+stint error get       one of them: its message, versions, hours
+stint error resolve   say that it is repaired; it is open again when it comes back
+stint error ignore    say that nobody wants to hear of it, for a time or for ever
+stint error reopen    take that back
+
+stint error <command> --help has options and examples.`
+
+const listOptionsHelp = `  --kind NAME           of jobs of this kind
+  --limit N             1 to 200 (default: 50)
+${outputHelp}
+${databaseHelp}`
+
+const listHelp = `stint error list    groups of errors, those seen last first
+
+FAILED and DEAD are of the last 24 hours, TREND is those hours one by one. Workers write them every few seconds.
+
+  --status STATUS       ${errorStatuses.join(', ')} (default: all)
+${listOptionsHelp}
+
+Examples
+  stint error list --status open
+  stint error list --kind card.charge -o json | jq '.[] | [.fingerprint, .title]'`
+
+const groupsHelp = `stint dead groups    the errors that jobs died of within the last 30 days, those seen last first
+
+  --status STATUS       ${errorStatuses.join(', ')} (default: all)
+${listOptionsHelp}
+
+Examples
+  stint dead groups
+  stint dead groups --status open -o id`
+
+/** `stint error list`, and `stint dead groups`: those that jobs died of. */
+function listing({ deadly, text }: { deadly: boolean; text: string }) {
+  return async (args: readonly string[]): Promise<number> => {
+    const { values, positionals } = parse(args, {
+      ...{ status: { type: 'string' }, kind: { type: 'string' }, limit: { type: 'string' } },
+      ...outputOption,
+      ...databaseOptions,
+      ...helpOption,
+    })
+    if (values.help) return say(text)
+    noMore(positionals)
+    const output = outputOf(values.output)
+    const status = values.status === undefined ? undefined : choose('status', values.status, errorStatuses)
+    const limit = values.limit === undefined ? undefined : wholeNumber('--limit', values.limit)
+    const groups = await withStint(values, (stint) =>
+      stint.errors.list({ status, kind: values.kind, limit, deadly }),
+    )
+    if (output === 'json') return sayJson(groups)
+    if (output === 'id') for (const { fingerprint } of groups) say(fingerprint)
+    else if (groups.length > 0) say(groupTable(groups, new Date()))
+    if (groups.length === 0) note('no such errors')
+    return 0
+  }
+}
+
+function groupTable(groups: readonly ErrorGroupSummary[], now: Date): string {
+  const heads = ['GROUP', 'KIND', 'STATUS', '>FAILED', '>DEAD', 'TREND 24h', 'LAST', 'VERSIONS', 'ERROR']
+  const rows = groups.map((group) => [
+    ...[group.fingerprint, group.kind, statusText(group), String(group.failures)],
+    { text: String(group.deaths), style: group.deaths > 0 ? ('red' as const) : undefined },
+    ...[sparkline(group.trend.map(total)), relative(group.lastSeen, now), versionsText(group.versions)],
+    oneLine(`${group.name}: ${group.title}`, 80),
+  ])
+  return table(heads, rows)
+}
+
+function total({ failures, deaths }: ErrorHour): number {
+  return failures + deaths
+}
+
+function versionsText(versions: readonly string[]): string {
+  const last = versions.slice(-2).join(', ')
+  return versions.length > 2 ? `… ${last}` : last
+}
+
+function statusText({ status, regressedAt, resolvedIn, ignoredUntil }: ErrorGroupSummary): string {
+  if (status === 'open') return regressedAt === null ? 'open' : 'regressed'
+  if (status === 'resolved') return resolvedIn === null ? 'resolved' : `resolved in ${resolvedIn}`
+  return ignoredUntil === null ? 'ignored' : `ignored until ${ignoredUntil.toISOString().slice(0, 16)}Z`
+}
+
+const fingerprintHelp = `${outputHelp}
+${databaseHelp}`
+
+const getHelp = `stint error get FINGERPRINT    one group of errors: its message, versions, hours
+
+${fingerprintHelp}
+
+Examples
+  stint error get b02c9e5177aa01f3`
+
+const resolveHelp = `stint error resolve FINGERPRINT    say that it is repaired
+
+Seen again in that version of your app or a newer one, it is open again, as regressed.
+
+  --in VERSION          the version that has the repair (default: any, as of now)
+${fingerprintHelp}
+
+Examples
+  stint error resolve b02c9e5177aa01f3 --in v215`
+
+const ignoreHelp = `stint error ignore FINGERPRINT    say that nobody wants to hear of it
+
+  --for DURATION        30m, 2h, 7d (default: for ever)
+${fingerprintHelp}
+
+Examples
+  stint error ignore b02c9e5177aa01f3 --for 7d`
+
+const reopenHelp = `stint error reopen FINGERPRINT    take back that it is resolved or ignored
+
+${fingerprintHelp}
+
+Examples
+  stint error reopen b02c9e5177aa01f3`
+
+const oneOptions = { ...outputOption, ...databaseOptions, ...helpOption } as const
+
+function onlyFingerprint([fingerprint, ...more]: readonly string[]): string {
+  if (fingerprint === undefined) throw new UsageError('Say which: the fingerprint of an error.')
+  noMore(more)
+  return fingerprint
+}
+
+function sayGroup(group: ErrorGroup, output: Output): number {
+  if (output === 'json') return sayJson(group)
+  if (output === 'id') return say(group.fingerprint)
+  return say(groupPage(group, new Date()))
+}
+
+function groupPage(group: ErrorGroup, now: Date): string {
+  const days = new Map<string, number>()
+  for (const hour of group.hours) {
+    const day = hour.at.toISOString().slice(0, 10)
+    days.set(day, (days.get(day) ?? 0) + total(hour))
+  }
+  return facts([
+    ['group', group.fingerprint],
+    ['kind', group.kind],
+    ['status', statusText(group)],
+    ['regressed', moment(group.regressedAt, now)],
+    ['class', group.class],
+    ['error', `${group.name}: ${group.message}`],
+    ['first seen', moment(group.firstSeen, now)],
+    ['last seen', moment(group.lastSeen, now)],
+    ['versions', group.versions.join(', ')],
+    ['last job', group.sampleJob],
+    ['last 24h', `${sparkline(group.trend.map(total))}  ${group.failures} failed, ${group.deaths} dead`],
+    ['by day', [...days].map(([day, count]) => `${day} ${count}`).join(', ')],
+  ])
+}
+
+async function get(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, oneOptions)
+  if (values.help) return say(getHelp)
+  const fingerprint = onlyFingerprint(positionals)
+  const group = await withStint(values, (stint) => stint.errors.get(fingerprint))
+  return sayGroup(group ?? missingGroup(fingerprint), outputOf(values.output))
+}
+
+async function resolve(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, { in: { type: 'string' }, ...oneOptions })
+  if (values.help) return say(resolveHelp)
+  const fingerprint = onlyFingerprint(positionals)
+  const group = await withStint(values, (stint) => stint.errors.resolve(fingerprint, { version: values.in }))
+  return sayGroup(group, outputOf(values.output))
+}
+
+async function ignore(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, { for: { type: 'string' }, ...oneOptions })
+  if (values.help) return say(ignoreHelp)
+  const fingerprint = onlyFingerprint(positionals)
+  if (values.for !== undefined && durationMs(values.for) === undefined)
+    throw new UsageError(`Expected --for to be a duration such as 2h or 7d, got '${values.for}'.`)
+  const group = await withStint(values, (stint) => stint.errors.ignore(fingerprint, { for: values.for }))
+  return sayGroup(group, outputOf(values.output))
+}
+
+async function reopen(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, oneOptions)
+  if (values.help) return say(reopenHelp)
+  const fingerprint = onlyFingerprint(positionals)
+  const group = await withStint(values, (stint) => stint.errors.reopen(fingerprint))
+  return sayGroup(group, outputOf(values.output))
+}
+
+const list = listing({ deadly: false, text: listHelp })
+export const deadGroups = listing({ deadly: true, text: groupsHelp })
+export const error = nounOf(help, { list, get, resolve, ignore, reopen })

@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { binCount, binOf, countOf, mergeBins, middleOf, percentile, toBins } from './histogram.ts'
+import type { Bins } from './histogram.ts'
+
+/** Over many magnitudes alike, from a microsecond to a month. */
+const durations = fc.array(
+  fc.double({ min: -9.9, max: 31, noNaN: true }).map((exponent) => 2 ** exponent),
+  { minLength: 1, maxLength: 300 },
+)
+const shares = fc.constantFrom(0, 0.01, 0.5, 0.9, 0.95, 0.99, 0.999, 1)
+
+function counted(values: readonly number[]): Bins {
+  const counts = new Uint32Array(binCount)
+  for (const ms of values) counts[binOf(ms)] = (counts[binOf(ms)] ?? 0) + 1
+  return toBins(counts)
+}
+
+function exact(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.max(1, Math.ceil(share * sorted.length)) - 1] ?? Number.NaN
+}
+
+describe('a histogram', () => {
+  test('tells any percentile to within 5 % of the exact one', () => {
+    fc.assert(
+      fc.property(durations, shares, (values, share) => {
+        const told = percentile(counted(values), share) ?? Number.NaN
+        expect(Math.abs(told / exact(values, share) - 1)).toBeLessThan(0.05)
+      }),
+    )
+  })
+
+  test('of two parts merged is that of the whole', () => {
+    fc.assert(
+      fc.property(durations, durations, (some, others) => {
+        const whole = counted([...some, ...others])
+        expect(mergeBins(counted(some), counted(others))).toEqual(whole)
+        expect(countOf(whole)).toBe(some.length + others.length)
+      }),
+    )
+  })
+
+  test('has bins that follow one another, each with its middle inside', () => {
+    for (let bin = 0; bin < binCount; bin++) expect(binOf(middleOf(bin))).toBe(bin)
+  })
+
+  test('takes whatever it is given', () => {
+    for (const ms of [0, -1, Number.NaN, 1e-9]) expect(binOf(ms)).toBe(0)
+    for (const ms of [Infinity, 1e300]) expect(binOf(ms)).toBe(binCount - 1)
+    expect(percentile({}, 0.5)).toBeNull()
+    expect(percentile({ 0: 3 }, 0.99)).toBe(0)
+  })
+})

@@ -1,0 +1,43 @@
+/** A group of errors that was resolved, and a failure of it since. */
+export interface Recurrence {
+  /** The app that failed; null where it did not say. */
+  version: string | null
+  /** When that version first failed so, and when it last did. */
+  versionFirstAt: number
+  lastAt: number
+  resolvedAt: number
+  /** The version that has the repair; null where nobody said one. */
+  resolvedIn: string | null
+}
+
+/**
+ * Whether an error that was resolved is back, or only comes from processes that do not have the repair yet.
+ *
+ * Without a version to compare, any failure since counts. Of versions that can be put in order, the same and newer ones
+ * do. Of those that cannot (hashes), the same one, and any that had never failed so before: an old version is one that is
+ * known by its failures.
+ */
+export function isRegression(recurrence: Recurrence): boolean {
+  const { version, versionFirstAt, lastAt, resolvedAt, resolvedIn } = recurrence
+  if (lastAt <= resolvedAt) return false
+  if (resolvedIn === null || version === null || version === resolvedIn) return true
+  const order = compareVersions(version, resolvedIn)
+  return order === undefined ? versionFirstAt > resolvedAt : order >= 0
+}
+
+/** Negative where `a` is older than `b`; undefined where nobody could say. */
+export function compareVersions(a: string, b: string): number | undefined {
+  const [left, right] = [partsOf(a), partsOf(b)]
+  if (left === undefined || right === undefined) return undefined
+  for (let at = 0; at < Math.max(left.length, right.length); at++) {
+    const difference = (left[at] ?? 0) - (right[at] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+/** `v214`, `1.12.3`, `2026.11.16-2`: numbers, with dots or dashes between them. */
+function partsOf(version: string): number[] | undefined {
+  if (!/^v?\d{1,15}(?:[.-]\d{1,15}){0,7}$/.test(version)) return undefined
+  return version.replace('v', '').split(/[.-]/).map(Number)
+}

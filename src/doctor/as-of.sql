@@ -1,0 +1,2 @@
+-- The server's time. Not stint.now(): the schema may not be there.
+select clock_timestamp() as now

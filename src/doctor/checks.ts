@@ -1,0 +1,45 @@
+import type { Check } from './check.ts'
+import { autovacuum } from './checks/autovacuum.ts'
+import { clock } from './checks/clock.ts'
+import { deadRows } from './checks/dead-rows.ts'
+import { fsync, fullPageWrites, synchronousCommit } from './checks/durability.ts'
+import { indexBloat } from './checks/index-bloat.ts'
+import { invalidIndexes } from './checks/invalid-indexes.ts'
+import { kinds } from './checks/kinds.ts'
+import { notifyQueue } from './checks/notify-queue.ts'
+import { partitions } from './checks/partitions.ts'
+import { queues } from './checks/queues.ts'
+import { schedules } from './checks/schedules.ts'
+import { schema } from './checks/schema.ts'
+import { server } from './checks/server.ts'
+import { snapshots } from './checks/snapshots.ts'
+import { upkeep } from './checks/upkeep.ts'
+import { versions } from './checks/versions.ts'
+import { xidAge } from './checks/xid-age.ts'
+
+/** All that the doctor looks at, in the order in which it tells. A new check is one more line here. */
+export const checks = {
+  server,
+  fsync,
+  'full-page-writes': fullPageWrites,
+  'synchronous-commit': synchronousCommit,
+  clock,
+  schema,
+  'invalid-indexes': invalidIndexes,
+  'index-bloat': indexBloat,
+  partitions,
+  autovacuum,
+  'dead-rows': deadRows,
+  snapshots,
+  'xid-age': xidAge,
+  'notify-queue': notifyQueue,
+  upkeep,
+  queues,
+  kinds,
+  versions,
+  schedules,
+} satisfies Record<string, Check>
+
+export type CheckName = keyof typeof checks
+
+export const checkNames = Object.keys(checks) as CheckName[]

@@ -1,0 +1,2 @@
+-- The time by which everything is decided.
+select stint.now() as now

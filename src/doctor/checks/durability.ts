@@ -1,0 +1,47 @@
+import { run } from '../../db/statement.ts'
+import type { Check } from '../check.ts'
+import type { Level } from '../finding.ts'
+import { settingSql } from './setting.sql.ts'
+
+interface Switch {
+  name: string
+  level: Level
+  /** What being off means. */
+  means: string
+  fix: string
+}
+
+/** A setting that has to be on, whatever else it may be. */
+function isOn({ name, level, means, fix }: Switch): Check {
+  return async (db) => {
+    const [found] = await run(db, settingSql, { name }, (row: { setting: string; source: string }) => row)
+    const title = `${name} is ${found?.setting ?? 'unknown'}`
+    if (found?.setting !== 'off') return { level: 'ok', title, detail: 'What was committed is on disk.' }
+    return { level, title, detail: `${means} Set by: ${found.source}.`, fix }
+  }
+}
+
+const reload = 'select pg_reload_conf();'
+
+export const fsync = isOn({
+  name: 'fsync',
+  level: 'fail',
+  means:
+    'A crash of the machine may leave the database beyond repair, and jobs that were acknowledged may be gone.',
+  fix: `alter system set fsync = on; ${reload}`,
+})
+
+export const fullPageWrites = isOn({
+  name: 'full_page_writes',
+  level: 'fail',
+  means: 'A crash of the machine may leave torn pages behind, which nothing repairs.',
+  fix: `alter system set full_page_writes = on; ${reload}`,
+})
+
+export const synchronousCommit = isOn({
+  name: 'synchronous_commit',
+  level: 'warn',
+  means:
+    'A crash of the server loses what was committed in the last moments: enqueued jobs that were acknowledged, and endings, so that jobs run again.',
+  fix: `alter system set synchronous_commit = on; ${reload}`,
+})

@@ -1,0 +1,3 @@
+-- The time, and whether any worker lives.
+select stint.now() as now,
+       exists (select from stint.worker where lost_at is null and lease_until >= stint.now()) as "isAny"

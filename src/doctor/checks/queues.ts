@@ -1,0 +1,21 @@
+import type { Check } from '../check.ts'
+import { listing } from '../listing.ts'
+import { liveQueues } from '../live-queues.ts'
+
+export const queues: Check = async (db) => {
+  const live = await liveQueues(db)
+  const idle = live.filter(({ isServed }) => !isServed).map(({ queue }) => queue)
+  if (idle.length === 0)
+    return {
+      level: 'ok',
+      title: 'Every queue with jobs has a worker',
+      detail: `${live.length} ${live.length === 1 ? 'queue has' : 'queues have'} live jobs.`,
+    }
+  return {
+    level: 'warn',
+    title: `No live worker serves ${listing(idle)}`,
+    detail:
+      'They have jobs that wait, or that ran under a worker that is lost. Start a worker with these queues.',
+    fix: 'stint work worker.ts',
+  }
+}

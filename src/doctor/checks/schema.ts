@@ -1,0 +1,51 @@
+import { schemaDrift, indexDefinition } from '../../schema/drift.ts'
+import { migrationStatus } from '../../schema/migrate.ts'
+import { latestVersion } from '../../schema/migrations.ts'
+import type { Check } from '../check.ts'
+import { listing } from '../listing.ts'
+
+export const schema: Check = async (db) => {
+  const { applied, pending } = await migrationStatus(db)
+  const version = applied.at(-1)?.version ?? 0
+  if (version > latestVersion)
+    return {
+      level: 'fail',
+      title: `The schema is at version ${version}, this code knows ${latestVersion}`,
+      detail: 'Newer code has migrated it. Upgrade stint here.',
+      fix: 'npm install stint@latest',
+    }
+  if (pending.length > 0)
+    return {
+      level: 'fail',
+      title: version === 0 ? `There is no schema '${db.schema}'` : `${pending.length} migrations are to do`,
+      detail: `Not applied: ${listing(pending)}.`,
+      fix: `stint migrate --schema ${db.schema}`,
+    }
+  const { missing, different } = await schemaDrift(db)
+  if (missing.length === 0 && different.length === 0)
+    return {
+      level: 'ok',
+      title: `The schema is at version ${version}`,
+      detail: 'Every table, column, constraint, index and function is as the migrations make it.',
+    }
+  const fixes = missing.flatMap((object) => {
+    const definition = object.startsWith('index ') ? indexDefinition(object.slice(6), db.schema) : undefined
+    return definition === undefined ? [] : [`${definition};`]
+  })
+  const changed = different.map(
+    ({ object, expected, found }) => `${object} (is: ${found}; should be: ${expected})`,
+  )
+  return {
+    level: missing.length > 0 ? 'fail' : 'warn',
+    title: `The schema is not what the migrations make: ${[
+      ...(missing.length > 0 ? [`${missing.length} missing`] : []),
+      ...(different.length > 0 ? [`${different.length} different`] : []),
+    ].join(', ')}`,
+    detail: [
+      ...(missing.length > 0 ? [`Missing: ${listing(missing)}.`] : []),
+      ...(changed.length > 0 ? [`Different: ${listing(changed, '; ')}.`] : []),
+      'Somebody has changed it by hand, or a restore left something out.',
+    ].join(' '),
+    ...(fixes.length > 0 ? { fix: fixes.join('\n') } : {}),
+  }
+}

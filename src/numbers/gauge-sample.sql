@@ -1,0 +1,30 @@
+-- About how many jobs there are of each sort, from some pages of the table: for groups that are too large to be counted.
+-- Pages and not rows, so that it costs the same however large the table is; by its true size and not by statistics.
+-- All rows of the sample are put together once, with their keys; the rest is done with those groups.
+with scale as materialized (
+  select least(1, :pages::float8
+                  / greatest(1, pg_relation_size('stint.job') / current_setting('block_size')::integer)) as share
+), seen as materialized (
+  select queue, state, kind, priority, key, count(*) as jobs, min(run_at) as oldest
+    from stint.job tablesample system (least(100, 100 * :pages::float8
+                  / greatest(1, pg_relation_size('stint.job') / current_setting('block_size')::integer)))
+   group by queue, state, kind, priority, key
+)
+select queue, state::text as state, kind, priority, key is not null as "isKeyed", null as key,
+       (sum(jobs) / share)::float8 as jobs, sum(jobs)::float8 as rows,
+       case when state = 'ready' then (extract(epoch from min(oldest)) * 1000)::float8 end as oldest,
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8 as took
+  from seen
+ cross join scale
+ group by queue, state, kind, priority, key is not null, share
+union all
+select queue, 'ready', null, null, true, key, jobs, null, null,
+       (extract(epoch from clock_timestamp() - statement_timestamp()) * 1000)::float8
+  from (select queue, key, (sum(jobs) / share)::float8 as jobs,
+               row_number() over (partition by queue order by sum(jobs) desc, key) as place
+          from seen
+         cross join scale
+         where state = 'ready'
+           and key is not null
+         group by queue, key, share) as ranked
+ where place <= :topKeys::integer

@@ -1,0 +1,290 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { gaugeProbeSql } from './gauge-probe.sql.ts'
+import { gaugeSampleSql } from './gauge-sample.sql.ts'
+import { writeGaugesSql } from './write-gauges.sql.ts'
+
+/** How often the gauges are refreshed while they change. */
+export const gaugesEveryMs = 2_000
+/** And while they do not, and nothing is heard of that would change them. */
+const quietMs = 10_000
+/** A refresh rests for so many times what it cost the database, up to a minute. */
+const rest = 20
+const longestRestMs = 60_000
+/**
+ * Rows that all groups of a sort share, each counted one by one up to its part; beyond, it is an estimate. Of those that lie
+ * about in the table half as many.
+ */
+const rows = 6_000
+/** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
+const glance = 100
+/** Groups of a sort that are looked for. */
+const groups = 500
+/** Pages of the table that an estimate is made from. */
+const pages = 100
+/** Rows that a group has in a sample before that is a good one. */
+const goodSample = 400
+const topKeys = 50
+
+/** What the gauges need to know of the process that refreshes them. */
+export interface GaugesConfig {
+  /** When it last heard or did something that changes what queues have, as performance.now(). @default never */
+  stirredAt?: (() => number) | undefined
+}
+
+/**
+ * Refreshes what stint.queue_gauge says of every queue. Of all processes one does, the leader; where two do, both are
+ * right.
+ */
+export class Gauges {
+  readonly #stirredAt: () => number
+  #lookedAt = -Infinity
+  #restUntil = -Infinity
+  #quietUntil = -Infinity
+  #written: string | undefined
+  /** How many jobs each group has that was too large to be counted. */
+  #estimates: ReadonlyMap<string, Estimate> = new Map()
+
+  constructor({ stirredAt = () => -Infinity }: GaugesConfig = {}) {
+    this.#stirredAt = stirredAt
+  }
+
+  /** One turn, every 2 s: does nothing where it cost too much the last time, or nothing seems to have changed. */
+  async turn(db: Queryable): Promise<void> {
+    const now = performance.now()
+    const isQuiet = now < this.#quietUntil && this.#stirredAt() < this.#lookedAt
+    if (now >= this.#restUntil && !isQuiet) await this.refresh(db)
+  }
+
+  /** Looks, and writes what is to be told. */
+  async refresh(db: Queryable): Promise<void> {
+    this.#lookedAt = performance.now()
+    const large = [...this.#estimates].filter(([, { isGood }]) => isGood).map(([group]) => group)
+    const request = { rows, glance, groups, topKeys, large }
+    const found = await run(db, gaugeProbeSql, request, (row: ProbeRow) => row)
+    const capped = cappedIn(found)
+    const isBeyond = capped.size > 0 || cutIn(found).size > 0
+    const sample = isBeyond ? await run(db, gaugeSampleSql, { pages, topKeys }, (row: SampleRow) => row) : []
+    const { gauges, estimates } = gaugesOf({ found, sample, capped, before: this.#estimates })
+    this.#estimates = estimates
+    const told = JSON.stringify(gauges)
+    // Its time in the database: what it waited for here costs nobody anything.
+    const tookMs = longest(found) + longest(sample)
+    const isSame = told === this.#written
+    // Where there is nothing, and was nothing, there is no row whose age would matter.
+    if (!isSame || gauges.length > 0) {
+      this.#written = undefined
+      await run(db, writeGaugesSql, { gauges: told, tookMs }, () => undefined)
+      this.#written = told
+    }
+    const now = performance.now()
+    this.#restUntil = now + Math.min(longestRestMs, rest * tookMs)
+    // A little less, so that the turn after that time is one that looks.
+    this.#quietUntil = isSame ? now + quietMs - gaugesEveryMs / 2 : -Infinity
+  }
+}
+
+/** Every row says how long the statement had taken until then. */
+function longest(found: readonly { took: number }[]): number {
+  return found.reduce((most, { took }) => Math.max(most, took), 0)
+}
+
+interface ProbeRow {
+  source: 'level' | 'keyed' | 'key' | 'due' | 'waiting' | 'running'
+  queue: string
+  state: State
+  kind: string | null
+  priority: number | null
+  key: string | null
+  jobs: number
+  oldest: number | null
+  cap: number
+  took: number
+}
+
+interface SampleRow {
+  queue: string
+  state: State
+  kind: string | null
+  priority: number | null
+  isKeyed: boolean
+  key: string | null
+  jobs: number
+  /** How many of them the sample has; null of a key. */
+  rows: number | null
+  /** Of ready jobs with keys, which no index has in the order of time. */
+  oldest: number | null
+  took: number
+}
+
+type State = 'ready' | 'running' | 'scheduled' | 'retrying' | 'waiting'
+
+interface Gauge extends Record<State, number> {
+  queue: string
+  estimated: State[]
+  oldestReadyMs: number | null
+  kinds: Record<string, Partial<Record<State, number>>>
+  priorities: Record<string, number>
+  topKeys: { key: string; ready: number }[]
+}
+
+/** What is counted together, and has one cap. Running jobs are counted in one go for all queues. */
+function groupOf({ source, queue, priority }: Pick<ProbeRow, 'source' | 'queue' | 'priority'>): string {
+  if (source === 'running') return source
+  return source === 'level' ? `${source} ${String(priority)} ${queue}` : `${source} ${queue}`
+}
+
+/** The groups that have more than was counted. */
+function cappedIn(found: readonly ProbeRow[]): ReadonlySet<string> {
+  const counted = new Map<string, { jobs: number; cap: number }>()
+  for (const row of found) {
+    if (row.source === 'key') continue
+    const group = groupOf(row)
+    counted.set(group, { jobs: (counted.get(group)?.jobs ?? 0) + row.jobs, cap: row.cap })
+  }
+  return new Set([...counted].filter(([, { jobs, cap: most }]) => jobs >= most).map(([group]) => group))
+}
+
+/** The sorts of which there are more groups than were looked for. */
+function cutIn(found: readonly ProbeRow[]): ReadonlySet<string> {
+  const seen = new Map<string, Set<string>>()
+  for (const row of found) {
+    const ofSort = seen.get(row.source) ?? new Set()
+    seen.set(row.source, ofSort.add(groupOf(row)))
+  }
+  return new Set([...seen].filter(([, ofSort]) => ofSort.size >= groups).map(([source]) => source))
+}
+
+interface Estimate {
+  jobs: number
+  /** Its share of the samples is large enough to rely on them. */
+  isGood: boolean
+}
+
+/** What is known of a group that is too large to be counted. */
+interface Beyond {
+  counted: ProbeRow[]
+  sampled: SampleRow[]
+}
+
+/** The gauges, and what was estimated for them. */
+function gaugesOf({
+  found,
+  sample,
+  capped,
+  before,
+}: {
+  found: readonly ProbeRow[]
+  sample: readonly SampleRow[]
+  capped: ReadonlySet<string>
+  before: ReadonlyMap<string, Estimate>
+}): { gauges: Gauge[]; estimates: ReadonlyMap<string, Estimate> } {
+  const gauges = new Map<string, Gauge>()
+  const gaugeOf = (queue: string): Gauge => {
+    let gauge = gauges.get(queue)
+    if (gauge === undefined) gauges.set(queue, (gauge = emptyGauge(queue)))
+    return gauge
+  }
+  const seen = new Set<string>()
+  const beyond = new Map<string, Beyond>()
+  const beyondOf = (group: string): Beyond => {
+    let one = beyond.get(group)
+    if (one === undefined) beyond.set(group, (one = { counted: [], sampled: [] }))
+    return one
+  }
+  for (const row of found) {
+    const gauge = gaugeOf(row.queue)
+    older(gauge, row.oldest)
+    const group = groupOf(row)
+    seen.add(group)
+    if (capped.has(group)) {
+      beyondOf(group).counted.push(row)
+      estimate(gauge, row.source === 'due' ? ['scheduled', 'retrying'] : [row.state])
+    } else if (row.source === 'key') {
+      if (!capped.has(groupOf({ ...row, source: 'keyed' }))) addKey(gauge, row)
+    } else add(gauge, row, row.jobs)
+  }
+  const cut = cutIn(found)
+  for (const row of sample) {
+    const { state, isKeyed, queue } = row
+    if (row.key !== null) {
+      if (capped.has(`keyed ${queue}`)) addKey(gaugeOf(queue), row)
+      continue
+    }
+    const source = sourceOf(state, isKeyed)
+    const group = groupOf({ ...row, source })
+    if (!capped.has(group) && (seen.has(group) || !cut.has(source))) continue
+    const gauge = gaugeOf(queue)
+    estimate(gauge, [state])
+    if (isKeyed) older(gauge, row.oldest)
+    beyondOf(group).sampled.push(row)
+  }
+  const estimates = new Map<string, Estimate>()
+  for (const [group, one] of beyond) {
+    const guess = guessOf(one, before.get(group))
+    estimates.set(group, guess)
+    const parts = guess.isGood || one.counted.length === 0 ? one.sampled : one.counted
+    const scale = guess.jobs / sum(parts.map(({ jobs }) => jobs))
+    for (const part of parts) add(gaugeOf(part.queue), part, Math.round(part.jobs * scale))
+  }
+  return { gauges: [...gauges.values()], estimates }
+}
+
+/**
+ * How many jobs a group has: what the samples say, the last one and those before together, the more by the last one the
+ * more rows it has of the group. Pages that lie together hold one group, so a group of a few pages is missed by most samples
+ * and much too large in the others. Never fewer than were counted.
+ */
+function guessOf({ counted, sampled }: Beyond, before: Estimate | undefined): Estimate {
+  const jobs = sum(sampled.map((row) => row.jobs))
+  const inSample = sum(sampled.map((row) => row.rows ?? 0))
+  const isGood = inSample >= goodSample || (before?.isGood === true && 2 * inSample >= goodSample)
+  // Where that changed, the group has become another one.
+  const isSame = before?.isGood === isGood
+  const weight = isSame ? Math.min(0.5, Math.max(0.1, inSample / goodSample)) : 1
+  const guess = jobs * weight + (before?.jobs ?? 0) * (1 - weight)
+  return { jobs: Math.max(guess, sum(counted.map((row) => row.jobs))), isGood }
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0)
+}
+
+function older(gauge: Gauge, oldest: number | null): void {
+  if (oldest !== null) gauge.oldestReadyMs = Math.min(gauge.oldestReadyMs ?? Infinity, oldest)
+}
+
+function emptyGauge(queue: string): Gauge {
+  return {
+    queue,
+    ...{ ready: 0, running: 0, scheduled: 0, retrying: 0, waiting: 0 },
+    ...{ estimated: [], oldestReadyMs: null, kinds: {}, priorities: {}, topKeys: [] },
+  }
+}
+
+function sourceOf(state: State, isKeyed: boolean): ProbeRow['source'] {
+  if (state === 'ready') return isKeyed ? 'keyed' : 'level'
+  return state === 'scheduled' || state === 'retrying' ? 'due' : state
+}
+
+function estimate(gauge: Gauge, states: readonly State[]): void {
+  for (const state of states) if (!gauge.estimated.includes(state)) gauge.estimated.push(state)
+}
+
+function add(
+  gauge: Gauge,
+  { state, kind, priority }: Pick<SampleRow, 'state' | 'kind' | 'priority'>,
+  jobs: number,
+): void {
+  gauge[state] += jobs
+  if (kind !== null) {
+    const ofKind = (gauge.kinds[kind] ??= {})
+    ofKind[state] = (ofKind[state] ?? 0) + jobs
+  }
+  if (state === 'ready' && priority !== null)
+    gauge.priorities[priority] = (gauge.priorities[priority] ?? 0) + jobs
+}
+
+function addKey(gauge: Gauge, { key, jobs }: { key: string | null; jobs: number }): void {
+  if (key !== null && gauge.topKeys.length < topKeys) gauge.topKeys.push({ key, ready: Math.round(jobs) })
+}

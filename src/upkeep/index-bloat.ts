@@ -1,0 +1,93 @@
+/*
+ * How large would an index be if it were built anew?
+ *
+ * The usual estimate takes widths from the planner's statistics; the hot table has none, on purpose, for they are never
+ * true. So a few hundred pages of the table are read: how many of their rows belong into the index, and how wide their
+ * entries are. A queue's rows lie together, so that a sample may see too few of them. The count of the last vacuum may be
+ * old. The larger of the two counts: an index is called bloated only where both say so. Equal entries, which a b-tree
+ * keeps once, count each: the estimate is rather too large.
+ */
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { ownIndexes } from '../schema/drift.ts'
+import { ownIndexesSql } from './own-indexes.sql.ts'
+
+/** An index of ours. */
+export interface OwnIndex {
+  name: string
+  table: string
+  isValid: boolean
+  /** Whether this login may build it anew. */
+  isOurs: boolean
+  bytes: number
+  knownEntries: number
+  tablePages: number
+  pageBytes: number
+  /** What it has of a row, as SQL. */
+  expressions: string[]
+  /** Of which rows, as SQL; null for all. */
+  predicate: string | null
+  /** Whether somebody has tried to build it anew within the last day. */
+  isTried: boolean
+  /** What came of the last try, where it did not go well. */
+  error: string | null
+}
+
+export interface BloatLimits {
+  /** What is smaller is left alone: it costs nobody anything. */
+  minBytes: number
+  /** The share of the index that must be empty, 0 to 1. */
+  minWaste: number
+}
+
+/** In use half of a b-tree's pages may well be empty: that it would be so again tomorrow is no reason. */
+export const usualBloat: BloatLimits = { minBytes: 64 * 2 ** 20, minWaste: 0.6 }
+
+export interface Bloat {
+  index: OwnIndex
+  /** What it would have if it were built anew, about. */
+  neededBytes: number
+}
+
+/** All indexes of ours that last; those of the days of history go with them. */
+export function listIndexes(db: Queryable): Promise<OwnIndex[]> {
+  return run(db, ownIndexesSql, { names: ownIndexes() }, (row: OwnIndex) => row)
+}
+
+/** The estimate, where the index is large enough and empty enough by it. */
+export async function findBloat(
+  db: Queryable,
+  index: OwnIndex,
+  { minBytes, minWaste }: BloatLimits,
+): Promise<Bloat | undefined> {
+  if (index.bytes < minBytes) return undefined
+  const neededBytes = await estimate(db, index)
+  return neededBytes <= index.bytes * (1 - minWaste) ? { index, neededBytes } : undefined
+}
+
+const samplePages = 500
+const rowHeaderBytes = 24
+const entryHeaderBytes = 8
+const linePointerBytes = 4
+/** Of a page: its header, and what a b-tree has at its end. */
+const pageOverheadBytes = 40
+/** How full Postgres builds leaves, and what the pages above them add. */
+const fill = 0.9
+const innerShare = 1.01
+
+async function estimate(db: Queryable, index: OwnIndex): Promise<number> {
+  const { table, knownEntries, tablePages, pageBytes, expressions, predicate } = index
+  const percent = Math.min(100, (100 * samplePages) / Math.max(1, tablePages))
+  const [sample] = (await db.query(
+    `/* upkeep/index-bloat.ts */ select count(*)::float8 as entries, avg(pg_column_size(row(${expressions.join(', ')})))::float8 as bytes
+       from "${db.schema}"."${table}" tablesample system (${percent})
+      where ${predicate ?? 'true'}`,
+    [],
+  )) as { entries: number; bytes: number | null }[]
+  const entries = Math.max(knownEntries, ((sample?.entries ?? 0) * 100) / percent)
+  const dataBytes = (sample?.bytes ?? rowHeaderBytes + 32) - rowHeaderBytes
+  const entryBytes = 8 * Math.ceil((dataBytes + entryHeaderBytes) / 8) + linePointerBytes
+  const leaves = Math.ceil((entries * entryBytes) / ((pageBytes - pageOverheadBytes) * fill))
+  // The first page of a b-tree describes it, and an empty one has a root.
+  return (2 + Math.ceil(leaves * innerShare)) * pageBytes
+}

@@ -1,0 +1,12 @@
+-- What interrupted builds of indexes of ours have left behind. They are of no use, and each write pays for them.
+select index_class.relname as name
+  from pg_index
+  join pg_class as index_class
+    on index_class.oid = indexrelid
+  join pg_class as table_class
+    on table_class.oid = indrelid
+ where index_class.relnamespace = (select relnamespace from pg_class where oid = 'stint.job'::regclass)
+   and not indisvalid
+   and pg_has_role(table_class.relowner, 'usage')
+   and substring(index_class.relname from '^(.+)_cc(?:new|old)[0-9]*$') = any(:names::text[])
+ order by index_class.relname

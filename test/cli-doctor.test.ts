@@ -1,0 +1,51 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Examination } from '../src/entry/index.ts'
+import { createTestDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+import { finish } from './support/processes.ts'
+import type { Finished } from './support/processes.ts'
+
+const cli = join(import.meta.dirname, '../dist/cli/main.js')
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+function run(...args: string[]): Promise<Finished> {
+  return finish(process.execPath, [cli, ...args], { env: { ...process.env, DATABASE_URL: db.url } })
+}
+
+test('stint doctor shows what is fine, ends with 0, and with 7 once it finds something', async () => {
+  const fine = await run('doctor', '--only', 'server,schema', '--only', 'partitions')
+  expect(fine).toMatchObject({ code: 0, stderr: '' })
+  expect(fine.stdout).toMatch(
+    /^ +CHECK +FINDING\n✓ +server +PostgreSQL \d.*\n✓ +schema +The schema is at version \d+\n✓ +partitions +The days of history are there\n$/,
+  )
+  await db.query('drop index stint.job_waiting')
+  const sick = await run('doctor', '--only', 'schema,server')
+  expect(sick).toMatchObject({ code: 7, stderr: '' })
+  expect(sick.stdout).toMatch(
+    /✓ +server .*\n✖ +schema +The schema is not what the migrations make: 1 missing\n/,
+  )
+  expect(sick.stdout).toMatch(
+    /\n✖ schema: The schema .*\n {2}Missing: index job_waiting\. .*\n {4}CREATE INDEX CONCURRENTLY job_waiting ON "stint"\.job .*;\n$/,
+  )
+  const json = await run('doctor', '-o', 'json')
+  expect(json.code).toBe(7)
+  const { findings, asOf } = JSON.parse(json.stdout) as Examination
+  expect(asOf).toMatch(/^\d{4}-\d\d-\d\dT/)
+  expect(findings.find(({ check }) => check === 'schema')).toMatchObject({
+    level: 'fail',
+    fix: expect.stringContaining('job_waiting') as string,
+  })
+})
+
+test.each([[['doctor', 'now']], [['doctor', '--only', 'shema']], [['doctor', '-o', 'id']]])(
+  'stint %j is called wrongly',
+  async (args) => {
+    expect((await run(...args)).code).toBe(2)
+  },
+)

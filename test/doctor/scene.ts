@@ -1,0 +1,79 @@
+import { randomUUID } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import { Database } from '../../src/db/database.ts'
+import { checkNames } from '../../src/doctor/checks.ts'
+import type { CheckName } from '../../src/doctor/checks.ts'
+import { examine } from '../../src/doctor/examine.ts'
+import type { Finding } from '../../src/doctor/finding.ts'
+import type { Limits } from '../../src/doctor/limits.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+
+/** A database of one test's own, for what is planted would be found by the next. */
+export async function newDatabase(): Promise<TestDatabase> {
+  const db = await createTestDatabase()
+  onTestFinished(() => db.drop())
+  return db
+}
+
+export interface Looking {
+  schema?: string
+  limits?: Partial<Limits>
+  only?: readonly CheckName[]
+}
+
+/** What the doctor finds, by check. */
+export async function look(
+  url: string,
+  { schema = 'stint', limits = {}, only = checkNames }: Looking = {},
+): Promise<Record<string, Finding>> {
+  const db = new Database({ url, schema, poolSize: 3, deadlineMs: 10_000, applicationName: 'doctor' })
+  try {
+    const { findings } = await examine(db, { only, limits })
+    return Object.fromEntries(findings.map((finding) => [finding.check, finding]))
+  } finally {
+    await db.close()
+  }
+}
+
+/** What one check comes to. */
+export async function lookAt(url: string, check: CheckName, options: Looking = {}): Promise<Finding> {
+  const found = await look(url, { ...options, only: [check] })
+  const [finding] = Object.values(found)
+  if (finding === undefined) throw new Error(`No finding of '${check}'`)
+  return finding
+}
+
+export interface WorkerRow {
+  queues?: Record<string, number>
+  kinds?: string[]
+  schedules?: string[]
+  version?: string
+  stintVersion?: string
+  /** How long it has been up. */
+  up?: string
+}
+
+/** The row of a worker that lives for an hour, without the worker. */
+export async function plantWorker(
+  db: TestDatabase,
+  { up = '1 hour', queues = {}, kinds = [], schedules = [], stintVersion = '1.0.0', version }: WorkerRow = {},
+): Promise<string> {
+  const id = randomUUID()
+  const about = { host: 'h', pid: 1, queues, kinds, schedules, stintVersion, version }
+  await db.query(
+    `insert into stint.worker (id, started_at, lease_until, about)
+     values ($1, stint.now() - $2::interval, stint.now() + interval '1 hour', $3)`,
+    [id, up, JSON.stringify(about)],
+  )
+  return id
+}
+
+/** Makes a worker lead upkeep, as far as the database knows. */
+export async function plantLeader(db: TestDatabase, holder: string, since: string): Promise<void> {
+  await db.query(
+    `insert into stint.leader (name, holder, term, since, until)
+     values ('upkeep', $1, 1, stint.now() - $2::interval, stint.now() + interval '1 hour')`,
+    [holder, since],
+  )
+}
