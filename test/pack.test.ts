@@ -146,6 +146,10 @@ test('the public names are the ones we mean to keep', async () => {
       "stint/prisma": [
         "prisma",
       ],
+      "stint/server": [
+        "createConsole",
+        "nodeListener",
+      ],
       "stint/typeorm": [
         "typeorm",
       ],

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { startOperationsWorker } from '../src/console-worker/operations-worker.ts'
 import { defineJob, Stint } from '../src/entry/index.ts'
 import { Database } from '../src/db/database.ts'
 import { ErrorWriter } from '../src/numbers/write-errors.ts'
@@ -209,6 +210,26 @@ test('the operator says how long queues keep their jobs; the viewer sees it', as
     })
 })
 
+test('the operator sees all that the console shows; the viewer all but what jobs carry or said', async () => {
+  const { id } = await owner.enqueue(job, { n: 1 })
+  const { view } = login('operator').stint
+  // No worker lives, so whoever looks refreshes the gauges.
+  expect((await view.overview()).queues.find(({ queue }) => queue === 'q')?.ready).toBeGreaterThan(0)
+  expect((await view.queue('q'))?.kinds.map(({ kind }) => kind)).toContain('role.probe')
+  expect(await view.jobs([id])).toMatchObject([{ id, state: 'ready' }])
+  expect(await view.operations([id])).toEqual([])
+  expect((await view.leases()).more).toBe(false)
+  expect((await view.series()).points.length).toBeGreaterThan(0)
+  expect(await view.totals()).toBeInstanceOf(Array)
+  expect((await view.system()).pending).toEqual([])
+  const viewer = login('viewer').stint.view
+  expect((await viewer.queues()).queues.find(({ queue }) => queue === 'q')?.ready).toBeGreaterThan(0)
+  expect((await viewer.workers()).workers).toBeInstanceOf(Array)
+  expect((await viewer.series()).points.length).toBeGreaterThan(0)
+  await expect(viewer.leases()).rejects.toMatchObject({ code: 'database-rejected' })
+  await owner.cancel(id)
+})
+
 test('the operator repairs dead letters, through the library', async () => {
   const { stint } = login('operator')
   const dead = async (): Promise<string> => {
@@ -246,6 +267,59 @@ test('the operator repairs dead letters, through the library', async () => {
     ])
       await expect(call(), role).rejects.toMatchObject({ code: 'database-rejected' })
   }
+})
+
+test('the operator acts in a name and starts operations; the audit stays as it was written', async () => {
+  const { stint } = login('operator')
+  const ana = stint.as({ actor: 'ana' })
+  const { id } = await owner.enqueue(job, { n: 1 }, { delay: '1h' })
+  await ana.reprioritize(id, { priority: 2, expect: { state: 'scheduled' } })
+  await expect(ana.replay(id)).rejects.toMatchObject({ code: 'state-changed' })
+  expect((await stint.audit.list({ target: id })).entries).toHaveLength(2)
+  expect((await stint.search({ where: 'queue:q state:scheduled' })).jobs.length).toBeGreaterThan(0)
+  const operation = await ana.operations.start({ action: 'cancel', where: `id:${id}`, reason: 'roles' })
+  expect(await ana.operations.abort(operation.id)).toMatchObject({ state: 'aborted' })
+  expect(await login('viewer').stint.operations.get(operation.id)).toMatchObject({ actor: 'ana' })
+  for (const change of ['update', 'delete'] as const)
+    for (const role of roles) {
+      const statement =
+        change === 'update' ? `update ${schema}.audit set actor = ''` : `delete from ${schema}.audit`
+      expect(await may(role, statement), `${role} ${change}`).toBe(false)
+    }
+  for (const role of ['producer', 'worker', 'viewer'] as const)
+    await expect(login(role).stint.as({ actor: 'bo' }).cancel(id), role).rejects.toMatchObject({
+      code: 'database-rejected',
+    })
+})
+
+test('a login with the rights of a worker and an operator executes operations', async () => {
+  const url = new URL(login('operator').url)
+  await db.query(`drop role if exists login_both`)
+  await db.query(
+    `create role login_both login password 'secret' in role ${schema}_worker, ${schema}_operator`,
+  )
+  url.username = 'login_both'
+  const { id } = await owner.enqueue(job, { n: 1 }, { delay: '1h' })
+  const dead = await owner.enqueue(job, { n: 2 })
+  await db.query(
+    `with gone as (delete from ${schema}.job where id = $1 returning *)
+     insert into ${schema}.dead (id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version, queue, kind, input, reason)
+     select id, created_at, run_at, 3, 5, max_attempts, crashes, priority, version, queue, kind, input, 'exhausted' from gone`,
+    [dead.id],
+  )
+  const worker = await startOperationsWorker({ connection: url.href, schema })
+  const ana = login('operator').stint.as({ actor: 'ana' })
+  const ended = async (started: { id: string }): Promise<void> => {
+    await expect
+      .poll(async () => (await owner.operations.get(started.id))?.state, { timeout: 20_000 })
+      .toBe('done')
+  }
+  await ended(await ana.operations.start({ action: 'replay', ids: [dead.id], reason: 'roles' }))
+  await ended(await ana.operations.start({ action: 'cancel', ids: [id, dead.id], reason: 'roles' }))
+  expect(await owner.get(dead.id)).toMatchObject({ state: 'cancelled' })
+  await worker.stop()
+  await db.query(`drop owned by login_both`)
+  await db.query(`drop role login_both`)
 })
 
 test('the worker claims and settles, and changes no schema', async () => {

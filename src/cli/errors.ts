@@ -18,6 +18,8 @@ const byCode: Partial<Record<ErrorCode, number>> = {
   'job-not-found': exitCodes.notFound,
   'error-group-not-found': exitCodes.notFound,
   'schedule-not-found': exitCodes.notFound,
+  'operation-not-found': exitCodes.notFound,
+  'too-many-matches': exitCodes.refused,
   'state-changed': exitCodes.refused,
   'duplicate-job': exitCodes.refused,
 }

@@ -1,19 +1,22 @@
 #!/usr/bin/env node
 import { choose } from './arguments.ts'
+import { audit } from './commands/audit.ts'
 import { dead } from './commands/dead.ts'
 import { dev } from './commands/dev.ts'
 import { error } from './commands/error.ts'
 import { doctor } from './commands/doctor.ts'
 import { job } from './commands/job.ts'
 import { migrate } from './commands/migrate.ts'
+import { op } from './commands/op.ts'
 import { queue } from './commands/queue.ts'
 import { schedule } from './commands/schedule.ts'
 import { stats } from './commands/stats.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
-import { stintVersion } from '../worker/version.ts'
+import { stintVersion } from '../version/version.ts'
 import { report } from './errors.ts'
 import { say } from './output.ts'
+import type { Command } from './verbs.ts'
 
 const help = `Stint: background jobs on PostgreSQL
 
@@ -25,13 +28,15 @@ Look
   stint job get ID          all that is known of one: input, attempts, log
 
 Repair
-  stint job cancel ID…      end jobs that are not running
+  stint job cancel ID…      end jobs; run-now, reschedule, reprioritize and edit them
   stint dead list           jobs that will not run again by themselves
   stint dead groups         the errors that they died of
   stint dead get ID         why, with every attempt
   stint dead replay ID…     bring them back
   stint dead discard ID…    put them into the trash, for 24 hours
   stint dead restore ID…    and out of it
+  stint op list             actions over many jobs (--where): get, pause, resume, pace, abort
+  stint audit list          what people did, and what they were refused
   stint error list          errors that are the same: how often, since when; get, resolve, ignore, reopen
 
 Keep
@@ -47,6 +52,9 @@ Schedule
 Run
   stint work FILE           run the workers that a file exports, TypeScript or JavaScript
   stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
+  stint console             the HTTP API and the dashboard
+  stint token new           make a token for the console
+  stint openapi             the HTTP API as OpenAPI 3.1
   stint migrate             create or upgrade the tables
   stint migrate status      what is applied and what is not
 
@@ -57,7 +65,29 @@ The database is DATABASE_URL, or --database-url; without one, outside production
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
 4 refused (the job is in another state, or another has its unique key), 5 done for some of several, 7 the doctor found something.`
 
-const commands = { status, stats, doctor, job, dead, error, queue, schedule, work, dev, migrate }
+/** Loaded when they are called: no other command pays for a server. */
+const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
+  console: async (args) => (await import('./commands/console.ts')).consoleCommand(args),
+  token: async (args) => (await import('./commands/token.ts')).token(args),
+  openapi: async (args) => (await import('./commands/openapi.ts')).openapi(args),
+}
+
+const commands = {
+  status,
+  stats,
+  doctor,
+  job,
+  dead,
+  error,
+  op,
+  audit,
+  queue,
+  schedule,
+  work,
+  dev,
+  migrate,
+  ...later,
+}
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

@@ -4,8 +4,11 @@ import type { Job } from '../core/job.ts'
 import { invalidOption, rejectUnknown } from '../core/options.ts'
 import { isUuid } from '../core/uuid.ts'
 import type { Database } from '../db/database.ts'
+import type { Copyable } from '../db/statement.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { get } from '../jobs/get.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
+import type { Act } from './act.ts'
 import type { Connection } from './connection.ts'
 import { deliver } from './deliver.ts'
 
@@ -23,14 +26,34 @@ export interface CallsConfig {
 /** `isRepeat`: an earlier try may have been done although its reply was lost. */
 export type Work<Result> = (db: Database, isRepeat: boolean) => Promise<Result>
 
+/** A change: it may be sent on its own, or in the transaction that notes it. */
+export type Change<Result> = (db: Copyable, isRepeat: boolean) => Promise<Result>
+
+export interface WriteOptions<Result> {
+  /** Those that it stores, where it stores any. */
+  jobIds?: readonly string[] | undefined
+  /** It has to be a transaction, noted or not. */
+  isTransaction?: boolean | undefined
+  /** Whether something was changed; what was not is not noted. @default always */
+  isDone?: ((result: Result) => boolean) | undefined
+}
+
 /** Calls about jobs that are there: each is sent until its answer is known, and a change is answered with the job. */
 export class Calls {
   readonly #config: CallsConfig
   readonly #connection: Connection
+  /** Whose act its changes are, where that is noted. */
+  readonly #act: Act | undefined
 
-  constructor(config: CallsConfig, connection: Connection) {
+  constructor(config: CallsConfig, connection: Connection, act?: Act) {
     this.#config = config
     this.#connection = connection
+    this.#act = act
+  }
+
+  /** The same calls, with each change noted in its own transaction as part of this act. */
+  notedAs(act: Act): Calls {
+    return new Calls(this.#config, this.#connection, act)
   }
 
   /** `jobIds` are those that it stores, where it stores any. */
@@ -38,6 +61,30 @@ export class Calls {
     const { schema, timeoutMs } = this.#config
     return deliver({ schema, timeoutMs, jobIds: () => jobIds }, async (isRepeat) =>
       work(await this.#connection.database(), isRepeat),
+    )
+  }
+
+  /** Sends a change. */
+  async write<Result>(work: Change<Result>, options: WriteOptions<Result> = {}): Promise<Result> {
+    const { jobIds = [], isTransaction = false, isDone = () => true } = options
+    const act = this.#act
+    if (act !== undefined) {
+      const result = await this.send(
+        (db, isRepeat) =>
+          withPartitions(db, () =>
+            db.transaction((tx) => act.note(tx, { isRepeat, isDone, work: () => work(tx, isRepeat) })),
+          ),
+        jobIds,
+      )
+      act.committed()
+      return result
+    }
+    return this.send(
+      (db, isRepeat) =>
+        withPartitions(db, () =>
+          isTransaction ? db.transaction((tx) => work(tx, isRepeat)) : work(db, isRepeat),
+        ),
+      jobIds,
     )
   }
 
@@ -53,7 +100,7 @@ export class Calls {
       throw new StintError(
         'state-changed',
         `Job ${id} of '${job.kind}' is ${job.state}, so this cannot be done to it.`,
-        { jobIds: [id] },
+        { jobIds: [id], current: job },
       )
     }
     return this.withInputIfThere(job)

@@ -4,7 +4,6 @@ import type { Job } from '../core/job.ts'
 import { durationOption, rejectUnknown } from '../core/options.ts'
 import { keyText } from '../intake/enqueue-options.ts'
 import { cancel } from '../jobs/cancel.ts'
-import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { askCancel } from '../jobs/while-running.ts'
 import type { Calls } from './calls.ts'
 
@@ -48,10 +47,10 @@ export async function cancelJob(
   let isAsked = false
   for (;;) {
     // What it was when we looked may have changed since: both are tried, and each does nothing where it does not fit.
-    const isDone = await calls.send((db) => withPartitions(db, () => cancel(db, { id, reason })))
+    const isDone = await calls.write((db) => cancel(db, { id, reason }), { isDone: Boolean })
     if (isDone) return calls.changed(id, true)
     if (!isAsked) {
-      const worker = await calls.send((db) => askCancel(db, { id, reason }))
+      const worker = await calls.write((db) => askCancel(db, { id, reason }), { isDone: Boolean })
       isAsked = worker !== undefined
       if (worker !== undefined) onAsked(worker)
     }

@@ -8,6 +8,9 @@ export interface ConnectionConfig {
   schema: string
   poolSize: number
   timeoutMs: number
+  statementTimeoutMs: number | undefined
+  lockTimeoutMs: number | undefined
+  poolWaitMs: number | undefined
 }
 
 interface Open {
@@ -20,6 +23,7 @@ export class Connection {
   readonly #config: ConnectionConfig
   #open: Promise<Open> | undefined
   #url: string | undefined
+  #database: Database | undefined
   #isClosed = false
 
   constructor(config: ConnectionConfig) {
@@ -38,6 +42,11 @@ export class Connection {
     return this.#url
   }
 
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#database?.connections ?? 0
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     const open = await this.#open?.catch(() => undefined)
@@ -46,19 +55,24 @@ export class Connection {
   }
 
   async #connect(): Promise<Open> {
-    const { connection, schema, poolSize, timeoutMs } = this.#config
+    const { connection, schema, poolSize, timeoutMs, ...limits } = this.#config
     try {
       const connected = await connect(connection, process.env)
       this.#url = connected.url
       // A third of the caller's patience for one try, so that a stuck one leaves time for another.
-      const deadlineMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
+      const usualMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
+      // Where the server has a limit of its own, that speaks first: it knows that nothing was done.
+      const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
+      const deadlineMs = statementTimeoutMs === undefined ? usualMs : statementTimeoutMs + 1_000
       const database = new Database({
         url: connected.url,
         schema,
         poolSize,
         deadlineMs,
+        ...{ statementTimeoutMs, lockTimeoutMs, poolWaitMs },
         applicationName: 'stint',
       })
+      this.#database = database
       return { database, connected }
     } catch (error) {
       // Not remembered: the next call may find the server up.

@@ -3,12 +3,13 @@ import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption, rejectUnknown } from '../core/options.ts'
-import { classify } from '../db/classify.ts'
-import type { Database } from '../db/database.ts'
+import type { Queryable } from '../db/statement.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
 import { sendBatch } from '../intake/send-batch.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
+import { deadCounts, deadOverview } from '../jobs/dead-counts.ts'
+import type { DeadCount } from '../jobs/dead-counts.ts'
 import { discard } from '../jobs/discard.ts'
 import { getDead } from '../jobs/get-dead.ts'
 import type { StoredDeadLetter } from '../jobs/get-dead.ts'
@@ -17,7 +18,6 @@ import { listDead } from '../jobs/list-dead.ts'
 import type { DeadLetterFacts, DeadLetterPage, DeadReason } from '../jobs/list-dead.ts'
 import { replaceDead } from '../jobs/replace-dead.ts'
 import { replay } from '../jobs/replay.ts'
-import type { ReplayRequest } from '../jobs/replay.ts'
 import { restore } from '../jobs/restore.ts'
 import { uniqueHolder } from '../jobs/unique-holder.ts'
 import { checkId } from './calls.ts'
@@ -78,6 +78,17 @@ export class DeadLetters {
     return { ...letter, attempts: await this.#calls.send((db) => attempts(db, id)) }
   }
 
+  /** How many dead letters each of some error groups has now, counted up to 1,000; at most 200 groups. */
+  async counts(fingerprints: readonly string[]): Promise<Map<string, DeadCount>> {
+    if (fingerprints.length > 200) throw invalidOption('fingerprints', 'at most 200', fingerprints.length)
+    return this.#calls.send((db) => deadCounts(db, fingerprints))
+  }
+
+  /** What is in the trash, counted up to 1,000, and when the oldest of the others died. */
+  async overview(): Promise<{ trash: DeadCount; oldestDiedAt: Date | null }> {
+    return this.#calls.send(deadOverview)
+  }
+
   /**
    * Brings a dead letter back as the job it was, with a fresh allowance of attempts; the numbering goes on. With
    * `{ contract, input }` it makes a new job of it instead, and the dead letter names that one as `replacedBy`.
@@ -105,14 +116,14 @@ export class DeadLetters {
   /** Puts a dead letter into the trash, where it stays for 24 hours; again is no error. */
   async discard(id: string): Promise<Job> {
     checkId(id)
-    const isDone = await this.#calls.send((db) => discard(db, id))
+    const isDone = await this.#calls.write((db) => discard(db, id), { isDone: Boolean })
     return this.#answer(id, isDone)
   }
 
   /** Takes a dead letter out of the trash; again is no error. */
   async restore(id: string): Promise<Job> {
     checkId(id)
-    const isDone = await this.#calls.send((db) => restore(db, id))
+    const isDone = await this.#calls.write((db) => restore(db, id), { isDone: Boolean })
     return this.#answer(id, isDone)
   }
 
@@ -126,11 +137,27 @@ export class DeadLetters {
 
   async #replayAsItWas({ letter }: StoredDeadLetter, delayMs: number): Promise<Job> {
     const { id, epoch } = letter
-    const isDone = await this.#calls.send(async (db, isRepeat) => {
-      if (await replayOnce(db, { id, epoch, delayMs })) return true
-      return isRepeat && (await isBack(db, letter))
-    })
+    const isDone = await this.#unlessTaken(id, () =>
+      this.#calls.write(
+        async (db, isRepeat) =>
+          (await replay(db, { id, epoch, delayMs })) || (isRepeat && (await isBack(db, letter))),
+        { isDone: Boolean },
+      ),
+    )
     return this.#answer(id, isDone)
+  }
+
+  /** Again where the job that had the unique key ended between the refusal and the look at it. */
+  async #unlessTaken<Result>(id: string, send: () => Promise<Result>): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await send()
+      } catch (error) {
+        if (!isStintError(error, 'duplicate-job') || tries === 5) throw error
+        const holder = await this.#calls.send((db) => uniqueHolder(db, id))
+        if (holder !== undefined) throw duplicate({ id }, holder, error.cause)
+      }
+    }
   }
 
   async #replayEdited(dead: StoredDeadLetter, edit: Edit): Promise<Job> {
@@ -143,16 +170,16 @@ export class DeadLetters {
     const prepared = await prepareEdit(edit, { ...dead, letter }, this.#blobs)
     const newId = prepared.job.id
     // The dead letter first: its row says who wins before anything is stored.
-    const store = (db: Database, isRepeat: boolean): Promise<boolean> =>
-      db.transaction(async (tx) => {
-        if (!(await replaceDead(tx, { id, epoch, replacedBy: newId }))) return false
-        const [placed] = await sendBatch(tx, [prepared], isRepeat)
-        if (placed?.placement !== 'stored') throw duplicate(dead.letter, placed?.id)
-        await linkReplaced(tx, { id: newId, replaces: id })
-        return true
-      })
+    const store = async (tx: Queryable, isRepeat: boolean): Promise<boolean> => {
+      if (!(await replaceDead(tx, { id, epoch, replacedBy: newId }))) return false
+      const [placed] = await sendBatch(tx, [prepared], isRepeat)
+      if (placed?.placement !== 'stored') throw duplicate(dead.letter, placed?.id)
+      await linkReplaced(tx, { id: newId, replaces: id })
+      return true
+    }
+    const options = { jobIds: [newId], isTransaction: true, isDone: Boolean }
     try {
-      if (await this.#calls.send(store, [newId])) return await this.#answer(newId, true)
+      if (await this.#calls.write(store, options)) return await this.#answer(newId, true)
       throw refusal(await this.#calls.find(id))
     } catch (error) {
       // Where it is not known whether it was stored, the blob stays: pruneBlobs() will know.
@@ -169,21 +196,8 @@ export class DeadLetters {
   }
 }
 
-/** Again where the job that had the unique key ended between the refusal and the look at it. */
-async function replayOnce(db: Database, request: ReplayRequest): Promise<boolean> {
-  for (let tries = 1; ; tries++) {
-    try {
-      return await replay(db, request)
-    } catch (error) {
-      if (classify(error) !== 'duplicate' || tries === 5) throw error
-      const holder = await uniqueHolder(db, request.id)
-      if (holder !== undefined) throw duplicate(request, holder, error)
-    }
-  }
-}
-
 /** Whether a replay whose reply was lost has been done: the job lives, has ended otherwise, or died a later death. */
-async function isBack(db: Database, { id, epoch }: Job): Promise<boolean> {
+async function isBack(db: Queryable, { id, epoch }: Job): Promise<boolean> {
   const dead = await getDead(db, id)
   return dead === undefined || dead.letter.epoch > epoch
 }
@@ -198,7 +212,8 @@ function duplicate({ id }: { id: string }, holder: string | undefined, cause?: u
 
 function refusal(job: Job): StintError {
   const why = whyNotReplay(job) ?? 'was changed meanwhile; look at it again'
-  return new StintError('state-changed', `Job ${job.id} of '${job.kind}' ${why}.`, { jobIds: [job.id] })
+  const message = `Job ${job.id} of '${job.kind}' ${why}.`
+  return new StintError('state-changed', message, { jobIds: [job.id], current: job })
 }
 
 /** Why a job is no dead letter that anything can be done to; undefined where it is one. */

@@ -72,7 +72,10 @@ export class ErrorGroups {
       fingerprint,
       version: version === undefined ? null : versionOption(version),
     }
-    return this.#changed(fingerprint, await this.#calls.send((db) => resolveError(db, request)))
+    return this.#changed(
+      fingerprint,
+      await this.#calls.write((db) => resolveError(db, request), { isDone: Boolean }),
+    )
   }
 
   /** Says that nobody wants to hear of it, for a time, until a time, or for ever. */
@@ -92,13 +95,19 @@ export class ErrorGroups {
       fingerprint,
       until: afterMs === undefined ? (until ?? null) : new Date(Date.now() + afterMs),
     }
-    return this.#changed(fingerprint, await this.#calls.send((db) => ignoreError(db, request)))
+    return this.#changed(
+      fingerprint,
+      await this.#calls.write((db) => ignoreError(db, request), { isDone: Boolean }),
+    )
   }
 
   /** Takes back what was decided. */
   async reopen(fingerprint: string): Promise<ErrorGroup> {
     checkFingerprint(fingerprint)
-    return this.#changed(fingerprint, await this.#calls.send((db) => reopenError(db, fingerprint)))
+    return this.#changed(
+      fingerprint,
+      await this.#calls.write((db) => reopenError(db, fingerprint), { isDone: Boolean }),
+    )
   }
 
   async #changed(fingerprint: string, isDone: boolean): Promise<ErrorGroup> {

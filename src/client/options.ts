@@ -1,3 +1,4 @@
+import { longestTimerMs } from '../core/duration.ts'
 import type { Duration } from '../core/duration.ts'
 import { schemaOption } from '../core/names.ts'
 import { booleanOption, durationOption, integerOption, rejectUnknown } from '../core/options.ts'
@@ -24,6 +25,15 @@ export interface StintOptions<Tx = PgTransaction> {
   poolSize?: number | undefined
   /** How long a call goes on trying through database trouble, from '100ms' up. @default '30s' */
   timeout?: Duration | undefined
+  /**
+   * What the server may take for one statement, from '10ms' up; then it gives up on it. For a client that must not be a
+   * burden: each call is a transaction then. @default none
+   */
+  statementTimeout?: Duration | undefined
+  /** How long a statement may wait for a lock, from '1ms' up; then it is tried again. @default none */
+  lockTimeout?: Duration | undefined
+  /** How long a call may wait for a free connection of the pool, from '10ms' up. @default as long as for an answer */
+  poolWait?: Duration | undefined
   blobs?: BlobOptions | undefined
   /** Tell workers in other processes at once that something was stored; without, they find it when they next poll. @default true, unless STINT_NOTIFY is off */
   notify?: boolean | undefined
@@ -40,12 +50,27 @@ export interface StintConfig<Tx> {
   readonly adapter: TxAdapter<Tx>
   readonly poolSize: number
   readonly timeoutMs: number
+  readonly statementTimeoutMs: number | undefined
+  readonly lockTimeoutMs: number | undefined
+  readonly poolWaitMs: number | undefined
   readonly blobs: BlobConfig | undefined
   readonly notify: boolean
   readonly ambient: () => AmbientOptions | undefined
 }
 
-const known = ['connection', 'schema', 'adapter', 'poolSize', 'timeout', 'blobs', 'notify', 'ambient']
+const known = [
+  ...[
+    'connection',
+    'schema',
+    'adapter',
+    'poolSize',
+    'timeout',
+    'statementTimeout',
+    'lockTimeout',
+    'poolWait',
+  ],
+  ...['blobs', 'notify', 'ambient'],
+]
 
 export function resolveStintOptions<Tx>({
   connection,
@@ -53,6 +78,9 @@ export function resolveStintOptions<Tx>({
   adapter = pgAdapter as unknown as TxAdapter<Tx>,
   poolSize = 10,
   timeout = '30s',
+  statementTimeout,
+  lockTimeout,
+  poolWait,
   blobs,
   notify = isNotifyUsual(process.env),
   ambient = ambientOfJob,
@@ -65,10 +93,26 @@ export function resolveStintOptions<Tx>({
     adapter,
     poolSize: integerOption('poolSize', poolSize, { min: 1, max: 1_000 }),
     timeoutMs: durationOption('timeout', timeout, { minMs: 100 }),
+    statementTimeoutMs: optional(statementTimeout, (value) =>
+      durationOption('statementTimeout', value, { minMs: 10, maxMs: longestTimerMs }),
+    ),
+    lockTimeoutMs: optional(lockTimeout, (value) =>
+      durationOption('lockTimeout', value, { minMs: 1, maxMs: longestTimerMs }),
+    ),
+    poolWaitMs: optional(poolWait, (value) =>
+      durationOption('poolWait', value, { minMs: 10, maxMs: longestTimerMs }),
+    ),
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
     notify: booleanOption('notify', notify),
     ambient,
   })
+}
+
+function optional<Value, Result>(
+  value: Value | undefined,
+  read: (value: Value) => Result,
+): Result | undefined {
+  return value === undefined ? undefined : read(value)
 }
 
 /** What is enqueued inside a handler belongs to the same story. */

@@ -42,7 +42,7 @@ export class Queues {
       keepMs: keep === 'default' ? null : optional('keep', keep),
       keepDeadMs: keepDead === 'forever' ? null : optional('keepDead', keepDead),
     }
-    return this.#calls.send(async (db) => {
+    return this.#calls.write(async (db) => {
       await setSettings(db, name, change)
       return settingsOf(db, name)
     })

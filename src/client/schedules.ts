@@ -10,7 +10,7 @@ import {
 } from '../core/options.ts'
 import { nextId } from '../intake/ids.ts'
 import { keyText } from '../intake/enqueue-options.ts'
-import type { Database } from '../db/database.ts'
+import type { Queryable } from '../db/statement.ts'
 import { get } from '../jobs/get.ts'
 import { deleteSchedule, fireByHand, pauseSchedule, resumeSchedule } from '../schedules/change.ts'
 import type { MadeJob } from '../schedules/change.ts'
@@ -18,7 +18,7 @@ import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../schedules/define-schedule.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import { firstOccurrences, nextOccurrence, occurrences } from '../schedules/occurrences.ts'
-import { firesWithin, getSchedule, listFires, listSchedules } from '../schedules/read.ts'
+import { firesWithin, getSchedule, listFires, listSchedules, recentFires } from '../schedules/read.ts'
 import type { Fire, FoundSchedule, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
 import { instant } from '../schedules/rule.ts'
 import { setSchedule } from '../schedules/set.ts'
@@ -86,7 +86,7 @@ export class Schedules {
         'a value: a function is for schedules in the code of workers',
         schedule.makeInput,
       )
-    await this.#calls.send((db) => setSchedule(db, schedule, { source: 'runtime', appVersion: null }))
+    await this.#calls.write((db) => setSchedule(db, schedule, { source: 'runtime', appVersion: null }))
     this.#config.onChanged()
     return (await this.#find(schedule.name)).details
   }
@@ -151,7 +151,8 @@ export class Schedules {
     const request = { name: found.details.name, times, reason: 'run now' }
     // Two at the same instant: one of them comes a moment later.
     for (let tries = 0; tries < mostTries; tries++) {
-      const made = await this.#calls.send((db) => fireByHand(db, request), [jobId])
+      const options = { jobIds: [jobId], isDone: (jobs: readonly MadeJob[]) => jobs.length > 0 }
+      const made = await this.#calls.write((db) => fireByHand(db, request), options)
       this.#ready(found, made)
       if (made.length > 0 || (await this.#calls.send((db) => get(db, jobId))) !== undefined) return { jobId }
     }
@@ -170,10 +171,13 @@ export class Schedules {
           'state-changed',
           `The schedule '${name}' is in the code of live workers: remove it there, or pause it.`,
         )
-      const isDone = await this.#calls.send(async (db, isRepeat) => {
-        if (await deleteSchedule(db, { name, turn: found.turn })) return true
-        return isRepeat && (await getSchedule(db, name)) === undefined
-      })
+      const isDone = await this.#calls.write(
+        async (db, isRepeat) => {
+          if (await deleteSchedule(db, { name, turn: found.turn })) return true
+          return isRepeat && (await getSchedule(db, name)) === undefined
+        },
+        { isDone: Boolean },
+      )
       if (!isDone) continue
       this.#config.onChanged()
       return
@@ -210,9 +214,23 @@ export class Schedules {
     return this.#calls.send((db) => listFires(db, request))
   }
 
+  /** What became of the last times of several schedules, by name, latest first: at most 200 of them. */
+  async recent(
+    names: readonly string[],
+    { limit = 20 }: { limit?: number | undefined } = {},
+  ): Promise<Map<string, Fire[]>> {
+    if (names.length > 200) throw invalidOption('names', 'at most 200 names', names.length)
+    const request = {
+      names: names.map((name) => nameOption('names', name)),
+      limit: integerOption('limit', limit, { min: 1, max: 100 }),
+    }
+    return this.#calls.send((db) => recentFires(db, request))
+  }
+
   /**
    * Makes up for the times of a range: those that were missed or skipped, or came before the schedule did. What fired
-   * does not fire again. At most 1,000 times; look first, with `dryRun`.
+   * does not fire again, so a range whose fires are forgotten (`keepFires`) is refused. At most 1,000 times; look first,
+   * with `dryRun`.
    */
   async backfill(
     schedule: string | Schedule,
@@ -225,6 +243,13 @@ export class Schedules {
     const found = await this.#find(name)
     if (toMs < fromMs || toMs > found.nowMs)
       throw invalidOption('to', 'later than `from`, and not in the future', to)
+    const { forgotten_to: forgottenTo } = found.row
+    if (forgottenTo !== null && fromMs <= forgottenTo.getTime())
+      throw invalidOption(
+        'from',
+        `later than ${forgottenTo.toISOString()}: which times fired before is forgotten (\`keepFires\`)`,
+        from,
+      )
     const times: number[] = []
     for (const { ms } of occurrences(ruleOf(found.row), fromMs - 1, toMs)) {
       if (times.length === mostBackfilled)
@@ -263,7 +288,7 @@ export class Schedules {
     const { name } = found.details
     const ids = plan.flatMap(({ action, jobId }) => (action === 'fired' && jobId !== null ? [jobId] : []))
     const request = { name, times: `[${entries.join(',')}]`, reason: 'backfill' }
-    const made = await this.#calls.send((db) => fireByHand(db, request), ids)
+    const made = await this.#calls.write((db) => fireByHand(db, request), { jobIds: ids })
     this.#ready(found, made)
   }
 
@@ -280,11 +305,11 @@ export class Schedules {
   /** Until nobody else changed it in between: a tick is soon over. */
   async #change(
     name: string,
-    change: (db: Database, found: FoundSchedule) => Promise<boolean>,
+    change: (db: Queryable, found: FoundSchedule) => Promise<boolean>,
   ): Promise<ScheduleDetails> {
     for (;;) {
       const found = await this.#find(name)
-      if (await this.#calls.send((db) => change(db, found))) break
+      if (await this.#calls.write((db) => change(db, found), { isDone: Boolean })) break
     }
     this.#config.onChanged()
     return (await this.#find(name)).details

@@ -14,14 +14,16 @@ import { list } from '../jobs/list.ts'
 import type { JobPage } from '../jobs/list.ts'
 import { lastLogs, logs } from '../jobs/logs.ts'
 import type { LogLine } from '../jobs/logs.ts'
-import { reprioritize } from '../jobs/reprioritize.ts'
-import { reschedule } from '../jobs/reschedule.ts'
+import { search } from '../jobs/search.ts'
+import type { SearchPage } from '../jobs/search.ts'
 import { updateInput } from '../jobs/update-input.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
+import { resolveActor } from './actor.ts'
+import type { Actor, ActorConfig } from './actor.ts'
+import { Audit } from './audit.ts'
 import { Calls, checkId } from './calls.ts'
 import type { GetOptions } from './calls.ts'
-import { cancelJob, resolveCancel } from './cancel.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
 import { DeadLetters } from './dead-letters.ts'
@@ -31,23 +33,30 @@ import type { DoctorOptions } from './doctor-options.ts'
 import { Enqueuer } from './enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueuer.ts'
 import { ErrorGroups } from './error-groups.ts'
+import { JobVerbs } from './job-verbs.ts'
+import type { When } from './job-verbs.ts'
 import { resolveListOptions } from './list-options.ts'
 import type { ListOptions } from './list-options.ts'
 import { resolveLogsOptions } from './log-options.ts'
 import type { LogsOptions } from './log-options.ts'
+import { Operations } from './operations.ts'
+import { Operator } from './operator.ts'
+import type { Faces } from './operator.ts'
 import { Schedules } from './schedules.ts'
-import { timeOption } from '../intake/enqueue-options.ts'
-import { priorityOption } from '../contracts/define-job.ts'
+import { resolveSearchOptions } from './search-options.ts'
+import type { SearchOptions } from './search-options.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { placeOf } from '../wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
+import { Replies } from './replies.ts'
 import { queueFlows, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
 import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './update.ts'
+import { View } from './view.ts'
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -70,13 +79,22 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
+  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  readonly view: View
+  /** Actions over many jobs: look, try, do, pause, give up. */
+  readonly operations: Operations
+  /** What people did, and what they were refused. */
+  readonly audit: Audit
+  readonly #jobs: JobVerbs
+  /** @internal Answers that the console keeps. */
+  readonly replies: Replies
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
     this.#connection = new Connection(this.#config)
     this.#calls = new Calls(this.#config, this.#connection)
     const connection = this.#connection
-    const { schema, notify, blobs } = this.#config
+    const { schema, notify } = this.#config
     this.#announcer = new Announcer({
       database: () => connection.database(),
       place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
@@ -88,22 +106,16 @@ export class Stint<Tx = PgTransaction> {
       announcer: this.#announcer,
       stats: this.#enqueueStats,
     })
-    this.errors = new ErrorGroups(this.#calls)
-    this.queues = new Queues(this.#calls)
-    this.dead = new DeadLetters(this.#calls, {
-      blobs,
-      onReady: (job) => {
-        this.#announce(job)
-      },
-    })
-    this.schedules = new Schedules(this.#calls, {
-      onReady: (hints) => {
-        this.#announcer.stored(new Set(hints))
-      },
-      onChanged: () => {
-        this.#announcer.schedulesChanged()
-      },
-    })
+    this.view = new View(this.#calls, { connection, schema, notify })
+    this.replies = new Replies(this.#calls)
+    const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
+    this.#jobs = jobs
+    this.dead = dead
+    this.queues = queues
+    this.schedules = schedules
+    this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
+    this.audit = new Audit(this.#calls)
+    this.errors = errors
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -139,6 +151,23 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send((db) => list(db, request))
   }
 
+  /**
+   * A page of jobs that a filter names, newest first: `state:dead queue:billing kind:charge.* age>1h`. What has an index is
+   * found by it; the rest is looked for among 50,000 jobs, and `looked` says how far that was.
+   */
+  async search(options?: SearchOptions): Promise<SearchPage> {
+    const request = resolveSearchOptions(options)
+    return this.#calls.send((db) => search(db, request))
+  }
+
+  /** This client in the name of a person: what is done through it is noted in the audit, in the same transaction. */
+  as(actor: Actor): Operator {
+    const config = resolveActor(actor)
+    const operations = this.#operationsOf(config)
+    const facesOf = (calls: Calls): Faces => this.#facesOf(calls)
+    return new Operator({ actor: config, calls: this.#calls, facesOf, operations })
+  }
+
   /** The last 1,000 attempts of a job that did not simply succeed, in order; none for a job that is not there. */
   async attempts(id: string): Promise<Attempt[]> {
     checkId(id)
@@ -158,33 +187,17 @@ export class Stint<Tx = PgTransaction> {
    * where it had ended otherwise.
    */
   async cancel(id: string, options?: CancelOptions): Promise<Job> {
-    checkId(id)
-    return cancelJob(this.#calls, resolveCancel(id, options), (worker) => {
-      this.#announcer.askedToStop(worker)
-    })
+    return this.#jobs.cancel(id, options)
   }
 
   /** Moves a job that waits for its time or a worker to another time. */
-  async reschedule(id: string, when: { runAt: Date | string } | { delay: Duration }): Promise<Job> {
-    checkId(id)
-    const { runAt, delay } = when as { runAt?: unknown; delay?: unknown }
-    if ((runAt === undefined) === (delay === undefined))
-      throw invalidOption('when', '{ runAt } or { delay }', when)
-    const request = {
-      id,
-      runAt: runAt === undefined ? null : timeOption('runAt', runAt),
-      delayMs: delay === undefined ? null : durationOption('delay', delay),
-    }
-    return this.#announce(
-      await this.#calls.changed(id, await this.#calls.send((db) => reschedule(db, request))),
-    )
+  async reschedule(id: string, when: When): Promise<Job> {
+    return this.#jobs.reschedule(id, when)
   }
 
   /** Changes the priority of a job that is not running. */
   async reprioritize(id: string, priority: number): Promise<Job> {
-    checkId(id)
-    const request = { id, priority: priorityOption(priority) }
-    return this.#calls.changed(id, await this.#calls.send((db) => reprioritize(db, request)))
+    return this.#jobs.reprioritize(id, priority)
   }
 
   /**
@@ -201,6 +214,26 @@ export class Stint<Tx = PgTransaction> {
     const request = await prepareUpdate(contract, job, input, this.#config.blobs)
     const isDone = await this.#calls.send((db) => updateInput(db, request))
     return this.#calls.changed(id, isDone, (changed) => hasInput(changed, request))
+  }
+
+  /**
+   * Another client of the same database with connections of its own: schema, blob store and the rest are as here,
+   * unless they are given.
+   */
+  clone<Other = PgTransaction>(options: StintOptions<Other> = {}): Stint<Other> {
+    const { connection, schema, poolSize, timeoutMs, blobs, notify, ambient, ...limits } = this.#config
+    const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
+    return new Stint<Other>({
+      ...{ connection, schema, poolSize, timeout: timeoutMs, blobs, notify, ambient },
+      ...{ statementTimeout: statementTimeoutMs, lockTimeout: lockTimeoutMs, poolWait: poolWaitMs },
+      ...options,
+    })
+  }
+
+  /** @internal Where it is, for another that works on the same. */
+  get place(): { connection: string | undefined; schema: string } {
+    const { connection, schema } = this.#config
+    return { connection, schema }
   }
 
   /** Creates or upgrades the tables; any number of processes may call it at once. */
@@ -265,11 +298,47 @@ export class Stint<Tx = PgTransaction> {
     await this.#connection.close()
   }
 
+  /** What changes jobs, queues and schedules, by these calls. */
+  #facesOf(calls: Calls): Faces {
+    const { blobs } = this.#config
+    const announcer = this.#announcer
+    const onReady = (job: Job): void => {
+      this.#announce(job)
+    }
+    return {
+      jobs: new JobVerbs(calls, {
+        onMoved: onReady,
+        onAsked: (worker) => {
+          announcer.askedToStop(worker)
+        },
+      }),
+      dead: new DeadLetters(calls, { blobs, onReady }),
+      queues: new Queues(calls),
+      errors: new ErrorGroups(calls),
+      schedules: new Schedules(calls, {
+        onReady: (hints) => {
+          announcer.stored(new Set(hints))
+        },
+        onChanged: () => {
+          announcer.schedulesChanged()
+        },
+      }),
+    }
+  }
+
+  #operationsOf(actor: ActorConfig): Operations {
+    return new Operations(this.#calls, {
+      actor,
+      onStored: ({ hint }) => {
+        this.#announcer.stored(new Set([hint]))
+      },
+    })
+  }
+
   /** Workers look for it at its new place and time. */
-  #announce(job: Job): Job {
+  #announce(job: Job): void {
     const { queue, priority, key, runAt } = job
     const inMs = Math.max(0, runAt.getTime() - Date.now())
     this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, inMs }]))
-    return job
   }
 }

@@ -91,6 +91,11 @@ export interface JobDefinition<
     | (UniqueOptions & { by?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => string) | undefined })
     | undefined
   search?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => SearchTokens) | undefined
+  /**
+   * Parts of input, result and log data that the console shows to nobody: `['card.number', 'items[].token']`, beside
+   * those whose name says it (`password`, `token` …). At most 50. What is stored stays as it is.
+   */
+  redact?: readonly string[] | undefined
 }
 
 export interface UniqueRule {
@@ -129,6 +134,8 @@ export interface JobContract<
   uniqueBy?(input: Parsed): string
   readonly unique: UniqueRule | undefined
   searchOf?(input: Parsed): SearchTokens
+  /** What the console shows to nobody, beside what has a telling name. */
+  readonly redact: readonly string[]
 }
 
 /** What a producer passes in. */

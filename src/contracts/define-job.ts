@@ -15,7 +15,7 @@ import { resolveRetry } from './retry.ts'
 
 const known = [
   ...['kind', 'queue', 'input', 'output', 'version', 'upcast', 'priority', 'retry', 'timeout', 'deadline'],
-  ...['key', 'unique', 'search'],
+  ...['key', 'unique', 'search', 'redact'],
 ]
 
 /** Defines a kind of job, for producers and workers to share. */
@@ -43,7 +43,7 @@ export function defineJob<
     retry,
     ...more
   } = definition
-  const { timeout = '5m', deadline, key, unique, search, ...rest } = more
+  const { timeout = '5m', deadline, key, unique, search, redact = [], ...rest } = more
   rejectUnknown(`defineJob('${kind}')`, rest, known)
   nameOption('kind', kind)
   const { by, ...uniqueOptions } = unique ?? {}
@@ -68,6 +68,7 @@ export function defineJob<
     ...(by === undefined ? {} : { uniqueBy: functionOption('unique.by', by) }),
     unique: unique === undefined ? undefined : resolveUnique(uniqueOptions, 'by'),
     ...(search === undefined ? {} : { searchOf: functionOption('search', search) }),
+    redact: redactOption(redact),
   })
 }
 
@@ -123,6 +124,21 @@ function resolveUpcast(upcast: Upcasters, version: number): ReadonlyMap<number, 
     functionOption(`upcast[${from}]`, step)
   }
   return new Map(steps as [number, (input: unknown) => unknown][])
+}
+
+const mostRedacted = 50
+/** Names with dots between them, each with `[]` behind it where it is a list: `items[].card.number`. */
+const redactPattern = /^(?:\[\]|[^.[\]]+(?:\[\])*)(?:\[\])*(?:\.[^.[\]]+(?:\[\])*)*$/
+
+function redactOption(paths: unknown): readonly string[] {
+  if (!Array.isArray(paths) || paths.length > mostRedacted)
+    throw invalidOption('redact', `a list of at most ${mostRedacted} paths`, paths)
+  return Object.freeze(
+    paths.map((path: unknown, index) => {
+      if (typeof path === 'string' && path.length <= 500 && redactPattern.test(path)) return path
+      throw invalidOption(`redact[${index}]`, "a path such as 'card.number' or 'items[].token'", path)
+    }),
+  )
 }
 
 function schemaOption(name: string, schema: unknown): unknown {

@@ -9,6 +9,8 @@ export const errorCodes = [
   'job-not-found',
   'error-group-not-found',
   'schedule-not-found',
+  'operation-not-found',
+  'too-many-matches',
   'state-changed',
   'enqueue-unknown',
   'database-unavailable',
@@ -26,6 +28,7 @@ export const errorCodes = [
   'worker-stuck',
   'isolation-failed',
   'job-completed',
+  'next-called-twice',
   'worker-stopped',
   'unknown-handler',
   'embedded-unsupported',
@@ -48,6 +51,8 @@ export interface ErrorDetails {
   issues?: readonly Issue[] | undefined
   /** The job or jobs it is about, where there are any. */
   jobIds?: readonly string[] | undefined
+  /** How it is now, where something else was expected. */
+  current?: unknown
 }
 
 /** The one error class of Stint. `code` says what happened, the message what to do about it. */
@@ -55,13 +60,20 @@ export class StintError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[]
   readonly jobIds: readonly string[]
+  /** How it is now, where something else was expected: a job. */
+  readonly current: unknown
 
-  constructor(code: ErrorCode, message: string, { cause, issues = [], jobIds = [] }: ErrorDetails = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    { cause, issues = [], jobIds = [], current }: ErrorDetails = {},
+  ) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'StintError'
     this.code = code
     this.issues = issues
     this.jobIds = jobIds
+    this.current = current
   }
 }
 

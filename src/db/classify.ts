@@ -93,6 +93,14 @@ export function isStaleSession(error: unknown): boolean {
   return isWrongNode(error) || (codeOf(error) === '0A000' && classify(error) === 'again')
 }
 
+/** A limit of ours was met, and the server is well: no free connection, a statement that took too long, a lock not got. */
+export function isPastLimit(error: unknown): boolean {
+  const code = codeOf(error)
+  if (code === '57014' || code === '55P03' || error instanceof DeadlineError) return true
+  // The pool has no code for it.
+  return peek(error, 'message') === 'timeout exceeded when trying to connect'
+}
+
 /** Of schemas, rights, sessions and servers: whatever says this says it of every row. */
 const ofEveryRow = /^(42|3D|3F|2B|28|25|0A|0B|57|58|F0)/
 

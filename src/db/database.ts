@@ -41,6 +41,11 @@ export interface DatabaseConfig {
   poolSize: number
   /** How long to wait for a connection at most, and then for the answer to each statement. */
   deadlineMs: number
+  /** How long to wait for a connection, where that is not as long as for an answer. */
+  poolWaitMs?: number | undefined
+  /** The server's own limits: a statement that runs longer, or waits longer for a lock, is given up there. */
+  statementTimeoutMs?: number | undefined
+  lockTimeoutMs?: number | undefined
   /** Shown in pg_stat_activity. */
   applicationName: string
   /** Connections stay open for ever, for when there are no others to be had; else only while they are in use. */
@@ -52,6 +57,7 @@ export class Database implements Copyable {
   readonly schema: string
   readonly #pool: pg.Pool
   readonly #deadlineMs: number
+  readonly #begin: string
   /** Statements are prepared once per connection, until a pooler in between shows that it cannot keep them. */
   #canPrepare = true
   /** Connections made before this lead to a server that does not write. */
@@ -59,13 +65,16 @@ export class Database implements Copyable {
   readonly #busy = new Set<ResettableClient>()
   #closing: Promise<void> | undefined
 
-  constructor({ url, schema, poolSize, deadlineMs, applicationName, isKept = false }: DatabaseConfig) {
+  constructor(config: DatabaseConfig) {
+    const { url, schema, poolSize, deadlineMs, poolWaitMs = deadlineMs, applicationName } = config
+    const { isKept = false } = config
     this.schema = schema
     this.#deadlineMs = deadlineMs
+    this.#begin = beginText(config)
     this.#pool = new pg.Pool({
       connectionString: url,
       max: poolSize,
-      connectionTimeoutMillis: deadlineMs,
+      connectionTimeoutMillis: poolWaitMs,
       application_name: applicationName,
       keepAlive: true,
       ...(isKept ? { idleTimeoutMillis: 0 } : {}),
@@ -76,7 +85,13 @@ export class Database implements Copyable {
     this.#pool.on('error', () => undefined)
   }
 
+  /** Connections that are open, in use or not. */
+  get connections(): number {
+    return this.#pool.totalCount
+  }
+
   async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
+    if (this.#hasLimits) return this.transaction((tx) => tx.query(text, values))
     // Remembered for this call: another one may find out meanwhile that names do not work here.
     const isNamed = this.#canPrepare
     try {
@@ -89,6 +104,7 @@ export class Database implements Copyable {
   }
 
   copy(text: string, rows: string): Promise<void> {
+    if (this.#hasLimits) return this.transaction((tx) => tx.copy(text, rows))
     return this.#onClient((client) => withDeadline(client, copyRows(client, text, rows), this.#deadlineMs))
   }
 
@@ -111,7 +127,7 @@ export class Database implements Copyable {
         },
         copy: (text, rows) => withDeadline(client, copyRows(client, text, rows), deadlineMs),
       }
-      await tx.query('begin', [])
+      await tx.query(this.#begin, [])
       let result: Result
       try {
         result = await work(tx)
@@ -158,6 +174,11 @@ export class Database implements Copyable {
     for (const client of this.#busy) client.reset()
   }
 
+  /** The limits hold within a transaction, so everything is in one. */
+  get #hasLimits(): boolean {
+    return this.#begin !== 'begin'
+  }
+
   async #onClient<Result>(
     work: (client: ResettableClient) => Promise<Result>,
     { isOnce = false }: { isOnce?: boolean } = {},
@@ -200,6 +221,17 @@ export class Database implements Copyable {
     const { rows } = await withDeadline(client, client.query(query), this.#deadlineMs)
     return rows as unknown[]
   }
+}
+
+/**
+ * Limits are set by every transaction for itself, in the message that begins it. Set once for a connection they would
+ * be lost behind PgBouncer, or worse, stay with a session of somebody else; as parameters of the connection PgBouncer
+ * refuses them.
+ */
+function beginText({ statementTimeoutMs, lockTimeoutMs }: DatabaseConfig): string {
+  const set = (name: string, ms: number | undefined): string =>
+    ms === undefined ? '' : `; set local ${name} = ${Math.ceil(ms)}`
+  return `begin${set('statement_timeout', statementTimeoutMs)}${set('lock_timeout', lockTimeoutMs)}`
 }
 
 type PooledClient = ResettableClient & pg.PoolClient

@@ -170,9 +170,12 @@ export interface QueueGauge extends Record<GaugeState, number> {
 /** Refreshed at least every 12 s, so what is older than this was not refreshed by anybody. */
 const oldestMs = 30_000
 
-/** Of every queue that has jobs; none where nobody refreshes them, for lack of a worker. */
-export function readGauges(db: Queryable): Promise<QueueGauge[]> {
-  return run(db, readGaugesSql, { oldestMs }, (row: QueueGauge) => row)
+/** Of every queue that has jobs; none where they are older than that, because there is no worker to refresh them. */
+export function readGauges(
+  db: Queryable,
+  request: { oldestMs: number } = { oldestMs },
+): Promise<QueueGauge[]> {
+  return run(db, readGaugesSql, request, (row: QueueGauge) => row)
 }
 
 /** How fast a queue goes. */

@@ -5,6 +5,7 @@ import { firesSql } from './fires.sql.ts'
 import { firesWithinSql } from './fires-within.sql.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
+import { recentFiresSql } from './recent-fires.sql.ts'
 import { describeRule } from './rule.ts'
 import type { Spec } from './rule.ts'
 import type { ScheduleRow } from './stored.ts'
@@ -23,6 +24,8 @@ export interface ScheduleInfo {
   overlap: OverlapPolicy
   missed: { policy: MissedPolicy; limit: number; windowMs: number }
   jitterMs: number
+  /** How long its fires are remembered. */
+  keepFiresMs: number
   /** `code`: kept as it is in the code of workers; `runtime`: set by a call or a command. */
   source: 'code' | 'runtime'
   /** Of the app whose worker synchronised it. */
@@ -72,11 +75,14 @@ interface InfoRow extends ScheduleRow {
   last_fire_at: Date | null
   last_outcome: FireOutcome | null
   failures: number
+  keep_fires_ms: number
   created_at: Date
   updated_at: Date
 }
 
 interface FullRow extends InfoRow {
+  /** What fired up to here may be forgotten. */
+  forgotten_to: Date | null
   input: unknown
   last_error: string | null
   turn_text: string
@@ -112,6 +118,17 @@ export function listFires(
   return run(db, firesSql, request, (row: Fire) => row)
 }
 
+/** The last fires of some schedules, by name, latest first. */
+export async function recentFires(
+  db: Queryable,
+  request: { names: readonly string[]; limit: number },
+): Promise<Map<string, Fire[]>> {
+  const rows = await run(db, recentFiresSql, request, (row: Fire & { name: string }) => row)
+  const byName = new Map(request.names.map((name): [string, Fire[]] => [name, []]))
+  for (const { name, ...fire } of rows) byName.get(name)?.push(fire)
+  return byName
+}
+
 export function firesWithin(
   db: Queryable,
   request: { name: string; from: string; to: string },
@@ -131,6 +148,7 @@ function toInfo(row: InfoRow): ScheduleInfo {
     overlap,
     missed: { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms },
     jitterMs: row.jitter_ms,
+    keepFiresMs: row.keep_fires_ms,
     source,
     appVersion: row.app_version,
     isOrphan: row.is_orphan,

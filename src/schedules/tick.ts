@@ -122,7 +122,14 @@ async function fireOne(
   )
   if (done === undefined) return undefined
   const { queue, fires, jobs, asked } = done
-  return { schedule: row.name, queue, kind: row.kind, fires, hints: jobs.map((job) => ({ queue, ...job })), asked }
+  return {
+    schedule: row.name,
+    queue,
+    kind: row.kind,
+    fires,
+    hints: jobs.map((job) => ({ queue, ...job })),
+    asked,
+  }
 }
 
 /** What code makes for one time, as further members of it. */

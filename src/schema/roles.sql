@@ -130,13 +130,25 @@ grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_star
    on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
 grant insert, update on stint.queue to stint_operator;
+-- Where no worker lives the console that an operator looks at refreshes the figures of queues.
+grant insert, update, delete on stint.queue_gauge to stint_operator;
+grant update on stint.gauge_refresh to stint_operator;
 
 -- Workers fire schedules and keep those of their code; operators keep the others. A viewer sees when they fire, and not
 -- what they carry.
 grant select, insert, update, delete on stint.schedule, stint.fire to stint_worker, stint_operator;
 grant insert (unique_key, unique_until_start) on stint.job to stint_worker;
 grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, missed, missed_limit, missed_window_ms,
-              jitter_ms, starts_at, ends_at, source, app_version, paused_at, paused_until, pause_reason, decided_to,
+              jitter_ms, keep_fires_ms, starts_at, ends_at, source, app_version, paused_at, paused_until, pause_reason, decided_to,
               next_fire_at, queued_fire_at, failures, created_at, updated_at)
    on stint.schedule to stint_viewer;
 grant select on stint.fire to stint_viewer;
+
+-- An operator acts, and whatever is done to jobs by hand is noted: nobody but the owner changes or deletes a note. Who
+-- executes operations is a worker that may do what an operator may: give its login both roles.
+grant select, insert on stint.audit to stint_operator;
+grant select, insert, update on stint.operation, stint.operation_job to stint_operator;
+grant select, insert, update, delete on stint.http_reply to stint_operator;
+grant select on stint.operation, stint.operation_job to stint_viewer;
+-- Upkeep removes what is over; to lock a row is to be allowed to change it.
+grant select, update, delete on stint.http_reply, stint.operation, stint.operation_job to stint_worker;

@@ -2,12 +2,18 @@ import type { Queryable } from '../db/statement.ts'
 import { prune } from './batches.ts'
 import { pruneEffectsSql } from './prune-effects.sql.ts'
 import { pruneKeysSql } from './prune-keys.sql.ts'
+import { pruneOperationJobsSql } from './prune-operation-jobs.sql.ts'
+import { pruneOperationsSql } from './prune-operations.sql.ts'
+import { pruneRepliesSql } from './prune-replies.sql.ts'
 import { pruneWorkersSql } from './prune-workers.sql.ts'
 import type { ServiceContext } from './service.ts'
 
-/** Removes keys and effects whose time is over, and workers that were lost long ago. */
+/** Removes keys, effects and kept answers whose time is over, and workers and operations of long ago. */
 export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
-  const statements = [pruneKeysSql, pruneEffectsSql, pruneWorkersSql]
+  const statements = [
+    ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql],
+    ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql],
+  ]
   await prune(
     db,
     context,

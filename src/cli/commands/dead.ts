@@ -5,6 +5,7 @@ import { StintError } from '../../core/errors.ts'
 import { deadReasons } from '../../jobs/list-dead.ts'
 import type { DeadLetterSummary } from '../../jobs/list-dead.ts'
 import { actOn, checkedIds, findJob } from '../act.ts'
+import { asTyped } from '../actor.ts'
 import {
   choose,
   databaseHelp,
@@ -18,10 +19,11 @@ import {
 import { withStint } from '../connect.ts'
 import { relative } from '../format.ts'
 import { jobPage, summary } from '../job-page.ts'
+import { lastLogs } from '../last-logs.ts'
+import { bulkHelp, bulkOptions, canaryHelp, operate } from '../operate.ts'
 import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 import { deadGroups } from './error.ts'
-import { lastLogs } from './job.ts'
 
 const help = `stint dead list       jobs that will not run again by themselves, newest first
 stint dead groups     the errors that they died of, with their trend
@@ -130,75 +132,118 @@ async function missingDead(stint: Stint, id: string): Promise<never> {
   )
 }
 
-const replayHelp = `stint dead replay ID…    bring dead letters back as the jobs they were, with a fresh allowance of attempts
+const replayHelp = `stint dead replay ID…           bring dead letters back as the jobs they were, with a fresh allowance of attempts
+stint dead replay GROUP         all of an error group, by the first 4 or more characters of it
+stint dead replay --where …     all that match, as an operation: looked at, tried on a few, done at a pace
 
-Each id by itself: what cannot be replayed is said, and the others are. Replaying whatever matches a filter, with a
-preview, a canary and a pace, comes with operations; until then pass ids on from \`stint dead list -o id\`.
+Of ids each goes by itself: what cannot be replayed is said, and the others are.
 
-  --delay DURATION      not before this long from now: 30s, 5m, 2h
+  --delay DURATION      of ids: not before this long from now: 30s, 5m, 2h
+${bulkHelp}
+${canaryHelp}
   --dry-run             say what would be done, and do nothing
 ${outputHelp}
 ${databaseHelp}
 
 Examples
   stint dead replay 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
-  stint dead list --kind card.charge -o id | xargs stint dead replay --delay 10m`
+  stint dead replay b02c --canary 10 --pace 20/s --stop-if 'same>20%' --reason "fixed in v215"
+  stint dead replay --where 'queue:billing age>1h' --dry-run`
 
-const discardHelp = `stint dead discard ID…    put dead letters into the trash, for 24 hours; again is no error
+const discardHelp = `stint dead discard ID…          put dead letters into the trash, for 24 hours; again is no error
+stint dead discard --where …    all that match, as an operation
 
+${bulkHelp}
   --dry-run             say what would be done, and do nothing
 ${outputHelp}
 ${databaseHelp}
 
 Examples
   stint dead discard 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
-  stint dead list --queue old -o id | xargs stint dead discard --dry-run`
+  stint dead discard --where 'queue:old' --reason "the service is gone"`
 
-const restoreHelp = `stint dead restore ID…    take dead letters out of the trash; again is no error
+const restoreHelp = `stint dead restore ID…          take dead letters out of the trash; again is no error
+stint dead restore --where …    all that match, as an operation
 
+${bulkHelp}
   --dry-run             say what would be done, and do nothing
 ${outputHelp}
 ${databaseHelp}
 
 Examples
   stint dead restore 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
-  stint dead list --discarded --queue mail -o id | xargs stint dead restore`
+  stint dead restore --where 'queue:mail' --reason "too many"`
 
 const actOptions = {
   'dry-run': { type: 'boolean', default: false },
+  ...bulkOptions,
   ...outputOption,
   ...databaseOptions,
   ...helpOption,
 } as const
 
-async function replay(args: readonly string[]): Promise<number> {
+export async function replay(args: readonly string[]): Promise<number> {
   const { values, positionals: ids } = parse(args, { delay: { type: 'string' }, ...actOptions })
   if (values.help) return say(replayHelp)
-  const { delay } = values
+  const { delay, reason } = values
   if (delay !== undefined && durationMs(delay) === undefined)
     throw new UsageError(`Expected --delay to be a duration such as 30s or 5m, got '${delay}'.`)
   const request = { ids, output: outputOf(values.output), isDryRun: values['dry-run'], done: 'replayed' }
+  const where = whereOf(values.where, ids)
   return withStint(values, (stint) =>
-    actOn(stint, { ...request, act: (id) => stint.dead.replay(id, { delay }), whyNot: whyNotReplay }),
+    where === undefined
+      ? actOn(stint, {
+          ...request,
+          act: (id) => asTyped(stint).replay(id, { delay, reason }),
+          whyNot: whyNotReplay,
+        })
+      : operate(stint, { action: 'replay', where, output: request.output }, values),
   )
 }
 
-async function discard(args: readonly string[]): Promise<number> {
+export async function discard(args: readonly string[]): Promise<number> {
   const { values, positionals: ids } = parse(args, actOptions)
   if (values.help) return say(discardHelp)
+  const { reason } = values
   const request = { ids, output: outputOf(values.output), isDryRun: values['dry-run'], done: 'discarded' }
+  const where = whereOf(values.where, ids)
   return withStint(values, (stint) =>
-    actOn(stint, { ...request, act: (id) => stint.dead.discard(id), whyNot: whyNoDeadLetter }),
+    where === undefined
+      ? actOn(stint, {
+          ...request,
+          act: (id) => asTyped(stint).discard(id, { reason }),
+          whyNot: whyNoDeadLetter,
+        })
+      : operate(stint, { action: 'discard', where, output: request.output }, values),
   )
 }
 
-async function restore(args: readonly string[]): Promise<number> {
+export async function restore(args: readonly string[]): Promise<number> {
   const { values, positionals: ids } = parse(args, actOptions)
   if (values.help) return say(restoreHelp)
+  const { reason } = values
   const request = { ids, output: outputOf(values.output), isDryRun: values['dry-run'], done: 'restored' }
+  const where = whereOf(values.where, ids)
   return withStint(values, (stint) =>
-    actOn(stint, { ...request, act: (id) => stint.dead.restore(id), whyNot: whyNoDeadLetter }),
+    where === undefined
+      ? actOn(stint, {
+          ...request,
+          act: (id) => asTyped(stint).restore(id, { reason }),
+          whyNot: whyNoDeadLetter,
+        })
+      : operate(stint, { action: 'restore', where, output: request.output }, values),
   )
+}
+
+/** What is meant by a filter or the beginning of an error group; undefined where ids are given. */
+function whereOf(where: string | undefined, words: readonly string[]): string | undefined {
+  const [word] = words
+  if (where !== undefined) {
+    noMore(words)
+    return where
+  }
+  const isGroup = words.length === 1 && word !== undefined && /^[\da-f]{4,64}$/.test(word)
+  return isGroup ? `error:${word}` : undefined
 }
 
 export const dead = nounOf(help, { list, groups: deadGroups, get, replay, discard, restore })

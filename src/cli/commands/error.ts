@@ -2,6 +2,7 @@ import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/err
 import { errorStatuses } from '../../numbers/error-groups.ts'
 import { missingGroup } from '../../client/error-groups.ts'
 import { durationMs } from '../../core/duration.ts'
+import { asTyped } from '../actor.ts'
 import {
   choose,
   databaseHelp,
@@ -185,7 +186,9 @@ async function resolve(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { in: { type: 'string' }, ...oneOptions })
   if (values.help) return say(resolveHelp)
   const fingerprint = onlyFingerprint(positionals)
-  const group = await withStint(values, (stint) => stint.errors.resolve(fingerprint, { version: values.in }))
+  const group = await withStint(values, (stint) =>
+    asTyped(stint).errors.resolve(fingerprint, { version: values.in }),
+  )
   return sayGroup(group, outputOf(values.output))
 }
 
@@ -195,7 +198,9 @@ async function ignore(args: readonly string[]): Promise<number> {
   const fingerprint = onlyFingerprint(positionals)
   if (values.for !== undefined && durationMs(values.for) === undefined)
     throw new UsageError(`Expected --for to be a duration such as 2h or 7d, got '${values.for}'.`)
-  const group = await withStint(values, (stint) => stint.errors.ignore(fingerprint, { for: values.for }))
+  const group = await withStint(values, (stint) =>
+    asTyped(stint).errors.ignore(fingerprint, { for: values.for }),
+  )
   return sayGroup(group, outputOf(values.output))
 }
 
@@ -203,7 +208,7 @@ async function reopen(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, oneOptions)
   if (values.help) return say(reopenHelp)
   const fingerprint = onlyFingerprint(positionals)
-  const group = await withStint(values, (stint) => stint.errors.reopen(fingerprint))
+  const group = await withStint(values, (stint) => asTyped(stint).errors.reopen(fingerprint))
   return sayGroup(group, outputOf(values.output))
 }
 

@@ -1,8 +1,15 @@
-import type { Stint } from '../../client/stint.ts'
+import { readFileSync } from 'node:fs'
+import { resolve as resolvePath } from 'node:path'
+import type { JobContract } from '../../contracts/contract.ts'
+import { checkInput, maxInputBytes } from '../../contracts/input.ts'
 import type { Duration } from '../../core/duration.ts'
 import { jobStates } from '../../core/job.ts'
-import type { Job } from '../../core/job.ts'
+import type { Job, JobSummary } from '../../core/job.ts'
+import { messageOf, peek } from '../../core/thrown.ts'
+import type { SearchPage } from '../../jobs/search.ts'
+import { loadFile } from '../../loader/load-file.ts'
 import { actOn, checkedIds, findJob } from '../act.ts'
+import { asTyped } from '../actor.ts'
 import {
   choose,
   databaseHelp,
@@ -10,17 +17,26 @@ import {
   helpOption,
   noMore,
   parse,
+  UsageError,
   wholeNumber,
 } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { jobPage } from '../job-page.ts'
 import { jobTable } from '../job-table.ts'
+import { lastLogs } from '../last-logs.ts'
+import { bulkHelp, bulkOptions, operate } from '../operate.ts'
 import { note, outputHelp, outputOf, outputOption, say, sayJson } from '../output.ts'
 import { nounOf } from '../verbs.ts'
+import { discard, replay, restore } from './dead.ts'
 
-const help = `stint job list      jobs, newest first
-stint job get       all that is known of one
-stint job cancel    end jobs; those that run are asked to stop
+const help = `stint job list          jobs, newest first
+stint job get           all that is known of one
+stint job cancel        end jobs; those that run are asked to stop
+stint job run-now       let jobs run that wait for their time
+stint job reschedule    move jobs that wait to another time
+stint job reprioritize  change how soon jobs run among others
+stint job replay|discard|restore    as stint dead does
+stint job edit          make a new job of a dead letter, with another input
 
 stint job <command> --help has options and examples.`
 
@@ -30,6 +46,7 @@ const listHelp = `stint job list    jobs, newest first, live and ended
   --kind NAME           of this kind
   --state STATE         in this state; may be given more than once
   --key KEY             with this key
+  --where FILTER        instead of these: 'state:dead kind:charge.* error:b02c age>1h input.country:BR'
   --limit N             jobs a page, 1 to 200 (default: 50)
   --cursor ID           go on where a page ended
 ${outputHelp}
@@ -37,15 +54,19 @@ ${databaseHelp}
 
 States: ${jobStates.join(', ')}.
 A call looks through at most 50,000 jobs; a page may be empty and still have a cursor to go on with.
+Tokens of a filter: id state queue kind key error worker correlation reason priority age> age< input.<name> is:discarded
+is:replaced. All of them hold; values separated by commas are alternatives; what has spaces is quoted.
 
 Examples
   stint job list --queue mail --state ready --state retrying
+  stint job list --where 'state:dead key:"acme, inc" age>1h'
   stint job list --kind card.charge --key acme -o json`
 
 async function list(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
     ...{ queue: { type: 'string' }, kind: { type: 'string' }, key: { type: 'string' } },
     ...{ state: { type: 'string', multiple: true }, limit: { type: 'string' }, cursor: { type: 'string' } },
+    where: { type: 'string' },
     ...outputOption,
     ...databaseOptions,
     ...helpOption,
@@ -56,7 +77,14 @@ async function list(args: readonly string[]): Promise<number> {
   const { queue, kind, key, cursor } = values
   const state = values.state?.map((word) => choose('state', word, jobStates))
   const limit = values.limit === undefined ? undefined : wholeNumber('--limit', values.limit)
-  const page = await withStint(values, (stint) => stint.list({ queue, kind, key, state, limit, cursor }))
+  const { where } = values
+  const hasOthers = [queue, kind, key, state].some((value) => value !== undefined)
+  if (where !== undefined && hasOthers) throw new UsageError('Say --where or the others, not both.')
+  const page: Pick<SearchPage, 'next'> & { jobs: readonly JobSummary[] } = await withStint(values, (stint) =>
+    where === undefined
+      ? stint.list({ queue, kind, key, state, limit, cursor })
+      : stint.search({ where, limit, cursor }),
+  )
   if (output === 'json') return sayJson(page)
   if (output === 'id') for (const { id } of page.jobs) say(id)
   else if (page.jobs.length > 0) say(jobTable(page.jobs, new Date()))
@@ -95,46 +123,43 @@ async function get(args: readonly string[]): Promise<number> {
   })
 }
 
-/** Also used for dead letters; 0 asks for none. */
-export async function lastLogs(stint: Stint, id: string, limit: number): ReturnType<Stint['logs']> {
-  return limit === 0 ? [] : stint.logs(id, { last: true, limit })
-}
+const actOptions = {
+  'dry-run': { type: 'boolean', default: false },
+  ...bulkOptions,
+  ...outputOption,
+  ...databaseOptions,
+  ...helpOption,
+} as const
 
-const cancelHelp = `stint job cancel ID…    end jobs; those that run are asked to stop. Again is no error
+const cancelHelp = `stint job cancel ID…          end jobs; those that run are asked to stop. Again is no error
+stint job cancel --where …    all that match, as an operation
 
 This cannot be undone: look first, with --dry-run.
 
-  --reason TEXT         why, kept with the job
-  --wait TIME           how long to wait for the end of those that run: 30s (default: do not wait)
+${bulkHelp}
+  --wait TIME           of ids: how long to wait for the end of those that run: 30s (default: do not wait)
   --dry-run             say what would be done, and do nothing
 ${outputHelp}
 ${databaseHelp}
 
 Examples
   stint job cancel 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --reason "customer left"
-  stint job list --queue mail --state scheduled -o id | xargs stint job cancel --dry-run`
+  stint job cancel --where 'queue:mail state:scheduled' --dry-run`
 
 async function cancel(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, {
-    ...{
-      reason: { type: 'string' },
-      wait: { type: 'string' },
-      'dry-run': { type: 'boolean', default: false },
-    },
-    ...outputOption,
-    ...databaseOptions,
-    ...helpOption,
-  })
+  const { values, positionals: ids } = parse(args, { wait: { type: 'string' }, ...actOptions })
   if (values.help) return say(cancelHelp)
-  const { reason, wait, 'dry-run': isDryRun } = values
-  const act = { ids: positionals, output: outputOf(values.output), isDryRun, done: 'cancelled' }
-  return withStint(values, (stint) =>
-    actOn(stint, {
-      ...act,
-      act: (id) => stint.cancel(id, { reason, wait: wait as Duration | undefined }),
+  const { reason, wait, where, 'dry-run': isDryRun } = values
+  const output = outputOf(values.output)
+  return withStint(values, (stint) => {
+    if (where !== undefined)
+      return operate(stint, { action: 'cancel', where: alone(where, ids), output }, values)
+    return actOn(stint, {
+      ...{ ids, output, isDryRun, done: 'cancelled' },
+      act: (id) => asTyped(stint).cancel(id, { reason, wait: wait as Duration | undefined }),
       whyNot: whyNotCancel,
-    }),
-  )
+    })
+  })
 }
 
 function whyNotCancel({ state }: Job): string | undefined {
@@ -142,4 +167,171 @@ function whyNotCancel({ state }: Job): string | undefined {
   return isDone ? `is ${state}, so it cannot be cancelled` : undefined
 }
 
-export const job = nounOf(help, { list, get, cancel })
+const runNowHelp = `stint job run-now ID…          let jobs run that wait for their time
+stint job run-now --where …    all that match, as an operation
+
+${bulkHelp}
+  --dry-run             say what would be done, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint job run-now 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
+  stint job run-now --where 'state:retrying queue:mail' --reason "the provider is back" --pace 20/s`
+
+async function runNow(args: readonly string[]): Promise<number> {
+  const { values, positionals: ids } = parse(args, actOptions)
+  if (values.help) return say(runNowHelp)
+  const { reason, where, 'dry-run': isDryRun } = values
+  const output = outputOf(values.output)
+  return withStint(values, (stint) => {
+    if (where !== undefined)
+      return operate(stint, { action: 'run-now', where: alone(where, ids), output }, values)
+    const act = (id: string): Promise<Job> => asTyped(stint).runNow(id, { reason })
+    return actOn(stint, { ...{ ids, output, isDryRun, done: 'made ready' }, act, whyNot: whyNotMove })
+  })
+}
+
+const rescheduleHelp = `stint job reschedule ID…    move jobs that wait for their time or a worker to another time
+
+  --at TIME             2026-11-16T10:00:00Z
+  --delay DURATION      or so long from now: 30s, 5m, 2h
+  --reason TEXT         why, for the audit
+  --dry-run             say what would be done, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint job reschedule 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --delay 1h
+  stint job reschedule 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --at 2026-11-17T06:00:00Z`
+
+async function reschedule(args: readonly string[]): Promise<number> {
+  const { values, positionals: ids } = parse(args, {
+    ...{ at: { type: 'string' }, delay: { type: 'string' }, reason: { type: 'string' } },
+    'dry-run': { type: 'boolean', default: false },
+    ...outputOption,
+    ...databaseOptions,
+    ...helpOption,
+  })
+  if (values.help) return say(rescheduleHelp)
+  const { at, delay, reason, 'dry-run': isDryRun } = values
+  if ((at === undefined) === (delay === undefined)) throw new UsageError('Say when: --at or --delay.')
+  const when = at === undefined ? { delay: delay ?? '' } : { runAt: at }
+  const output = outputOf(values.output)
+  return withStint(values, (stint) =>
+    actOn(stint, {
+      ...{ ids, output, isDryRun, done: 'moved' },
+      act: (id) => asTyped(stint).reschedule(id, { ...when, reason }),
+      whyNot: whyNotMove,
+    }),
+  )
+}
+
+function whyNotMove({ state }: Job): string | undefined {
+  const canMove = state === 'scheduled' || state === 'ready' || state === 'retrying'
+  return canMove ? undefined : `is ${state}, so it waits for no time`
+}
+
+const reprioritizeHelp = `stint job reprioritize ID…          change how soon jobs run among others
+stint job reprioritize --where …    all that match, as an operation
+
+  --priority N          -100 to 100; higher runs sooner
+${bulkHelp}
+  --dry-run             say what would be done, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint job reprioritize 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --priority 10
+  stint job reprioritize --where 'key:acme' --priority=-5 --reason "bulk import"`
+
+async function reprioritize(args: readonly string[]): Promise<number> {
+  const { values, positionals: ids } = parse(args, { priority: { type: 'string' }, ...actOptions })
+  if (values.help) return say(reprioritizeHelp)
+  const { reason, where, priority: text, 'dry-run': isDryRun } = values
+  if (text === undefined || !/^-?\d{1,3}$/.test(text)) throw new UsageError('Say --priority, -100 to 100.')
+  const priority = Number(text)
+  const output = outputOf(values.output)
+  return withStint(values, (stint) => {
+    if (where !== undefined)
+      return operate(stint, { action: 'reprioritize', where: alone(where, ids), priority, output }, values)
+    const act = (id: string): Promise<Job> => asTyped(stint).reprioritize(id, { priority, reason })
+    return actOn(stint, { ...{ ids, output, isDryRun, done: 'moved' }, act, whyNot: whyNotReprioritize })
+  })
+}
+
+function whyNotReprioritize({ state, finishedAt }: Job): string | undefined {
+  return state === 'running' || finishedAt !== null ? `is ${state}` : undefined
+}
+
+const editHelp = `stint job edit ID    make a new job of a dead letter, with another input; the dead letter names it as replacedBy
+
+  --input FILE          JSON, or - for standard input
+  --contracts FILE      a TypeScript or JavaScript file that exports the contract of its kind, which checks the input
+  --reason TEXT         why, for the audit
+  --dry-run             check the input, and do nothing
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint job edit 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --input fixed.json --contracts src/contracts.ts --reason "typo"
+  stint job get 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 -o json | jq .input > fixed.json`
+
+async function edit(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ input: { type: 'string' }, contracts: { type: 'string' }, reason: { type: 'string' } },
+    'dry-run': { type: 'boolean', default: false },
+    ...outputOption,
+    ...databaseOptions,
+    ...helpOption,
+  })
+  if (values.help) return say(editHelp)
+  const [id = '', ...more] = checkedIds(positionals)
+  noMore(more)
+  const { input: inputFile, contracts: file, reason } = values
+  if (inputFile === undefined || file === undefined || reason === undefined)
+    throw new UsageError('Say --input, --contracts and --reason.')
+  const input = jsonIn(inputFile)
+  const loaded = await loadFile(resolvePath(file))
+  return withStint(values, async (stint) => {
+    const { kind } = await findJob(stint, id)
+    const contract = contractIn(loaded, kind)
+    if (values['dry-run']) {
+      await checkInput(contract, input, maxInputBytes)
+      note('the input fits its contract')
+      return 0
+    }
+    const job = await asTyped(stint).editAndReplay(id, { contract, input, reason })
+    const output = outputOf(values.output)
+    if (output === 'json') return sayJson(job)
+    return say(output === 'id' ? job.id : jobTable([job], new Date()))
+  })
+}
+
+function jsonIn(file: string): unknown {
+  try {
+    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8')) as unknown
+  } catch (error) {
+    throw new UsageError(`Expected ${file} to hold JSON: ${messageOf(error)}.`)
+  }
+}
+
+function contractIn(loaded: unknown, kind: string): JobContract {
+  const exported = Object.values(loaded as Record<string, unknown>).flatMap((one) =>
+    Array.isArray(one) ? (one as unknown[]) : [one],
+  )
+  const found = exported.find((one) => peek(one, 'kind') === kind && peek(one, 'retry') !== undefined)
+  if (found === undefined) throw new UsageError(`The file exports no contract of '${kind}'.`)
+  return found as JobContract
+}
+
+/** A filter, with no ids beside it. */
+function alone(where: string, ids: readonly string[]): string {
+  noMore(ids)
+  return where
+}
+
+export const job = nounOf(help, {
+  ...{ list, get, cancel, 'run-now': runNow, reschedule, reprioritize },
+  ...{ replay, discard, restore, edit },
+})

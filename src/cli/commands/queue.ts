@@ -1,4 +1,5 @@
 import type { QueueSettings } from '../../queues/settings.ts'
+import { asTyped } from '../actor.ts'
 import { databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { moment, relative, span } from '../format.ts'
@@ -93,7 +94,7 @@ async function set(args: readonly string[]): Promise<number> {
   if (keep === undefined && keepDead === undefined)
     throw new UsageError('Say what to set: --keep, --keep-dead or both.')
   const change = { keep: durationOf(keep), keepDead: durationOf(keepDead) }
-  return show(await withStint(values, (stint) => stint.queues.set(name, change)), asJson)
+  return show(await withStint(values, (stint) => asTyped(stint).setQueue(name, change)), asJson)
 }
 
 function show(settings: QueueSettings, asJson: boolean): number {

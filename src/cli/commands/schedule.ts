@@ -2,6 +2,7 @@ import { defineJob } from '../../contracts/define-job.ts'
 import { StintError } from '../../core/errors.ts'
 import { missedPolicies, overlapPolicies } from '../../schedules/define-schedule.ts'
 import type { Fire, ScheduleDetails, ScheduleInfo } from '../../schedules/read.ts'
+import { asTyped } from '../actor.ts'
 import {
   choose,
   databaseHelp,
@@ -122,6 +123,7 @@ function detailsText(one: ScheduleDetails, now: Date): string {
     ['overlap', one.overlap],
     ['missed', `${one.missed.policy}, within ${span(one.missed.windowMs)}`],
     ['jitter', one.jitterMs === 0 ? null : span(one.jitterMs)],
+    ['history', `kept for ${span(one.keepFiresMs)}`],
     ['source', `${one.source}${one.appVersion === null ? '' : `, version ${one.appVersion}`}`],
     ['input', one.inputFromCode ? 'made by code' : JSON.stringify(one.input)],
     ['changed', moment(one.updatedAt, now)],
@@ -177,6 +179,7 @@ const setHelp = `stint schedule set NAME    store a schedule, new or changed; a 
   --overlap POLICY      ${overlapPolicies.join(', ')} (default: allow)
   --missed POLICY       ${missedPolicies.join(', ')} (default: once)
   --jitter DURATION     spread its jobs over this span
+  --keep-fires DURATION how long its history is kept, 1d to 3660d (default: 30d)
   --starts-at TIME      nothing before: 2030-01-31T09:00:00Z
   --ends-at TIME        nothing after
 ${formatHelp}
@@ -194,6 +197,7 @@ async function set(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
     ...{ kind: text, queue: text, cron: text, every: text, 'time-zone': text, input: text, priority: text },
     ...{ attempts: text, overlap: text, missed: text, jitter: text, 'starts-at': text, 'ends-at': text },
+    'keep-fires': text,
     ...common,
   })
   if (values.help) return say(setHelp)
@@ -211,6 +215,7 @@ async function set(args: readonly string[]): Promise<number> {
     },
     overlap: values.overlap === undefined ? undefined : choose('overlap', values.overlap, overlapPolicies),
     missed: values.missed === undefined ? undefined : choose('missed', values.missed, missedPolicies),
+    keepFires: values['keep-fires'],
     startsAt: values['starts-at'],
     endsAt: values['ends-at'],
   }
@@ -248,7 +253,7 @@ async function runNow(args: readonly string[]): Promise<number> {
   if (values.help) return say(runHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  const made = await withStint(values, (stint) => stint.schedules.runNow(name))
+  const made = await withStint(values, (stint) => asTyped(stint).schedules.run(name))
   return asJson ? sayJson(made) : say(made.jobId)
 }
 
@@ -274,7 +279,7 @@ async function pause(args: readonly string[]): Promise<number> {
   const asJson = isJson(values.output)
   const { for: span, until, reason } = values
   return show(
-    await withStint(values, (stint) => stint.schedules.pause(name, { for: span, until, reason })),
+    await withStint(values, (stint) => asTyped(stint).schedules.pause(name, { for: span, until, reason })),
     asJson,
   )
 }
@@ -293,7 +298,7 @@ async function resume(args: readonly string[]): Promise<number> {
   if (values.help) return say(resumeHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  return show(await withStint(values, (stint) => stint.schedules.resume(name)), asJson)
+  return show(await withStint(values, (stint) => asTyped(stint).schedules.resume(name)), asJson)
 }
 
 const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided
@@ -321,7 +326,11 @@ async function backfill(args: readonly string[]): Promise<number> {
   const { from, to, 'dry-run': dryRun } = values
   if (from === undefined || to === undefined) throw new UsageError('Say the range: --from and --to.')
   const asJson = isJson(values.output)
-  const plan = await withStint(values, (stint) => stint.schedules.backfill(name, { from, to, dryRun }))
+  const plan = await withStint(values, (stint) =>
+    dryRun
+      ? stint.schedules.backfill(name, { from, to, dryRun })
+      : asTyped(stint).schedules.backfill(name, { from, to }),
+  )
   if (asJson) return sayJson(plan)
   const rows = plan.map(({ fireAt, action, before, jobId }) => [
     ...[moment(fireAt, new Date()), action, before ?? '', jobId ?? ''],
@@ -346,7 +355,7 @@ async function remove(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { ...databaseOptions, ...helpOption })
   if (values.help) return say(deleteHelp)
   const name = onlyName(positionals)
-  await withStint(values, (stint) => stint.schedules.delete(name))
+  await withStint(values, (stint) => asTyped(stint).schedules.delete(name))
   note(`'${name}' is gone`)
   return 0
 }

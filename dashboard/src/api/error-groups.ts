@@ -1,0 +1,32 @@
+import type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage } from '../../../src/server/api/error-group.ts'
+import { at, get, send } from './client.ts'
+import type { LiveQuery } from './use-live.ts'
+
+export type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage }
+export type GroupStatus = ErrorGroupItem['status']
+
+export function errorGroupsQuery(status: string, cursor: string | undefined): LiveQuery<ErrorGroupPage> {
+  return {
+    queryKey: ['error-groups', status, cursor ?? ''],
+    queryFn: ({ signal }) =>
+      get('error-groups', { status: status === 'all' ? undefined : status, deadly: true, cursor }, signal),
+    topic: 'overview',
+    anywayEveryMs: 10_000,
+    keep: true,
+  }
+}
+
+export function errorGroupQuery(group: string): LiveQuery<ErrorGroupDetail> {
+  return {
+    queryKey: ['error-group', group],
+    queryFn: ({ signal }) => get(at('error-groups', group), {}, signal),
+  }
+}
+
+export function triage(
+  group: string,
+  verb: 'resolve' | 'ignore' | 'reopen',
+  body: object,
+): Promise<ErrorGroupItem> {
+  return send('POST', at('error-groups', group, verb), body)
+}

@@ -1,0 +1,66 @@
+import type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage } from '../../../src/server/api/job.ts'
+import { at, get, send } from './client.ts'
+import type { LiveQuery } from './use-live.ts'
+
+export type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage }
+export type { StoredError } from '../../../src/server/api/job.ts'
+
+export function jobsQuery(where: string, cursor: string | undefined, limit = 50): LiveQuery<JobPage> {
+  return {
+    queryKey: ['jobs', where, cursor ?? '', limit],
+    queryFn: ({ signal }) => get('jobs', { where, cursor, limit }, signal),
+    // The stream does not say which jobs match; that something happened is when to look.
+    topic: 'overview',
+    anywayEveryMs: 10_000,
+    keep: true,
+  }
+}
+
+export function jobQuery(id: string): LiveQuery<JobDetail> {
+  return {
+    queryKey: ['job', id],
+    queryFn: ({ signal }) => get(at('jobs', id), {}, signal),
+    topic: `job:${id}`,
+  }
+}
+
+export function attemptsQuery(id: string): LiveQuery<{ items: JobAttempt[] }> {
+  return {
+    queryKey: ['job', id, 'attempts'],
+    queryFn: ({ signal }) => get(at('jobs', id, 'attempts'), {}, signal),
+    topic: `job:${id}`,
+  }
+}
+
+export function logsQuery(id: string): LiveQuery<{ items: JobLog[] }> {
+  return {
+    queryKey: ['job', id, 'logs'],
+    queryFn: ({ signal }) => get(at('jobs', id, 'logs'), {}, signal),
+    topic: `job:${id}`,
+  }
+}
+
+export function lineageQuery(id: string): LiveQuery<Lineage> {
+  return {
+    queryKey: ['job', id, 'lineage'],
+    queryFn: ({ signal }) => get(at('jobs', id, 'lineage'), {}, signal),
+    everyMs: 10_000,
+  }
+}
+
+export type Verb = 'replay' | 'cancel' | 'run-now' | 'reschedule' | 'reprioritize' | 'discard' | 'restore'
+
+/** Acts on the job as it was seen: what changed since is refused. */
+export function act(job: JobItem, verb: Verb, body: object = {}): Promise<JobDetail> {
+  return send('POST', at('jobs', job.id, verb), { expect: seen(job), ...body })
+}
+
+/** The input goes out as it was written, so that no number is rounded on its way. */
+export function editAndReplay(job: JobItem, inputText: string, reason: string): Promise<{ id: string }> {
+  const body = `{"input":${inputText},"reason":${JSON.stringify(reason)},"expect":${JSON.stringify(seen(job))}}`
+  return send('POST', at('jobs', job.id, 'edit-and-replay'), body)
+}
+
+function seen(job: JobItem): object {
+  return job.state === 'running' ? { state: job.state, epoch: job.epoch } : { state: job.state }
+}

@@ -1,0 +1,52 @@
+import type { NewOperation, Operation, Preview } from '../../../src/server/api/operation.ts'
+import { at, get, send } from './client.ts'
+import type { LiveQuery } from './use-live.ts'
+
+export type { NewOperation, Operation, Preview }
+export type OperationAction = NewOperation['action']
+
+export interface OperationPage {
+  items: Operation[]
+  next: string | null
+  asOf: string
+}
+
+export function operationsQuery(cursor: string | undefined): LiveQuery<OperationPage> {
+  return {
+    queryKey: ['operations', cursor ?? ''],
+    queryFn: ({ signal }) => get('operations', { cursor }, signal),
+    topic: 'overview',
+    everyMs: 3_000,
+    anywayEveryMs: 3_000,
+    keep: true,
+  }
+}
+
+export function operationQuery(id: string): LiveQuery<Operation> {
+  return {
+    queryKey: ['operation', id],
+    queryFn: ({ signal }) => get(at('operations', id), {}, signal),
+    topic: `operation:${id}`,
+    everyMs: 2_000,
+  }
+}
+
+export function previewOperation(operation: NewOperation): Promise<Preview> {
+  return send('POST', 'operations', { ...operation, dryRun: true })
+}
+
+export function startOperation(operation: NewOperation): Promise<Operation> {
+  return send('POST', 'operations', operation)
+}
+
+export function steer(
+  id: string,
+  verb: 'abort' | 'pause' | 'resume' | 'pace',
+  body: object = {},
+): Promise<Operation> {
+  return send('POST', at('operations', id, verb), body)
+}
+
+export function isOver(operation: Operation): boolean {
+  return ['done', 'aborted', 'stopped'].includes(operation.state)
+}

@@ -1,0 +1,138 @@
+import { useState } from 'react'
+import { act } from '../api/jobs.ts'
+import type { JobDetail, Verb } from '../api/jobs.ts'
+import { shortId } from '../text/format.ts'
+import { CliLine } from './CliLine.tsx'
+import { Dialog } from './Dialog.tsx'
+import { Field } from './Field.tsx'
+import { ProblemNote } from './ProblemNote.tsx'
+import { say } from './toasts.tsx'
+import { useAct } from './use-act.ts'
+
+const words: Partial<Record<Verb, { title: string; button: string; done: string }>> = {
+  cancel: { title: 'Cancel this job', button: 'Cancel the job', done: 'Cancelled' },
+  reschedule: { title: 'Reschedule this job', button: 'Reschedule', done: 'Rescheduled' },
+  reprioritize: { title: 'Change its priority', button: 'Change priority', done: 'Priority changed' },
+}
+
+/** An act on one job that needs a word more, or cannot be taken back. */
+export function ActDialog({
+  job,
+  verb,
+  cli,
+  close,
+}: {
+  job: JobDetail
+  verb: Verb
+  cli: string
+  close: () => void
+}) {
+  const [reason, setReason] = useState('')
+  const [value, setValue] = useState(verb === 'reprioritize' ? String(job.priority) : '10m')
+  const text = words[verb]
+  const run = useAct(() => act(job, verb, { ...bodyOf(verb, value), ...(reason !== '' && { reason }) }), {
+    isQuiet: true,
+    done: () => {
+      close()
+      say({ tone: 'done', text: `${text?.done ?? verb}: ${job.kind} ${shortId(job.id)}.` })
+    },
+  })
+  if (text === undefined) return null
+  return (
+    <Dialog
+      title={text.title}
+      close={close}
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            Keep as it is
+          </button>
+          <button
+            type="submit"
+            form="act"
+            className={`button primary ${verb === 'cancel' ? 'danger' : ''}`}
+            disabled={run.isPending}
+          >
+            {text.button}
+          </button>
+        </>
+      }
+    >
+      <form
+        id="act"
+        onSubmit={(event) => {
+          event.preventDefault()
+          run.mutate(undefined)
+        }}
+      >
+        <p>
+          <strong>{job.kind}</strong> {shortId(job.id)} is {job.state}.{' '}
+          {verb === 'cancel'
+            ? job.state === 'running'
+              ? 'Its attempt is asked to stop; it is cancelled when the attempt ends.'
+              : 'It will not run. This cannot be undone.'
+            : ''}
+        </p>
+        {verb === 'reschedule' ? (
+          <Field label="Run in, or at" hint="A duration like 10m, or a time like 2026-11-16T10:00:00Z.">
+            {({ id, describedBy }) => (
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                required
+                value={value}
+                onInput={(event) => {
+                  setValue(event.currentTarget.value)
+                }}
+              />
+            )}
+          </Field>
+        ) : null}
+        {verb === 'reprioritize' ? (
+          <Field label="Priority" hint="Higher runs first.">
+            {({ id, describedBy }) => (
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                type="number"
+                min={-32_768}
+                max={32_767}
+                required
+                value={value}
+                onInput={(event) => {
+                  setValue(event.currentTarget.value)
+                }}
+              />
+            )}
+          </Field>
+        ) : null}
+        <Field label="Reason, for the audit">
+          {({ id }) => (
+            <input
+              id={id}
+              maxLength={1_000}
+              value={reason}
+              onInput={(event) => {
+                setReason(event.currentTarget.value)
+              }}
+            />
+          )}
+        </Field>
+      </form>
+      <CliLine command={cli} />
+      {run.error === null ? null : <ProblemNote error={run.error} />}
+    </Dialog>
+  )
+}
+
+function bodyOf(verb: Verb, value: string): object {
+  if (verb === 'reprioritize') return { priority: Number(value) }
+  if (verb !== 'reschedule') return {}
+  const given = value.trim()
+  return /^\d+(\.\d+)?(ms|s|m|h|d|w)$/.test(given) ? { delay: given } : { runAt: isoOf(given) }
+}
+
+function isoOf(text: string): string {
+  const time = new Date(text)
+  return Number.isNaN(time.getTime()) ? text : time.toISOString()
+}

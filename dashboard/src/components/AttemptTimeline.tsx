@@ -1,0 +1,118 @@
+import type { JobAttempt, JobDetail } from '../api/jobs.ts'
+import { useNow } from '../text/clock.ts'
+import { span } from '../text/format.ts'
+import { outcomeTone } from './outcomes.ts'
+import type { Tone } from './outcomes.ts'
+import { Time } from './Time.tsx'
+
+interface Segment {
+  from: number
+  to: number
+  type: 'scheduled' | 'ready' | 'between' | 'running'
+  tone: Tone
+  words: string
+}
+
+const width = 1_000
+
+/** The life of a job to scale: waiting, running, what came of it. The list of attempts below says the same in words. */
+export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: readonly JobAttempt[] }) {
+  const now = useNow()
+  const segments = segmentsOf(job, attempts, now)
+  const [first] = segments
+  const last = segments.at(-1)
+  if (first === undefined || last === undefined)
+    return <p className="empty">Nothing has happened to it yet.</p>
+  const length = Math.max(1, last.to - first.from)
+  const x = (at: number): number => ((at - first.from) / length) * width
+  const sums = new Map<Segment['type'], number>()
+  for (const each of segments) sums.set(each.type, (sums.get(each.type) ?? 0) + each.to - each.from)
+  return (
+    <div className="timeline">
+      <svg
+        viewBox={`0 0 ${width} 28`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={summary(sums, attempts)}
+      >
+        {segments.map((segment, index) => (
+          <rect
+            key={index}
+            className={`segment segment-${segment.type} segment-${segment.tone}`}
+            x={x(segment.from)}
+            // Too short to see is still there.
+            width={Math.max(segment.type === 'running' ? 3 : 0, x(segment.to) - x(segment.from))}
+            y={segment.type === 'running' ? 0 : 9}
+            height={segment.type === 'running' ? 28 : 10}
+          >
+            <title>{segment.words}</title>
+          </rect>
+        ))}
+      </svg>
+      <div className="timeline-ends">
+        <Time at={new Date(first.from).toISOString()} exact />
+        <span className="legend">
+          {(['scheduled', 'ready', 'between', 'running'] as const)
+            .filter((type) => (sums.get(type) ?? 0) > 0)
+            .map((type) => (
+              <span key={type} className={`swatch swatch-${type}`}>
+                {typeWords[type]} {span(sums.get(type) ?? 0)}
+              </span>
+            ))}
+        </span>
+        {job.finishedAt === null ? <span className="muted">now</span> : <Time at={job.finishedAt} exact />}
+      </div>
+    </div>
+  )
+}
+
+const typeWords = {
+  scheduled: 'scheduled',
+  ready: 'ready',
+  between: 'between attempts',
+  running: 'running',
+} as const
+
+function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number): Segment[] {
+  const created = Date.parse(job.createdAt)
+  const end = job.finishedAt === null ? Math.max(now, created) : Date.parse(job.finishedAt)
+  const tried = attempts
+    .flatMap((attempt) =>
+      attempt.startedAt === null ? [] : [{ attempt, from: Date.parse(attempt.startedAt) }],
+    )
+    .sort((a, b) => a.from - b.from)
+  const segments: Segment[] = []
+  let at = created
+  for (const { attempt, from } of tried) {
+    const to = attempt.endedAt === null ? end : Date.parse(attempt.endedAt)
+    if (from > at) segments.push(...gap(at, from, segments.length === 0 ? Date.parse(job.runAt) : undefined))
+    segments.push({
+      type: 'running',
+      from,
+      to: Math.max(to, from),
+      tone: outcomeTone(attempt),
+      words: `#${attempt.attempt} ${attempt.endedAt === null ? 'running' : attempt.outcome}, ${span(to - from)}`,
+    })
+    at = Math.max(at, to)
+  }
+  if (at < end && job.finishedAt === null)
+    segments.push(...gap(at, end, segments.length === 0 ? Date.parse(job.runAt) : undefined))
+  return segments
+}
+
+/** Before its first attempt a job waits for its time, then for a worker. */
+function gap(from: number, to: number, due: number | undefined): Segment[] {
+  if (due === undefined)
+    return [{ type: 'between', from, to, tone: 'quiet', words: `between attempts, ${span(to - from)}` }]
+  const turn = Math.min(Math.max(due, from), to)
+  const parts: Segment[] = [
+    { type: 'scheduled', from, to: turn, tone: 'quiet', words: `scheduled, ${span(turn - from)}` },
+    { type: 'ready', from: turn, to, tone: 'quiet', words: `ready, ${span(to - turn)}` },
+  ]
+  return parts.filter((part) => part.to > part.from)
+}
+
+function summary(sums: ReadonlyMap<Segment['type'], number>, attempts: readonly JobAttempt[]): string {
+  const times = [...sums].map(([type, ms]) => `${typeWords[type]} ${span(ms)}`).join(', ')
+  return `${attempts.length} attempts. ${times}`
+}

@@ -1,0 +1,230 @@
+import { useRef, useState } from 'react'
+import { ApiError } from '../api/client.ts'
+import { parseExact } from '../api/exact-json.ts'
+import { editAndReplay } from '../api/jobs.ts'
+import type { JobDetail } from '../api/jobs.ts'
+import { leavesOf, namesOf, withLeaf } from '../text/json-leaves.ts'
+import type { Leaf } from '../text/json-leaves.ts'
+import { CliLine } from './CliLine.tsx'
+import { Dialog } from './Dialog.tsx'
+import { Diff } from './Diff.tsx'
+import { Field } from './Field.tsx'
+import { pretty } from './Json.tsx'
+import { ProblemNote } from './ProblemNote.tsx'
+import { useAct } from './use-act.ts'
+
+const mostFields = 60
+
+/** A new job with another input in place of a dead one. Its contract is asked by the server; what it says stands at its field. */
+export function EditDialog({
+  job,
+  cli,
+  close,
+  done,
+}: {
+  job: JobDetail
+  cli: string
+  close: () => void
+  done: (id: string) => void
+}) {
+  const before = pretty(job.input)
+  const [text, setText] = useState(before)
+  const [isRaw, setRaw] = useState(false)
+  const [reason, setReason] = useState('')
+  const form = useRef<HTMLFormElement>(null)
+  const parsed = parse(text)
+  const replay = useAct(() => editAndReplay(job, text, reason.trim()), {
+    isQuiet: true,
+    done: (answer) => {
+      done(answer.id)
+    },
+  })
+  const errors = fieldErrors(replay.error)
+  const leaves = parsed === undefined ? [] : leavesOf(parsed.value)
+  const asFields = parsed !== undefined && leaves.length <= mostFields && !isRaw
+  const change = (next: string): void => {
+    setText(next)
+    // What was said about the last input may not hold for this one.
+    if (replay.error !== null) replay.reset()
+  }
+  const submit = (): void => {
+    replay.mutate(undefined, {
+      onError: () => {
+        setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(), 0)
+      },
+    })
+  }
+  return (
+    <Dialog
+      title={`Edit & replay ${job.kind}`}
+      close={close}
+      wide
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            form="edit"
+            className="button primary"
+            disabled={parsed === undefined || reason.trim() === '' || replay.isPending}
+          >
+            Replay with this input
+          </button>
+        </>
+      }
+    >
+      <form
+        id="edit"
+        ref={form}
+        onSubmit={(event) => {
+          event.preventDefault()
+          submit()
+        }}
+      >
+        <div className="edit-tools">
+          <span className="muted">
+            A new job takes this one's place; the dead letter stays as it is, marked as replaced.
+          </span>
+          <button
+            type="button"
+            className="button"
+            aria-pressed={isRaw}
+            disabled={parsed === undefined || leaves.length > mostFields}
+            onClick={() => {
+              setRaw(!isRaw)
+            }}
+          >
+            As JSON
+          </button>
+        </div>
+        {asFields ? (
+          <Fields
+            leaves={leaves}
+            original={leavesOf(job.input)}
+            errors={errors}
+            set={(leaf, next, wasString) => {
+              change(pretty(withLeaf(parsed.value, leaf, next, wasString)))
+            }}
+          />
+        ) : (
+          <Field
+            label="Input"
+            error={
+              parsed === undefined
+                ? 'This is no JSON yet.'
+                : [...errors].map(([pointer, message]) => `${pointer || 'input'}: ${message}`).join('; ') ||
+                  undefined
+            }
+          >
+            {({ id, describedBy, isInvalid }) => (
+              <textarea
+                id={id}
+                className="code"
+                rows={14}
+                spellcheck={false}
+                aria-invalid={isInvalid}
+                aria-describedby={describedBy}
+                value={text}
+                onInput={(event) => {
+                  change(event.currentTarget.value)
+                }}
+              />
+            )}
+          </Field>
+        )}
+        <Field label="Reason, for the audit">
+          {({ id }) => (
+            <input
+              id={id}
+              required
+              maxLength={1_000}
+              autoComplete="off"
+              value={reason}
+              onInput={(event) => {
+                setReason(event.currentTarget.value)
+              }}
+            />
+          )}
+        </Field>
+      </form>
+      <h3>Changes</h3>
+      <Diff before={before} after={text} />
+      <CliLine command={cli} />
+      {replay.error === null ? null : <ProblemNote error={replay.error} />}
+    </Dialog>
+  )
+}
+
+function Fields({
+  leaves,
+  original,
+  errors,
+  set,
+}: {
+  leaves: readonly Leaf[]
+  original: readonly Leaf[]
+  errors: ReadonlyMap<string, string>
+  set: (pointer: string, text: string, wasString: boolean) => void
+}) {
+  const before = new Map(original.map((leaf) => [leaf.pointer, leaf]))
+  const here = new Set(leaves.map((leaf) => leaf.pointer))
+  // What is asked for and not there has no field yet: it gets one.
+  const missing = [...errors.keys()].filter(
+    (pointer) =>
+      pointer !== '' && !here.has(pointer) && !leaves.some((leaf) => leaf.pointer.startsWith(`${pointer}/`)),
+  )
+  const all: Leaf[] = [...leaves, ...missing.map((pointer) => ({ pointer, text: '', isString: false }))]
+  const general = errors.get('')
+  return (
+    <div className="fields">
+      {general === undefined ? null : <p className="bad">{general}</p>}
+      {all.map((leaf) => {
+        const wasString = before.get(leaf.pointer)?.isString ?? leaf.isString
+        return (
+          <Field
+            key={leaf.pointer}
+            label={namesOf(leaf.pointer).join(' › ') || 'input'}
+            error={errors.get(leaf.pointer)}
+          >
+            {({ id, describedBy, isInvalid }) => (
+              <input
+                id={id}
+                className="code"
+                autoComplete="off"
+                spellcheck={false}
+                aria-invalid={isInvalid}
+                aria-describedby={describedBy}
+                value={leaf.text}
+                onInput={(event) => {
+                  set(leaf.pointer, event.currentTarget.value, wasString)
+                }}
+              />
+            )}
+          </Field>
+        )
+      })}
+    </div>
+  )
+}
+
+function parse(text: string): { value: unknown } | undefined {
+  try {
+    return { value: parseExact(text) }
+  } catch {
+    return undefined
+  }
+}
+
+/** The server points into the body it was sent; a field stands below `/input`. */
+function fieldErrors(error: Error | null): Map<string, string> {
+  const found = new Map<string, string>()
+  if (!(error instanceof ApiError)) return found
+  for (const { pointer, message } of error.problem.errors ?? []) {
+    const place =
+      pointer === '/input' ? '' : pointer.startsWith('/input/') ? pointer.slice('/input'.length) : pointer
+    found.set(place, [found.get(place), message].filter((each) => each !== undefined).join('; '))
+  }
+  return found
+}

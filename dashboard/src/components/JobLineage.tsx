@@ -1,0 +1,47 @@
+import { lineageQuery } from '../api/jobs.ts'
+import type { JobDetail, JobItem } from '../api/jobs.ts'
+import { useLive } from '../api/use-live.ts'
+import { JobTable } from './JobTable.tsx'
+import { Loaded } from './Loaded.tsx'
+
+/** Where a job comes from and what came of it. */
+export function JobLineage({ job }: { job: JobDetail }) {
+  const lineage = useLive(lineageQuery(job.id))
+  return (
+    <Loaded
+      query={lineage}
+      isEmpty={(answer) =>
+        answer.parent === null &&
+        answer.replaces === null &&
+        answer.replacedBy === null &&
+        answer.children.length === 0 &&
+        answer.correlated.length === 0
+      }
+      empty="It stands alone: no parent, no children, no edit, and nobody shares its correlation id."
+    >
+      {(answer) => (
+        <div className="stack">
+          <Part title="Enqueued by" jobs={one(answer.parent)} />
+          <Part title="Made of this dead letter, by an edit" jobs={one(answer.replaces)} />
+          <Part title="Edited and replayed as" jobs={one(answer.replacedBy)} />
+          <Part title="Enqueued from it" jobs={answer.children} />
+          <Part title="Same correlation" jobs={answer.correlated.filter(({ parentId }) => parentId !== job.id)} />
+        </div>
+      )}
+    </Loaded>
+  )
+}
+
+function one(job: JobItem | null): JobItem[] {
+  return job === null ? [] : [job]
+}
+
+function Part({ title, jobs }: { title: string; jobs: readonly JobItem[] }) {
+  if (jobs.length === 0) return null
+  return (
+    <div>
+      <h3>{title}</h3>
+      <JobTable rows={jobs.map((item) => ({ item, key: item.id, isGone: false }))} label={title} />
+    </div>
+  )
+}

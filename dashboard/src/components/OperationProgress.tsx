@@ -1,0 +1,39 @@
+import type { Operation } from '../api/operations.ts'
+import { percent, whole } from '../text/format.ts'
+
+/** How far an operation is: acted, skipped and failed against what matched. */
+export function OperationProgress({ operation }: { operation: Operation }) {
+  const of = operation.matched ?? operation.max
+  const done = operation.acted + operation.skipped + operation.failed
+  const share = (count: number): number => (of === 0 ? 0 : (count / of) * 100)
+  return (
+    <div className="operation-progress">
+      <svg
+        className="meter"
+        viewBox="0 0 100 6"
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={`${whole(done)} of ${whole(of)}`}
+      >
+        <rect className="meter-floor" width="100" height="6" rx="1" />
+        <rect className="meter-value" width={share(operation.acted)} height="6" />
+        <rect
+          className="meter-skipped"
+          x={share(operation.acted)}
+          width={share(operation.skipped)}
+          height="6"
+        />
+        <rect
+          className="meter-failed"
+          x={share(operation.acted + operation.skipped)}
+          width={share(operation.failed)}
+          height="6"
+        />
+      </svg>
+      <span className="num">
+        {whole(done)}/{operation.matched === null ? `≤ ${whole(of)}` : whole(of)}
+        <span className="muted"> {of === 0 ? '' : percent(done / of)}</span>
+      </span>
+    </div>
+  )
+}

@@ -1,0 +1,91 @@
+import { useState } from 'react'
+import { setQueue } from '../api/queues.ts'
+import type { QueueDetail } from '../api/queues.ts'
+import { span } from '../text/format.ts'
+import { shell } from '../text/shell.ts'
+import { CliLine } from './CliLine.tsx'
+import { Dialog } from './Dialog.tsx'
+import { Field } from './Field.tsx'
+import { ProblemNote } from './ProblemNote.tsx'
+import { say } from './toasts.tsx'
+import { useAct } from './use-act.ts'
+
+export function QueueSettings({ detail, close }: { detail: QueueDetail; close: () => void }) {
+  const { keepMs, keepDeadMs } = detail.settings
+  const [keep, setKeep] = useState(keepMs === null ? 'default' : keepMs === 0 ? '0' : span(keepMs))
+  const [keepDead, setKeepDead] = useState(keepDeadMs === null ? 'forever' : span(keepDeadMs))
+  const [reason, setReason] = useState('')
+  const save = useAct(() => setQueue(detail.queue, { keep, keepDead, ...(reason !== '' && { reason }) }), {
+    isQuiet: true,
+    done: () => {
+      close()
+      say({ tone: 'done', text: `Queue ${detail.queue}: retention changed.` })
+    },
+  })
+  return (
+    <Dialog
+      title={`Retention of ${detail.queue}`}
+      close={close}
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            Cancel
+          </button>
+          <button
+            type="button"
+            className="button primary"
+            disabled={save.isPending}
+            onClick={() => {
+              save.mutate(undefined)
+            }}
+          >
+            Save
+          </button>
+        </>
+      }
+    >
+      <Field
+        label="Keep finished jobs"
+        hint="A duration like 7d; 0 for not at all; default for as long as everywhere."
+      >
+        {({ id, describedBy }) => (
+          <input
+            id={id}
+            aria-describedby={describedBy}
+            value={keep}
+            onInput={(event) => {
+              setKeep(event.currentTarget.value)
+            }}
+          />
+        )}
+      </Field>
+      <Field label="Keep dead letters" hint="A duration like 90d, or forever.">
+        {({ id, describedBy }) => (
+          <input
+            id={id}
+            aria-describedby={describedBy}
+            value={keepDead}
+            onInput={(event) => {
+              setKeepDead(event.currentTarget.value)
+            }}
+          />
+        )}
+      </Field>
+      <Field label="Reason, for the audit">
+        {({ id }) => (
+          <input
+            id={id}
+            value={reason}
+            onInput={(event) => {
+              setReason(event.currentTarget.value)
+            }}
+          />
+        )}
+      </Field>
+      <CliLine
+        command={shell('stint', 'queue', 'set', detail.queue, '--keep', keep, '--keep-dead', keepDead)}
+      />
+      {save.error === null ? null : <ProblemNote error={save.error} />}
+    </Dialog>
+  )
+}

@@ -1,0 +1,50 @@
+import { useMemo } from 'react'
+import type { StatSeries } from '../api/queues.ts'
+import { percent, short, span } from '../text/format.ts'
+import { Chart } from './Chart.tsx'
+
+/** How it went over the range: what ended, how long it waited and ran. */
+export function StatCharts({ series }: { series: StatSeries }) {
+  const { times, flow, wait, run } = useMemo(() => {
+    const { points } = series
+    const seconds = series.stepMs / 1_000
+    return {
+      times: points.map((point) => point.at),
+      flow: [
+        {
+          label: 'succeeded',
+          tone: 'good',
+          fill: true,
+          values: points.map((point) => point.succeeded / seconds),
+        },
+        { label: 'enqueued', tone: 'flow', values: points.map((point) => point.enqueued / seconds) },
+        { label: 'failed', tone: 'bad', values: points.map((point) => point.failed / seconds) },
+      ] as const,
+      wait: [
+        { label: 'median', tone: 'quiet', values: points.map((point) => point.waitP50) },
+        { label: '95th', tone: 'flow', values: points.map((point) => point.waitP95) },
+      ] as const,
+      run: [
+        { label: 'median', tone: 'quiet', values: points.map((point) => point.runP50) },
+        { label: '95th', tone: 'flow', values: points.map((point) => point.runP95) },
+      ] as const,
+    }
+  }, [series])
+  const { total } = series
+  return (
+    <section className="charts" aria-label="Charts">
+      <Chart title="Jobs a second" times={times} lines={flow} show={short} marks={series.deploys} />
+      <Chart title="Wait until started" times={times} lines={wait} show={span} marks={series.deploys} />
+      <Chart title="Time to run" times={times} lines={run} show={span} marks={series.deploys} />
+      <p className="muted chart-sum">
+        {short(total.succeeded)} succeeded, {short(total.failed)} attempts failed (
+        {percent(total.failureRate)}), {short(total.dead)} died, {short(total.leaseExpired)} leases lost,{' '}
+        {short(total.refused)} late endings refused
+        {series.deploys.length > 0
+          ? `; dashed: ${series.deploys.map((deploy) => deploy.version).join(', ')} first seen`
+          : ''}
+        .
+      </p>
+    </section>
+  )
+}

@@ -1,0 +1,49 @@
+import { useNow } from '../text/clock.ts'
+import { shortSpan } from '../text/format.ts'
+import { usePreferences } from '../text/preferences.ts'
+
+/** A moment, as the person likes to read it; the exact one is a hover away and in the markup. */
+export function Time({ at, exact = false }: { at: string | null; exact?: boolean }) {
+  const { times } = usePreferences()
+  if (at === null) return <span className="muted">–</span>
+  if (times === 'relative' && !exact) return <Ago at={at} />
+  return (
+    <time dateTime={at} title={at}>
+      {clockText(at, times === 'utc')}
+    </time>
+  )
+}
+
+function Ago({ at }: { at: string }) {
+  const now = useNow()
+  const ms = now - Date.parse(at)
+  return (
+    <time dateTime={at} title={clockText(at, false)}>
+      {/* Clocks differ by a little: a moment ago is no future. */}
+      {ms < -1_500 ? `in ${shortSpan(-ms)}` : ms < 1_000 ? 'just now' : `${shortSpan(ms)} ago`}
+    </time>
+  )
+}
+
+/** How long ago it was, without saying so: for a column that is headed "oldest". */
+export function Age({ since }: { since: string }) {
+  const now = useNow()
+  return <time dateTime={since}>{shortSpan(Math.max(0, now - Date.parse(since)))}</time>
+}
+
+/** How long until then; what is past is named. */
+export function Until({ at }: { at: string }) {
+  const now = useNow()
+  const ms = Date.parse(at) - now
+  return <time dateTime={at}>{ms <= 0 ? `over ${shortSpan(-ms)} ago` : shortSpan(ms)}</time>
+}
+
+const clocks = {
+  local: new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium' }),
+  utc: new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'UTC' }),
+}
+
+export function clockText(at: string, isUtc: boolean): string {
+  const date = new Date(at)
+  return isUtc ? `${clocks.utc.format(date)} UTC` : clocks.local.format(date)
+}

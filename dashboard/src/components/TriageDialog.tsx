@@ -1,0 +1,121 @@
+import { useState } from 'react'
+import { triage } from '../api/error-groups.ts'
+import { shell } from '../text/shell.ts'
+import { CliLine } from './CliLine.tsx'
+import { Dialog } from './Dialog.tsx'
+import { Field } from './Field.tsx'
+import { ProblemNote } from './ProblemNote.tsx'
+import { say } from './toasts.tsx'
+import { useAct } from './use-act.ts'
+
+/** Decides about a group without touching its jobs: resolved in a version, or ignored for a while. */
+export function TriageDialog({
+  group,
+  verb,
+  close,
+}: {
+  group: string
+  verb: 'resolve' | 'ignore'
+  close: () => void
+}) {
+  const [value, setValue] = useState(verb === 'ignore' ? '7d' : '')
+  const [reason, setReason] = useState('')
+  const name = group.slice(0, 8)
+  const given = value.trim()
+  const body = {
+    ...(given !== '' && (verb === 'resolve' ? { version: given } : { for: given })),
+    ...(reason !== '' && { reason }),
+  }
+  const run = useAct(() => triage(group, verb, body), {
+    isQuiet: true,
+    done: () => {
+      close()
+      say({
+        tone: 'done',
+        text: `Group ${name} is ${verb === 'resolve' ? 'resolved' : 'ignored'}.`,
+        undo: () =>
+          void triage(group, 'reopen', {}).then(() => {
+            say({ tone: 'done', text: `Group ${name} is open again.` })
+          }),
+      })
+    },
+  })
+  return (
+    <Dialog
+      title={verb === 'resolve' ? `Resolve group ${name}` : `Ignore group ${name}`}
+      close={close}
+      footer={
+        <>
+          <button type="button" className="button" onClick={close}>
+            Cancel
+          </button>
+          <button type="submit" form="triage" className="button primary" disabled={run.isPending}>
+            {verb === 'resolve' ? 'Resolve' : 'Ignore'}
+          </button>
+        </>
+      }
+    >
+      <form
+        id="triage"
+        onSubmit={(event) => {
+          event.preventDefault()
+          run.mutate(undefined)
+        }}
+      >
+        {verb === 'resolve' ? (
+          <Field
+            label="In version"
+            hint="Seen again on this version or a later one, it comes back as regressed. Empty: from now on."
+          >
+            {({ id, describedBy }) => (
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                placeholder="v215"
+                value={value}
+                onInput={(event) => {
+                  setValue(event.currentTarget.value)
+                }}
+              />
+            )}
+          </Field>
+        ) : (
+          <Field label="For" hint="A duration like 7d. Empty: until it is reopened.">
+            {({ id, describedBy }) => (
+              <input
+                id={id}
+                aria-describedby={describedBy}
+                value={value}
+                onInput={(event) => {
+                  setValue(event.currentTarget.value)
+                }}
+              />
+            )}
+          </Field>
+        )}
+        <Field label="Reason, for the audit">
+          {({ id }) => (
+            <input
+              id={id}
+              maxLength={1_000}
+              value={reason}
+              onInput={(event) => {
+                setReason(event.currentTarget.value)
+              }}
+            />
+          )}
+        </Field>
+      </form>
+      <CliLine
+        command={shell(
+          'stint',
+          'error',
+          verb,
+          group,
+          ...(given === '' ? [] : [verb === 'resolve' ? '--in' : '--for', given]),
+        )}
+      />
+      {run.error === null ? null : <ProblemNote error={run.error} />}
+    </Dialog>
+  )
+}

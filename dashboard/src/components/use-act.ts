@@ -1,0 +1,22 @@
+import { useMutation } from '@tanstack/react-query'
+import type { UseMutationResult } from '@tanstack/react-query'
+import type { ApiError } from '../api/client.ts'
+import { queries } from '../api/use-live.ts'
+import { say } from './toasts.tsx'
+
+/** An act, after which all that is on the screen is asked for again: what it changed is rarely in one place. */
+export function useAct<Input, Answer>(
+  run: (input: Input) => Promise<Answer>,
+  options: { done?: (answer: Answer, input: Input) => void; isQuiet?: boolean } = {},
+): UseMutationResult<Answer, ApiError, Input> {
+  return useMutation<Answer, ApiError, Input>({
+    mutationFn: run,
+    onSuccess: async (answer, input) => {
+      options.done?.(answer, input)
+      await queries.invalidateQueries()
+    },
+    onError: (error) => {
+      if (options.isQuiet !== true) say({ tone: 'fail', text: `${error.problem.title}: ${error.message}` })
+    },
+  })
+}

@@ -1,0 +1,327 @@
+import { Link } from 'wouter'
+import { errorGroupQuery, errorGroupsQuery, triage } from '../api/error-groups.ts'
+import type { ErrorGroupItem, ErrorGroupPage } from '../api/error-groups.ts'
+import { useLive } from '../api/use-live.ts'
+import { CliLine } from '../components/CliLine.tsx'
+import { Loaded } from '../components/Loaded.tsx'
+import { NewRows } from '../components/NewRows.tsx'
+import { OperationDialog } from '../components/OperationDialog.tsx'
+import { Page } from '../components/Page.tsx'
+import { Pager } from '../components/Pager.tsx'
+import { Sparkline } from '../components/Sparkline.tsx'
+import { Age, Time } from '../components/Time.tsx'
+import { TriageDialog } from '../components/TriageDialog.tsx'
+import { say } from '../components/toasts.tsx'
+import { useAct } from '../components/use-act.ts'
+import { useHeld } from '../components/use-held.ts'
+import { useMe } from '../components/use-me.ts'
+import { usePanel } from '../components/use-panel.ts'
+import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
+import { useKeys } from '../keys.ts'
+import { countText, plural, whole } from '../text/format.ts'
+import { query, useUrl } from '../url/use-url.ts'
+
+const statuses = ['open', 'resolved', 'ignored', 'all'] as const
+
+/** Dead letters by what they died of: one decision for all that share an error. */
+export function DeadRoute() {
+  const { param, set } = useUrl()
+  const given = param('status') ?? 'open'
+  const groups = useLive(errorGroupsQuery(given, param('cursor')))
+  return (
+    <Page
+      title="Dead letters"
+      actions={
+        <fieldset className="choice">
+          <legend className="visually-hidden">Status of the groups</legend>
+          {statuses.map((status) => (
+            <label key={status}>
+              <input
+                type="radio"
+                name="status"
+                checked={status === given}
+                onChange={() => {
+                  set({ status: status === 'open' ? undefined : status, cursor: undefined, group: undefined })
+                }}
+              />
+              <span>{status}</span>
+            </label>
+          ))}
+        </fieldset>
+      }
+    >
+      <Loaded query={groups}>{(page) => <Groups page={page} status={given} />}</Loaded>
+    </Page>
+  )
+}
+
+function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
+  const { param, set, href } = useUrl()
+  const panel = usePanel()
+  const { can } = useMe()
+  const { rows, waiting, letIn } = useHeld(page.items, (item) => item.group, status)
+  const open = param('group')
+  const isListed = open === undefined || rows.some((row) => row.key === open)
+  const dead = rows.reduce((sum, row) => sum + row.item.dead.count, 0)
+  const canReplay = can('operation') && can('replay')
+  useRowKeys()
+  useKeys([
+    {
+      key: 'r',
+      label: 'replay the group',
+      run: () => {
+        const group = currentRow()?.dataset['row'] ?? open
+        if (group !== undefined && canReplay) set({ group, panel: 'op-replay' })
+      },
+    },
+  ])
+  const action = panel.name?.startsWith('op-') === true ? panel.name.slice(3) : undefined
+  return (
+    <>
+      <p className="list-sum">
+        <span>
+          {page.items.some((item) => !item.dead.exact) ? `${whole(dead)}+` : whole(dead)} dead in{' '}
+          {plural(rows.length, 'group')}
+        </span>
+        {page.oldestDiedAt === null ? null : (
+          <span>
+            oldest <Age since={page.oldestDiedAt} />
+          </span>
+        )}
+        <Link href={`/jobs${query({ where: 'state:dead' })}`}>all as jobs</Link>
+        <Link href={`/jobs${query({ where: 'is:discarded' })}`}>trash {countText(page.trash)}</Link>
+        <NewRows waiting={waiting} letIn={letIn} />
+      </p>
+      {rows.length === 0 ? (
+        <div className="empty">
+          <p>
+            {status === 'open' ? 'Nothing is dead that nobody has decided about.' : `No group is ${status}.`}
+          </p>
+        </div>
+      ) : (
+        <div className="table-scroll" tabIndex={0} role="region" aria-label="Error groups">
+          <table className="rows groups">
+            <thead>
+              <tr>
+                <th scope="col">Group</th>
+                <th scope="col">Error</th>
+                <th scope="col">Kind</th>
+                <th scope="col" className="num">
+                  Dead
+                </th>
+                <th scope="col">24 hours</th>
+                <th scope="col">First</th>
+                <th scope="col">Last</th>
+                <th scope="col">Versions</th>
+                <th scope="col">Status</th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.map(({ item, key, isGone }) => (
+                <>
+                  <tr key={key} data-row={key} className={isGone ? 'gone' : ''} aria-selected={open === key}>
+                    <th scope="row">
+                      <Link
+                        data-row-link
+                        className="id"
+                        href={href({ group: open === key ? undefined : key, panel: undefined })}
+                        aria-expanded={open === key}
+                        aria-label={`Group ${key.slice(0, 8)}, ${item.title}`}
+                      >
+                        {key.slice(0, 8)}
+                      </Link>
+                    </th>
+                    <td className="clip wide">
+                      <strong>{item.name}</strong> {item.title}
+                    </td>
+                    <td className="clip">{item.kind}</td>
+                    <td className="num">
+                      <Link href={`/jobs${query({ where: `state:dead error:${key}` })}`}>
+                        {countText(item.dead)}
+                      </Link>
+                    </td>
+                    <td>
+                      <Sparkline
+                        tone="bad"
+                        values={item.trend.map((hour) => hour.failures + hour.deaths)}
+                        label={`${whole(item.failures)} failures and ${whole(item.deaths)} deaths in 24 hours`}
+                      />
+                    </td>
+                    <td>
+                      <Time at={item.firstSeen} />
+                    </td>
+                    <td>
+                      <Time at={item.lastSeen} />
+                    </td>
+                    <td className="clip">{versionsOf(item)}</td>
+                    <td>
+                      <Status item={item} />
+                    </td>
+                  </tr>
+                  {open === key ? (
+                    <tr key={`${key} open`} className="opened">
+                      <td colSpan={9}>
+                        <Group group={key} />
+                      </td>
+                    </tr>
+                  ) : null}
+                </>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isListed ? null : (
+        <section className="card" aria-label={`Group ${open.slice(0, 8)}`}>
+          <Group group={open} />
+        </section>
+      )}
+      <Pager next={page.next} />
+      {open !== undefined &&
+      (action === 'replay' || action === 'discard') &&
+      can('operation') &&
+      can(action) ? (
+        <OperationDialog action={action} target={{ where: `state:dead error:${open}` }} close={panel.close} />
+      ) : null}
+      {open !== undefined && (panel.name === 'resolve' || panel.name === 'ignore') && can('triage') ? (
+        <TriageDialog group={open} verb={panel.name} close={panel.close} />
+      ) : null}
+    </>
+  )
+}
+
+function Status({ item }: { item: ErrorGroupItem }) {
+  if (item.status === 'open' && item.regressedAt !== null) {
+    return (
+      <span className="tag tag-bad">
+        regressed <Time at={item.regressedAt} />
+      </span>
+    )
+  }
+  if (item.status === 'resolved')
+    return <span className="tag">resolved{item.resolvedIn === null ? '' : ` in ${item.resolvedIn}`}</span>
+  if (item.status === 'ignored') {
+    return (
+      <span className="tag">
+        ignored{' '}
+        {item.ignoredUntil === null ? null : (
+          <>
+            until <Time at={item.ignoredUntil} exact />
+          </>
+        )}
+      </span>
+    )
+  }
+  return <span className="tag tag-warn">open</span>
+}
+
+function versionsOf(item: ErrorGroupItem): string {
+  const { versions } = item
+  if (versions.length === 0) return '–'
+  return versions.length < 3 ? versions.join(', ') : `${versions.at(0) ?? ''} … ${versions.at(-1) ?? ''}`
+}
+
+/** What is known of one group, and what can be done about it. */
+function Group({ group }: { group: string }) {
+  const detail = useLive(errorGroupQuery(group))
+  const panel = usePanel()
+  const { can } = useMe()
+  const reopen = useAct(() => triage(group, 'reopen', {}), {
+    done: () => {
+      say({ tone: 'done', text: `Group ${group.slice(0, 8)} is open again.` })
+    },
+  })
+  return (
+    <Loaded query={detail}>
+      {(answer) => (
+        <div className="group">
+          <div className="group-actions">
+            {can('operation') && can('replay') && answer.dead.count > 0 ? (
+              <button
+                type="button"
+                className="button primary"
+                onClick={() => {
+                  panel.open('op-replay')
+                }}
+              >
+                Replay {countText(answer.dead)}…
+              </button>
+            ) : null}
+            {can('triage') && answer.status !== 'resolved' ? (
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('resolve')
+                }}
+              >
+                Resolve…
+              </button>
+            ) : null}
+            {can('triage') && answer.status !== 'ignored' ? (
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('ignore')
+                }}
+              >
+                Ignore…
+              </button>
+            ) : null}
+            {can('triage') && answer.status !== 'open' ? (
+              <button
+                type="button"
+                className="button"
+                disabled={reopen.isPending}
+                onClick={() => {
+                  reopen.mutate(undefined)
+                }}
+              >
+                Reopen
+              </button>
+            ) : null}
+            {can('operation') && can('discard') && answer.dead.count > 0 ? (
+              <button
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open('op-discard')
+                }}
+              >
+                Discard {countText(answer.dead)}…
+              </button>
+            ) : null}
+            <Link className="button" href={`/jobs${query({ where: `state:dead error:${group}` })}`}>
+              Its jobs
+            </Link>
+            {answer.sampleJob === null ? null : (
+              <Link className="button" href={`/jobs/${answer.sampleJob}`}>
+                A sample
+              </Link>
+            )}
+          </div>
+          <p className="group-message">{answer.message}</p>
+          <p className="muted">
+            {plural(answer.failures, 'failed attempt')} and {plural(answer.deaths, 'death')} in 24 hours;{' '}
+            {answer.class}; seen first <Time at={answer.firstSeen} />, last <Time at={answer.lastSeen} />
+            {answer.versions.length > 0 ? `; on ${answer.versions.join(', ')}` : ''}.
+          </p>
+          {answer.hours.length === 0 ? null : (
+            <Sparkline
+              tone="bad"
+              values={answer.hours.slice(-168).map((hour) => hour.failures + hour.deaths)}
+              label="Failures and deaths by the hour, up to a week"
+            />
+          )}
+          {answer.stack === null ? null : (
+            <pre className="frames" tabIndex={0} aria-label="Stack of the sample">
+              {answer.stack}
+            </pre>
+          )}
+          <CliLine command={`stint error get ${group}`} />
+        </div>
+      )}
+    </Loaded>
+  )
+}

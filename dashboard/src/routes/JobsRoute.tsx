@@ -1,0 +1,202 @@
+import { jobsQuery } from '../api/jobs.ts'
+import type { JobItem, JobPage } from '../api/jobs.ts'
+import type { OperationAction } from '../api/operations.ts'
+import { useLive } from '../api/use-live.ts'
+import { JobTable } from '../components/JobTable.tsx'
+import { Loaded } from '../components/Loaded.tsx'
+import { NewRows } from '../components/NewRows.tsx'
+import { OperationDialog } from '../components/OperationDialog.tsx'
+import { Page } from '../components/Page.tsx'
+import { Pager } from '../components/Pager.tsx'
+import { QueryBar } from '../components/QueryBar.tsx'
+import { useHeld } from '../components/use-held.ts'
+import { useMe } from '../components/use-me.ts'
+import { usePanel } from '../components/use-panel.ts'
+import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
+import { useKeys } from '../keys.ts'
+import { plural, whole } from '../text/format.ts'
+import { valueOf } from '../text/where.ts'
+import { useUrl } from '../url/use-url.ts'
+
+export function JobsRoute() {
+  const { param, set } = useUrl()
+  const where = param('where') ?? ''
+  const cursor = param('cursor')
+  const jobs = useLive(jobsQuery(where, cursor))
+  return (
+    <Page title="Jobs">
+      <QueryBar
+        where={where}
+        search={(next) => {
+          set({ where: next, cursor: undefined, sel: undefined, all: undefined })
+        }}
+        error={jobs.error}
+      />
+      <Loaded query={jobs}>{(page) => <List page={page} where={where} cursor={cursor} />}</Loaded>
+    </Page>
+  )
+}
+
+function List({ page, where, cursor }: { page: JobPage; where: string; cursor: string | undefined }) {
+  const { param, set } = useUrl()
+  const panel = usePanel()
+  const held = useHeldPage(page, where, cursor)
+  const selected = new Set((param('sel') ?? '').split(',').filter((id) => id !== ''))
+  const isAll = param('all') === '1'
+  const select = (ids: Iterable<string>): void => {
+    set({ sel: [...ids].join(','), all: undefined }, { replace: true })
+  }
+  const shown = held.rows.filter((row) => selected.has(row.key)).map((row) => row.item)
+  const actions = useFittingActions(isAll ? undefined : shown, where)
+  const open = panel.name?.startsWith('op-') === true ? (panel.name.slice(3) as OperationAction) : undefined
+  const isSome = isAll || selected.size > 0
+
+  useRowKeys()
+  useKeys([
+    {
+      key: 'r',
+      label: 'replay what is selected, or the row',
+      run: () => {
+        const row = currentRow()?.dataset['row']
+        if (!isSome && row !== undefined) select([row])
+        if (isSome || row !== undefined) panel.open('op-replay')
+      },
+    },
+    {
+      key: '*',
+      label: 'select all that match',
+      run: () => {
+        if (where !== '') set({ all: '1', sel: undefined }, { replace: true })
+      },
+    },
+  ])
+
+  return (
+    <>
+      <div className="bulk" role="toolbar" aria-label="Act on jobs">
+        <label className="check">
+          <input
+            type="checkbox"
+            checked={held.rows.length > 0 && held.rows.every((row) => selected.has(row.key))}
+            disabled={isAll || held.rows.length === 0}
+            onChange={(event) => {
+              select(event.currentTarget.checked ? held.rows.map((row) => row.key) : [])
+            }}
+          />
+          This page
+        </label>
+        <label
+          className="check"
+          title={where === '' ? 'Give a filter first: all jobs is never what one means' : undefined}
+        >
+          <input
+            type="checkbox"
+            checked={isAll}
+            disabled={where === ''}
+            onChange={(event) => {
+              set({ all: event.currentTarget.checked ? '1' : undefined, sel: undefined }, { replace: true })
+            }}
+          />
+          All that match
+        </label>
+        <span className="bulk-count" aria-live="polite">
+          {isAll ? 'All matching:' : selected.size > 0 ? `${whole(selected.size)} selected:` : ''}
+        </span>
+        {isSome ? (
+          <span className="bulk-actions">
+            {actions.map(({ action, label }) => (
+              <button
+                key={action}
+                type="button"
+                className="button"
+                onClick={() => {
+                  panel.open(`op-${action}`)
+                }}
+              >
+                {label}
+              </button>
+            ))}
+            {actions.length === 0 ? <span className="muted">nothing can be done to these by you</span> : null}
+          </span>
+        ) : null}
+        <span className="bulk-end">
+          <NewRows waiting={held.waiting} letIn={held.letIn} more={held.waiting >= 50} />
+        </span>
+      </div>
+      {held.rows.length === 0 ? (
+        <div className="empty">
+          <p>{where === '' ? 'No jobs yet.' : 'No job matches this filter.'}</p>
+          {page.looked.complete ? null : (
+            <p className="muted">
+              {plural(page.looked.rows, 'row')} were looked at and there are more: turn the page to look on.
+            </p>
+          )}
+        </div>
+      ) : (
+        <JobTable
+          rows={held.rows}
+          selected={isAll ? new Set(held.rows.map((row) => row.key)) : selected}
+          toggle={(id) => {
+            const next = new Set(isAll ? held.rows.map((row) => row.key) : selected)
+            if (!next.delete(id)) next.add(id)
+            select(next)
+          }}
+        />
+      )}
+      {page.looked.complete || held.rows.length === 0 ? null : (
+        <p className="muted">
+          This filter has no index: {plural(page.looked.rows, 'row')} were looked at for this page.
+        </p>
+      )}
+      <Pager next={page.next} />
+      {open !== undefined && isSome ? (
+        <OperationDialog
+          action={open}
+          target={isAll ? { where } : { ids: [...selected] }}
+          close={panel.close}
+        />
+      ) : null}
+    </>
+  )
+}
+
+/** Rows of this page stay where they are while it is looked at, all the time: a list of jobs is where new ones come in. */
+function useHeldPage(page: JobPage, where: string, cursor: string | undefined) {
+  return useHeld(page.items, (job) => job.id, `${where} ${cursor ?? ''}`, true)
+}
+
+const labels = {
+  replay: 'Replay…',
+  'run-now': 'Run now…',
+  reprioritize: 'Priority…',
+  cancel: 'Cancel…',
+  discard: 'Discard…',
+  restore: 'Restore…',
+} as const satisfies Record<OperationAction, string>
+
+const statesOf: Record<OperationAction, readonly string[]> = {
+  replay: ['dead'],
+  'run-now': ['scheduled', 'retrying'],
+  reprioritize: ['scheduled', 'waiting', 'ready', 'retrying'],
+  cancel: ['scheduled', 'waiting', 'ready', 'running', 'retrying'],
+  discard: ['dead'],
+  restore: ['dead'],
+}
+
+/** What can be done to these, by this person: jobs in hand by their state, a filter by what it says of states. */
+function useFittingActions(
+  jobs: readonly JobItem[] | undefined,
+  where: string,
+): { action: OperationAction; label: string }[] {
+  const { can } = useMe()
+  const isTrash =
+    jobs === undefined ? where.includes('is:discarded') : jobs.some((job) => job.discardedAt !== null)
+  const given = valueOf(where, 'state')?.split(',')
+  const states =
+    jobs === undefined || jobs.length === 0 ? (isTrash ? ['dead'] : given) : jobs.map((job) => job.state)
+  return (Object.keys(labels) as OperationAction[])
+    .filter((action) => can('operation') && can(action))
+    .filter((action) => states === undefined || statesOf[action].some((state) => states.includes(state)))
+    .filter((action) => (action === 'restore') === isTrash)
+    .map((action) => ({ action, label: labels[action] }))
+}

@@ -1,0 +1,286 @@
+import { Link } from 'wouter'
+import type { State } from '../../../src/server/api/common.ts'
+import { queueQuery, statsQuery } from '../api/queues.ts'
+import type { QueueDetail } from '../api/queues.ts'
+import { useLive } from '../api/use-live.ts'
+import { Icon } from '../components/Icon.tsx'
+import { Loaded } from '../components/Loaded.tsx'
+import { Page, Section } from '../components/Page.tsx'
+import { QueueSettings } from '../components/QueueSettings.tsx'
+import { RangePicker } from '../components/RangePicker.tsx'
+import { StatCharts } from '../components/StatCharts.tsx'
+import { useMe } from '../components/use-me.ts'
+import { usePanel } from '../components/use-panel.ts'
+import { useRowKeys } from '../components/use-row-keys.ts'
+import { countText, percent, plural, rate, span, whole } from '../text/format.ts'
+import { token, whereOf } from '../text/where.ts'
+import { useRange } from '../url/use-range.ts'
+import { query } from '../url/use-url.ts'
+
+export function QueueRoute({ queue }: { queue: string }) {
+  const [range] = useRange()
+  const detail = useLive(queueQuery(queue))
+  const stats = useLive(statsQuery(range, { queue }))
+  const { can } = useMe()
+  const panel = usePanel()
+  useRowKeys()
+  return (
+    <Page
+      title={queue}
+      heading={
+        <>
+          <span className="muted">Queue </span>
+          {queue}
+        </>
+      }
+      actions={
+        <>
+          {can('queue.edit') ? (
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                panel.open('settings')
+              }}
+            >
+              Retention…
+            </button>
+          ) : null}
+          <RangePicker />
+        </>
+      }
+    >
+      <Loaded query={detail}>
+        {(answer) => (
+          <>
+            <Counts detail={answer} />
+            {stats.data === undefined ? null : <StatCharts series={stats.data} />}
+            <div className="columns">
+              <Kinds detail={answer} />
+              <Keys detail={answer} />
+            </div>
+            <Kept detail={answer} />
+            {panel.name === 'settings' ? <QueueSettings detail={answer} close={panel.close} /> : null}
+          </>
+        )}
+      </Loaded>
+    </Page>
+  )
+}
+
+function Counts({ detail }: { detail: QueueDetail }) {
+  const states = ['ready', 'running', 'retrying', 'scheduled', 'waiting'] as const
+  return (
+    <section className="figures" aria-label="Jobs by state">
+      {states.map((state) => (
+        <Count
+          key={state}
+          detail={detail}
+          state={state}
+          value={`${detail.estimated.includes(state) ? '≈' : ''}${whole(detail[state])}`}
+          note={
+            state === 'ready'
+              ? detail.oldestReadyMs === null
+                ? 'none waits'
+                : `oldest ${span(detail.oldestReadyMs)}`
+              : state === 'running'
+                ? `of ${plural(detail.slots, 'slot')}, ${plural(detail.workers, 'worker')}`
+                : ''
+          }
+        />
+      ))}
+      <Count detail={detail} state="dead" value={countText(detail.dead)} note="" />
+      <div className="figure">
+        <span className="figure-name">In / out</span>
+        <span className="figure-value">
+          {rate(detail.inPerSecond)} / {rate(detail.outPerSecond)}
+        </span>
+        <span className="figure-note">
+          {detail.ready === 0
+            ? 'nothing waits'
+            : detail.emptyInMs === null
+              ? 'does not shrink'
+              : `empty in ${span(detail.emptyInMs)}`}
+        </span>
+      </div>
+    </section>
+  )
+}
+
+function Count({
+  detail,
+  state,
+  value,
+  note,
+}: {
+  detail: QueueDetail
+  state: State
+  value: string
+  note: string
+}) {
+  return (
+    <Link
+      className="figure"
+      href={`/jobs${query({ where: `${token('state', state)} ${whereOf({ queue: detail.queue })}` })}`}
+    >
+      <span className={`figure-name state-${state}`}>
+        <Icon name={state} /> {state}
+      </span>
+      <span className="figure-value">{value}</span>
+      <span className="figure-note">{note}</span>
+    </Link>
+  )
+}
+
+function Kinds({ detail }: { detail: QueueDetail }) {
+  return (
+    <Section title="Kinds">
+      {detail.kinds.length === 0 ? (
+        <p className="empty">No kind of job is in this queue.</p>
+      ) : (
+        <div className="table-scroll" tabIndex={0} role="region" aria-label="Kinds">
+          <table className="rows">
+            <thead>
+              <tr>
+                <th scope="col">Kind</th>
+                <th scope="col" className="num">
+                  Ready
+                </th>
+                <th scope="col" className="num">
+                  Running
+                </th>
+                <th scope="col" className="num">
+                  Retrying
+                </th>
+                <th scope="col" className="num">
+                  Rate
+                </th>
+                <th scope="col" className="num">
+                  Failed
+                </th>
+                <th scope="col" className="num">
+                  Took p50
+                </th>
+                <th scope="col" className="num">
+                  p95
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {detail.kinds.map((kind) => (
+                <tr key={kind.kind} data-row>
+                  <th scope="row">
+                    <Link
+                      data-row-link
+                      className="name"
+                      href={`/jobs${query({ where: whereOf({ queue: detail.queue, kind: kind.kind }) })}`}
+                    >
+                      {kind.kind}
+                    </Link>
+                    {kind.handled ? null : <span className="tag tag-warn">no handler</span>}
+                  </th>
+                  <td className="num">{whole(kind.ready)}</td>
+                  <td className="num">{whole(kind.running)}</td>
+                  <td className="num">{whole(kind.retrying)}</td>
+                  <td className="num">{rate(kind.perSecond)}</td>
+                  <td className={`num ${(kind.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>
+                    {percent(kind.failureRate)}
+                  </td>
+                  <td className="num">{kind.run.p50 === null ? '–' : span(kind.run.p50)}</td>
+                  <td className="num">{kind.run.p95 === null ? '–' : span(kind.run.p95)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function Keys({ detail }: { detail: QueueDetail }) {
+  const rows = [
+    ...detail.topKeys.map((each) => ({
+      name: each.key,
+      where: whereOf({ queue: detail.queue, key: each.key }),
+      ready: each.ready,
+    })),
+  ]
+  return (
+    <Section title="Ready, by key and priority">
+      {rows.length === 0 && detail.priorities.length === 0 ? (
+        <p className="empty">Nothing is ready.</p>
+      ) : (
+        <div className="pairs">
+          <table className="rows">
+            <thead>
+              <tr>
+                <th scope="col">Key</th>
+                <th scope="col" className="num">
+                  Ready
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {rows.length === 0 ? (
+                <tr>
+                  <td colSpan={2} className="muted">
+                    No keys
+                  </td>
+                </tr>
+              ) : null}
+              {rows.slice(0, 12).map((row) => (
+                <tr key={row.name}>
+                  <th scope="row">
+                    <Link className="name" href={`/jobs${query({ where: `state:ready ${row.where}` })}`}>
+                      {row.name}
+                    </Link>
+                  </th>
+                  <td className="num">{whole(row.ready)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+          <table className="rows">
+            <thead>
+              <tr>
+                <th scope="col" className="num">
+                  Priority
+                </th>
+                <th scope="col" className="num">
+                  Ready
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {detail.priorities.slice(0, 12).map((row) => (
+                <tr key={row.priority}>
+                  <th scope="row" className="num">
+                    {row.priority}
+                  </th>
+                  <td className="num">{whole(row.ready)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </Section>
+  )
+}
+
+function Kept({ detail }: { detail: QueueDetail }) {
+  const { keepMs, keepDeadMs } = detail.settings
+  return (
+    <p className="muted">
+      Finished jobs are kept{' '}
+      {keepMs === null ? 'as long as everywhere' : keepMs === 0 ? 'not at all' : `for ${span(keepMs)}`}, dead
+      letters {keepDeadMs === null ? 'until somebody decides' : `for ${span(keepDeadMs)}`}. Over the last hour
+      jobs took{' '}
+      {detail.run.p50 === null
+        ? 'no time that is known'
+        : `${span(detail.run.p50)} in the middle, ${span(detail.run.p99 ?? 0)} at the 99th percentile`}
+      .
+    </p>
+  )
+}

@@ -1,0 +1,86 @@
+/** Numbers, spans and names as people read them; the command line says them in the same way (src/cli/format.ts). */
+const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 } as const
+const units = Object.entries(unitMs)
+
+/** In the two largest units: `850ms`, `2.1s`, `12s`, `3m12s`, `2h5m`, `4d3h`. */
+export function span(ms: number): string {
+  const whole = Math.max(0, Math.round(ms))
+  if (whole < 1_000) return `${whole}ms`
+  if (whole < 9_950) return `${(whole / 1_000).toFixed(1).replace('.0', '')}s`
+  const first = units.findIndex(([, size]) => whole >= size)
+  let rest = whole
+  return units
+    .slice(first, first + 2)
+    .map(([unit, size]) => {
+      const amount = Math.floor(rest / size)
+      rest -= amount * size
+      return amount === 0 ? '' : `${amount}${unit}`
+    })
+    .join('')
+}
+
+/** One unit only, for what changes every second: `now`, `12s`, `3m`, `2h`. */
+export function shortSpan(ms: number): string {
+  if (ms < 1_000) return 'now'
+  const [unit, size] = units.find(([, length]) => ms >= length) ?? ['s', 1_000]
+  return `${Math.floor(ms / size)}${unit}`
+}
+
+export interface CountOf {
+  count: number
+  exact: boolean
+}
+
+const grouped = new Intl.NumberFormat('en-US')
+
+export function whole(count: number): string {
+  return grouped.format(count)
+}
+
+/** `1,204`; of what was counted to a limit only, `1,000+`. */
+export function countText({ count, exact }: CountOf): string {
+  return exact ? whole(count) : `${whole(count)}+`
+}
+
+/** Three digits and a unit: `0.42`, `850`, `12.3k`, `4.97M`. */
+export function short(count: number): string {
+  if (count >= 1e3 && count < 1e4) return whole(Math.round(count))
+  const [unit, size] = count >= 1e6 ? ['M', 1e6] : count >= 1e4 ? ['k', 1e3] : ['', 1]
+  const shown = (count / size).toPrecision(3)
+  return `${shown.includes('.') ? shown.replace(/\.?0+$/, '') : String(Number(shown))}${unit}`
+}
+
+export function rate(perSecond: number): string {
+  if (perSecond === 0) return '0/s'
+  if (perSecond < 0.1) return `${short(perSecond * 60)}/min`
+  return `${short(perSecond)}/s`
+}
+
+export function percent(share: number | null): string {
+  if (share === null) return '–'
+  if (share === 0) return '0%'
+  const value = share * 100
+  return value < 0.1 ? '<0.1%' : `${value < 10 ? value.toFixed(1).replace('.0', '') : Math.round(value)}%`
+}
+
+export function bytes(size: number): string {
+  if (size < 1_024) return `${size} B`
+  const [unit, of] =
+    size >= 1_073_741_824 ? ['GB', 1_073_741_824] : size >= 1_048_576 ? ['MB', 1_048_576] : ['KB', 1_024]
+  return `${(size / of).toFixed(size / of < 10 ? 1 : 0)} ${unit}`
+}
+
+/** The end of a UUIDv7 tells two of one moment apart; its beginning is their time. */
+export function shortId(id: string): string {
+  return `…${id.slice(-4)}`
+}
+
+/** `1 job`, `2 jobs` */
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${whole(count)} ${count === 1 ? one : many}`
+}
+
+const uuid = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i
+export function isUuid(text: string): boolean {
+  return uuid.test(text)
+}

@@ -1,0 +1,66 @@
+import { isRaw, parseExact } from '../api/exact-json.ts'
+
+/** A value inside of a JSON document, where it stands (a JSON Pointer), and how it is written. */
+export interface Leaf {
+  pointer: string
+  /** A string as it is, anything else as JSON. */
+  text: string
+  isString: boolean
+}
+
+/** All values that hold no others, in the document's order; an empty object or list counts as one. */
+export function leavesOf(value: unknown, pointer = ''): Leaf[] {
+  if (isBranch(value)) {
+    const entries = Object.entries(value)
+    if (entries.length > 0)
+      return entries.flatMap(([name, each]) => leavesOf(each, `${pointer}/${escape(name)}`))
+  }
+  return [
+    {
+      pointer,
+      text: typeof value === 'string' ? value : JSON.stringify(value),
+      isString: typeof value === 'string',
+    },
+  ]
+}
+
+/** The document with one value written anew. What was no string is read as JSON, and is a string if it is none. */
+export function withLeaf(value: unknown, pointer: string, text: string, wasString: boolean): unknown {
+  const next = wasString ? text : jsonOr(text)
+  if (pointer === '') return next
+  const [name, ...rest] = namesOf(pointer)
+  return placed(value, name ?? '', rest, next)
+}
+
+export function namesOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((name) => name.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+function placed(value: unknown, name: string, rest: readonly string[], next: unknown): unknown {
+  const [following, ...others] = rest
+  const inner = (before: unknown): unknown =>
+    following === undefined ? next : placed(before, following, others, next)
+  if (Array.isArray(value))
+    return value.map((each: unknown, index) => (String(index) === name ? inner(each) : each))
+  const object = isBranch(value) ? value : {}
+  return { ...object, [name]: inner((object as Record<string, unknown>)[name]) }
+}
+
+function isBranch(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !isRaw(value)
+}
+
+function jsonOr(text: string): unknown {
+  try {
+    return parseExact(text)
+  } catch {
+    return text
+  }
+}
+
+function escape(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
+}

@@ -1,0 +1,154 @@
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { once } from 'node:events'
+import { loadFile } from '../../loader/load-file.ts'
+import { createConsole } from '../../server/console.ts'
+import type { Console } from '../../server/console.ts'
+import { nodeListener } from '../../server/node-listener.ts'
+import {
+  databaseHelp,
+  databaseOptions,
+  helpOption,
+  noMore,
+  parse,
+  UsageError,
+  wholeNumber,
+} from '../arguments.ts'
+import { note, say } from '../output.ts'
+
+const help = `stint console    the HTTP API and the dashboard, until SIGTERM or Ctrl-C
+
+Closed by default. With STINT_TOKENS (stint token new) people sign in with a token, and programs send it. Without, it
+answers this machine alone, and lets in one browser by a link that works once.
+
+  --port PORT              default: 7766; 0 for any that is free
+  --host HOST              default: 127.0.0.1; any other address needs STINT_TOKENS
+  --contracts FILE         a TypeScript or JavaScript file that exports contracts: what is sent is checked against them
+  --accept-unknown-kinds   also store kinds without a contract, unchecked, where a request names their queue
+  --read-only              refuse everything that would change something
+  --environment NAME       shown on every screen: production
+  --base-path PATH         where a proxy has it: /admin/jobs
+  --public-origin URL      how people reach it through a proxy: https://ops.example.com
+  --insecure               no sign-in: whoever reaches it may do everything
+${databaseHelp}
+
+Examples
+  stint console
+  stint console --contracts src/contracts.ts --environment staging
+  STINT_TOKENS="$(cat tokens)" stint console --host 0.0.0.0 --port 80 --public-origin https://ops.example.com`
+
+const options = {
+  port: { type: 'string', default: '7766' },
+  host: { type: 'string', default: '127.0.0.1' },
+  contracts: { type: 'string' },
+  'accept-unknown-kinds': { type: 'boolean', default: false },
+  'read-only': { type: 'boolean', default: false },
+  environment: { type: 'string' },
+  'base-path': { type: 'string' },
+  'public-origin': { type: 'string' },
+  insecure: { type: 'boolean', default: false },
+  ...databaseOptions,
+  ...helpOption,
+} as const
+
+export async function consoleCommand(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, options)
+  if (values.help) return say(help)
+  noMore(positionals)
+  const { host, insecure } = values
+  const port = wholeNumber('--port', values.port)
+  if (port > 65_535) throw new UsageError(`Expected --port to be at most 65535, got ${port}.`)
+  const hasTokens = (process.env['STINT_TOKENS'] ?? '').trim() !== ''
+  if (!isLoopback(host) && !hasTokens && !insecure) {
+    throw new UsageError(
+      `--host ${host} would let others reach a console that nobody has to sign in to. ` +
+        'Set STINT_TOKENS (stint token new makes one), or say --insecure if you mean that.',
+    )
+  }
+  const stopped = firstSignal()
+  const opened = createConsole({
+    connection: values['database-url'],
+    schema: values.schema,
+    contracts: values.contracts === undefined ? undefined : await contractsOf(values.contracts),
+    acceptUnknownKinds: values['accept-unknown-kinds'],
+    readOnly: values['read-only'],
+    environment: values.environment,
+    basePath: values['base-path'],
+    publicOrigin: values['public-origin'],
+    insecure,
+    // Only this machine can reach it, and whoever reads our output.
+    oneTimeLink: isLoopback(host),
+    onError: (error, { requestId }) => {
+      note(`request ${requestId} failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`)
+    },
+  })
+  try {
+    const server = await listen(opened, host, port)
+    announce(opened, server, { host, insecure })
+    opened.executeOperations()
+    await stopped
+    await stop(server)
+  } finally {
+    await opened.close()
+  }
+  return 0
+}
+
+/** Names and addresses that only this machine has. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}
+
+async function contractsOf(file: string): Promise<Record<string, unknown>> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`)
+  const exported = (await loadFile(path)) as Record<string, unknown>
+  const { default: byDefault, ...named } = exported
+  // A CommonJS file has them in its default export too.
+  const inDefault = typeof byDefault === 'object' && byDefault !== null ? byDefault : {}
+  return { ...inDefault, ...named }
+}
+
+async function listen(opened: Console, host: string, port: number): Promise<Server> {
+  // A client that dawdles with its headers or body gives its place up.
+  const server = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 })
+  server.maxConnections = 1_000
+  server.on('request', nodeListener(opened))
+  server.listen(port, host)
+  await once(server, 'listening')
+  return server
+}
+
+function announce(
+  { link, basePath }: Console,
+  server: Server,
+  { host, insecure }: { host: string; insecure: boolean },
+): void {
+  const { port } = server.address() as AddressInfo
+  const origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
+  if (link === undefined) say(`The console is at ${origin}${basePath}/`)
+  else say(`Open the console, once, with this link:\n\n  ${origin}${link}\n`)
+  if (insecure) note('INSECURE: nobody has to sign in, and whoever reaches it may do everything.')
+  note('Ctrl-C stops it.')
+}
+
+/** What is under way is answered; streams, which have no end, are cut. */
+async function stop(server: Server): Promise<void> {
+  const closed = once(server, 'close')
+  server.close()
+  server.closeIdleConnections()
+  const cut = setTimeout(() => {
+    server.closeAllConnections()
+  }, 2_000)
+  await closed
+  clearTimeout(cut)
+}
+
+function firstSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    process.once('SIGINT', resolve).once('SIGTERM', resolve)
+  })
+}

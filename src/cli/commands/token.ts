@@ -1,0 +1,65 @@
+import { durationMs } from '../../core/duration.ts'
+import { roles } from '../../server/api/common.ts'
+import { makeToken } from '../../server/tokens.ts'
+import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
+import { facts, formatHelp, isJson, note, outputOption, say, sayJson } from '../output.ts'
+import { nounOf } from '../verbs.ts'
+
+const help = `stint token new    make a token for the console
+
+stint token new --help has options and examples.`
+
+const newHelp = `stint token new    make a token for the console: itself, to be given to its user, and its line for STINT_TOKENS
+
+Only its hash is in the line: the token is shown this once. Nothing is stored; the console knows the tokens whose
+lines are in STINT_TOKENS (one a line, or with commas between them) when it starts.
+
+  --name NAME           who it is, for people and the audit: 1 to 64 letters, digits and _ . @ -
+  --role ROLE           viewer (looks), operator (repairs, enqueues) or admin (edits too)
+  --expires WHEN        90d (the default), another duration, a time (2030-01-31), or never
+${formatHelp}
+
+Examples
+  stint token new --name ana --role operator
+  stint token new --name billing-service --role operator --expires 365d -o json | jq -r .line >> tokens
+  STINT_TOKENS="$(cat tokens)" stint console --host 0.0.0.0`
+
+function make(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    name: { type: 'string' },
+    role: { type: 'string' },
+    expires: { type: 'string', default: '90d' },
+    ...outputOption,
+    ...helpOption,
+  })
+  if (values.help) return Promise.resolve(say(newHelp))
+  noMore(positionals)
+  const asJson = isJson(values.output)
+  if (values.name === undefined) throw new UsageError('Say whose it is: --name')
+  if (values.role === undefined) throw new UsageError(`Say what it may do: --role ${roles.join(', ')}`)
+  const { name } = values
+  const role = choose('role', values.role, roles)
+  const expiresAt = expiryOf(values.expires)
+  const { token, line } = makeToken({ name, role, expiresAt })
+  if (asJson) return Promise.resolve(sayJson({ token, line, name, role, expiresAt }))
+  say(
+    facts([
+      ['token', token],
+      ['line', line],
+    ]),
+  )
+  note('The token is shown this once. Its line goes into STINT_TOKENS of the console.')
+  return Promise.resolve(0)
+}
+
+function expiryOf(text: string): Date | null {
+  if (text === 'never') return null
+  const ms = durationMs(text)
+  const at = ms === undefined ? new Date(text) : new Date(Date.now() + ms)
+  if (Number.isNaN(at.getTime()))
+    throw new UsageError(`Expected --expires to be a duration, a time or never, got '${text}'.`)
+  if (at.getTime() <= Date.now()) throw new UsageError(`--expires ${text} is in the past.`)
+  return at
+}
+
+export const token = nounOf(help, { new: make })

@@ -1,0 +1,185 @@
+import { createInterface } from 'node:readline/promises'
+import { setTimeout as pause } from 'node:timers/promises'
+import type { OperationInfo, Preview } from '../client/operations.ts'
+import type { Stint } from '../client/stint.ts'
+import { startOperationsWorker } from '../console-worker/operations-worker.ts'
+import type { OperationAction } from '../operations/operation.ts'
+import { asTyped } from './actor.ts'
+import { UsageError, wholeNumber } from './arguments.ts'
+import { exitCodes } from './errors.ts'
+import { facts, note, say, sayJson } from './output.ts'
+import type { Output } from './output.ts'
+import { jobTable } from './job-table.ts'
+import { operationFacts, progressLine } from './operation-page.ts'
+
+/** For every command that acts on whatever matches a filter. */
+export const bulkOptions = {
+  where: { type: 'string' },
+  canary: { type: 'string' },
+  pace: { type: 'string' },
+  'stop-if': { type: 'string' },
+  max: { type: 'string' },
+  yes: { type: 'boolean', default: false },
+  reason: { type: 'string' },
+} as const
+
+export const bulkHelp = `  --where FILTER        whatever matches, as an operation: 'error:b02c queue:billing age>1h'
+  --reason TEXT         why, for the audit; required with --where
+  --pace N/s            jobs a second
+  --max N               never more than this (default: 10000)
+  --yes                 do not ask; needs --max where there is no terminal`
+
+export const canaryHelp = `  --canary N            try so many first, spread over all (default: 10 where more than 100 match)
+  --stop-if RULE        percent of the canary above which it stops: 'same>20%' (default), 'any>5%', or both with a comma`
+
+export interface BulkValues {
+  where?: string | undefined
+  canary?: string | undefined
+  pace?: string | undefined
+  'stop-if'?: string | undefined
+  max?: string | undefined
+  yes: boolean
+  reason?: string | undefined
+  'dry-run': boolean
+  'database-url'?: string | undefined
+  schema?: string | undefined
+}
+
+export interface Bulk {
+  action: OperationAction
+  where: string
+  priority?: number | undefined
+  output: Output
+}
+
+/** Shows what would be done, asks, does it as an operation, and waits for its end. */
+export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Promise<number> {
+  const { action, where, priority, output } = bulk
+  const request = {
+    ...{ action, where, priority },
+    canary: values.canary === undefined ? undefined : wholeNumber('--canary', values.canary),
+    pace: paceOf(values.pace),
+    stopIf: stopOf(values['stop-if']),
+    max: values.max === undefined ? undefined : wholeNumber('--max', values.max),
+  }
+  const { reason } = values
+  if (reason === undefined && !values['dry-run'])
+    throw new UsageError('Say why, with --reason: it is for the audit.')
+  const preview = await stint.operations.preview(request)
+  if (values['dry-run']) return showPreview(preview, output)
+  if (output === 'table') showPreview(preview, output)
+  if (preview.matched.count === 0 && preview.matched.isExact) {
+    note('nothing matches')
+    return exitCodes.ok
+  }
+  if (!(await isConfirmed(preview, values))) {
+    note('nothing was done')
+    return exitCodes.refused
+  }
+  const operations = asTyped(stint).operations
+  const { id } = await operations.start({ ...request, reason: reason ?? '' })
+  const { connection, schema } = { connection: values['database-url'], schema: values.schema }
+  // Without a console or another such process nobody would do it.
+  const own = (await operations.hasExecutor())
+    ? undefined
+    : await startOperationsWorker({ connection, schema })
+  try {
+    return showEnd(await follow(stint, id, output), output)
+  } finally {
+    await own?.stop()
+  }
+}
+
+function showPreview(preview: Preview, output: Output): 0 {
+  if (output === 'json') return sayJson(preview)
+  if (output === 'id') {
+    for (const { id } of preview.samples) say(id)
+    return 0
+  }
+  if (preview.samples.length > 0) say(jobTable(preview.samples, new Date()))
+  const { matched, excluded, canary, pace, stopIf } = preview
+  const rules = [
+    ...(stopIf.sameError === null ? [] : [`the same error comes back for more than ${stopIf.sameError}%`]),
+    ...(stopIf.anyFailure === null ? [] : [`more than ${stopIf.anyFailure}% fail`]),
+  ]
+  note(
+    facts([
+      ['match', countText(matched)],
+      ['left out', excluded.map(({ reason, count }) => `${count} ${reason}`).join(', ')],
+      ['canary', canary === 0 ? null : `${canary}, stops if ${rules.join(' or ')}`],
+      ['pace', pace === null ? 'as fast as it goes' : `${pace} a second`],
+    ]),
+  )
+  return 0
+}
+
+function countText({ count, isExact }: Preview['matched']): string {
+  return isExact ? String(count) : `${count >= 10_000 ? '10k' : count}+`
+}
+
+/** Past this the number itself is typed. */
+const manyJobs = 1_000
+
+async function isConfirmed({ matched, max }: Preview, values: BulkValues): Promise<boolean> {
+  if (values.yes) {
+    if (values.max === undefined && !process.stdin.isTTY)
+      throw new UsageError('Without a terminal --yes needs --max: the most that may be acted on.')
+    return true
+  }
+  if (!process.stdin.isTTY) throw new UsageError('There is no terminal to ask: say --yes and --max.')
+  const number = matched.isExact ? matched.count : max
+  const isMany = number > manyJobs || !matched.isExact
+  const question = isMany
+    ? `This may act on ${number} jobs. Type ${number} to go on: `
+    : `Proceed with ${number}? [y/N] `
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    const answer = (await asking.question(question)).trim().toLowerCase()
+    return isMany ? answer === String(number) : answer === 'y' || answer === 'yes'
+  } finally {
+    asking.close()
+  }
+}
+
+/** Waits until it has ended or rests; says how far it is while it goes. */
+async function follow(stint: Stint, id: string, output: Output): Promise<OperationInfo> {
+  let said = ''
+  for (;;) {
+    const operation = await stint.operations.get(id)
+    if (operation === undefined) throw new Error(`Operation ${id} is gone`)
+    const line = progressLine(operation)
+    if (output === 'table' && line !== said) note(line)
+    said = line
+    if (!['pending', 'canary', 'ramping'].includes(operation.state)) return operation
+    await pause(500)
+  }
+}
+
+function showEnd(operation: OperationInfo, output: Output): number {
+  if (output === 'json') sayJson(operation)
+  else if (output === 'id') say(operation.id)
+  else say(operationFacts(operation, new Date()))
+  if (operation.state !== 'done') return exitCodes.refused
+  return operation.skipped + operation.failed > 0 ? exitCodes.partial : exitCodes.ok
+}
+
+/** `20/s`, or `20`. */
+function paceOf(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, number] = /^(\d{1,5}(?:\.\d{1,3})?)(?:\/s)?$/.exec(text) ?? []
+  if (number !== undefined) return Number(number)
+  throw new UsageError(`Expected --pace to be jobs a second, such as 20/s, got '${text}'.`)
+}
+
+/** `same>20%,any>5%` */
+function stopOf(text: string | undefined): { sameError?: number; anyFailure?: number } | undefined {
+  if (text === undefined) return undefined
+  const rules: { sameError?: number; anyFailure?: number } = {}
+  for (const part of text.split(',')) {
+    const [, name, percent] = /^\s*(same|any)\s*>\s*(\d{1,3}(?:\.\d{1,3})?)%?\s*$/.exec(part) ?? []
+    if (name === undefined)
+      throw new UsageError(`Expected --stop-if to be 'same>20%' or 'any>5%', got '${text}'.`)
+    rules[name === 'same' ? 'sameError' : 'anyFailure'] = Number(percent)
+  }
+  return rules
+}

@@ -1,0 +1,113 @@
+import { isWritten, writeAudit } from '../audit/audit.ts'
+import type { NewAuditEntry } from '../audit/audit.ts'
+import { StintError } from '../core/errors.ts'
+import type { Job, JobState } from '../core/job.ts'
+import { jobStates } from '../core/job.ts'
+import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
+import type { Queryable } from '../db/statement.ts'
+import { get } from '../jobs/get.ts'
+import { lockJob } from '../jobs/lock.ts'
+import { missingJob } from './calls.ts'
+
+/** The state that a person saw: what changed since is refused. */
+export interface Expect {
+  state: JobState
+  epoch?: number | undefined
+}
+
+export function resolveExpect(expect: unknown): Expect | undefined {
+  if (expect === undefined) return undefined
+  if (typeof expect !== 'object' || expect === null)
+    throw invalidOption('expect', "an object such as { state: 'dead' }", expect)
+  const { state, epoch, ...rest } = expect as Partial<Expect>
+  rejectUnknown('expect', rest, ['state', 'epoch'], 'expect.')
+  return {
+    state: oneOfOption('expect.state', state, jobStates),
+    epoch: epoch === undefined ? undefined : integerOption('expect.epoch', epoch, { min: 0 }),
+  }
+}
+
+export interface ActConfig {
+  entry: NewAuditEntry
+  /** The job that it is about, where it is about one. */
+  jobId?: string | undefined
+  expect?: Expect | undefined
+}
+
+interface Noting<Result> {
+  isRepeat: boolean
+  isDone: (result: Result) => boolean
+  work: () => Promise<Result>
+}
+
+/**
+ * What one person does once: changes and their note are one transaction. The note has an id from the start, so that
+ * whoever sends it again after a lost reply finds it, and knows that the act was committed.
+ */
+export class Act {
+  readonly entry: NewAuditEntry
+  /** Its note is stored: whatever follows belongs to an act that is done. */
+  isNoted = false
+  #isWritten = false
+  readonly #jobId: string | undefined
+  readonly #expect: Expect | undefined
+
+  constructor({ entry, jobId, expect }: ActConfig) {
+    this.entry = entry
+    this.#jobId = jobId
+    this.#expect = expect
+  }
+
+  /** Runs a change inside a transaction, and notes it there. */
+  async note<Result>(tx: Queryable, { isRepeat, isDone, work }: Noting<Result>): Promise<Result> {
+    if (this.isNoted) return work()
+    this.#isWritten = isRepeat && (await isWritten(tx, this.entry.id))
+    if (this.#isWritten) return work()
+    const before = this.#jobId === undefined ? this.entry.before : await this.#look(tx, this.#jobId)
+    const result = await work()
+    if (!isDone(result)) return result
+    await writeAudit(tx, { ...this.entry, before })
+    this.#isWritten = true
+    return result
+  }
+
+  /** The transaction in which it was noted is committed. */
+  committed(): void {
+    if (this.#isWritten) this.isNoted = true
+  }
+
+  /** The job as it is, held until the act is committed; thrown out where it is not as the person saw it. */
+  async #look(tx: Queryable, id: string): Promise<unknown> {
+    const locked = await lockJob(tx, id)
+    const found = locked ?? (await get(tx, id)) ?? missingJob(id)
+    const { state, epoch, priority, runAt, attempt } = found
+    const expect = this.#expect
+    if (expect !== undefined) {
+      const isAsSeen = state === expect.state && (expect.epoch === undefined || epoch === expect.epoch)
+      if (!isAsSeen) throw changed((await get(tx, id)) ?? missingJob(id), expect)
+      if (locked === undefined && isLive(state)) throw inUse((await get(tx, id)) ?? missingJob(id))
+    }
+    return { state, epoch, attempt, priority, runAt }
+  }
+}
+
+function isLive(state: JobState): boolean {
+  return state !== 'succeeded' && state !== 'cancelled' && state !== 'dead'
+}
+
+function changed(job: Job, expect: Expect): StintError {
+  const seen = expect.epoch === undefined ? expect.state : `${expect.state} in epoch ${expect.epoch}`
+  const is = expect.epoch === undefined ? job.state : `${job.state} in epoch ${job.epoch}`
+  return new StintError(
+    'state-changed',
+    `Job ${job.id} of '${job.kind}' is ${is}, and not ${seen} any more.`,
+    {
+      ...{ jobIds: [job.id], current: job },
+    },
+  )
+}
+
+function inUse(job: Job): StintError {
+  const message = `Job ${job.id} of '${job.kind}' is in a transaction of its handler at this moment: try again.`
+  return new StintError('state-changed', message, { jobIds: [job.id], current: job })
+}

@@ -1,0 +1,339 @@
+import { writeAudit } from '../audit/audit.ts'
+import { isStintError, StintError } from '../core/errors.ts'
+import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
+import { isUuid } from '../core/uuid.ts'
+import type { Queryable } from '../db/statement.ts'
+import { nextId } from '../intake/ids.ts'
+import { prepareJob } from '../intake/new-job.ts'
+import type { PreparedJob } from '../intake/new-job.ts'
+import { sendBatch } from '../intake/send-batch.ts'
+import { databaseTime, search } from '../jobs/search.ts'
+import type { FoundJob } from '../jobs/search.ts'
+import {
+  endByHand,
+  hasExecutor,
+  insertOperation,
+  operationOfIntent,
+  resumeOperation,
+  setPace,
+} from '../operations/change.ts'
+import { operationJob } from '../operations/contract.ts'
+import { getOperation, listOperations, missingOperation, operationStates } from '../operations/operation.ts'
+import type { Operation, OperationPage, OperationSettings, OperationState } from '../operations/operation.ts'
+import { probe } from '../operations/probe.ts'
+import type { Probe } from '../operations/probe.ts'
+import { hiddenWheres, targetWhere } from '../operations/target.ts'
+import { Act } from './act.ts'
+import { entryOf, reasonOption } from './actor.ts'
+import type { ActorConfig } from './actor.ts'
+import type { Calls } from './calls.ts'
+import {
+  commandLine,
+  paceOption,
+  resolvePreview,
+  resolveStart,
+  settingsOf,
+  whereText,
+} from './operation-options.ts'
+import type { OperationRequest, PreviewOptions, StartOptions } from './operation-options.ts'
+
+/** What an operation would do. */
+export interface Preview extends Pick<OperationSettings, 'canary' | 'pace' | 'stopIf' | 'max'> {
+  action: OperationRequest['action']
+  /** Counted up to 10,000, or for a second. */
+  matched: { count: number; isExact: boolean }
+  /** Five of them, spread over all. */
+  samples: FoundJob[]
+  /** What the filter would match too, and why it is left out; each counted up to 1,000. */
+  excluded: { reason: string; count: number }[]
+  asOf: Date
+  /** The command that does the same. */
+  cli: string
+}
+
+/** With how much of it is still to do. */
+export interface OperationInfo extends Operation {
+  /** Null until all that match are noted. */
+  untouched: number | null
+  cli: string
+}
+
+export interface ListOperationsOptions {
+  /** One state or several. @default all */
+  state?: OperationState | readonly OperationState[] | undefined
+  /** Operations a page, 1 to 200. @default 50 */
+  limit?: number | undefined
+  /** `next` of the page before. */
+  cursor?: string | undefined
+}
+
+/** Counted on request, and no further. */
+const mostCounted = 10_000
+const mostExcluded = 1_000
+const probeMs = 1_000
+const active = ['pending', 'canary', 'ramping'] as const
+
+export interface OperationsConfig {
+  actor: ActorConfig
+  /** Told of a job that was stored. */
+  onStored: (job: PreparedJob) => void
+}
+
+/**
+ * Actions over many jobs: `stint.operations`. Each is looked at first, tried on a few, done in batches at a pace, and may
+ * be paused or given up; a Stint job of the queue `stint` executes it.
+ */
+export class Operations {
+  readonly #calls: Calls
+  readonly #config: OperationsConfig
+
+  constructor(calls: Calls, config: OperationsConfig) {
+    this.#calls = calls
+    this.#config = config
+  }
+
+  /** What would be done: how many, five of them, and what is left out. Changes nothing. */
+  async preview(options: PreviewOptions): Promise<Preview> {
+    const request = resolvePreview(options)
+    const { asOf, found } = await this.#probe(request, mostCounted + 1)
+    const matched = {
+      count: Math.min(found.ids.length, mostCounted),
+      isExact: found.isAll && found.ids.length <= mostCounted,
+    }
+    const settings = settingsOf(request, matched)
+    const where = whereText(request.where)
+    return {
+      action: request.action,
+      matched,
+      samples: await this.#samples(found.ids),
+      excluded: await this.#excluded(request, found.ids),
+      canary: settings.canary,
+      pace: settings.pace,
+      stopIf: settings.stopIf,
+      max: settings.max,
+      asOf,
+      cli: commandLine({ action: request.action, where, ids: request.ids ?? [] }, settings, null),
+    }
+  }
+
+  /**
+   * Starts one. Throws `too-many-matches` where more than `max` match; where that is found only later, it stops before it
+   * has done anything.
+   */
+  async start(options: StartOptions): Promise<OperationInfo> {
+    const { request, reason, intentId } = resolveStart(options)
+    const { actor } = this.#config
+    const earlier =
+      intentId === null ? undefined : await this.#calls.send((db) => operationOfIntent(db, intentId))
+    if (earlier !== undefined) return this.#find(earlier)
+    const id = nextId()
+    const { action, max } = request
+    const target = whereText(request.where) ?? `${request.ids?.length ?? 0} jobs`
+    return this.#act({ action: `operation.${action}`, target, id, reason }, async (calls, setAfter) => {
+      const { asOf, found } = await this.#probe(request, Math.min(max, mostCounted) + 1)
+      if (found.ids.length > max) throw tooMany(max)
+      const settings = settingsOf(request, { count: found.ids.length, isExact: found.isAll })
+      setAfter({ ...settings, matched: found.isAll ? found.ids.length : null })
+      const job = await prepareJob(operationJob, { id }, {}, undefined)
+      const isStored = await calls.write(
+        async (tx, isRepeat) => {
+          const { role, origin } = actor
+          const who = { actor: actor.actor, role, origin, reason }
+          const what = { id, intentId, action, filter: whereText(request.where), asOf, settings }
+          const isNew = await insertOperation(tx, { ...what, ...who, jobId: job.job.id, ...found })
+          if (isNew) await sendBatch(tx, [job], isRepeat)
+          return isNew
+        },
+        { jobIds: [job.job.id], isTransaction: true, isDone: Boolean },
+      )
+      if (isStored) this.#config.onStored(job)
+      return isStored || intentId === null
+        ? id
+        : ((await calls.send((db) => operationOfIntent(db, intentId))) ?? id)
+    })
+  }
+
+  /** One of them, or undefined where there is none. */
+  async get(id: string): Promise<OperationInfo | undefined> {
+    checkOperationId(id)
+    const found = await this.#calls.send((db) => getOperation(db, id))
+    return found === undefined ? undefined : withRest(found)
+  }
+
+  /** A page of them, newest first. */
+  async list(
+    options: ListOperationsOptions = {},
+  ): Promise<Omit<OperationPage, 'operations'> & { operations: OperationInfo[] }> {
+    const { state, limit = 50, cursor, ...rest } = options
+    rejectUnknown('operations.list', rest, ['state', 'limit', 'cursor'])
+    if (cursor !== undefined && !isUuid(cursor))
+      throw invalidOption('cursor', 'the `next` of an earlier page', cursor)
+    const states = state === undefined ? null : typeof state === 'string' ? [state] : [...state]
+    const request = {
+      states: states?.map((one) => oneOfOption('state', one, operationStates)) ?? null,
+      before: cursor ?? null,
+      limit: integerOption('limit', limit, { min: 1, max: 200 }),
+    }
+    const page = await this.#calls.send((db) => listOperations(db, request))
+    return { ...page, operations: page.operations.map(withRest) }
+  }
+
+  /** Ends one for good: the batch that is under way is the last. What it has done stays. */
+  async abort(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
+    return this.#change('operation.abort', { id, reason }, (tx) =>
+      endByHand(tx, { id, state: 'aborted', from: [...active, 'paused'], note: reason ?? null }),
+    )
+  }
+
+  /** Lets one rest after the batch that is under way. */
+  async pause(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
+    return this.#change('operation.pause', { id, reason }, (tx) =>
+      endByHand(tx, { id, state: 'paused', from: active, note: reason ?? null }),
+    )
+  }
+
+  /** Lets one go on that was paused, or whose job is gone. */
+  async resume(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
+    checkOperationId(id)
+    const job = await prepareJob(operationJob, { id }, {}, undefined)
+    const resumed = await this.#change(
+      'operation.resume',
+      { id, reason },
+      async (tx, isRepeat) => {
+        if (!(await resumeOperation(tx, { id, jobId: job.job.id }))) return false
+        await sendBatch(tx, [job], isRepeat)
+        return true
+      },
+      [job.job.id],
+    )
+    this.#config.onStored(job)
+    return resumed
+  }
+
+  /** Changes how many jobs a second it acts on; null: as fast as it goes. */
+  async setPace(
+    id: string,
+    pace: number | null,
+    { reason }: { reason?: string | undefined } = {},
+  ): Promise<OperationInfo> {
+    const checked = paceOption(pace)
+    return this.#change('operation.pace', { id, reason, after: { pace: checked } }, (tx) =>
+      setPace(tx, { id, pace: checked }),
+    )
+  }
+
+  /** Whether a live process executes operations; without one they wait. */
+  async hasExecutor(): Promise<boolean> {
+    return this.#calls.send((db) => hasExecutor(db, operationJob.kind))
+  }
+
+  async #change(
+    action: string,
+    { id, reason, after }: { id: string; reason: string | undefined; after?: unknown },
+    change: (tx: Queryable, isRepeat: boolean) => Promise<boolean>,
+    jobIds: readonly string[] = [],
+  ): Promise<OperationInfo> {
+    checkOperationId(id)
+    return this.#act({ action, target: id, id, reason, after }, async (calls) => {
+      const isDone = await calls.write(change, { jobIds, isTransaction: true, isDone: Boolean })
+      if (isDone) return id
+      const { state } = await this.#find(id)
+      throw new StintError('state-changed', `Operation ${id} is ${state}, so this cannot be done to it.`)
+    })
+  }
+
+  /** Does something in a person's name: noted with it, or as refused. `work` gives the id of the operation. */
+  async #act(
+    doing: { action: string; target: string; id: string; reason: string | undefined; after?: unknown },
+    work: (calls: Calls, setAfter: (after: unknown) => void) => Promise<string>,
+  ): Promise<OperationInfo> {
+    const { action, target, id, after } = doing
+    const reason = reasonOption(doing.reason)
+    const entry = entryOf(this.#config.actor, { action, target, reason, after, operationId: id })
+    const act = new Act({ entry })
+    try {
+      const done = await work(this.#calls.notedAs(act), (known) => {
+        entry.after = known
+      })
+      return await this.#find(done)
+    } catch (error) {
+      const isRefused = ['too-many-matches', 'state-changed', 'operation-not-found'] as const
+      if (!act.isNoted && isStintError(error) && isRefused.some((code) => code === error.code)) {
+        const why = { refused: error.code, message: error.message }
+        const isThere = error.code === 'state-changed'
+        await this.#calls.send((db) =>
+          writeAudit(db, { ...entry, outcome: 'refused', after: why, operationId: isThere ? id : null }),
+        )
+      }
+      throw error
+    }
+  }
+
+  async #find(id: string): Promise<OperationInfo> {
+    return (await this.get(id)) ?? missingOperation(id)
+  }
+
+  #probe({ action, where, ids }: OperationRequest, most: number): Promise<{ asOf: Date; found: Probe }> {
+    return this.#calls.send(async (db) => {
+      const asOf = await databaseTime(db)
+      if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
+      const target = targetWhere(action, where ?? {})
+      return { asOf, found: await probe(db, { where: target, asOf, most, mostMs: probeMs }) }
+    })
+  }
+
+  async #samples(ids: readonly string[]): Promise<FoundJob[]> {
+    const count = Math.min(5, ids.length)
+    const chosen = Array.from(
+      { length: count },
+      (_, n) => ids[Math.floor(((n + 0.5) * ids.length) / count)] ?? '',
+    )
+    if (count === 0) return []
+    const page = await this.#calls.send((db) => search(db, { where: { ids: chosen }, limit: count }))
+    return page.jobs
+  }
+
+  async #excluded(
+    { action, where, ids }: OperationRequest,
+    found: readonly string[],
+  ): Promise<{ reason: string; count: number }[]> {
+    if (ids !== undefined) return this.#missing(found)
+    const counts: { reason: string; count: number }[] = []
+    for (const hidden of hiddenWheres(action, targetWhere(action, where ?? {}))) {
+      const { ids: hit } = await this.#calls.send((db) =>
+        probe(db, { where: hidden.where, most: mostExcluded, mostMs: probeMs / 4 }),
+      )
+      if (hit.length > 0) counts.push({ reason: hidden.reason, count: hit.length })
+    }
+    return counts
+  }
+
+  /** Of ids that were given, those that are no jobs. */
+  async #missing(ids: readonly string[]): Promise<{ reason: string; count: number }[]> {
+    const there = await this.#calls.send((db) =>
+      search(db, { where: { ids }, limit: ids.length, isBare: true }),
+    )
+    const count = ids.length - there.jobs.length
+    return count === 0 ? [] : [{ reason: 'not there', count }]
+  }
+}
+
+function withRest(operation: Operation): OperationInfo {
+  const { matched, acted, skipped, failed, action, where, reason } = operation
+  return {
+    ...operation,
+    untouched: matched === null ? null : matched - acted - skipped - failed,
+    cli: commandLine({ action, where, ids: ['ID…'] }, operation, reason),
+  }
+}
+
+function tooMany(max: number): StintError {
+  return new StintError(
+    'too-many-matches',
+    `More than ${max} jobs match, which is the most allowed. Nothing was done: make the filter narrower, or raise \`max\`.`,
+  )
+}
+
+function checkOperationId(id: unknown): asserts id is string {
+  if (!isUuid(id)) throw invalidOption('id', "an operation's id (a UUID)", id)
+}

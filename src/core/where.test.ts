@@ -1,0 +1,132 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { StintError } from './errors.ts'
+import { jobStates } from './job.ts'
+import { isEmptyWhere, parseWhere, printWhere, readWhere } from './where.ts'
+import type { Where } from './where.ts'
+
+const id = '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f'
+
+describe('a filter', () => {
+  test('is read token by token', () => {
+    const text = `state:dead,ready queue:billing kind:charge.* key:"a, b" error:b02c age>1h age<7d priority:-5,5 input.country:BR,"New York" is:discarded`
+    expect(parseWhere(text)).toEqual({
+      states: ['dead', 'ready'],
+      queues: ['billing'],
+      kinds: ['charge.*'],
+      keys: ['a, b'],
+      errors: ['b02c'],
+      olderMs: 3_600_000,
+      youngerMs: 604_800_000,
+      priorities: [-5, 5],
+      search: { country: ['BR', 'New York'] },
+      isDiscarded: true,
+    })
+  })
+
+  test('has one text, whatever the order and spaces it was written with', () => {
+    expect(printWhere(parseWhere('  age>60m   queue:b,a state:dead,dead '))).toBe(
+      'state:dead queue:b,a age>1h',
+    )
+    expect(printWhere(parseWhere(`id:${id.toUpperCase()} key:"say \\"so\\" \\\\"`))).toBe(
+      `id:${id} key:"say \\"so\\" \\\\"`,
+    )
+  })
+
+  test('without tokens is empty', () => {
+    expect(parseWhere('  ')).toEqual({})
+    expect(isEmptyWhere(parseWhere(' \n'))).toBe(true)
+    expect(isEmptyWhere(parseWhere('is:replaced'))).toBe(false)
+  })
+
+  test.each([
+    ['sate:dead', 0, 'did you mean state:?'],
+    ['queue:a  inptu.country:BR', 9, 'unknown token'],
+    ['state:daed', 0, 'did you mean dead?'],
+    ['queue:a dead', 8, 'not a token'],
+    ['state:dead state:ready', 11, 'given twice'],
+    ['queue:', 0, 'a value is missing'],
+    ['queue:a,,b', 0, 'a value is missing'],
+    ['error:b02', 0, '4 or more'],
+    ['kind:*', 0, 'beginning and a star'],
+    ['kind:a*b', 0, 'beginning and a star'],
+    ['age:1h', 0, 'age is compared'],
+    ['queue>a', 0, 'followed by a colon'],
+    ['age>soon', 0, 'not a duration'],
+    ['key:"open', 0, 'not closed'],
+    ['key:"a"b', 0, 'space is missing'],
+    ['id:123', 0, 'whole job id'],
+    ['priority:101', 0, '-100 to 100'],
+    ['input.:x', 0, 'unknown token'],
+    ['__proto__:x', 0, 'unknown token'],
+    ['is:old', 0, 'discarded or replaced'],
+  ])('%j is refused at its place', (text, position, message) => {
+    expect(readWhere(text)).toMatchObject({
+      problem: { position, message: expect.stringContaining(message) as string },
+    })
+    expect(() => parseWhere(text)).toThrow(StintError)
+  })
+})
+
+const name = fc.stringMatching(/^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,20}$/)
+const text = fc.string({ unit: 'binary', minLength: 1, maxLength: 30 }).filter((one) => !one.includes('\0'))
+const some = <Value>(one: fc.Arbitrary<Value>): fc.Arbitrary<Value[]> =>
+  fc.uniqueArray(one, { minLength: 1, maxLength: 4 })
+const filters: fc.Arbitrary<Where> = fc.record(
+  {
+    ids: some(fc.uuid()),
+    states: some(fc.constantFrom(...jobStates)),
+    queues: some(name),
+    kinds: some(fc.tuple(name, fc.constantFrom('', '*')).map((parts) => parts.join(''))),
+    keys: some(text),
+    errors: some(fc.stringMatching(/^[\da-f]{4,16}$/)),
+    workers: some(fc.uuid()),
+    correlations: some(text),
+    reasons: some(text),
+    priorities: some(fc.integer({ min: -100, max: 100 })),
+    olderMs: fc.integer({ min: 0, max: 10_000_000_000 }),
+    youngerMs: fc.integer({ min: 0, max: 10_000_000_000 }),
+    search: fc
+      .dictionary(fc.stringMatching(/^[a-z][A-Za-z0-9_.-]{0,10}$/), some(text), { minKeys: 1, maxKeys: 3 })
+      .map((words) => ({ ...words })),
+    isDiscarded: fc.constant(true as const),
+    isReplaced: fc.constant(true as const),
+  },
+  { requiredKeys: [] },
+)
+
+test('whatever is printed is read as the same filter, and printed the same', () => {
+  fc.assert(
+    fc.property(filters, (where) => {
+      const printed = printWhere(where)
+      expect(parseWhere(printed)).toEqual(where)
+      expect(printWhere(parseWhere(printed))).toBe(printed)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('whatever is typed is a filter or is refused inside of the text', () => {
+  const tokens = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 60 }),
+    fc
+      .array(
+        fc.oneof(
+          fc.constantFrom('state:', 'age>', 'key:"', ',', ' ', '"', '\\', 'input.a:', 'dead'),
+          fc.string({ maxLength: 4 }),
+        ),
+        { maxLength: 12 },
+      )
+      .map((parts) => parts.join('')),
+  )
+  fc.assert(
+    fc.property(tokens, (typed) => {
+      const read = readWhere(typed)
+      if ('problem' in read) {
+        expect(read.problem.position).toBeGreaterThanOrEqual(0)
+        expect(read.problem.position).toBeLessThan(typed.length)
+      } else expect(parseWhere(printWhere(read.where))).toEqual(read.where)
+    }),
+    { numRuns: 1_000 },
+  )
+})

@@ -1,0 +1,337 @@
+import { durationMs, unitMs } from './duration.ts'
+import { StintError } from './errors.ts'
+import { jobStates } from './job.ts'
+import type { JobState } from './job.ts'
+import { nearest } from './options.ts'
+import { isUuid } from './uuid.ts'
+
+/**
+ * Which jobs are meant, in words: `state:dead queue:billing kind:charge.* error:b02c age>1h`. One grammar for the API,
+ * the command line and the dashboard.
+ *
+ * Tokens stand beside each other and all of them hold; the values of one token are separated by commas, and one of them
+ * holds. A value with spaces, commas or quotes is quoted: `key:"a, b"`. A token that is not known, or is given twice, is
+ * an error: a slip of the pen must never make a filter wider.
+ */
+export interface Where {
+  readonly ids?: readonly string[] | undefined
+  readonly states?: readonly JobState[] | undefined
+  readonly queues?: readonly string[] | undefined
+  /** Names, or the beginning of names: `charge.*`. */
+  readonly kinds?: readonly string[] | undefined
+  readonly keys?: readonly string[] | undefined
+  /** Fingerprints, or the beginning of some: 4 characters at least. */
+  readonly errors?: readonly string[] | undefined
+  readonly workers?: readonly string[] | undefined
+  readonly correlations?: readonly string[] | undefined
+  /** Why they died or were cancelled. */
+  readonly reasons?: readonly string[] | undefined
+  readonly priorities?: readonly number[] | undefined
+  /** Made longer ago than this. */
+  readonly olderMs?: number | undefined
+  /** Made more recently than this. */
+  readonly youngerMs?: number | undefined
+  /** Search words by name, as the contract made them of the input. */
+  readonly search?: Readonly<Record<string, readonly string[]>> | undefined
+  readonly isDiscarded?: true | undefined
+  readonly isReplaced?: true | undefined
+}
+
+/** What is wrong with a filter, and where. */
+export interface WhereProblem {
+  /** The token as it was written. */
+  token: string
+  /** Where it begins; the first character is 0. */
+  position: number
+  message: string
+}
+
+/** What a person meant, or `invalid-option` with the token and its position. */
+export function parseWhere(text: string): Where {
+  const read = readWhere(text)
+  if ('where' in read) return read.where
+  const { token, position, message } = read.problem
+  throw new StintError(
+    'invalid-option',
+    `Expected \`where\` to be a filter: ${message} (\`${shorten(token)}\`, at character ${position + 1}).`,
+    { issues: [{ path: 'where', message: `${message}, at character ${position + 1}` }] },
+  )
+}
+
+/** The same for a caller that shows what is wrong itself. */
+export function readWhere(text: string): { where: Where } | { problem: WhereProblem } {
+  const draft: Draft = {}
+  const seen = new Set<string>()
+  const source = new Source(text)
+  try {
+    for (let token = source.next(); token !== undefined; token = source.next()) {
+      if (seen.has(token.name))
+        throw new Refused(token, `${token.name} is given twice; several values are separated by commas`)
+      seen.add(token.name)
+      take(draft, token)
+    }
+    return { where: draft }
+  } catch (error) {
+    if (error instanceof Refused) return { problem: error.problem }
+    throw error
+  }
+}
+
+/** The one text for a filter: what is read from it is the same filter again. */
+export function printWhere(where: Where): string {
+  const list = (name: string, values: readonly (string | number)[] | undefined): string[] =>
+    values === undefined || values.length === 0 ? [] : [`${name}:${values.map(printValue).join(',')}`]
+  return [
+    ...list('id', where.ids),
+    ...list('state', where.states),
+    ...list('queue', where.queues),
+    ...list('kind', where.kinds),
+    ...list('key', where.keys),
+    ...list('error', where.errors),
+    ...list('worker', where.workers),
+    ...list('correlation', where.correlations),
+    ...list('reason', where.reasons),
+    ...list('priority', where.priorities),
+    ...(where.olderMs === undefined ? [] : [`age>${printDuration(where.olderMs)}`]),
+    ...(where.youngerMs === undefined ? [] : [`age<${printDuration(where.youngerMs)}`]),
+    ...Object.entries(where.search ?? {})
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([name, values]) => list(`input.${name}`, values)),
+    ...list('is', [
+      ...(where.isDiscarded === true ? ['discarded'] : []),
+      ...(where.isReplaced === true ? ['replaced'] : []),
+    ]),
+  ].join(' ')
+}
+
+/** Whether it says anything at all: an empty filter means every job. */
+export function isEmptyWhere(where: Where): boolean {
+  return printWhere(where) === ''
+}
+
+type Draft = { -readonly [Name in keyof Where]: Where[Name] }
+
+interface Token {
+  /** `state`, `age>`, `input.country` */
+  name: string
+  values: string[]
+  text: string
+  position: number
+}
+
+class Refused extends Error {
+  readonly problem: WhereProblem
+
+  constructor({ text, position }: { text: string; position: number }, message: string) {
+    super(message)
+    this.problem = { token: text, position, message }
+  }
+}
+
+const names = [
+  ...['id', 'state', 'queue', 'kind', 'key', 'error', 'worker', 'correlation', 'reason', 'priority'],
+  ...['age', 'is', 'input.'],
+]
+const mostValues = 100
+
+function take(draft: Draft, token: Token): void {
+  const { name, values } = token
+  switch (name) {
+    case 'id':
+      draft.ids = each(token, isUuid, 'a whole job id').map((id) => id.toLowerCase())
+      return
+    case 'state':
+      draft.states = each(token, isState, `a state: ${jobStates.join(', ')}`, jobStates)
+      return
+    case 'queue':
+      draft.queues = each(token, isName, 'the name of a queue')
+      return
+    case 'kind':
+      draft.kinds = each(token, isKind, 'a kind, or its beginning and a star: charge.*')
+      return
+    case 'key':
+      draft.keys = each(token, isText, 'a key')
+      return
+    case 'error':
+      draft.errors = each(token, isFingerprint, 'the first 4 or more characters of an error group')
+      return
+    case 'worker':
+      draft.workers = each(token, isUuid, 'a whole worker id').map((id) => id.toLowerCase())
+      return
+    case 'correlation':
+      draft.correlations = each(token, isText, 'a correlation id')
+      return
+    case 'reason':
+      draft.reasons = each(token, isText, 'a reason')
+      return
+    case 'priority':
+      draft.priorities = [...new Set(each(token, isPriority, 'a priority: -100 to 100').map(Number))]
+      return
+    case 'age>':
+      draft.olderMs = durationIn(token)
+      return
+    case 'age<':
+      draft.youngerMs = durationIn(token)
+      return
+    case 'is':
+      for (const value of each(token, isFlag, 'discarded or replaced', ['discarded', 'replaced'])) {
+        if (value === 'discarded') draft.isDiscarded = true
+        else draft.isReplaced = true
+      }
+      return
+    default:
+      if (!name.startsWith('input.') || name.length === 'input.'.length) throw unknown(token)
+      draft.search = { ...draft.search, [name.slice('input.'.length)]: each(token, isText, 'a value') }
+      if (values.length === 0) throw unknown(token)
+  }
+}
+
+function each<Value extends string>(
+  token: Token,
+  test: (value: string) => value is Value,
+  expected: string,
+  choices: readonly string[] = [],
+): Value[] {
+  const { values } = token
+  if (values.length > mostValues) throw new Refused(token, `at most ${mostValues} values`)
+  const checked = values.map((value) => {
+    if (test(value)) return value
+    const near = nearest(value, choices)
+    const wayOut = near === undefined ? '' : `; did you mean ${near}?`
+    throw new Refused(token, `'${shorten(value)}' is not ${expected}${wayOut}`)
+  })
+  return [...new Set(checked)]
+}
+
+function durationIn(token: Token): number {
+  const [value = '', ...more] = token.values
+  const ms = more.length > 0 ? undefined : durationMs(value)
+  if (ms === undefined || ms > longestAgeMs)
+    throw new Refused(token, `'${shorten(value)}' is not a duration such as 30s, 5m, 2h or 7d`)
+  return ms
+}
+
+/** Ten years: a time before it is no time that a database can count back to by mistake. */
+const longestAgeMs = 10 * 365.25 * 86_400_000
+
+function unknown(token: Token): Refused {
+  const near = nearest(token.name.replace(/[<>]$/, ''), names)
+  const wayOut =
+    near === undefined
+      ? `known are ${names.map(shown).join(' ')}`
+      : `did you mean ${shown(near)}${near === 'input.' ? '<name>:' : ''}?`
+  return new Refused(token, `unknown token '${shorten(token.name)}'; ${wayOut}`)
+}
+
+function shown(name: string): string {
+  if (name === 'age') return 'age> age<'
+  return name === 'input.' ? name : `${name}:`
+}
+
+function isState(value: string): value is JobState {
+  return (jobStates as readonly string[]).includes(value)
+}
+
+function isName(value: string): value is string {
+  return /^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,127}$/.test(value)
+}
+
+function isKind(value: string): value is string {
+  return value !== '*' && isName(value.endsWith('*') ? value.slice(0, -1) : value)
+}
+
+function isFingerprint(value: string): value is string {
+  return /^[\da-f]{4,64}$/.test(value)
+}
+
+function isPriority(value: string): value is string {
+  return /^-?\d{1,3}$/.test(value) && Math.abs(Number(value)) <= 100
+}
+
+function isFlag(value: string): value is 'discarded' | 'replaced' {
+  return value === 'discarded' || value === 'replaced'
+}
+
+/** Whatever the database can hold and an index entry has room for. */
+function isText(value: string): value is string {
+  return value !== '' && value.length <= 1_024 && !value.includes('\0')
+}
+
+/** Takes a text apart, a token at a time. */
+class Source {
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  next(): Token | undefined {
+    while (/\s/.test(this.#text[this.#at] ?? '')) this.#at++
+    if (this.#at >= this.#text.length) return undefined
+    const position = this.#at
+    const name = this.#name(position)
+    const values = [this.#value(position)]
+    while (this.#text[this.#at] === ',') {
+      this.#at++
+      values.push(this.#value(position))
+    }
+    const text = this.#text.slice(position, this.#at)
+    const token = { name, values, text, position }
+    if (!/^\s?$/.test(this.#text[this.#at] ?? ''))
+      throw new Refused(token, 'a space is missing after a quote')
+    if (values.includes('')) throw new Refused(token, `a value is missing after '${name}'`)
+    return token
+  }
+
+  /** Up to the sign after it, which is part of it where it is not a colon. */
+  #name(position: number): string {
+    const [word = ''] = /^[^\s"]*/.exec(this.#text.slice(position)) ?? []
+    const end = word.search(/[:<>]/)
+    if (end === -1) {
+      const rest = /^\S+/.exec(this.#text.slice(position))?.[0] ?? word
+      throw new Refused({ text: rest, position }, `'${shorten(rest)}' is not a token such as state:dead`)
+    }
+    const sign = word[end] ?? ':'
+    this.#at = position + end + 1
+    const name = word.slice(0, end)
+    const isAge = name === 'age'
+    const known = names.includes(name) || name.startsWith('input.')
+    const token = { name, values: [], text: word, position }
+    if (!known) throw unknown(token)
+    if (isAge === (sign === ':'))
+      throw new Refused(token, isAge ? 'age is compared: age>1h, age<2d' : `${name} is followed by a colon`)
+    return isAge ? `${name}${sign}` : name
+  }
+
+  #value(position: number): string {
+    if (this.#text[this.#at] === '"') return this.#quoted(position)
+    const [value = ''] = /^[^\s,"]*/.exec(this.#text.slice(this.#at)) ?? []
+    this.#at += value.length
+    return value
+  }
+
+  #quoted(position: number): string {
+    const [whole, inner = ''] = /^"((?:[^"\\]|\\.)*)"/s.exec(this.#text.slice(this.#at)) ?? []
+    if (whole === undefined)
+      throw new Refused({ text: this.#text.slice(position), position }, 'a quote is not closed')
+    this.#at += whole.length
+    return inner.replace(/\\(.)/gs, '$1')
+  }
+}
+
+function printValue(value: string | number): string {
+  const text = String(value)
+  return /^[^\s,"]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** In the largest unit that leaves no rest. */
+function printDuration(ms: number): string {
+  const units = Object.entries(unitMs).reverse()
+  const [unit, size] = units.find(([, one]) => ms >= one && ms % one === 0) ?? ['ms', 1]
+  return `${ms / size}${unit}`
+}
+
+function shorten(text: string): string {
+  return text.length <= 60 ? text : `${text.slice(0, 60)}…`
+}

@@ -1,0 +1,2 @@
+-- The time that ages are counted from.
+select stint.now() as now

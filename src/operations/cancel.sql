@@ -1,0 +1,34 @@
+-- End jobs that wait, as jobs/cancel.sql does one; those that run are asked to stop. A row that is locked is passed by: its
+-- handler is about to complete it.
+with target as materialized (
+  select id, state
+    from stint.job
+   where id = any(:ids::uuid[])
+     and created_at <= :asOf::timestamptz
+     for update skip locked
+), gone as (
+  delete from stint.job
+   where id = any(array(select id from target where state <> 'running'))
+  returning *
+), ended as (
+  insert into stint.finished (
+    id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+    created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
+    correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+    attempts_before, replaces, reason
+  )
+  select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+         created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
+         correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+         attempts_before, replaces, :reason::text
+    from gone
+), asked as (
+  update stint.job
+     set cancel_at     = coalesce(cancel_at, stint.now()),
+         cancel_reason = case when cancel_at is null then :reason::text else cancel_reason end
+   where id = any(array(select id from target where state = 'running'))
+  returning id, epoch, worker_id
+)
+select id, 'acted' as outcome, null as reason, epoch, null::uuid as worker from gone
+union all
+select id, 'acted', null, epoch, worker_id from asked

@@ -1,0 +1,284 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { StintError } from '../core/errors.ts'
+import { parseWhere } from '../core/where.ts'
+import { messageOf } from '../core/thrown.ts'
+import { classify, mayBeOneRows } from '../db/classify.ts'
+import type { Database } from '../db/database.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { holdRunning } from '../jobs/while-running.ts'
+import { act } from './act.ts'
+import type { Acted, ActedJob } from './act.ts'
+import { addJobs, noteCursor } from './change.ts'
+import { chooseCanarySql } from './choose-canary.sql.ts'
+import { endingsSql } from './endings.sql.ts'
+import { holdSql } from './hold.sql.ts'
+import { noteCanarySql } from './note-canary.sql.ts'
+import { noteJobsSql } from './note-jobs.sql.ts'
+import { getOperation } from './operation.ts'
+import type { CanaryResult, OperationRow, OperationState } from './operation.ts'
+import { probe } from './probe.ts'
+import { setStateSql } from './set-state.sql.ts'
+import { targetWhere } from './target.ts'
+import { untouchedSql } from './untouched.sql.ts'
+
+/**
+ * Carries out an operation, from wherever it stands.
+ *
+ * pending: all that match are noted in `operation_job`, down from the newest; only then is anything acted on, so that a
+ * ceiling is kept by doing nothing. canary: some of them, spread over all, are acted on, and their endings waited for.
+ * ramping: the rest, in batches.
+ *
+ * Each step is one short transaction that first takes the row of the job that executes this, under its lease, and then
+ * the operation's, where it is still to be executed: a worker that lost its lease gets no further, and whoever pauses or
+ * aborts waits for the step that is under way and no longer. Within it jobs are acted on under their guards and it is
+ * noted what became of each. A crash leaves a step done or not done; the next executor goes on with what is untouched.
+ */
+export interface Execution {
+  /** Of the operation. */
+  id: string
+  /** The job that executes it, and the lease that it runs under. */
+  job: { id: string; lease: string }
+  signal: AbortSignal
+  /** Told of what was done, once it is committed. */
+  onActed: (acted: Acted) => void
+  /** How long to wait for the canary. @default 10 minutes */
+  undecidedMs?: number | undefined
+}
+
+/** Jobs in one transaction, at most. */
+const batchSize = 500
+/** A pause or an abort is heard within this. */
+const lookEveryMs = 500
+const freezeMs = 1_000
+const idleMs = 30_000
+const usualUndecidedMs = 600_000
+/** A unique key that somebody takes at this very moment is seen the next time. */
+const mostTries = 5
+
+/** Ends when the operation has, is paused, or is somebody else's; throws where the signal aborts or the database fails. */
+export async function executeOperation(
+  db: Database,
+  execution: Execution,
+): Promise<OperationState | undefined> {
+  for (;;) {
+    execution.signal.throwIfAborted()
+    const operation = await getOperation(db, execution.id)
+    if (operation === undefined || operation.jobId !== execution.job.id) return operation?.state
+    switch (operation.state) {
+      case 'pending':
+        await (operation.matched === null ? freeze(db, execution) : begin(db, execution))
+        continue
+      case 'canary':
+        await tryCanary(db, execution)
+        continue
+      case 'ramping':
+        await ramp(db, execution)
+        continue
+      case 'paused':
+      case 'stopped':
+      case 'aborted':
+      case 'done':
+        return operation.state
+    }
+  }
+}
+
+/** One step, under both rows; undefined where it is not ours to take any more. */
+function step<Result>(
+  db: Database,
+  { id, job }: Execution,
+  work: (tx: Queryable, operation: OperationRow) => Promise<Result>,
+): Promise<Result | undefined> {
+  return withPartitions(db, () =>
+    db.transaction(async (tx) => {
+      if (!(await holdRunning(tx, { ...job, idleMs }))) throw leaseLost(job.id)
+      const [held] = await run(tx, holdSql, { id, jobId: job.id }, (row: OperationRow) => row)
+      return held === undefined ? undefined : work(tx, held)
+    }),
+  )
+}
+
+function leaseLost(id: string): StintError {
+  const message = `Job ${id} is another's by now; it goes on with the operation.`
+  return new StintError('lease-lost', message, { jobIds: [id] })
+}
+
+interface Coming {
+  state: OperationState
+  note?: string
+  canaryResult?: CanaryResult
+}
+
+async function become(tx: Queryable, id: string, { state, note, canaryResult }: Coming): Promise<void> {
+  const result = canaryResult === undefined ? null : JSON.stringify(canaryResult)
+  await run(tx, setStateSql, { id, state, note: note ?? null, canaryResult: result }, () => undefined)
+}
+
+/** Notes some more of the jobs that match. */
+async function freeze(db: Database, execution: Execution): Promise<void> {
+  const { id } = execution
+  const operation = await step(db, execution, (_, held) => Promise.resolve(held))
+  if (operation === undefined) return
+  const { filter, action, as_of: asOf, settings, cursor } = operation
+  const where = targetWhere(action, parseWhere(filter ?? ''))
+  const found = await probe(db, {
+    where,
+    asOf,
+    most: 4 * batchSize,
+    mostMs: freezeMs,
+    before: cursor ?? undefined,
+  })
+  await step(db, execution, async (tx, held) => {
+    if (held.cursor !== cursor) return
+    const noted = (await addJobs(tx, { id, ids: found.ids })) ?? held.noted
+    if (noted > settings.max)
+      return become(tx, id, {
+        state: 'stopped',
+        note: `More than ${settings.max} jobs match, which was the most allowed. Nothing was done.`,
+      })
+    await noteCursor(tx, { id, cursor: found.cursor, isAll: found.isAll })
+  })
+}
+
+async function begin(db: Database, execution: Execution): Promise<void> {
+  const { id } = execution
+  await step(db, execution, async (tx, { settings, matched }) => {
+    if (matched === 0) return become(tx, id, { state: 'done', note: 'Nothing matched.' })
+    if (settings.canary === 0) return become(tx, id, { state: 'ramping' })
+    await run(tx, chooseCanarySql, { id, canary: settings.canary }, () => undefined)
+    await become(tx, id, { state: 'canary' })
+  })
+}
+
+/** Acts on the canary, then waits for its first endings and judges them. */
+async function tryCanary(db: Database, execution: Execution): Promise<void> {
+  const { id, undecidedMs = usualUndecidedMs } = execution
+  if ((await actOnSome(db, execution, { limit: batchSize, onlyCanary: true })) > 0) return
+  const isWaiting = await step(db, execution, async (tx, operation) => {
+    const since = operation.canary_at ?? operation.now
+    type Ending = { outcome: string | null; isSame: boolean }
+    const endings = await run(tx, endingsSql, { id, since }, (row: Ending) => row)
+    const failures = endings.filter(({ outcome }) => outcome === 'failed')
+    const canaryResult = {
+      decided: endings.filter(({ outcome }) => outcome !== null).length,
+      succeeded: endings.filter(({ outcome }) => outcome === 'succeeded').length,
+      failed: failures.length,
+      sameError: failures.filter(({ isSame }) => isSame).length,
+    }
+    const stop = whyStop(canaryResult, endings.length, operation.settings.stopIf)
+    if (stop !== undefined) return become(tx, id, { state: 'stopped', note: stop, canaryResult })
+    if (canaryResult.decided === endings.length) return become(tx, id, { state: 'ramping', canaryResult })
+    const left = endings.length - canaryResult.decided
+    if (operation.now.getTime() - since.getTime() >= undecidedMs) {
+      const note = `${left} of ${endings.length} jobs of the canary have not ended: look at them, then resume or abort.`
+      return become(tx, id, { state: 'paused', note, canaryResult })
+    }
+    await run(tx, noteCanarySql, { id, result: JSON.stringify(canaryResult) }, () => undefined)
+    return true
+  })
+  if (isWaiting === true) await hear(execution)
+}
+
+function whyStop(
+  { failed, sameError }: CanaryResult,
+  total: number,
+  stopIf: OperationRow['settings']['stopIf'],
+): string | undefined {
+  const share = (count: number): number => (100 * count) / Math.max(1, total)
+  if (stopIf.sameError !== null && share(sameError) > stopIf.sameError)
+    return `${sameError} of ${total} jobs of the canary failed with the error they had died of.`
+  if (stopIf.anyFailure !== null && share(failed) > stopIf.anyFailure)
+    return `${failed} of ${total} jobs of the canary failed.`
+  return undefined
+}
+
+/** Acts on the rest, no faster than its pace. */
+async function ramp(db: Database, execution: Execution): Promise<void> {
+  const startedAt = performance.now()
+  const operation = await getOperation(db, execution.id)
+  const pace = operation?.pace ?? undefined
+  // Two batches a second at most: what waits between them is small, and a pause is heard in between.
+  const limit = pace === undefined ? batchSize : Math.max(1, Math.min(batchSize, Math.round(pace / 2)))
+  const count = await actOnSome(db, execution, { limit, onlyCanary: false })
+  if (count === 0)
+    return step(db, execution, (tx, { id, failed }) =>
+      become(tx, id, { state: 'done', ...(failed > 0 ? { note: `${failed} failed.` } : {}) }),
+    ).then(() => undefined)
+  if (pace === undefined) return
+  const until = startedAt + (1_000 * count) / pace
+  while (performance.now() < until) {
+    await hear(execution, until - performance.now())
+    const now = await getOperation(db, execution.id)
+    if (now?.state !== 'ramping' || now.pace !== operation?.pace) return
+  }
+}
+
+/** Acts on the next of the jobs that are untouched, and gives their number. */
+async function actOnSome(
+  db: Database,
+  execution: Execution,
+  { limit, onlyCanary }: { limit: number; onlyCanary: boolean },
+): Promise<number> {
+  const { id } = execution
+  for (let tries = 1; ; tries++) {
+    try {
+      const done = await step(db, execution, async (tx, operation) => {
+        const request = { id, onlyCanary, limit: tries > mostTries ? 1 : limit }
+        const ids = await run(tx, untouchedSql, request, (row: { id: string }) => row.id)
+        if (ids.length === 0) return undefined
+        const acted = await act(tx, requestOf(operation, ids))
+        await noteJobs(tx, id, acted.jobs)
+        return acted
+      })
+      if (done === undefined) return 0
+      execution.onActed(done)
+      return done.jobs.length
+    } catch (error) {
+      const isRowsFault = classify(error) === 'duplicate' || mayBeOneRows(error)
+      if (!isRowsFault) throw error
+      if (tries <= mostTries) continue
+      return noteFailed(db, execution, { onlyCanary, error })
+    }
+  }
+}
+
+/** The one job that cannot be acted on, whatever is tried: noted, so that the others are not held up. */
+async function noteFailed(
+  db: Database,
+  execution: Execution,
+  { onlyCanary, error }: { onlyCanary: boolean; error: unknown },
+): Promise<number> {
+  const { id } = execution
+  const noted = await step(db, execution, async (tx) => {
+    const ids = await run(tx, untouchedSql, { id, onlyCanary, limit: 1 }, (row: { id: string }) => row.id)
+    const jobs = ids.map((one): ActedJob => ({
+      id: one,
+      outcome: 'failed',
+      reason: messageOf(error).slice(0, 500),
+    }))
+    await noteJobs(tx, id, jobs)
+    return jobs.length
+  })
+  return noted ?? 0
+}
+
+async function noteJobs(tx: Queryable, id: string, jobs: readonly ActedJob[]): Promise<void> {
+  await run(tx, noteJobsSql, { id, items: JSON.stringify(jobs) }, () => undefined)
+}
+
+function requestOf(
+  { action, as_of: asOf, settings, reason }: OperationRow,
+  ids: readonly string[],
+): Parameters<typeof act>[1] {
+  return { action, ids, asOf, priority: settings.priority, reason }
+}
+
+/** Waits a little, and no longer than anybody should wait to be heard. */
+async function hear({ signal }: Execution, atMostMs = lookEveryMs): Promise<void> {
+  await pause(Math.max(1, Math.min(lookEveryMs, atMostMs)), undefined, { signal, ref: false }).catch(
+    () => undefined,
+  )
+  signal.throwIfAborted()
+}

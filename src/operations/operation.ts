@@ -1,0 +1,161 @@
+import { StintError } from '../core/errors.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { getSql } from './get.sql.ts'
+import { listSql } from './list.sql.ts'
+
+export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const
+export type OperationAction = (typeof operationActions)[number]
+
+export const operationStates = [
+  ...(['pending', 'canary', 'ramping', 'paused', 'stopped', 'aborted', 'done'] as const),
+] as const
+export type OperationState = (typeof operationStates)[number]
+
+/** Percent of the canary above which an operation stops; null where that does not stop it. */
+export interface StopRule {
+  /** That failed with the error they had died of. */
+  sameError: number | null
+  /** That failed with any error. */
+  anyFailure: number | null
+}
+
+export interface OperationSettings {
+  /** How many ids it was given; 0 for a filter. */
+  ids: number
+  /** Of reprioritize. */
+  priority: number | null
+  /** Jobs that are tried first. */
+  canary: number
+  /** Jobs a second after the canary; null: as fast as it goes. */
+  pace: number | null
+  stopIf: StopRule
+  max: number
+}
+
+export interface CanaryResult {
+  /** Jobs of the canary that have come to an end. */
+  decided: number
+  succeeded: number
+  failed: number
+  /** Of the failed ones, those with the error that they had died of. */
+  sameError: number
+}
+
+/** One action over many jobs. `acted + skipped + failed + untouched = matched`. */
+export interface Operation extends OperationSettings {
+  id: string
+  action: OperationAction
+  state: OperationState
+  /** Null where ids were given. */
+  where: string | null
+  /** Jobs that match only later are not taken. */
+  asOf: Date
+  /** The Stint job that executes it. */
+  jobId: string
+  /** Null until all that match are noted. */
+  matched: number | null
+  acted: number
+  skipped: number
+  failed: number
+  skippedBy: Readonly<Record<string, number>>
+  canaryResult: CanaryResult | null
+  /** Why it stopped or paused. */
+  note: string | null
+  reason: string
+  actor: string
+  role: string | null
+  origin: string
+  createdAt: Date
+  startedAt: Date | null
+  finishedAt: Date | null
+}
+
+export interface OperationRow {
+  id: string
+  action: OperationAction
+  state: OperationState
+  filter: string | null
+  as_of: Date
+  settings: OperationSettings
+  job_id: string
+  noted: number
+  cursor: string | null
+  matched: number | null
+  acted: number
+  skipped: number
+  failed: number
+  skipped_by: Record<string, number>
+  canary_at: Date | null
+  canary_result: CanaryResult | null
+  note: string | null
+  reason: string
+  actor: string
+  role: string | null
+  origin: string
+  created_at: Date
+  started_at: Date | null
+  finished_at: Date | null
+  paused_in: OperationState | null
+  now: Date
+}
+
+export async function getOperation(db: Queryable, id: string): Promise<Operation | undefined> {
+  const [found] = await run(db, getSql, { id }, toOperation)
+  return found
+}
+
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+export interface OperationPage {
+  /** Newest first. */
+  operations: Operation[]
+  /** Where the next page begins; undefined when there is no more. */
+  next: string | undefined
+}
+
+export async function listOperations(
+  db: Queryable,
+  {
+    states,
+    before,
+    limit,
+  }: { states: readonly OperationState[] | null; before: string | null; limit: number },
+): Promise<OperationPage> {
+  const request = { states, before: before ?? lastId, limit: limit + 1 }
+  const found = await run(db, listSql, request, toOperation)
+  return {
+    operations: found.slice(0, limit),
+    next: found.length > limit ? found[limit - 1]?.id : undefined,
+  }
+}
+
+export function missingOperation(id: string): never {
+  throw new StintError('operation-not-found', `There is no operation ${id}.`)
+}
+
+function toOperation(row: OperationRow): Operation {
+  return {
+    ...row.settings,
+    id: row.id,
+    action: row.action,
+    state: row.state,
+    where: row.filter,
+    asOf: row.as_of,
+    jobId: row.job_id,
+    matched: row.matched,
+    acted: row.acted,
+    skipped: row.skipped,
+    failed: row.failed,
+    skippedBy: row.skipped_by,
+    canaryResult: row.canary_result,
+    note: row.note,
+    reason: row.reason,
+    actor: row.actor,
+    role: row.role,
+    origin: row.origin,
+    createdAt: row.created_at,
+    startedAt: row.started_at,
+    finishedAt: row.finished_at,
+  }
+}

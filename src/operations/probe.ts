@@ -1,0 +1,40 @@
+import type { Where } from '../core/where.ts'
+import type { Queryable } from '../db/statement.ts'
+import { search } from '../jobs/search.ts'
+
+export interface Probe {
+  ids: string[]
+  /** Whether these are all; otherwise the search goes on below `cursor`. */
+  isAll: boolean
+  cursor: string | undefined
+}
+
+export interface ProbeRequest {
+  where: Where
+  asOf?: Date | undefined
+  /** The id to go on below. */
+  before?: string | undefined
+  most: number
+  mostMs: number
+}
+
+/** As many as one statement of a search looks through. */
+const pageSize = 5_000
+
+/** The ids of jobs that match, newest first: at most `most` of them, and no longer than `mostMs`. */
+export async function probe(
+  db: Queryable,
+  { where, asOf, before: start, most, mostMs }: ProbeRequest,
+): Promise<Probe> {
+  const giveUpAt = performance.now() + mostMs
+  const ids: string[] = []
+  let before = start
+  do {
+    const limit = Math.min(pageSize, most - ids.length)
+    const page = await search(db, { where, asOf, before, limit, isBare: true })
+    ids.push(...page.jobs.map(({ id }) => id))
+    before = page.next
+    if (before === undefined) return { ids, isAll: true, cursor: undefined }
+  } while (ids.length < most && performance.now() < giveUpAt)
+  return { ids, isAll: false, cursor: before }
+}

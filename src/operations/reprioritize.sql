@@ -1,0 +1,7 @@
+-- Change the priority of jobs that do not run.
+update stint.job
+   set priority = :priority::smallint
+ where id = any(:ids::uuid[])
+   and created_at <= :asOf::timestamptz
+   and state <> 'running'
+returning id, 'acted' as outcome, null as reason, epoch, queue, :priority::integer as priority, key is not null as keyed

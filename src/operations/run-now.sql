@@ -1,0 +1,8 @@
+-- Let jobs run that wait for their time.
+update stint.job
+   set run_at = stint.now(),
+       state  = 'ready'
+ where id = any(:ids::uuid[])
+   and created_at <= :asOf::timestamptz
+   and state in ('scheduled', 'retrying')
+returning id, 'acted' as outcome, null as reason, epoch, queue, priority, key is not null as keyed

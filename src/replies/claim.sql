@@ -1,0 +1,12 @@
+-- Takes the key for a request that is about to be answered; no row where another has it. Whoever took it and ended
+-- without an answer has it for :holdMs at most.
+insert into stint.http_reply (scope, key, digest, expires_at)
+values (:scope, :key, :digest::bytea, stint.now() + make_interval(secs => :holdMs::double precision / 1000))
+    on conflict (scope, key) do update
+   set digest     = excluded.digest,
+       status     = null,
+       headers    = null,
+       body       = null,
+       expires_at = excluded.expires_at
+ where http_reply.expires_at <= stint.now()
+returning true as is_ours

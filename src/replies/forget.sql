@@ -1,0 +1,5 @@
+-- Lets go of a key that was taken and came to nothing, so that a repeat is tried anew.
+delete from stint.http_reply
+ where scope  = :scope
+   and key    = :key
+   and status is null

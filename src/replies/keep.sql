@@ -1,0 +1,23 @@
+-- Keeps an answer, and removes a few that are past their time: each that comes makes room for others.
+with removed as (
+  delete from stint.http_reply
+   where (scope, key) in (
+           select scope, key
+             from stint.http_reply
+            where expires_at < stint.now()
+              -- The row that is written below must not be removed beside it.
+              and (scope, key) <> (:scope::text, :key::text)
+            order by expires_at
+            limit 20
+              for update skip locked
+         )
+)
+insert into stint.http_reply (scope, key, digest, status, headers, body, expires_at)
+values (:scope, :key, :digest::bytea, :status::smallint, :headers::jsonb, :body,
+        stint.now() + make_interval(secs => :keepMs::double precision / 1000))
+    on conflict (scope, key) do update
+   set digest     = excluded.digest,
+       status     = excluded.status,
+       headers    = excluded.headers,
+       body       = excluded.body,
+       expires_at = excluded.expires_at

@@ -1,0 +1,83 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { claimSql } from './claim.sql.ts'
+import { findSql } from './find.sql.ts'
+import { forgetSql } from './forget.sql.ts'
+import { keepSql } from './keep.sql.ts'
+import { lockSql } from './lock.sql.ts'
+
+/** A request that is to be answered once, however often it comes. */
+export interface OnceRequest {
+  /** Who asks what: the same key of another caller or route is another one. */
+  scope: string
+  key: string
+  /** SHA-256 of its body. */
+  digest: Buffer
+}
+
+export interface KeptReply {
+  status: number
+  headers: Readonly<Record<string, string>>
+  body: string
+}
+
+/** What is known of a request with such a key: answered, being answered, or another one under the same key. */
+export type EarlierReply = { type: 'kept'; reply: KeptReply } | { type: 'busy' } | { type: 'mismatch' }
+
+export async function lockReply(
+  db: Queryable,
+  { scope, key }: OnceRequest,
+  isRepeat: boolean,
+): Promise<boolean> {
+  const [isOurs] = await run(
+    db,
+    lockSql,
+    { scope, key, isRepeat },
+    (row: { is_ours: boolean }) => row.is_ours,
+  )
+  return isOurs === true
+}
+
+export async function findReply(
+  db: Queryable,
+  { scope, key, digest }: OnceRequest,
+): Promise<EarlierReply | undefined> {
+  const [found] = await run(db, findSql, { scope, key, digest }, toEarlier)
+  return found
+}
+
+export async function keepReply(
+  db: Queryable,
+  { scope, key, digest }: OnceRequest,
+  { status, headers, body }: KeptReply,
+  keepMs: number,
+): Promise<void> {
+  const params = { scope, key, digest, status, headers: JSON.stringify(headers), body, keepMs }
+  await run(db, keepSql, params, () => undefined)
+}
+
+export async function claimReply(
+  db: Queryable,
+  { scope, key, digest }: OnceRequest,
+  holdMs: number,
+): Promise<boolean> {
+  const rows = await run(db, claimSql, { scope, key, digest, holdMs }, () => true)
+  return rows.length > 0
+}
+
+export async function forgetReply(db: Queryable, { scope, key }: OnceRequest): Promise<void> {
+  await run(db, forgetSql, { scope, key }, () => undefined)
+}
+
+interface ReplyRow {
+  status: number | null
+  headers: Record<string, string> | null
+  body: string | null
+  is_same: boolean
+}
+
+function toEarlier({ status, headers, body, is_same: isSame }: ReplyRow): EarlierReply {
+  if (!isSame) return { type: 'mismatch' }
+  if (status === null) return { type: 'busy' }
+  return { type: 'kept', reply: { status, headers: headers ?? {}, body: body ?? '' } }
+}

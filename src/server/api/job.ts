@@ -1,0 +1,178 @@
+import { z } from '@hono/zod-openapi'
+import { DurationText, Fingerprint, Id, Name, pageOf, Reason, State, Time } from './common.ts'
+
+/** A job in a list. */
+export const JobItem = z
+  .object({
+    id: Id,
+    state: State,
+    queue: z.string(),
+    kind: z.string(),
+    key: z.string().nullable(),
+    priority: z.int(),
+    attempt: z.int(),
+    maxAttempts: z.int(),
+    crashes: z.int(),
+    epoch: z.int(),
+    version: z.int(),
+    createdAt: Time,
+    runAt: Time,
+    startedAt: Time.nullable(),
+    finishedAt: Time.nullable(),
+    deadlineAt: Time.nullable(),
+    workerId: Id.nullable(),
+    correlationId: z.string(),
+    parentId: Id.nullable(),
+    search: z.record(z.string(), z.string()),
+    reason: z.string().nullable().describe('Why it was cancelled or died.'),
+    error: z
+      .object({
+        name: z.string().nullable(),
+        message: z.string().nullable(),
+        group: z.string().nullable().describe('Its error group.'),
+      })
+      .nullable()
+      .describe('The last one, in a line; of dead letters only.'),
+    replaces: Id.nullable(),
+    replacedBy: Id.nullable(),
+    discardedAt: Time.nullable(),
+    cancelRequestedAt: Time.nullable(),
+  })
+  .openapi('JobItem')
+export type JobItem = z.infer<typeof JobItem>
+
+export const JobPage = pageOf(JobItem)
+  .extend({
+    looked: z
+      .object({ rows: z.int(), complete: z.boolean() })
+      .describe('How far a filter without an index looked: complete, or up to `next`.'),
+  })
+  .openapi('JobPage')
+export type JobPage = z.infer<typeof JobPage>
+
+export const StoredError = z
+  .object({
+    name: z.string().nullable(),
+    message: z.string().nullable(),
+    class: z.string().nullable(),
+    stack: z.string().nullable(),
+    causes: z.array(z.object({ name: z.string().nullable(), message: z.string().nullable() })),
+    group: z.string().nullable(),
+  })
+  .openapi('StoredError')
+export type StoredError = z.infer<typeof StoredError>
+
+export const JobAttempt = z
+  .object({
+    epoch: z.int(),
+    attempt: z.int(),
+    outcome: z.string().openapi({ example: 'failed' }),
+    workerId: Id.nullable(),
+    startedAt: Time.nullable(),
+    endedAt: Time.nullable().describe('Null while it runs.'),
+    error: StoredError.nullable(),
+    reason: z.string().nullable(),
+  })
+  .openapi('JobAttempt')
+export type JobAttempt = z.infer<typeof JobAttempt>
+
+/** A job with all that is known of it. */
+export const JobDetail = JobItem.extend({
+  input: z.unknown().describe('Absent where `inputHidden` says why.'),
+  inputHidden: z.enum(['role', 'size', 'blob']).nullable(),
+  redacted: z.boolean().describe('Parts of the input, result or error were replaced.'),
+  result: z.unknown(),
+  storedError: StoredError.nullable(),
+  progress: z.object({ percent: z.number(), note: z.string().nullable(), at: Time }).nullable(),
+  isSuspect: z.boolean(),
+  attemptsBefore: z.int(),
+  traceparent: z.string().nullable(),
+  flowId: Id.nullable(),
+  contract: z
+    .object({ known: z.boolean(), version: z.int().nullable() })
+    .describe('Whether the console knows the contract of its kind, and which version of it.'),
+  can: z
+    .array(z.object({ verb: z.string(), cli: z.string() }))
+    .describe('What this caller may do to it as it is, each with its command line.'),
+  links: z.object({ self: z.string(), result: z.string(), logs: z.string() }),
+  asOf: Time,
+}).openapi('JobDetail')
+export type JobDetail = z.infer<typeof JobDetail>
+
+export const JobLog = z
+  .object({
+    epoch: z.int(),
+    line: z.int(),
+    at: Time,
+    level: z.string(),
+    message: z.string(),
+    data: z.unknown(),
+  })
+  .openapi('JobLog')
+export type JobLog = z.infer<typeof JobLog>
+
+export const Lineage = z
+  .object({
+    parent: JobItem.nullable(),
+    children: z.array(JobItem).describe('Up to 200, newest first.'),
+    replaces: JobItem.nullable(),
+    replacedBy: JobItem.nullable(),
+    correlated: z.array(JobItem).describe('Others of the same correlation id, up to 200.'),
+    asOf: Time,
+  })
+  .openapi('Lineage')
+export type Lineage = z.infer<typeof Lineage>
+
+/** What a producer sends. */
+export const NewJob = z
+  .strictObject({
+    kind: Name,
+    queue: Name.optional().describe("The contract's, where the console knows it; required otherwise."),
+    input: z.unknown().optional(),
+    runAt: Time.optional(),
+    delay: DurationText.optional(),
+    priority: z.int().min(-32_768).max(32_767).optional(),
+    key: z.string().min(1).max(200).optional(),
+    deadline: Time.optional(),
+    attempts: z.int().min(1).max(1_000).optional(),
+    idempotencyKey: z.string().min(1).max(200).optional(),
+    correlationId: z.string().min(1).max(200).optional(),
+  })
+  .openapi('NewJob')
+export type NewJob = z.infer<typeof NewJob>
+
+export const AcceptedJob = z
+  .object({
+    id: Id,
+    state: State,
+    duplicate: z.boolean(),
+    result: z.unknown().optional().describe('With `Prefer: wait`, where it ended in time.'),
+    links: z.object({ self: z.string(), result: z.string(), logs: z.string() }),
+  })
+  .openapi('AcceptedJob')
+export type AcceptedJob = z.infer<typeof AcceptedJob>
+
+export const NewJobs = z.strictObject({ jobs: z.array(NewJob).min(1).max(1_000) }).openapi('NewJobs')
+export const AcceptedJobs = z
+  .object({ jobs: z.array(AcceptedJob), stored: z.int(), duplicates: z.int() })
+  .openapi('AcceptedJobs')
+
+/** The state the caller saw: what changed since is refused. */
+export const Expect = z.strictObject({ state: State, epoch: z.int().optional() })
+
+export const Act = z.strictObject({ expect: Expect.optional(), reason: Reason.optional() }).openapi('Act')
+export const RescheduleBody = Act.extend({ runAt: Time.optional(), delay: DurationText.optional() })
+export const ReprioritizeBody = Act.extend({ priority: z.int().min(-32_768).max(32_767) })
+export const EditBody = z.strictObject({ input: z.unknown(), reason: Reason, expect: Expect.optional() })
+
+export const JobFilter = z.object({
+  where: z
+    .string()
+    .max(2_000)
+    .optional()
+    .describe('Tokens: state queue kind key error worker correlation age reason input.<name> is:discarded.')
+    .openapi({ example: 'state:dead queue:billing error:b02c age>1h' }),
+  cursor: z.string().max(200).optional(),
+  limit: z.coerce.number().int().min(1).max(200).optional(),
+})
+export { Fingerprint }

@@ -1,0 +1,100 @@
+import { z } from '@hono/zod-openapi'
+import { Id, pageOf, Reason, Time } from './common.ts'
+import { JobItem } from './job.ts'
+
+export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const
+export const operationStates = [
+  'pending',
+  'canary',
+  'ramping',
+  'paused',
+  'stopped',
+  'aborted',
+  'done',
+] as const
+
+/** Either a filter, frozen by the time it was given, or ids. */
+export const NewOperation = z
+  .strictObject({
+    action: z.enum(operationActions),
+    where: z.string().min(1).max(2_000).optional(),
+    ids: z.array(Id).min(1).max(1_000).optional(),
+    priority: z.int().min(-32_768).max(32_767).optional().describe('For reprioritize.'),
+    canary: z
+      .int()
+      .min(0)
+      .max(1_000)
+      .optional()
+      .describe('Jobs tried first; 10 for a replay of more than 100.'),
+    pace: z
+      .number()
+      .min(0.1)
+      .max(10_000)
+      .optional()
+      .describe(
+        'Jobs a second after the canary; 20 for a replay of more than 100, otherwise as fast as it goes.',
+      ),
+    stopIf: z
+      .strictObject({
+        sameError: z.number().min(0).max(100).optional(),
+        anyFailure: z.number().min(0).max(100).optional(),
+      })
+      .optional()
+      .describe('Percent of the canary above which it stops. @default sameError 20'),
+    max: z.int().min(1).max(1_000_000).optional().describe('Never more than this. @default 10,000'),
+    reason: Reason.optional().describe('Required unless it is a dry run.'),
+    dryRun: z.boolean().optional(),
+  })
+  .openapi('NewOperation')
+export type NewOperation = z.infer<typeof NewOperation>
+
+export const Preview = z
+  .object({
+    action: z.enum(operationActions),
+    matched: z
+      .object({ count: z.int(), exact: z.boolean() })
+      .describe('Counted up to 10,000, or for a second.'),
+    samples: z.array(JobItem).describe('Five of them.'),
+    excluded: z.array(z.object({ reason: z.string(), count: z.int() })),
+    canary: z.int(),
+    pace: z.number().nullable(),
+    stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
+    asOf: Time,
+    cli: z.string(),
+  })
+  .openapi('Preview')
+export type Preview = z.infer<typeof Preview>
+
+export const Operation = z
+  .object({
+    id: Id,
+    action: z.enum(operationActions),
+    state: z.enum(operationStates),
+    where: z.string().nullable(),
+    ids: z.int().describe('How many ids it was given; 0 for a filter.'),
+    asOf: Time.describe('Jobs that match only later are not taken.'),
+    canary: z.int(),
+    pace: z.number().nullable(),
+    stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
+    max: z.int(),
+    matched: z.int().nullable().describe('In the preview; null where it was not counted to the end.'),
+    acted: z.int(),
+    skipped: z.int(),
+    failed: z.int(),
+    skippedBy: z.record(z.string(), z.int()),
+    canaryResult: z
+      .object({ decided: z.int(), succeeded: z.int(), failed: z.int(), sameError: z.int() })
+      .nullable(),
+    note: z.string().nullable().describe('Why it stopped, paused or failed.'),
+    reason: z.string(),
+    actor: z.string(),
+    createdAt: Time,
+    startedAt: Time.nullable(),
+    finishedAt: Time.nullable(),
+    cli: z.string(),
+  })
+  .openapi('Operation')
+export type Operation = z.infer<typeof Operation>
+
+export const OperationPage = pageOf(Operation).openapi('OperationPage')
+export const PaceBody = z.strictObject({ pace: z.number().min(0.1).max(10_000).nullable() })

@@ -1,0 +1,32 @@
+import { z } from '@hono/zod-openapi'
+import { Time } from './common.ts'
+import { QueueItem } from './queue.ts'
+
+/** What a person should look at first. */
+export const OverviewProblem = z
+  .object({
+    level: z.enum(['fail', 'warn']),
+    about: z.enum(['error-group', 'queue', 'worker', 'schedule', 'service', 'database', 'operation']),
+    title: z.string(),
+    detail: z.string(),
+    link: z.string().describe('Where in the dashboard, from its base.'),
+  })
+  .openapi('OverviewProblem')
+export type OverviewProblem = z.infer<typeof OverviewProblem>
+
+export const Overview = z
+  .object({
+    problems: z.array(OverviewProblem).describe('The worst first.'),
+    queues: z.array(QueueItem),
+    perSecond: z.number(),
+    failureRate: z.number().nullable(),
+    waitP95: z.number().nullable(),
+    oldestReadyMs: z.number().nullable(),
+    dead: z.object({ count: z.int(), exact: z.boolean() }),
+    workers: z.int(),
+    slots: z.int(),
+    running: z.int(),
+    asOf: Time,
+  })
+  .openapi('Overview')
+export type Overview = z.infer<typeof Overview>

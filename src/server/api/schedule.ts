@@ -1,0 +1,69 @@
+import { z } from '@hono/zod-openapi'
+import { DurationText, Id, Name, Reason, Time } from './common.ts'
+
+export const Fire = z
+  .object({
+    fireAt: Time,
+    outcome: z.enum(['fired', 'skipped', 'missed', 'queued']),
+    jobId: Id.nullable(),
+    reason: z.string().nullable(),
+    at: Time,
+  })
+  .openapi('Fire')
+export type Fire = z.infer<typeof Fire>
+
+export const ScheduleItem = z
+  .object({
+    name: z.string(),
+    kind: z.string(),
+    queue: z.string(),
+    rule: z.string().describe('In words.'),
+    spec: z.unknown().describe('As it was given.'),
+    timeZone: z.string(),
+    overlap: z.string(),
+    missed: z.object({ policy: z.string(), limit: z.int(), windowMs: z.number() }),
+    jitterMs: z.number(),
+    startsAt: Time.nullable(),
+    endsAt: Time.nullable(),
+    source: z.enum(['code', 'runtime']),
+    isOrphan: z.boolean(),
+    isPaused: z.boolean(),
+    pausedUntil: Time.nullable(),
+    pauseReason: z.string().nullable(),
+    nextFireAt: Time.nullable(),
+    lastFireAt: Time.nullable(),
+    lastOutcome: z.string().nullable(),
+    failures: z.int(),
+    recent: z.array(Fire).describe('The last 20, newest first.'),
+  })
+  .openapi('ScheduleItem')
+export type ScheduleItem = z.infer<typeof ScheduleItem>
+
+export const ScheduleList = z
+  .object({ items: z.array(ScheduleItem), next: z.string().nullable(), asOf: Time })
+  .openapi('ScheduleList')
+export type ScheduleList = z.infer<typeof ScheduleList>
+
+export const NextFire = z.object({ at: Time, shift: z.enum(['gap', 'overlap']).nullable() })
+export const ScheduleDetail = ScheduleItem.extend({
+  input: z.unknown(),
+  inputFromCode: z.boolean(),
+  lastError: z.string().nullable(),
+  upcoming: z.array(NextFire).describe('The next five.'),
+  asOf: Time,
+}).openapi('ScheduleDetail')
+export type ScheduleDetail = z.infer<typeof ScheduleDetail>
+
+export const PauseScheduleBody = z.strictObject({
+  until: Time.optional(),
+  for: DurationText.optional(),
+  reason: Reason.optional(),
+})
+export const RunScheduleBody = z.strictObject({ reason: Reason.optional() })
+export const BackfillBody = z.strictObject({
+  from: Time,
+  to: Time,
+  dryRun: z.boolean().optional(),
+  reason: Reason.optional(),
+})
+export { Name }

@@ -1,0 +1,143 @@
+import { z } from '@hono/zod-openapi'
+import { Id, pageOf, Role, Time } from './common.ts'
+
+export const WorkerItem = z
+  .object({
+    id: Id,
+    host: z.string().nullable(),
+    pid: z.int().nullable(),
+    version: z.string().nullable().describe("Of the app's code."),
+    stintVersion: z.string().nullable(),
+    queues: z.record(z.string(), z.int()).describe('Slots by queue.'),
+    kinds: z.array(z.string()),
+    running: z.int(),
+    rssBytes: z.number().nullable(),
+    startedAt: Time,
+    renewedAt: Time,
+    leaseUntil: Time,
+    status: z.enum(['active', 'late', 'lost']),
+    death: z.string().nullable().describe('How its process ended, where it is known.'),
+    isLeader: z.boolean(),
+  })
+  .openapi('WorkerItem')
+export type WorkerItem = z.infer<typeof WorkerItem>
+
+export const WorkerList = z
+  .object({
+    items: z.array(WorkerItem).describe('Up to 500; the lost ones of the last hour too.'),
+    leader: z.object({ workerId: Id, since: Time, until: Time }).nullable(),
+    services: z.array(
+      z.object({
+        name: z.string(),
+        lastOkAt: Time.nullable(),
+        tookMs: z.number().nullable(),
+        lastError: z.string().nullable(),
+        lastErrorAt: Time.nullable(),
+      }),
+    ),
+    asOf: Time,
+  })
+  .openapi('WorkerList')
+export type WorkerList = z.infer<typeof WorkerList>
+
+/** A job that runs, with the lease it runs under. */
+export const LeaseItem = z
+  .object({
+    jobId: Id,
+    kind: z.string(),
+    queue: z.string(),
+    key: z.string().nullable(),
+    workerId: Id,
+    epoch: z.int(),
+    attempt: z.int(),
+    startedAt: Time.nullable(),
+    leaseUntil: Time.nullable(),
+    progress: z.number().nullable(),
+    cancelRequestedAt: Time.nullable(),
+  })
+  .openapi('LeaseItem')
+export type LeaseItem = z.infer<typeof LeaseItem>
+export const LeaseList = z
+  .object({
+    items: z.array(LeaseItem).describe('Up to 200, those that end first first.'),
+    more: z.boolean(),
+    asOf: Time,
+  })
+  .openapi('LeaseList')
+export type LeaseList = z.infer<typeof LeaseList>
+
+export const Finding = z
+  .object({
+    check: z.string(),
+    level: z.enum(['ok', 'warn', 'fail', 'unknown']),
+    title: z.string(),
+    detail: z.string(),
+    fix: z.string().nullable(),
+  })
+  .openapi('Finding')
+export type Finding = z.infer<typeof Finding>
+
+export const SystemReport = z
+  .object({
+    stintVersion: z.string(),
+    schemaVersion: z.int(),
+    pendingMigrations: z.array(z.string()),
+    postgresVersion: z.string().nullable(),
+    findings: z.array(Finding),
+    console: z.object({
+      connections: z.int(),
+      maxConnections: z.int(),
+      viewers: z.int(),
+      refusedByLimit: z.int().describe('Requests answered with 503 since it started.'),
+    }),
+    asOf: Time,
+  })
+  .openapi('SystemReport')
+export type SystemReport = z.infer<typeof SystemReport>
+
+export const KindItem = z
+  .object({
+    kind: z.string(),
+    queue: z.string(),
+    version: z.int(),
+    jsonSchema: z.unknown().nullable().describe('Of its input, where the schema library can say.'),
+  })
+  .openapi('KindItem')
+export const KindList = z.object({ items: z.array(KindItem), asOf: Time }).openapi('KindList')
+export type KindList = z.infer<typeof KindList>
+
+export const Me = z
+  .object({
+    actor: z.string(),
+    role: Role,
+    can: z.array(z.string()).describe('Actions.'),
+    environment: z.string().nullable(),
+    readOnly: z.boolean(),
+    insecure: z.boolean().describe('Everybody may do everything here: to be seen on every screen.'),
+    basePath: z.string(),
+    stintVersion: z.string(),
+    asOf: Time,
+  })
+  .openapi('Me')
+export type Me = z.infer<typeof Me>
+
+export const AuditItem = z
+  .object({
+    id: Id,
+    at: Time,
+    actor: z.string(),
+    role: z.string().nullable(),
+    origin: z.enum(['api', 'dashboard', 'cli', 'code']),
+    action: z.string().openapi({ example: 'job.replay' }),
+    target: z.string().describe('A job, schedule, queue, error group or operation.'),
+    outcome: z.enum(['done', 'refused']),
+    reason: z.string().nullable(),
+    before: z.unknown(),
+    after: z.unknown(),
+    operationId: Id.nullable(),
+    requestId: z.string().nullable(),
+  })
+  .openapi('AuditItem')
+export type AuditItem = z.infer<typeof AuditItem>
+export const AuditPage = pageOf(AuditItem).openapi('AuditPage')
+export type AuditPage = z.infer<typeof AuditPage>

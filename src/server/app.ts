@@ -1,0 +1,91 @@
+import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import { HTTPException } from 'hono/http-exception'
+import type { Assets } from './assets.ts'
+import { malformed, takeBody } from './body.ts'
+import type { App, ConsoleParts, Env, Routes } from './context.ts'
+import { showDashboard } from './dashboard.ts'
+import type { Door } from './door.ts'
+import { guard, notFound } from './gate.ts'
+import { frameAnswers } from './headers.ts'
+import { answerOnce } from './idempotency.ts'
+import { invalidRequest } from './invalid-request.ts'
+import { pathBelow } from './path.ts'
+import { noteRefused } from './operator.ts'
+import { HttpProblem, problemResponse, toProblem } from './problem.ts'
+import { eventRoutes } from './routes/events.ts'
+import { healthRoutes } from './routes/health.ts'
+import { meRoutes } from './routes/me.ts'
+import { metricRoutes } from './routes/metrics.ts'
+import { openapiRoutes } from './routes/openapi.ts'
+import { overviewRoutes } from './routes/overview.ts'
+import { producerRoutes } from './routes/producers.ts'
+import { queueRoutes } from './routes/queues.ts'
+import { statRoutes } from './routes/stats.ts'
+import { systemRoutes } from './routes/system.ts'
+import { workerRoutes } from './routes/workers.ts'
+import { auditRoutes } from './routes/audit.ts'
+import { errorGroupRoutes } from './routes/error-groups.ts'
+import { jobRoutes } from './routes/jobs.ts'
+import { jobVerbRoutes } from './routes/job-verbs.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
+import { isSafe } from './same-origin.ts'
+
+/** Everything under /v1: a resource's routes are a line here. */
+const allRoutes: readonly Routes[] = [
+  ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
+  ...[jobRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
+  ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
+]
+
+export interface AppOptions {
+  door: Door
+  assets: Assets
+  frameAncestors: string
+  publicOrigin: string | undefined
+  /** Told of what no problem explains: a failure of ours. */
+  onError: (error: unknown, requestId: string) => void
+}
+
+/** What a request passes, from the outside in: headers, who may write, who comes in, its body, repeats, its route. */
+export function createApp(parts: ConsoleParts, options: AppOptions): App {
+  const { door, assets, frameAncestors, publicOrigin, onError } = options
+  const app: App = new OpenAPIHono<Env>({
+    getPath: (request) => pathBelow(request.url, parts.basePath) ?? '/outside',
+    defaultHook: (result) => {
+      if (!result.success) throw invalidRequest(result.target, result.error.issues)
+    },
+  })
+  app.notFound((c) => problemResponse(notFound(), { instance: c.req.path, requestId: c.get('requestId') }))
+  app.onError((error, c) => {
+    const problem = error instanceof HTTPException && error.status === 400 ? malformed() : toProblem(error)
+    if (problem.code === 'busy') parts.limits.refused++
+    if (problem.status === 500) onError(error, c.get('requestId'))
+    return problemResponse(problem, { instance: c.req.path, requestId: c.get('requestId') })
+  })
+  app.use(frameAnswers({ frameAncestors }))
+  if (parts.about.readOnly) {
+    app.use(async (c, next) => {
+      if (!isSafe(c.req.method) && c.req.path.startsWith('/v1/')) throw readOnly()
+      await next()
+    })
+  }
+  const onRefused = (c: Context<Env>): Promise<void> => noteRefused(c, parts)
+  const gate = guard({ app, identify: door.identify, publicOrigin, onRefused })
+  app.use('/v1/*', gate, takeBody(), answerOnce(parts))
+  app.use('/metrics', gate)
+  for (const routes of allRoutes) routes(app, parts)
+  door.pages(app)
+  showDashboard(app, { door, assets, basePath: parts.basePath })
+  return app
+}
+
+function readOnly(): HttpProblem {
+  return new HttpProblem({
+    status: 403,
+    code: 'read-only',
+    title: 'This console only looks',
+    detail: 'It was started read-only and refuses everything that would change something.',
+  })
+}

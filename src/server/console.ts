@@ -1,0 +1,179 @@
+import { Stint } from '../client/stint.ts'
+import { isStintError } from '../core/errors.ts'
+import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
+import { createApp } from './app.ts'
+import { Assets } from './assets.ts'
+import type { App, ConsoleParts } from './context.ts'
+import { Door } from './door.ts'
+import { Live } from './live.ts'
+import { liveSource } from './live/source.ts'
+import { Looks } from './looks.ts'
+import { requestIdOf } from './headers.ts'
+import { openApiDocument } from './openapi.ts'
+import { resolveConsoleOptions } from './options.ts'
+import type { ConsoleConfig, ConsoleOptions } from './options.ts'
+import { pathBelow } from './path.ts'
+import { busy, HttpProblem, problemResponse } from './problem.ts'
+
+/** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
+export interface Console {
+  /** Answers whatever comes, also what fails; it does not throw. */
+  fetch(this: void, request: Request, from?: RequestOrigin): Promise<Response>
+  /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
+  readonly link: string | undefined
+  readonly basePath: string
+  /**
+   * Executes operations in this process from now on. Without a call it does so from the first that is started or seen
+   * through this console; a console that only looks never does.
+   */
+  executeOperations(this: void): void
+  /** Answers what is under way, then closes its connections. */
+  close(this: void): Promise<void>
+}
+
+export interface RequestOrigin {
+  /** The address it came from, for counting failed sign-ins. */
+  address?: string | undefined
+}
+
+/** So few connections and such short patience that the console never slows the queue; past them it answers 503. */
+const limits = {
+  timeout: '1s',
+  poolWait: '1s',
+  statementTimeout: '3s',
+  lockTimeout: '250ms',
+} as const
+
+/** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
+const answerWithinMs = 60_000
+/** Requests under way at most: each may hold a body of megabytes. */
+const mostAtOnce = 256
+
+export function createConsole(options: ConsoleOptions = {}): Console {
+  const config = resolveConsoleOptions(options, process.env)
+  const { basePath, environment = null, readOnly, insecure, onError } = config
+  const { connection, schema, blobs } = config
+  // Of all its connections one is for hearing of what is stored, while somebody looks.
+  const hasEar = config.poolSize > 1
+  const poolSize = hasEar ? config.poolSize - 1 : config.poolSize
+  const stint =
+    config.stint === undefined
+      ? new Stint({ connection, schema, blobs, poolSize, ...limits })
+      : config.stint.clone({ poolSize, ...limits })
+  const door = new Door({ ...config, isInsecure: insecure })
+  const executor = readOnly
+    ? undefined
+    : keepOperationsWorker(stint.place, (error) => {
+        onError(error, { requestId: 'operations' })
+      })
+  const parts: ConsoleParts = {
+    ...{ stint, basePath },
+    contracts: config.contracts,
+    about: { environment, readOnly, insecure },
+    acceptUnknownKinds: config.acceptUnknownKinds,
+    limits: { refused: 0 },
+    connections: config.poolSize,
+    identify: door.identify,
+    ...eyesOf(stint, { hasEar, onError }),
+    executor,
+  }
+  const app = createApp(parts, {
+    ...{ door, frameAncestors: config.frameAncestors, publicOrigin: config.publicOrigin },
+    assets: new Assets({ basePath }),
+    onError: (error, requestId) => {
+      onError(error, { requestId })
+    },
+  })
+  return {
+    fetch: answering(app, parts),
+    get link() {
+      return door.link
+    },
+    basePath,
+    executeOperations: () => {
+      executor?.wake()
+    },
+    close: async () => {
+      await executor?.stop()
+      await parts.live.close()
+      await stint.close()
+    },
+  }
+}
+
+/** What its screens look at. Nothing is read until somebody looks. */
+function eyesOf(
+  stint: Stint,
+  { hasEar, onError }: { hasEar: boolean; onError: ConsoleConfig['onError'] },
+): Pick<ConsoleParts, 'looks' | 'live'> {
+  const looks = new Looks(stint)
+  const onTrouble = (error: unknown): void => {
+    // A database that is away is told to those who look; anything else is a failure of ours.
+    if (!isStintError(error)) onError(error, { requestId: 'events' })
+  }
+  return { looks, live: new Live({ source: liveSource(stint, looks, { hasEar }), onTrouble }) }
+}
+
+/** The API as OpenAPI 3.1, without a database. */
+export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): object {
+  const door = new Door({
+    ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
+    ...{ secret: undefined, basePath, publicOrigin: undefined },
+  })
+  // Makes no connection until it is asked something, and nobody asks.
+  const stint = new Stint()
+  const parts: ConsoleParts = {
+    ...{ stint, contracts: new Map(), basePath, limits: { refused: 0 } },
+    ...{
+      connections: 1,
+      identify: door.identify,
+      ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
+    },
+    about: { environment: null, readOnly: false, insecure: false },
+    acceptUnknownKinds: false,
+  }
+  const app = createApp(parts, {
+    ...{ door, frameAncestors: "'none'", publicOrigin: undefined },
+    assets: new Assets({ basePath, folder: undefined }),
+    onError: () => undefined,
+  })
+  return openApiDocument(app, basePath)
+}
+
+function answering(app: App, parts: ConsoleParts): Console['fetch'] {
+  let underWay = 0
+  return async (request, { address } = {}) => {
+    const refuse = (problem: HttpProblem): Response => {
+      const requestId = requestIdOf(request.headers.get('X-Request-Id') ?? undefined)
+      const instance = pathBelow(request.url, parts.basePath) ?? '/'
+      return problemResponse(problem, { instance, requestId })
+    }
+    if (underWay >= mostAtOnce) {
+      parts.limits.refused++
+      return refuse(busy())
+    }
+    underWay++
+    let timer: NodeJS.Timeout | undefined
+    const tooLate = new Promise<Response>((resolve) => {
+      timer = setTimeout(() => {
+        resolve(refuse(timedOut()))
+      }, answerWithinMs)
+    })
+    try {
+      return await Promise.race([app.fetch(request, { address }), tooLate])
+    } finally {
+      clearTimeout(timer)
+      underWay--
+    }
+  }
+}
+
+function timedOut(): HttpProblem {
+  return new HttpProblem({
+    status: 503,
+    code: 'timeout',
+    title: 'It took too long',
+    detail: `The console had no answer within ${answerWithinMs / 1_000} seconds.`,
+    headers: { 'Retry-After': '5' },
+  })
+}

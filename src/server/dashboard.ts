@@ -1,0 +1,41 @@
+import { wantsPage } from './assets.ts'
+import type { Assets } from './assets.ts'
+import type { App } from './context.ts'
+import type { Door } from './door.ts'
+import { notFound, unauthorized } from './gate.ts'
+import { html, page } from './page.ts'
+import { signInPath } from './sign-in.ts'
+
+export interface DashboardOptions {
+  door: Door
+  assets: Assets
+  basePath: string
+}
+
+/** The dashboard for whoever is let in; others are led to the door. Every address of it is the same page. */
+export function showDashboard(app: App, { door, assets, basePath }: DashboardOptions): void {
+  app.get('*', async (c) => {
+    const { raw, path } = c.req
+    if (path === '/outside') throw notFound()
+    if ((await door.identify(raw)) === undefined) {
+      if (!wantsPage(raw)) throw unauthorized()
+      if (!door.hasSignIn) return notLetIn(basePath)
+      const { search } = new URL(raw.url)
+      return new Response(null, {
+        status: 303,
+        headers: { Location: signInPath(basePath, `${path}${search}`) },
+      })
+    }
+    const answer = assets.answer(path, raw)
+    if (answer === undefined) throw notFound()
+    return answer
+  })
+}
+
+function notLetIn(basePath: string): Response {
+  const body = html`<p>
+      This console asks the application that it is part of who you are, and it did not say.
+    </p>
+    <p>Sign in there, then open this page again.</p>`
+  return page({ basePath, title: 'Not signed in', body, status: 401 })
+}

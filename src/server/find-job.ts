@@ -1,0 +1,52 @@
+import type { Context } from 'hono'
+import { unitMs } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import type { Action } from './api/common.ts'
+import type { ConsoleParts, Env } from './context.ts'
+import { demand } from './demand.ts'
+import { resourceOf } from './job-item.ts'
+import { HttpProblem } from './problem.ts'
+
+/** The job, where the caller may see it: 404 where there is none, 410 where one of this id would be gone by now. */
+export async function findJob(
+  c: Context<Env>,
+  parts: ConsoleParts,
+  id: string,
+  action: Action = 'view',
+): Promise<Job> {
+  const job = await parts.stint.get(id, { blob: false })
+  if (job === undefined) throw await missing(parts, id)
+  demand(c, 'view', resourceOf(job))
+  if (action !== 'view') demand(c, action, resourceOf(job))
+  return job
+}
+
+const keptByDefaultMs = 7 * unitMs.d
+
+async function missing({ stint }: ConsoleParts, id: string): Promise<Error> {
+  const madeAt = timeIn(id)
+  if (madeAt !== undefined) {
+    const settings = await stint.queues.list()
+    const longest = Math.max(keptByDefaultMs, ...settings.map(({ keepMs }) => keepMs ?? 0))
+    if (madeAt < Date.now() - longest)
+      return new HttpProblem({
+        status: 410,
+        code: 'job-gone',
+        title: 'Past its retention',
+        detail: `A job of this id was made at ${new Date(madeAt).toISOString()}; by now its history is gone.`,
+      })
+  }
+  return new StintError(
+    'job-not-found',
+    `There is no job ${id}; it may have been dropped with its history.`,
+    {
+      jobIds: [id],
+    },
+  )
+}
+
+/** When an id of ours was made; undefined for one of another kind. */
+function timeIn(id: string): number | undefined {
+  return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : undefined
+}

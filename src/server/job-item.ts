@@ -1,0 +1,71 @@
+import type { z } from '@hono/zod-openapi'
+import type { Job, JobSummary } from '../core/job.ts'
+import { peek } from '../core/thrown.ts'
+import type { FoundJob } from '../jobs/search.ts'
+import type { JobItem, StoredError } from './api/job.ts'
+import type { Resource } from './context.ts'
+
+/** What rights to a job hang on. */
+export function resourceOf({ queue, kind, key }: JobSummary): Resource {
+  return { queue, kind, key }
+}
+
+/** A job as the API lists it. */
+export function toJobItem(job: JobSummary & Partial<Pick<FoundJob, 'error'>>): z.infer<typeof JobItem> {
+  const { id, state, queue, kind, key, priority, attempt, maxAttempts, crashes, epoch, version } = job
+  return {
+    ...{ id, state, queue, kind, key, priority, attempt, maxAttempts, crashes, epoch, version },
+    createdAt: job.createdAt.toISOString(),
+    runAt: job.runAt.toISOString(),
+    startedAt: timeOf(job.startedAt),
+    finishedAt: timeOf(job.finishedAt),
+    deadlineAt: timeOf(job.deadlineAt),
+    workerId: job.workerId,
+    correlationId: job.correlationId,
+    parentId: job.parentId,
+    search: { ...job.search },
+    reason: job.reason,
+    error: job.error ?? null,
+    replaces: job.replaces,
+    replacedBy: job.replacedBy,
+    discardedAt: timeOf(job.discardedAt),
+    cancelRequestedAt: timeOf(job.cancelRequestedAt),
+  }
+}
+
+/** A whole job as a list would have it: its error in a line. */
+export function jobToItem(job: Job): z.infer<typeof JobItem> {
+  const { error, ...summary } = job
+  const stored = toStoredError(error)
+  const line =
+    stored === null
+      ? null
+      : { name: stored.name, message: stored.message?.slice(0, 1_000) ?? null, group: stored.group }
+  return toJobItem({ ...summary, error: job.state === 'dead' ? line : null })
+}
+
+/** What was stored of a failure: by a worker of any version, so nothing is taken for granted. */
+export function toStoredError(error: unknown): z.infer<typeof StoredError> | null {
+  if (typeof error !== 'object' || error === null) return null
+  const causes = peek(error, 'causes')
+  return {
+    name: textIn(error, 'name'),
+    message: textIn(error, 'message'),
+    class: textIn(error, 'class'),
+    stack: textIn(error, 'stack'),
+    causes: (Array.isArray(causes) ? causes : []).map((cause: unknown) => ({
+      name: textIn(cause, 'name'),
+      message: textIn(cause, 'message'),
+    })),
+    group: textIn(error, 'fingerprint'),
+  }
+}
+
+function textIn(value: unknown, name: string): string | null {
+  const text = peek(value, name)
+  return typeof text === 'string' ? text : null
+}
+
+export function timeOf(time: Date | null): string | null {
+  return time === null ? null : time.toISOString()
+}

@@ -1,0 +1,18 @@
+import { isUuid } from '../../core/uuid.ts'
+
+/** What a viewer wants to see change. */
+export type Topic =
+  | { type: 'overview' | 'workers'; name: string }
+  | { type: 'queue' | 'job' | 'operation'; name: string; of: string }
+
+const queueName = /^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,127}$/
+
+/** Undefined where there is no such topic. */
+export function topicOf(name: string): Topic | undefined {
+  if (name === 'overview' || name === 'workers') return { type: name, name }
+  const [, type, of = ''] = /^(queue|job|operation):(.+)$/s.exec(name) ?? []
+  if (type === 'queue') return queueName.test(of) ? { type, name, of } : undefined
+  if (type !== 'job' && type !== 'operation') return undefined
+  const id = of.toLowerCase()
+  return isUuid(id) ? { type, name, of: id } : undefined
+}

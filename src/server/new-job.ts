@@ -1,0 +1,82 @@
+import type { z } from '@hono/zod-openapi'
+import type { JobContract } from '../contracts/contract.ts'
+import { defineJob } from '../contracts/define-job.ts'
+import { checkInput } from '../contracts/input.ts'
+import { nearest } from '../core/options.ts'
+import { resolveJob } from '../intake/enqueue-options.ts'
+import type { JobOptions } from '../intake/enqueue-options.ts'
+import { asInvalidInput } from '../intake/new-job.ts'
+import type { NewJob } from './api/job.ts'
+import type { ConsoleParts, Resource } from './context.ts'
+import { HttpProblem } from './problem.ts'
+
+/** A job that a producer sent and that can be stored as it is. */
+export interface CheckedJob {
+  contract: JobContract
+  input: unknown
+  options: JobOptions
+  /** For the right to store it. */
+  resource: Resource
+  /** Its state when it is stored, unless another stands for it. */
+  startState: 'ready' | 'scheduled'
+}
+
+/** Inputs past what fits a row are refused, or go to the blob store, when they are stored. */
+const anySize = 67_108_864
+
+/** Checks all of it, input and options, as enqueue() will; throws what is wrong with it. */
+export async function checkNewJob(
+  parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
+  { kind, queue, input, deadline, ...rest }: z.infer<typeof NewJob>,
+): Promise<CheckedJob> {
+  const contract = contractOf(parts, kind, queue)
+  const options: JobOptions = {
+    ...rest,
+    ...(queue === undefined ? {} : { queue }),
+    ...(deadline === undefined ? {} : { deadline: new Date(deadline) }),
+  }
+  const { parsed } = await checkInput(contract, input, anySize)
+  const { members } = asInvalidInput(kind, () => resolveJob(contract, parsed, options))
+  const runAt = members.runAt === undefined ? 0 : Date.parse(members.runAt)
+  const isLater = (members.delayMs ?? 0) > 0 || runAt > Date.now()
+  return {
+    ...{ contract, input, options },
+    resource: { queue: members.queue, kind, key: members.key ?? null },
+    startState: isLater ? 'scheduled' : 'ready',
+  }
+}
+
+function contractOf(
+  { contracts, acceptUnknownKinds }: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
+  kind: string,
+  queue: string | undefined,
+): JobContract {
+  const known = contracts.get(kind)
+  if (known !== undefined) return known
+  if (!acceptUnknownKinds) throw unknownKind(kind, contracts)
+  if (queue === undefined) {
+    throw new HttpProblem({
+      status: 422,
+      code: 'unknown-kind',
+      title: 'The queue is missing',
+      detail: 'The console has no contract of this kind, so the request has to say which queue it goes to.',
+      errors: [{ pointer: '/queue', message: 'is required for a kind without a contract here' }],
+    })
+  }
+  return asInvalidInput(kind, () => defineJob({ kind, queue }))
+}
+
+function unknownKind(kind: string, contracts: ReadonlyMap<string, JobContract>): HttpProblem {
+  const near = nearest(kind, [...contracts.keys()])
+  return new HttpProblem({
+    status: 422,
+    code: 'unknown-kind',
+    title: 'No such kind of job',
+    detail: 'The console has no contract of this kind, and stores only what it can check.',
+    hint:
+      near === undefined
+        ? 'Give the console its contract (`contracts`), or let it take kinds that it does not know (`acceptUnknownKinds`).'
+        : `Did you mean ${near}?`,
+    errors: [{ pointer: '/kind', message: 'is not known here' }],
+  })
+}

@@ -1,0 +1,38 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { getRequestListener } from '@hono/node-server'
+import { bodyConsumed } from './body.ts'
+import type { Console } from './console.ts'
+import { requestIdOf } from './headers.ts'
+import { problemResponse } from './problem.ts'
+
+/** The console for `node:http` and what is built on it: Express, Fastify, Connect, Koa. */
+export function nodeListener(
+  served: Pick<Console, 'fetch'>,
+): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  const listener = getRequestListener(
+    (request, { incoming }) =>
+      isConsumed(incoming as IncomingMessage)
+        ? Promise.resolve(consumed(request))
+        : served.fetch(request, { address: (incoming as IncomingMessage).socket.remoteAddress }),
+    // The host's Request and Response are left as they are.
+    { overrideGlobalObjects: false },
+  )
+  return (incoming, outgoing) => {
+    // Express takes the mount path away from `url` and keeps the whole here.
+    const { originalUrl } = incoming as { originalUrl?: unknown }
+    if (typeof originalUrl === 'string') incoming.url = originalUrl
+    void listener(incoming, outgoing)
+  }
+}
+
+/** Whether a body parser in front of us has it already; there would be nothing left to read. */
+function isConsumed(incoming: IncomingMessage): boolean {
+  const { headers } = incoming
+  const hasBody = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
+  return hasBody && (incoming.readableDidRead || incoming.readableEnded)
+}
+
+function consumed(request: Request): Response {
+  const requestId = requestIdOf(request.headers.get('X-Request-Id') ?? undefined)
+  return problemResponse(bodyConsumed(), { instance: new URL(request.url).pathname, requestId })
+}

@@ -1,0 +1,73 @@
+import type { Context } from 'hono'
+import type { Operator } from '../client/operator.ts'
+import { isStintError } from '../core/errors.ts'
+import type { Job } from '../core/job.ts'
+import type { Action } from './api/common.ts'
+import type { ConsoleParts, Env, Resource } from './context.ts'
+import { demand } from './demand.ts'
+import { jobToItem } from './job-item.ts'
+import { HttpProblem, toProblem } from './problem.ts'
+
+/** Whoever asks, as the one whose acts are noted. */
+export function operatorOf(c: Context<Env>, { stint }: ConsoleParts): Operator {
+  const { actor, role, origin } = c.get('caller')
+  return stint.as({ actor, role, origin, requestId: c.get('requestId') })
+}
+
+/** What is about to be done, for the audit: `job.replay` of this job. */
+export interface Doing {
+  action: Action
+  act: string
+  target: string
+  resource?: Resource | undefined
+  reason?: string | undefined
+}
+
+/** The operator, where the caller may do this; where not, that is noted, and thrown. */
+export async function demandOperator(
+  c: Context<Env>,
+  parts: ConsoleParts,
+  { action, act, target, resource, reason }: Doing,
+): Promise<Operator> {
+  const operator = operatorOf(c, parts)
+  try {
+    demand(c, action, resource)
+  } catch (error) {
+    if (error instanceof HttpProblem && error.status === 403)
+      await operator.refused({ action: act, target, why: error.detail, reason })
+    throw error
+  }
+  return operator
+}
+
+/** Does it; what was refused because the job is another by now is answered with the job as it is. */
+export async function withCurrent<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isStintError(error, 'state-changed') || error.current === undefined) throw error
+    const { status, code, title, detail, hint } = toProblem(error)
+    throw new HttpProblem({
+      ...{ status, code, title, detail, hint },
+      current: jobToItem(error.current as Job),
+    })
+  }
+}
+
+const nouns: Readonly<Record<string, string>> = {
+  ...{ jobs: 'job', operations: 'operation', schedules: 'schedule', queues: 'queue' },
+  'error-groups': 'error',
+}
+
+/** Notes an act that was refused because of who asked, before its route was reached. */
+export async function noteRefused(c: Context<Env>, parts: ConsoleParts): Promise<void> {
+  const [, noun = '', id, verb] = c.req.path.split('/').slice(1)
+  const usual = c.req.method === 'DELETE' ? 'delete' : id === undefined ? 'start' : 'set'
+  const action = `${nouns[noun] ?? noun}.${verb ?? usual}`
+  const target = (id === undefined ? c.req.path : decodeURIComponent(id)).slice(0, 2_000)
+  const why = `${c.get('caller').role} may not`
+  // What cannot be noted is refused all the same.
+  await operatorOf(c, parts)
+    .refused({ action, target, why })
+    .catch(() => undefined)
+}

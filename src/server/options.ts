@@ -1,0 +1,214 @@
+import type { Stint } from '../client/stint.ts'
+import type { JobContract } from '../contracts/contract.ts'
+import type { BlobOptions } from '../intake/blob-options.ts'
+import { StintError } from '../core/errors.ts'
+import {
+  booleanOption,
+  functionOption,
+  integerOption,
+  invalidOption,
+  rejectUnknown,
+} from '../core/options.ts'
+import type { Authenticate } from './door.ts'
+import { basePathOption } from './path.ts'
+import { parseTokens } from './tokens.ts'
+import type { Token } from './tokens.ts'
+
+export interface ConsoleOptions {
+  /** Your client: the console makes one of its own for the same database, with few connections and short timeouts. */
+  stint?: Pick<Stint, 'clone'> | undefined
+  /** Instead of `stint`: postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
+  connection?: string | undefined
+  /** With `connection`: the Postgres schema that Stint lives in. @default 'stint' */
+  schema?: string | undefined
+  /** With `connection`: where large inputs are. */
+  blobs?: BlobOptions | undefined
+  /** Connections at most; 1 to 4. @default 4 */
+  poolSize?: number | undefined
+  /** The contracts of your jobs, as a list or a module of them: what is sent is checked against them. @default none */
+  contracts?: Iterable<JobContract> | Readonly<Record<string, unknown>> | undefined
+  /** Where it is mounted, such as '/admin/jobs'. @default '' */
+  basePath?: string | undefined
+  /** Who a request is of; null for nobody. */
+  auth?: Authenticate | undefined
+  /** Lines `name:role:expiry|never:sha256`, as `stint token new` prints them. @default STINT_TOKENS */
+  tokens?: string | readonly string[] | undefined
+  /** Refuses whatever would change something. @default false */
+  readOnly?: boolean | undefined
+  /** Shown on every screen: 'production'. @default none */
+  environment?: string | undefined
+  /** Where people reach it, 'https://ops.example.com', where a proxy hides that. @default what requests say */
+  publicOrigin?: string | undefined
+  /** Who may show it in a frame, as in CSP's frame-ancestors. @default "'none'" */
+  frameAncestors?: string | undefined
+  /** Signs sessions, at least 32 characters; the same for all consoles behind one address. @default STINT_CONSOLE_SECRET, else a new one at each start */
+  secret?: string | undefined
+  /** Kinds without a contract here may be stored, unchecked, where a request names their queue. @default false */
+  acceptUnknownKinds?: boolean | undefined
+  /** Everybody may do everything. @default false */
+  insecure?: boolean | undefined
+  /** With neither `auth` nor tokens: let one browser in by a link that works once (`link` of the console). @default outside production */
+  oneTimeLink?: boolean | undefined
+  /** Told of failures of the console itself. @default a warning of the process */
+  onError?: ((error: unknown, request: { requestId: string }) => void) | undefined
+}
+
+export interface ConsoleConfig {
+  readonly stint: Pick<Stint, 'clone'> | undefined
+  readonly connection: string | undefined
+  readonly schema: string | undefined
+  readonly blobs: BlobOptions | undefined
+  readonly poolSize: number
+  readonly contracts: ReadonlyMap<string, JobContract>
+  readonly basePath: string
+  readonly auth: Authenticate | undefined
+  readonly tokens: readonly Token[]
+  readonly readOnly: boolean
+  readonly environment: string | undefined
+  readonly publicOrigin: string | undefined
+  readonly frameAncestors: string
+  readonly secret: string | undefined
+  readonly acceptUnknownKinds: boolean
+  readonly insecure: boolean
+  readonly hasLink: boolean
+  readonly onError: (error: unknown, request: { requestId: string }) => void
+}
+
+const known = [
+  ...['stint', 'connection', 'schema', 'blobs', 'poolSize', 'contracts', 'basePath', 'auth', 'tokens'],
+  ...['readOnly', 'environment', 'publicOrigin', 'frameAncestors', 'secret', 'acceptUnknownKinds'],
+  ...['insecure', 'oneTimeLink', 'onError'],
+]
+
+export function resolveConsoleOptions(
+  {
+    stint,
+    connection,
+    schema,
+    blobs,
+    poolSize = 4,
+    contracts = [],
+    basePath = '',
+    auth,
+    tokens,
+    readOnly = false,
+    environment,
+    publicOrigin,
+    frameAncestors = "'none'",
+    secret,
+    acceptUnknownKinds = false,
+    insecure = false,
+    oneTimeLink,
+    onError = warn,
+    ...rest
+  }: ConsoleOptions,
+  env: NodeJS.ProcessEnv,
+): ConsoleConfig {
+  rejectUnknown('createConsole()', rest, known)
+  if (stint !== undefined && [connection, schema, blobs].some((own) => own !== undefined))
+    throw invalidOption(
+      'stint',
+      'given without `connection`, `schema` and `blobs`, which it has itself',
+      stint,
+    )
+  const isProduction = env['NODE_ENV'] === 'production'
+  const config = {
+    ...{ stint, connection, schema, blobs },
+    poolSize: integerOption('poolSize', poolSize, { min: 1, max: 4 }),
+    contracts: contractsOption(contracts),
+    basePath: basePathOption(basePath),
+    auth: auth === undefined ? undefined : functionOption('auth', auth),
+    tokens: tokensOption(tokens ?? env['STINT_TOKENS'] ?? ''),
+    readOnly: booleanOption('readOnly', readOnly),
+    environment: environment === undefined ? undefined : textOption('environment', environment, 100),
+    publicOrigin: publicOrigin === undefined ? undefined : originOption(publicOrigin),
+    frameAncestors: frameAncestorsOption(frameAncestors),
+    secret: secretOption(secret ?? env['STINT_CONSOLE_SECRET']),
+    acceptUnknownKinds: booleanOption('acceptUnknownKinds', acceptUnknownKinds),
+    insecure: booleanOption('insecure', insecure),
+    onError: functionOption('onError', onError),
+  }
+  const isOpenToNobody = config.auth === undefined && config.tokens.length === 0 && !config.insecure
+  const mayLink = booleanOption('oneTimeLink', oneTimeLink ?? !isProduction)
+  if (isOpenToNobody && !mayLink) throw closed()
+  return Object.freeze({ ...config, hasLink: isOpenToNobody })
+}
+
+function closed(): StintError {
+  return new StintError(
+    'invalid-option',
+    'The console has nobody to let in: give createConsole() `auth`, or tokens (`tokens`, STINT_TOKENS; `stint token new` makes one). ' +
+      'In production it does not start without.',
+    { issues: [{ path: 'auth', message: 'is missing, and so are tokens' }] },
+  )
+}
+
+/** Of a module, whatever else it exports is passed over. */
+function contractsOption(
+  given: Iterable<JobContract> | Readonly<Record<string, unknown>>,
+): ReadonlyMap<string, JobContract> {
+  if (typeof (given as unknown) !== 'object' || (given as unknown) === null)
+    throw invalidOption('contracts', 'a list or a module of contracts', given)
+  const isList = Symbol.iterator in given
+  const values = isList ? [...(given as Iterable<unknown>)] : Object.values(given)
+  const contracts = new Map<string, JobContract>()
+  for (const value of values) {
+    if (isContract(value)) {
+      if (contracts.has(value.kind) && contracts.get(value.kind) !== value)
+        throw invalidOption('contracts', 'of different kinds', `two of '${value.kind}'`)
+      contracts.set(value.kind, value)
+    } else if (isList) throw invalidOption('contracts', 'a list of what defineJob() gives', value)
+  }
+  return contracts
+}
+
+function isContract(value: unknown): value is JobContract {
+  if (typeof value !== 'object' || value === null) return false
+  const { kind, queue, version, retry } = value as Partial<JobContract>
+  return (
+    typeof kind === 'string' &&
+    typeof queue === 'string' &&
+    typeof version === 'number' &&
+    typeof retry === 'object'
+  )
+}
+
+function tokensOption(given: unknown): Token[] {
+  if (typeof given === 'string') return parseTokens(given)
+  if (Array.isArray(given) && given.every((line) => typeof line === 'string'))
+    return parseTokens(given.join('\n'))
+  // What was given may be a token: it is not shown.
+  throw invalidOption('tokens', 'text, or a list of lines', typeof given)
+}
+
+function textOption(name: string, value: unknown, most: number): string {
+  if (typeof value === 'string' && value.length <= most) return value
+  throw invalidOption(name, `text of at most ${most} characters`, value)
+}
+
+function originOption(value: unknown): string {
+  const isOrigin =
+    typeof value === 'string' &&
+    /^https?:\/\//.test(value) &&
+    URL.canParse(value) &&
+    new URL(value).origin === value
+  if (isOrigin) return value
+  throw invalidOption('publicOrigin', "an origin such as 'https://ops.example.com', without a path", value)
+}
+
+/** It becomes part of a header. */
+function frameAncestorsOption(value: unknown): string {
+  if (typeof value === 'string' && /^[\w'"*:/. -]{1,500}$/.test(value)) return value
+  throw invalidOption('frameAncestors', "sources such as 'none', 'self' or https://admin.example.com", value)
+}
+
+function secretOption(value: string | undefined): string | undefined {
+  if (value === undefined || value === '') return undefined
+  if (value.length >= 32) return value
+  throw invalidOption('secret', 'text of at least 32 characters', `${value.length} characters`)
+}
+
+function warn(error: unknown, { requestId }: { requestId: string }): void {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  process.emitWarning(`The console failed to answer request ${requestId}: ${text}`, 'StintConsole')
+}

@@ -1,0 +1,200 @@
+import type { Trouble } from '../view/trouble.ts'
+import type { QueuesOverview } from '../client/view.ts'
+import { failureRateOf, waitP95Of } from '../view/queues.ts'
+import type { Finding } from './api/system.ts'
+import type { Overview, OverviewProblem } from './api/overview.ts'
+import type { Caller, Resource } from './context.ts'
+import { wire } from './wire.ts'
+
+/** All that the overview is made of. */
+export interface OverviewFacts {
+  queues: QueuesOverview
+  trouble: Trouble
+  /** What `doctor` found; none where it was not asked. */
+  findings: readonly Finding[]
+}
+
+/** The overview as this caller may see it: figures are of the queues it sees. */
+export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Overview {
+  const { queues: all } = facts
+  const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
+  const hours = queues.flatMap(({ queue }) => all.hours.get(queue) ?? [])
+  const living = all.workers.filter(({ status }) => status !== 'lost')
+  const sum = (of: (queue: (typeof queues)[number]) => number): number =>
+    queues.reduce((total, queue) => total + of(queue), 0)
+  const ages = queues.flatMap(({ oldestReadyMs }) => oldestReadyMs ?? [])
+  return wire({
+    problems: problemsIn(facts)
+      .filter(({ of }) => of === undefined || caller.can('view', of))
+      .map(({ problem }) => problem),
+    queues,
+    perSecond: sum(({ outPerSecond }) => outPerSecond),
+    failureRate: failureRateOf(hours),
+    waitP95: waitP95Of(hours),
+    oldestReadyMs: ages.length === 0 ? null : Math.max(...ages),
+    dead: { count: sum(({ dead }) => dead.count), exact: queues.every(({ dead }) => dead.exact) },
+    workers: living.length,
+    slots: sum(({ slots }) => slots),
+    running: sum(({ running }) => running),
+    asOf: all.asOf,
+  })
+}
+
+/** All that the whole overview is about: who may see all of this may see it whole. */
+export function aboutOverview(facts: OverviewFacts): Resource[] {
+  const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
+  return [...queues, ...problemsIn(facts).flatMap(({ of }) => of ?? [])]
+}
+
+interface Found {
+  problem: OverviewProblem
+  /** What it is about, for callers who see only a part. */
+  of?: Resource | undefined
+}
+
+const oldMs = 5 * 60_000
+/** Of each sort; more of them say nothing new. */
+const mostAlike = 10
+
+/** What somebody should look at, the worst first. */
+function problemsIn({ queues, trouble, findings }: OverviewFacts): Found[] {
+  const found = [
+    ...ofMigrations(trouble),
+    ...ofFindings(findings),
+    ...ofQueues(queues),
+    ...ofErrors(trouble),
+    ...ofWorkers(queues),
+    ...ofSchedules(trouble),
+    ...ofServices(queues),
+    ...ofOperations(trouble),
+  ]
+  const isFailing = ({ problem }: Found): boolean => problem.level === 'fail'
+  return [...found.filter(isFailing), ...found.filter((one) => !isFailing(one))]
+}
+
+function ofMigrations({ pendingMigrations: pending }: Trouble): Found[] {
+  if (pending.length === 0) return []
+  const title = `${counted(pending.length, 'migration')} not applied`
+  const detail = `${pending.join(', ')}: run \`stint migrate\`.`
+  return [{ problem: { level: 'fail', about: 'database', title, detail, link: '/system' } }]
+}
+
+function ofFindings(findings: readonly Finding[]): Found[] {
+  return findings.flatMap(({ level, title, detail }) =>
+    level === 'fail' || level === 'warn'
+      ? [{ problem: { level, about: 'database' as const, title, detail, link: '/system' } }]
+      : [],
+  )
+}
+
+function ofQueues({ queues }: QueuesOverview): Found[] {
+  return queues.flatMap(({ queue, ready, workers, oldestReadyMs, estimated }): Found[] => {
+    const link = `/queues/${encodeURIComponent(queue)}`
+    const about = { about: 'queue', link } as const
+    const many = `${estimated.includes('ready') ? '≈' : ''}${counted(ready, 'ready job')}`
+    const oldest = oldestReadyMs === null ? '' : `, the oldest for ${lasting(oldestReadyMs)}`
+    if (ready > 0 && workers === 0) {
+      const title = `No worker serves ${queue}`
+      const detail = `${many} wait${ready === 1 ? 's' : ''}${oldest}, and no live worker takes jobs of this queue.`
+      return [{ problem: { level: 'fail', ...about, title, detail }, of: { queue } }]
+    }
+    if (oldestReadyMs === null || oldestReadyMs <= oldMs) return []
+    const title = `${queue} is behind`
+    const detail = `${many}${oldest}.`
+    return [{ problem: { level: 'warn', ...about, title, detail }, of: { queue } }]
+  })
+}
+
+function ofErrors({ errors }: Trouble): Found[] {
+  return errors.slice(0, mostAlike).map(({ fingerprint, kind, name, title, regressedAt, deaths }) => ({
+    problem: {
+      level: 'fail',
+      about: 'error-group',
+      title: `${name}: ${title}`.slice(0, 200),
+      detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
+      link: `/dead/${fingerprint}`,
+    },
+    of: { kind },
+  }))
+}
+
+function ofWorkers({ workers }: QueuesOverview): Found[] {
+  const troubled = workers.filter(({ status }) => status !== 'active')
+  return troubled.slice(0, mostAlike).map(({ id, host, pid, status, death, running, leaseUntil }) => {
+    const name = host === null ? id : `${host}/${String(pid)}`
+    const inHand = `${counted(running, 'job')} in hand`
+    const detail =
+      status === 'late'
+        ? `It missed heartbeats; ${inHand}. Its lease ends at ${leaseUntil.toISOString()}, and then they are given to others.`
+        : `${death ?? 'It stopped sending heartbeats, and nobody saw how it ended'}; ${inHand}.`
+    return {
+      problem: {
+        level: 'warn',
+        about: 'worker',
+        title: `Worker ${name} is ${status}`,
+        detail,
+        link: '/workers',
+      },
+    }
+  })
+}
+
+function ofSchedules({ schedules }: Trouble): Found[] {
+  return schedules.slice(0, mostAlike).map(({ name, kind, queue, failures, missed, missedReason }) => {
+    const isFailing = failures > 0
+    const why = missedReason === null ? '' : ` (${missedReason})`
+    return {
+      problem: {
+        level: isFailing ? 'fail' : 'warn',
+        about: 'schedule',
+        title: isFailing
+          ? `Schedule ${name} does not fire`
+          : `Schedule ${name} missed ${counted(missed, 'fire')}`,
+        detail: isFailing ? `${counted(failures, 'failure')} in a row.` : `Within the last day${why}.`,
+        link: `/schedules/${encodeURIComponent(name)}`,
+      },
+      of: { queue, kind },
+    }
+  })
+}
+
+function ofServices({ services, leader, workers }: QueuesOverview): Found[] {
+  const failing = services.filter(({ lastError }) => lastError !== null)
+  const found: Found[] = failing.map(({ name, lastOkAt }) => ({
+    problem: {
+      level: 'warn',
+      about: 'service',
+      title: `Upkeep: ${name} fails`,
+      detail: lastOkAt === null ? 'It never went well.' : `It went well last at ${lastOkAt.toISOString()}.`,
+      link: '/system',
+    },
+  }))
+  const isLed = leader !== null || !workers.some(({ status }) => status === 'active')
+  if (isLed) return found
+  const title = 'Nobody does upkeep'
+  const detail = 'Workers live, and none of them leads: another one should within seconds.'
+  return [...found, { problem: { level: 'warn', about: 'service', title, detail, link: '/system' } }]
+}
+
+function ofOperations({ operations }: Trouble): Found[] {
+  return operations.slice(0, mostAlike).map(({ id, action, note, actor }) => ({
+    problem: {
+      level: 'warn',
+      about: 'operation',
+      title: `A ${action} by ${actor} stopped itself`,
+      detail: note ?? 'Its stop rule held.',
+      link: `/operations/${id}`,
+    },
+  }))
+}
+
+function counted(count: number, noun: string): string {
+  return `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`
+}
+
+function lasting(ms: number): string {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 120) return `${seconds} s`
+  const minutes = Math.round(seconds / 60)
+  return minutes < 120 ? `${minutes} min` : `${Math.round(minutes / 60)} h`
+}

@@ -1,0 +1,47 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { AuditPage } from '../api/system.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { problems } from '../route-parts.ts'
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/audit',
+  tags: ['Audit'],
+  summary: 'What people did, and what they were refused, newest first',
+  'x-action': 'audit',
+  'x-cli': 'stint audit list',
+  request: {
+    query: z.object({
+      actor: z.string().max(512).optional(),
+      target: z.string().max(2_000).optional().describe('A job, schedule, queue, error group or operation.'),
+      action: z.string().max(100).optional().describe('`job.replay`, or all of a noun: `job`.'),
+      cursor: z.string().max(200).optional(),
+      limit: z.coerce.number().int().min(1).max(200).optional(),
+    }),
+  },
+  responses: {
+    200: { description: 'A page of it.', content: { 'application/json': { schema: AuditPage } } },
+    ...problems(401, 403, 422, 503),
+  },
+})
+
+export const auditRoutes: Routes = (app, { stint }) => {
+  app.openapi(list, async (c) => {
+    demand(c, 'audit')
+    const page = await stint.audit.list(c.req.valid('query'))
+    return c.json(
+      {
+        items: page.entries.map((entry) => ({
+          ...entry,
+          at: entry.at.toISOString(),
+          before: entry.before ?? null,
+          after: entry.after ?? null,
+        })),
+        next: page.next ?? null,
+        asOf: new Date().toISOString(),
+      },
+      200,
+    )
+  })
+}

@@ -1,0 +1,176 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { missingGroup } from '../../client/error-groups.ts'
+import type { DeadCount } from '../../jobs/dead-counts.ts'
+import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/error-groups.ts'
+import {
+  ErrorGroupDetail,
+  ErrorGroupPage,
+  errorStatuses,
+  IgnoreBody,
+  ReopenBody,
+  ResolveBody,
+} from '../api/error-group.ts'
+import type { ErrorGroupItem } from '../api/error-group.ts'
+import type { ConsoleParts, Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { timeOf, toStoredError } from '../job-item.ts'
+import { demandOperator } from '../operator.ts'
+import { accepts, problems } from '../route-parts.ts'
+
+const params = z.object({ group: z.string().regex(/^[\da-f]{4,64}$/) })
+const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+  ({ description, content: { 'application/json': { schema } } }) as const
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/error-groups',
+  tags: ['Error groups'],
+  summary: 'Errors that people would call the same, those seen last first',
+  'x-action': 'view',
+  'x-cli': 'stint error list',
+  request: {
+    query: z.object({
+      status: z.enum(errorStatuses).optional(),
+      kind: z.string().max(200).optional(),
+      deadly: z.enum(['true', 'false']).optional().describe('Only those that jobs died of.'),
+      cursor: z.string().max(200).optional().describe('There is one page.'),
+      limit: z.coerce.number().int().min(1).max(200).optional(),
+    }),
+  },
+  responses: { 200: json('The groups.', ErrorGroupPage), ...problems(401, 403, 422, 503) },
+})
+
+const get = createRoute({
+  method: 'get',
+  path: '/v1/error-groups/{group}',
+  tags: ['Error groups'],
+  summary: 'One of them, with every hour that is kept',
+  'x-action': 'view',
+  'x-cli': 'stint error get {group}',
+  request: { params },
+  responses: { 200: json('The group.', ErrorGroupDetail), ...problems(401, 403, 404, 422, 503) },
+})
+
+function triage<Body extends z.ZodType>(verb: string, summary: string, body: Body) {
+  return createRoute({
+    method: 'post',
+    path: `/v1/error-groups/{group}/${verb}`,
+    tags: ['Error groups'],
+    summary,
+    'x-action': 'triage',
+    'x-cli': `stint error ${verb} {group}`,
+    request: { params, body: accepts(body) },
+    responses: {
+      200: json('The group.', ErrorGroupDetail),
+      ...problems(400, 401, 403, 404, 409, 413, 415, 422, 503),
+    },
+  })
+}
+
+const resolve = triage('resolve', 'Say that it is repaired, in a version or as of now', ResolveBody)
+const ignore = triage('ignore', 'Say that nobody wants to hear of it', IgnoreBody)
+const reopen = triage('reopen', 'Take back what was decided', ReopenBody)
+
+export const errorGroupRoutes: Routes = (app, parts) => {
+  const { stint } = parts
+
+  app.openapi(list, async (c) => {
+    const caller = demand(c, 'view')
+    const { status, kind, deadly, limit } = c.req.valid('query')
+    const found = await stint.errors.list({ status, kind, deadly: deadly === 'true', limit })
+    const shown = found.filter((group) => caller.can('view', { kind: group.kind }))
+    const counts = await stint.dead.counts(shown.map(({ fingerprint }) => fingerprint))
+    const { trash, oldestDiedAt } = await stint.dead.overview()
+    return c.json(
+      {
+        items: shown.map((group) => toItem(group, counts.get(group.fingerprint))),
+        next: null,
+        trash: { count: trash.count, exact: trash.isExact },
+        oldestDiedAt: timeOf(oldestDiedAt),
+        asOf: new Date().toISOString(),
+      },
+      200,
+    )
+  })
+
+  app.openapi(get, async (c) => {
+    const group = await find(parts, c.req.valid('param').group)
+    demand(c, 'view', { kind: group.kind })
+    return c.json(await toDetail(group, parts), 200)
+  })
+
+  const acting = async (
+    c: Parameters<typeof demandOperator>[0],
+    group: string,
+    verb: string,
+    reason?: string,
+  ) => {
+    const { kind } = await find(parts, group)
+    demand(c, 'view', { kind })
+    return demandOperator(c, parts, {
+      action: 'triage',
+      act: `error.${verb}`,
+      target: group,
+      resource: { kind },
+      reason,
+    })
+  }
+
+  app.openapi(resolve, async (c) => {
+    const { group } = c.req.valid('param')
+    const body = c.req.valid('json')
+    const as = await acting(c, group, 'resolve', body.reason)
+    return c.json(await toDetail(await as.errors.resolve(group, body), parts), 200)
+  })
+  app.openapi(ignore, async (c) => {
+    const { group } = c.req.valid('param')
+    const { until, ...rest } = c.req.valid('json')
+    const as = await acting(c, group, 'ignore', rest.reason)
+    const options = { ...rest, ...(until === undefined ? {} : { until: new Date(until) }) }
+    return c.json(await toDetail(await as.errors.ignore(group, options), parts), 200)
+  })
+  app.openapi(reopen, async (c) => {
+    const { group } = c.req.valid('param')
+    const { reason } = c.req.valid('json')
+    const as = await acting(c, group, 'reopen', reason)
+    return c.json(await toDetail(await as.errors.reopen(group, { reason }), parts), 200)
+  })
+}
+
+async function find({ stint }: ConsoleParts, group: string): Promise<ErrorGroup> {
+  return (await stint.errors.get(group)) ?? missingGroup(group)
+}
+
+function toItem(group: ErrorGroupSummary, dead: DeadCount | undefined): z.infer<typeof ErrorGroupItem> {
+  const { fingerprint, kind, name, title, status, versions, sampleJob, resolvedIn, failures, deaths } = group
+  return {
+    ...{ group: fingerprint, kind, class: group.class, name, title, status, versions, sampleJob },
+    ...{ resolvedIn, failures, deaths },
+    firstSeen: group.firstSeen.toISOString(),
+    lastSeen: group.lastSeen.toISOString(),
+    resolvedAt: timeOf(group.resolvedAt),
+    ignoredUntil: timeOf(group.ignoredUntil),
+    regressedAt: timeOf(group.regressedAt),
+    dead: { count: dead?.count ?? 0, exact: dead?.isExact ?? true },
+    trend: group.trend.map(toHour),
+  }
+}
+
+async function toDetail(
+  group: ErrorGroup,
+  { stint }: ConsoleParts,
+): Promise<z.infer<typeof ErrorGroupDetail>> {
+  const counts = await stint.dead.counts([group.fingerprint])
+  const sample = await stint.get(group.sampleJob, { blob: false })
+  return {
+    ...toItem(group, counts.get(group.fingerprint)),
+    message: group.message,
+    stack: toStoredError(sample?.error)?.stack ?? null,
+    hours: group.hours.map(toHour),
+    asOf: new Date().toISOString(),
+  }
+}
+
+function toHour({ at, failures, deaths }: ErrorHour): { at: string; failures: number; deaths: number } {
+  return { at: at.toISOString(), failures, deaths }
+}

@@ -1,0 +1,79 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { LiveActivity, LiveDelta, LiveSnapshot, LiveTrouble, Topics } from '../api/events.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { topicsIn } from '../live.ts'
+import type { Topic } from '../live/topic.ts'
+import { HttpProblem } from '../problem.ts'
+import { problems } from '../route-parts.ts'
+
+const events = createRoute({
+  method: 'get',
+  path: '/v1/events',
+  tags: ['Console'],
+  summary: 'What changes, as server-sent events',
+  description:
+    'Events: snapshot, delta, activity, trouble, healed, reset, ping. One that has an id can be gone on from: send it as Last-Event-ID, with the same topics.',
+  'x-action': 'view',
+  request: {
+    query: z.object({ topics: Topics }),
+    headers: z.object({ 'last-event-id': z.string().max(200).optional() }),
+  },
+  responses: {
+    200: {
+      description: 'A stream that ends when either side closes it.',
+      content: {
+        'text/event-stream': { schema: z.union([LiveSnapshot, LiveDelta, LiveActivity, LiveTrouble]) },
+      },
+    },
+    ...problems(400, 401, 403, 404, 503),
+  },
+})
+
+const mostTopics = 50
+
+export const eventRoutes: Routes = (app, { live, identify }) => {
+  app.openapi(events, (c) => {
+    const caller = demand(c, 'view')
+    const { topics: text } = c.req.valid('query')
+    const { topics, unknown } = topicsIn(text)
+    if (unknown !== undefined || topics.length > mostTopics) throw badTopics(unknown)
+    for (const topic of topics) if (topic.type === 'queue') demand(c, 'view', { queue: topic.of })
+    if (!live.hasRoomFor(caller.actor)) throw tooMany()
+    const request = c.req.raw
+    const stream = live.open({
+      ...{ caller, topics },
+      lastEventId: c.req.valid('header')['last-event-id'],
+      recheck: () => identify(request),
+    })
+    return new Response(stream, { headers: streamHeaders })
+  })
+}
+
+/** Neither kept nor changed nor gathered by anything in between. */
+const streamHeaders = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-store, no-transform',
+  'X-Accel-Buffering': 'no',
+}
+
+function badTopics(unknown: Topic['name'] | undefined): HttpProblem {
+  const detail =
+    unknown === undefined ? `At most ${mostTopics} topics.` : `There is no topic '${unknown.slice(0, 200)}'.`
+  return new HttpProblem({
+    ...{ status: 400, code: 'invalid-request', title: 'No such topics', detail },
+    hint: 'Topics are overview, workers, queue:<name>, job:<id> and operation:<id>, separated by commas.',
+    errors: [{ pointer: '/topics', message: detail }],
+  })
+}
+
+function tooMany(): HttpProblem {
+  return new HttpProblem({
+    status: 503,
+    code: 'too-many-streams',
+    title: 'Too many streams',
+    detail: 'You have as many streams open as one may have, or the console has.',
+    hint: 'Close some: one stream can be about 50 topics.',
+    headers: { 'Retry-After': '10' },
+  })
+}

@@ -1,0 +1,205 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import type { Operator } from '../../client/operator.ts'
+import type { Job } from '../../core/job.ts'
+import { Id } from '../api/common.ts'
+import type { Action } from '../api/common.ts'
+import { AcceptedJob, Act, EditBody, JobDetail, ReprioritizeBody, RescheduleBody } from '../api/job.ts'
+import type { ConsoleParts, Env, Routes } from '../context.ts'
+import { findJob } from '../find-job.ts'
+import { toJobDetail } from '../job-detail.ts'
+import { resourceOf } from '../job-item.ts'
+import { demandOperator, withCurrent } from '../operator.ts'
+import { HttpProblem } from '../problem.ts'
+import { restoreRedacted } from '../redact.ts'
+import { accepts, problems } from '../route-parts.ts'
+
+const failures = problems(400, 401, 403, 404, 409, 410, 413, 415, 422, 503)
+const done = {
+  200: { description: 'The job, as it is now.', content: { 'application/json': { schema: JobDetail } } },
+  202: {
+    description: 'It is asked to stop; its attempt has not ended yet.',
+    content: { 'application/json': { schema: JobDetail } },
+  },
+} as const
+
+/** A route for one verb: verbs are segments of the path. */
+function verbRoute<Body extends z.ZodType>(
+  verb: string,
+  { action, cli, summary, body }: { action: Action; cli: string; summary: string; body: Body },
+) {
+  return createRoute({
+    method: 'post',
+    path: `/v1/jobs/{id}/${verb}`,
+    tags: ['Jobs'],
+    summary,
+    'x-action': action,
+    'x-cli': cli,
+    request: { params: z.object({ id: Id }), body: accepts(body) },
+    responses: { ...done, ...failures },
+  })
+}
+
+const replay = verbRoute('replay', {
+  ...{ action: 'replay', cli: 'stint dead replay {id}', body: Act },
+  summary: 'Bring a dead letter back as the job it was',
+})
+const cancel = verbRoute('cancel', {
+  ...{ action: 'cancel', cli: 'stint job cancel {id}', body: Act },
+  summary: 'End a job; one that runs is asked to stop',
+})
+const runNow = verbRoute('run-now', {
+  ...{ action: 'run-now', cli: 'stint job run-now {id}', body: Act },
+  summary: 'Let a job run that waits for its time',
+})
+const reschedule = verbRoute('reschedule', {
+  ...{ action: 'reschedule', cli: 'stint job reschedule {id} --delay 1h', body: RescheduleBody },
+  summary: 'Move a job that waits to another time',
+})
+const reprioritize = verbRoute('reprioritize', {
+  ...{ action: 'reprioritize', cli: 'stint job reprioritize {id} --priority 5', body: ReprioritizeBody },
+  summary: 'Change how soon a job runs among others',
+})
+const discard = verbRoute('discard', {
+  ...{ action: 'discard', cli: 'stint dead discard {id}', body: Act },
+  summary: 'Put a dead letter into the trash, for 24 hours',
+})
+const restore = verbRoute('restore', {
+  ...{ action: 'restore', cli: 'stint dead restore {id}', body: Act },
+  summary: 'Take a dead letter out of the trash',
+})
+
+const edit = createRoute({
+  method: 'post',
+  path: '/v1/jobs/{id}/edit-and-replay',
+  tags: ['Jobs'],
+  summary: 'Make a new job of a dead letter, with another input',
+  description: 'Checked against the contract of its kind. What was shown as `[redacted]` stays as it was.',
+  'x-action': 'edit',
+  'x-cli': 'stint job edit {id} --input FILE --contracts FILE',
+  request: { params: z.object({ id: Id }), body: accepts(EditBody) },
+  responses: {
+    202: {
+      description: 'The new job; the dead letter names it as `replacedBy`.',
+      content: { 'application/json': { schema: AcceptedJob } },
+    },
+    ...failures,
+  },
+})
+
+export const jobVerbRoutes: Routes = (app, parts) => {
+  /** Finds the job, asks for the right to it, acts, and answers with it. */
+  const acting = async (
+    c: Context<Env>,
+    verb: { id: string; action: Action; reason: string | undefined },
+    act: (operator: Operator) => Promise<Job>,
+  ): Promise<never> => {
+    const job = await findJob(c, parts, verb.id)
+    const { action, reason } = verb
+    const doing = { action, act: `job.${action}`, target: verb.id, resource: resourceOf(job), reason }
+    const operator = await demandOperator(c, parts, doing)
+    const after = await withCurrent(() => act(operator))
+    const detail = toJobDetail(after, c.get('caller'), parts, new Date())
+    // The types of a route made by a function know only that it answers something.
+    return c.json(detail, action === 'cancel' && after.state === 'running' ? 202 : 200) as never
+  }
+
+  app.openapi(replay, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason } = c.req.valid('json')
+    return acting(c, { id, action: 'replay', reason }, (as) => as.replay(id, { expect, reason }))
+  })
+  app.openapi(cancel, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason } = c.req.valid('json')
+    return acting(c, { id, action: 'cancel', reason }, (as) => as.cancel(id, { expect, reason }))
+  })
+  app.openapi(runNow, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason } = c.req.valid('json')
+    return acting(c, { id, action: 'run-now', reason }, (as) => as.runNow(id, { expect, reason }))
+  })
+  app.openapi(reschedule, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason, runAt, delay } = c.req.valid('json')
+    if ((runAt === undefined) === (delay === undefined)) throw oneTime()
+    const when = runAt === undefined ? { delay: delay ?? '' } : { runAt }
+    return acting(c, { id, action: 'reschedule', reason }, (as) =>
+      as.reschedule(id, { ...when, expect, reason }),
+    )
+  })
+  app.openapi(reprioritize, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason, priority } = c.req.valid('json')
+    return acting(c, { id, action: 'reprioritize', reason }, (as) =>
+      as.reprioritize(id, { priority, expect, reason }),
+    )
+  })
+  app.openapi(discard, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason } = c.req.valid('json')
+    return acting(c, { id, action: 'discard', reason }, (as) => as.discard(id, { expect, reason }))
+  })
+  app.openapi(restore, (c) => {
+    const { id } = c.req.valid('param')
+    const { expect, reason } = c.req.valid('json')
+    return acting(c, { id, action: 'restore', reason }, (as) => as.restore(id, { expect, reason }))
+  })
+  app.openapi(edit, async (c) => {
+    const { id } = c.req.valid('param')
+    const { input, expect, reason } = c.req.valid('json')
+    const job = await findJob(c, parts, id)
+    const doing = { action: 'edit', act: 'job.edit', target: id, resource: resourceOf(job), reason } as const
+    const operator = await demandOperator(c, parts, doing)
+    const edited = await withCurrent(() => editJob(operator, parts, { job, input, expect, reason }))
+    const self = `${parts.basePath}/v1/jobs/${edited.id}`
+    c.header('Location', self)
+    const links = { self, result: `${self}/result`, logs: `${self}/logs` }
+    return c.json({ id: edited.id, state: edited.state, duplicate: false, links }, 202)
+  })
+}
+
+interface Edit {
+  job: Job
+  input: unknown
+  expect: { state: Job['state']; epoch?: number | undefined } | undefined
+  reason: string
+}
+
+async function editJob(
+  operator: Operator,
+  { contracts, stint }: ConsoleParts,
+  { job, input, expect, reason }: Edit,
+): Promise<Job> {
+  const contract = contracts.get(job.kind)
+  if (contract === undefined) throw unknownKind(job.kind)
+  const original = job.inputBlob === null ? job : await stint.get(job.id)
+  const { value, isWhole } = restoreRedacted(input, original?.input, contract.redact)
+  if (!isWhole) throw leftRedacted()
+  return operator.editAndReplay(job.id, { contract, input: value, expect, reason })
+}
+
+function unknownKind(kind: string): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 422, code: 'unknown-kind', title: 'The console does not know this kind' },
+    detail: `An edited input is checked by the contract of its kind, and the console has none for '${kind}'.`,
+    hint: 'Give the console the contracts of your app.',
+  })
+}
+
+function leftRedacted(): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 422, code: 'redacted', title: 'A redacted value has no original' },
+    detail:
+      'The input says [redacted] at a place where the original has nothing: it would be stored as it stands.',
+    errors: [{ pointer: '/input', message: 'says [redacted] where there was nothing' }],
+  })
+}
+
+function oneTime(): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 422, code: 'invalid-option', title: 'A value is not allowed' },
+    detail: 'Say either `runAt` or `delay`.',
+    errors: [{ pointer: '/runAt', message: 'or /delay has to be given, and not both' }],
+  })
+}

@@ -1,0 +1,246 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { Job } from '../../core/job.ts'
+import { printWhere } from '../../core/where.ts'
+import type { FoundJob } from '../../jobs/search.ts'
+import { Id, Time } from '../api/common.ts'
+import { JobAttempt, JobDetail, JobFilter, JobLog, JobPage, Lineage } from '../api/job.ts'
+import type { JobItem } from '../api/job.ts'
+import type { Caller, ConsoleParts, Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { isUnchanged } from '../etag.ts'
+import { findJob } from '../find-job.ts'
+import { toJobDetail } from '../job-detail.ts'
+import { resourceOf, timeOf, toJobItem, toStoredError } from '../job-item.ts'
+import { HttpProblem } from '../problem.ts'
+import { redactFor } from '../redact.ts'
+import { problems } from '../route-parts.ts'
+
+const params = z.object({ id: Id })
+const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+  ({ description, content: { 'application/json': { schema } } }) as const
+
+const JobAttempts = z.object({ items: z.array(JobAttempt), asOf: Time }).openapi('JobAttempts')
+const JobLogs = z
+  .object({
+    items: z.array(JobLog),
+    next: z
+      .string()
+      .nullable()
+      .describe('`after` of the lines that follow, whether there are some yet or not.'),
+    asOf: Time,
+  })
+  .openapi('JobLogs')
+const JobResult = z
+  .object({ id: Id, state: z.string(), result: z.unknown(), redacted: z.boolean(), asOf: Time })
+  .openapi('JobResult')
+
+const listJobs = createRoute({
+  method: 'get',
+  path: '/v1/jobs',
+  tags: ['Jobs'],
+  summary: 'Jobs that a filter names, newest first',
+  'x-action': 'view',
+  'x-cli': 'stint job list --where {where}',
+  request: { query: JobFilter },
+  responses: { 200: json('A page of them.', JobPage), ...problems(401, 403, 422, 503) },
+})
+
+const getJob = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}',
+  tags: ['Jobs'],
+  summary: 'One job, in every state, with an ETag',
+  'x-action': 'view',
+  'x-cli': 'stint job get {id}',
+  request: { params },
+  responses: {
+    200: json('The job.', JobDetail),
+    304: { description: 'As you have it.' },
+    ...problems(401, 403, 404, 410, 422, 503),
+  },
+})
+
+const getAttempts = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}/attempts',
+  tags: ['Jobs'],
+  summary: 'Its attempts, in order: the last 1,000',
+  'x-action': 'view',
+  'x-cli': 'stint job get {id}',
+  request: { params },
+  responses: { 200: json('The attempts.', JobAttempts), ...problems(401, 403, 404, 410, 422, 503) },
+})
+
+const getLogs = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}/logs',
+  tags: ['Jobs'],
+  summary: 'What its handler logged, in order',
+  'x-action': 'view',
+  'x-cli': 'stint job get {id} --logs 200',
+  request: {
+    params,
+    query: z.object({
+      attempt: z.coerce.number().int().min(0).max(2_147_483_647).optional().describe('Of this epoch only.'),
+      after: z
+        .string()
+        .regex(/^\d{1,9}\.\d{1,9}$/)
+        .optional()
+        .describe('`next` of the lines before.'),
+      limit: z.coerce.number().int().min(1).max(1_000).optional(),
+    }),
+  },
+  responses: { 200: json('The lines.', JobLogs), ...problems(401, 403, 404, 410, 422, 503) },
+})
+
+const getLineage = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}/lineage',
+  tags: ['Jobs'],
+  summary: 'Where it came from, and what came of it',
+  'x-action': 'view',
+  'x-cli': 'stint job get {id}',
+  request: { params },
+  responses: { 200: json('Its relatives.', Lineage), ...problems(401, 403, 404, 410, 422, 503) },
+})
+
+const getResult = createRoute({
+  method: 'get',
+  path: '/v1/jobs/{id}/result',
+  tags: ['Jobs'],
+  summary: 'What it came to',
+  'x-action': 'view.input',
+  'x-cli': 'stint job get {id} -o json',
+  request: { params },
+  responses: {
+    200: json('It succeeded: its result.', JobResult),
+    202: json('Not yet: ask again.', JobResult),
+    ...problems(401, 403, 404, 409, 410, 422, 503),
+  },
+})
+
+export const jobRoutes: Routes = (app, parts) => {
+  const { stint } = parts
+
+  app.openapi(listJobs, async (c) => {
+    const caller = demand(c, 'view')
+    const { where, cursor, limit } = c.req.valid('query')
+    const page = await stint.search({ where, cursor, limit })
+    return c.json(
+      {
+        items: page.jobs.filter((job) => caller.can('view', resourceOf(job))).map(toJobItem),
+        next: page.next ?? null,
+        looked: { rows: page.looked.rows, complete: page.looked.isComplete },
+        asOf: page.asOf.toISOString(),
+      },
+      200,
+    )
+  })
+
+  app.openapi(getJob, async (c) => {
+    const { id } = c.req.valid('param')
+    const job = await findJob(c, parts, id)
+    const detail = toJobDetail(job, c.get('caller'), parts, new Date())
+    const { asOf: _, ...content } = detail
+    if (isUnchanged(c, content)) return c.body(null, 304) as never
+    return c.json(detail, 200)
+  })
+
+  app.openapi(getAttempts, async (c) => {
+    const { id } = c.req.valid('param')
+    const job = await findJob(c, parts, id)
+    const noted = (await stint.attempts(id)).map((attempt) => ({
+      ...attempt,
+      startedAt: timeOf(attempt.startedAt),
+      endedAt: attempt.endedAt.toISOString(),
+      error: toStoredError(attempt.error),
+    }))
+    return c.json({ items: [...noted, ...lastAttempt(job)], asOf: new Date().toISOString() }, 200)
+  })
+
+  app.openapi(getLogs, async (c) => {
+    const { id } = c.req.valid('param')
+    const { attempt, after, limit } = c.req.valid('query')
+    const job = await findJob(c, parts, id)
+    const [epoch = 0, line = 0] = (after ?? '').split('.').map(Number)
+    const lines = await stint.logs(id, {
+      ...{ epoch: attempt, limit },
+      after: after === undefined ? undefined : { epoch, line },
+    })
+    const last = lines.at(-1)
+    const items = lines.map((one) => ({
+      ...{
+        epoch: one.epoch,
+        line: one.line,
+        at: one.at.toISOString(),
+        level: one.level,
+        message: one.message,
+      },
+      data: redactFor(c.get('caller'), parts, job, one.data).value ?? null,
+    }))
+    const next = last === undefined ? (after ?? null) : `${last.epoch}.${last.line}`
+    return c.json({ items, next, asOf: new Date().toISOString() }, 200)
+  })
+
+  app.openapi(getLineage, async (c) => {
+    const { id } = c.req.valid('param')
+    const job = await findJob(c, parts, id)
+    return c.json(await lineageOf(job, c.get('caller'), parts), 200)
+  })
+
+  app.openapi(getResult, async (c) => {
+    const { id } = c.req.valid('param')
+    const job = await findJob(c, parts, id, 'view.input')
+    const { state } = job
+    if (state === 'dead')
+      throw ended('job-dead', `Job ${id} is dead${job.reason === null ? '' : `: ${job.reason}`}.`)
+    if (state === 'cancelled') throw ended('job-cancelled', `Job ${id} was cancelled.`)
+    const { value, isRedacted } = redactFor(c.get('caller'), parts, job, job.result)
+    const body = { id, state, result: value ?? null, redacted: isRedacted, asOf: new Date().toISOString() }
+    if (state === 'succeeded') return c.json(body, 200)
+    c.header('Retry-After', '1')
+    return c.json(body, 202)
+  })
+}
+
+/** The one that no row is kept of: it runs, or simply succeeded. */
+function lastAttempt(job: Job): z.infer<typeof JobAttempt>[] {
+  if (job.state !== 'running' && job.state !== 'succeeded') return []
+  return [
+    {
+      ...{ epoch: job.epoch, attempt: job.attempt, outcome: job.state, workerId: job.workerId },
+      startedAt: timeOf(job.startedAt),
+      endedAt: timeOf(job.finishedAt),
+      ...{ error: null, reason: null },
+    },
+  ]
+}
+
+/** Up to 200 of each; children are found among the jobs of the same correlation, which they take over. */
+async function lineageOf(
+  job: Job,
+  caller: Caller,
+  { stint }: ConsoleParts,
+): Promise<z.infer<typeof Lineage>> {
+  const near = [job.parentId, job.replaces, job.replacedBy].filter((id) => id !== null)
+  const named = near.length === 0 ? [] : (await stint.search({ where: `id:${near.join(',')}` })).jobs
+  const page = await stint.search({ where: printWhere({ correlations: [job.correlationId] }), limit: 200 })
+  const shown = (jobs: readonly FoundJob[]): z.infer<typeof JobItem>[] =>
+    jobs.filter((one) => caller.can('view', resourceOf(one))).map(toJobItem)
+  const correlated = shown(page.jobs).filter(({ id }) => id !== job.id)
+  const relatives = [...shown(named), ...correlated]
+  const find = (id: string | null): z.infer<typeof JobItem> | null =>
+    relatives.find((one) => one.id === id) ?? null
+  return {
+    parent: find(job.parentId),
+    children: correlated.filter(({ parentId }) => parentId === job.id),
+    replaces: find(job.replaces),
+    replacedBy: find(job.replacedBy),
+    correlated,
+    asOf: page.asOf.toISOString(),
+  }
+}
+
+function ended(code: string, detail: string): HttpProblem {
+  return new HttpProblem({ status: 409, code, title: 'There is no result', detail })
+}

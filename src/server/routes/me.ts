@@ -1,0 +1,32 @@
+import { createRoute } from '@hono/zod-openapi'
+import { stintVersion } from '../../version/version.ts'
+import { actions } from '../api/common.ts'
+import { Me } from '../api/system.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { problems } from '../route-parts.ts'
+
+const me = createRoute({
+  method: 'get',
+  path: '/v1/me',
+  tags: ['Console'],
+  summary: 'Who asks, what they may do, and which console this is',
+  'x-action': 'view',
+  responses: {
+    200: { description: 'You.', content: { 'application/json': { schema: Me } } },
+    ...problems(401, 403),
+  },
+})
+
+export const meRoutes: Routes = (app, { basePath, about }) => {
+  app.openapi(me, (c) => {
+    const caller = demand(c, 'view')
+    return c.json(
+      {
+        ...{ actor: caller.actor, role: caller.role, can: actions.filter((action) => caller.can(action)) },
+        ...{ ...about, basePath, stintVersion: stintVersion(), asOf: new Date().toISOString() },
+      },
+      200,
+    )
+  })
+}

@@ -1,0 +1,38 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { metricsText } from '../metrics.ts'
+import { problems } from '../route-parts.ts'
+
+/** Under the API, and at the place where it is looked for. */
+const paths = ['/v1/metrics', '/metrics'] as const
+
+function metricsAt(path: (typeof paths)[number]) {
+  return createRoute({
+    method: 'get',
+    path,
+    tags: ['Console'],
+    summary: 'Figures in the text format of Prometheus',
+    'x-action': 'view',
+    responses: {
+      200: { description: 'Version 0.0.4 of the format.', content: { 'text/plain': { schema: z.string() } } },
+      ...problems(401, 403, 503),
+    },
+  })
+}
+
+export const metricRoutes: Routes = (app, parts) => {
+  for (const path of paths) {
+    app.openapi(metricsAt(path), async (c) => {
+      const caller = demand(c, 'view')
+      const { looks, live, limits } = parts
+      const text = metricsText({
+        caller,
+        queues: await looks.queues.get(),
+        totals: await looks.totals.get(),
+        console: { viewers: live.viewers, waits: live.waits, dropped: live.dropped, refused: limits.refused },
+      })
+      return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
+    })
+  }
+}

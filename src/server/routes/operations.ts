@@ -1,0 +1,219 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { OperationInfo } from '../../client/operations.ts'
+import { parseWhere } from '../../core/where.ts'
+import { missingOperation } from '../../operations/operation.ts'
+import { Id } from '../api/common.ts'
+import {
+  NewOperation,
+  Operation,
+  OperationPage,
+  operationStates,
+  PaceBody,
+  Preview,
+} from '../api/operation.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { timeOf, toJobItem } from '../job-item.ts'
+import { demandOperator } from '../operator.ts'
+import { HttpProblem } from '../problem.ts'
+import { accepts, problems } from '../route-parts.ts'
+import { Reason } from '../api/common.ts'
+
+const params = z.object({ id: Id })
+const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+  ({ description, content: { 'application/json': { schema } } }) as const
+const failures = problems(400, 401, 403, 404, 409, 413, 415, 422, 503)
+const Why = z.strictObject({ reason: Reason.optional() })
+
+const start = createRoute({
+  method: 'post',
+  path: '/v1/operations',
+  tags: ['Operations'],
+  summary: 'Act on many jobs, or with `dryRun` see what that would do',
+  description: 'An Idempotency-Key is required, unless it is a dry run.',
+  'x-action': 'operation',
+  'x-cli': 'stint dead replay --where {where} --reason {reason}',
+  request: { body: accepts(NewOperation) },
+  responses: {
+    200: json('What it would do.', Preview),
+    202: json('It is started.', Operation),
+    ...failures,
+  },
+})
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/operations',
+  tags: ['Operations'],
+  summary: 'Operations, newest first',
+  'x-action': 'view',
+  'x-cli': 'stint op list',
+  request: {
+    query: z.object({
+      state: z.enum(operationStates).optional(),
+      cursor: z.string().max(200).optional(),
+      limit: z.coerce.number().int().min(1).max(200).optional(),
+    }),
+  },
+  responses: { 200: json('A page of them.', OperationPage), ...problems(401, 403, 422, 503) },
+})
+
+const get = createRoute({
+  method: 'get',
+  path: '/v1/operations/{id}',
+  tags: ['Operations'],
+  summary: 'One operation, with how far it is',
+  'x-action': 'view',
+  'x-cli': 'stint op get {id}',
+  request: { params },
+  responses: { 200: json('The operation.', Operation), ...problems(401, 403, 404, 422, 503) },
+})
+
+function steering<Body extends z.ZodType>(verb: string, summary: string, body: Body) {
+  return createRoute({
+    method: 'post',
+    path: `/v1/operations/{id}/${verb}`,
+    tags: ['Operations'],
+    summary,
+    'x-action': 'operation',
+    'x-cli': `stint op ${verb} {id}`,
+    request: { params, body: accepts(body) },
+    responses: { 200: json('The operation.', Operation), ...failures },
+  })
+}
+
+const abort = steering('abort', 'End it for good; what it has done stays', Why)
+const pause = steering('pause', 'Let it rest after the batch that is under way', Why)
+const resume = steering('resume', 'Let it go on', Why)
+const pace = steering('pace', 'Change how many jobs a second it acts on', PaceBody)
+
+export const operationRoutes: Routes = (app, parts) => {
+  const { stint } = parts
+
+  app.openapi(start, async (c) => {
+    const { dryRun = false, reason, ...request } = c.req.valid('json')
+    const { action } = request
+    // The right to many is the right to the verb and to operations; of queues that the filter names, to each of them.
+    const queues = request.where === undefined ? undefined : parseWhere(request.where).queues
+    const target = request.where ?? `${request.ids?.length ?? 0} jobs`
+    const act = `operation.${action}`
+    for (const resource of queues?.map((queue) => ({ queue })) ?? [undefined]) {
+      await demandOperator(c, parts, { action: 'operation', act, target, resource, reason })
+      await demandOperator(c, parts, { action, act, target, resource, reason })
+    }
+    if (dryRun) {
+      const preview = await stint.operations.preview(request)
+      const { matched, samples, asOf, ...rest } = preview
+      return c.json(
+        {
+          ...{ action: rest.action, excluded: rest.excluded, canary: rest.canary, pace: rest.pace },
+          ...{ stopIf: rest.stopIf, cli: rest.cli },
+          matched: { count: matched.count, exact: matched.isExact },
+          samples: samples.map(toJobItem),
+          asOf: asOf.toISOString(),
+        },
+        200,
+      )
+    }
+    if (reason === undefined) throw missingReason()
+    const intentId = c.get('intentId')
+    if (intentId === undefined) throw missingKey()
+    const operator = await demandOperator(c, parts, { action: 'operation', act, target, reason })
+    const started = await operator.operations.start({ ...request, reason, intentId })
+    parts.executor?.wake()
+    c.header('Location', `${parts.basePath}/v1/operations/${started.id}`)
+    return c.json(toOperation(started), 202)
+  })
+
+  app.openapi(list, async (c) => {
+    demand(c, 'view')
+    const page = await stint.operations.list(c.req.valid('query'))
+    // One that somebody left behind is gone on with.
+    if (page.operations.some(({ state }) => isActive(state))) parts.executor?.wake()
+    const items = page.operations.map(toOperation)
+    return c.json({ items, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
+  })
+
+  app.openapi(get, async (c) => {
+    demand(c, 'view')
+    const { id } = c.req.valid('param')
+    const found = (await stint.operations.get(id)) ?? missingOperation(id)
+    if (isActive(found.state)) parts.executor?.wake()
+    return c.json(toOperation(found), 200)
+  })
+
+  app.openapi(abort, async (c) => {
+    const { id } = c.req.valid('param')
+    const { reason } = c.req.valid('json')
+    const as = await demandOperator(c, parts, {
+      action: 'operation',
+      act: 'operation.abort',
+      target: id,
+      reason,
+    })
+    return c.json(toOperation(await as.operations.abort(id, { reason })), 200)
+  })
+  app.openapi(pause, async (c) => {
+    const { id } = c.req.valid('param')
+    const { reason } = c.req.valid('json')
+    const as = await demandOperator(c, parts, {
+      action: 'operation',
+      act: 'operation.pause',
+      target: id,
+      reason,
+    })
+    return c.json(toOperation(await as.operations.pause(id, { reason })), 200)
+  })
+  app.openapi(resume, async (c) => {
+    const { id } = c.req.valid('param')
+    const { reason } = c.req.valid('json')
+    const as = await demandOperator(c, parts, {
+      action: 'operation',
+      act: 'operation.resume',
+      target: id,
+      reason,
+    })
+    const resumed = await as.operations.resume(id, { reason })
+    parts.executor?.wake()
+    return c.json(toOperation(resumed), 200)
+  })
+  app.openapi(pace, async (c) => {
+    const { id } = c.req.valid('param')
+    const { pace: wanted } = c.req.valid('json')
+    const as = await demandOperator(c, parts, { action: 'operation', act: 'operation.pace', target: id })
+    return c.json(toOperation(await as.operations.setPace(id, wanted)), 200)
+  })
+}
+
+function isActive(state: OperationInfo['state']): boolean {
+  return state === 'pending' || state === 'canary' || state === 'ramping'
+}
+
+export function toOperation(info: OperationInfo): z.infer<typeof Operation> {
+  const { id, action, state, where, ids, canary, pace: wanted, stopIf, max, matched } = info
+  const { acted, skipped, failed, skippedBy, canaryResult, note, reason, actor, cli } = info
+  return {
+    ...{ id, action, state, where, ids, canary, pace: wanted, stopIf, max, matched },
+    ...{ acted, skipped, failed, skippedBy: { ...skippedBy }, canaryResult, note, reason, actor, cli },
+    asOf: info.asOf.toISOString(),
+    createdAt: info.createdAt.toISOString(),
+    startedAt: timeOf(info.startedAt),
+    finishedAt: timeOf(info.finishedAt),
+  }
+}
+
+function missingReason(): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 422, code: 'invalid-option', title: 'A value is not allowed' },
+    detail: 'An operation needs a reason, for the audit.',
+    errors: [{ pointer: '/reason', message: 'is required' }],
+  })
+}
+
+function missingKey(): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 400, code: 'idempotency-key-missing', title: 'An Idempotency-Key is required' },
+    detail: 'An operation is started once, however often its request is sent: say by what a repeat is known.',
+    hint: 'Idempotency-Key: any text of your own, such as a UUID',
+  })
+}

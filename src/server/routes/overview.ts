@@ -1,0 +1,26 @@
+import { createRoute } from '@hono/zod-openapi'
+import { Overview } from '../api/overview.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { overviewFor } from '../overview.ts'
+import { problems } from '../route-parts.ts'
+
+const overview = createRoute({
+  method: 'get',
+  path: '/v1/overview',
+  tags: ['Queues'],
+  summary: 'How everything stands, what is wrong first',
+  'x-action': 'view',
+  'x-cli': 'stint status',
+  responses: {
+    200: { description: 'The overview.', content: { 'application/json': { schema: Overview } } },
+    ...problems(401, 403, 503),
+  },
+})
+
+export const overviewRoutes: Routes = (app, { looks }) => {
+  app.openapi(overview, async (c) => {
+    const caller = demand(c, 'view')
+    return c.json(overviewFor(caller, await looks.overview()), 200)
+  })
+}

@@ -1,0 +1,197 @@
+import { createRoute } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import { randomUUID } from 'node:crypto'
+import type { z } from '@hono/zod-openapi'
+import { isStintError } from '../../core/errors.ts'
+import type { JobState } from '../../core/job.ts'
+import type { JobOptions } from '../../intake/enqueue-options.ts'
+import { AcceptedJob, AcceptedJobs, NewJob, NewJobs } from '../api/job.ts'
+import type { ConsoleParts, Env, Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { digestOf, earlierResponse, keptResponse, onceRequest, scopeOf } from '../idempotency.ts'
+import { checkNewJob } from '../new-job.ts'
+import type { CheckedJob } from '../new-job.ts'
+import { accepts, problems } from '../route-parts.ts'
+import { HttpProblem, pointerOf, toProblem } from '../problem.ts'
+import type { PointedError } from '../problem.ts'
+import { afterWait, PreferHeader } from '../prefer-wait.ts'
+
+type Accepted = z.infer<typeof AcceptedJob>
+
+const addJob = createRoute({
+  method: 'post',
+  path: '/v1/jobs',
+  tags: ['Producers'],
+  summary: 'Store a job',
+  description:
+    'Checked against its contract where the console knows it. With an Idempotency-Key a repeat is answered the same.',
+  'x-action': 'enqueue',
+  request: { headers: PreferHeader, body: accepts(NewJob) },
+  responses: {
+    202: {
+      description: 'It is stored, or another job stands for it.',
+      content: { 'application/json': { schema: AcceptedJob } },
+    },
+    200: {
+      description: 'With `Prefer: wait`: it ended in time.',
+      content: { 'application/json': { schema: AcceptedJob } },
+    },
+    ...problems(400, 401, 403, 409, 413, 415, 422, 503),
+  },
+})
+
+const addJobs = createRoute({
+  method: 'post',
+  path: '/v1/jobs/batch',
+  tags: ['Producers'],
+  summary: 'Store up to 1,000 jobs, all or none',
+  'x-action': 'enqueue',
+  request: { body: accepts(NewJobs) },
+  responses: {
+    202: {
+      description: 'All are stored, or others stand for them; in the order given.',
+      content: { 'application/json': { schema: AcceptedJobs } },
+    },
+    ...problems(400, 401, 403, 409, 413, 415, 422, 503),
+  },
+})
+
+export const producerRoutes: Routes = (app, parts) => {
+  app.openapi(addJob, async (c) => {
+    const checked = await checkNewJob(parts, c.req.valid('json'))
+    demand(c, 'enqueue', checked.resource)
+    const { response, id } = await storeOne(c, parts, checked)
+    return (await afterWait(c, parts, id, response)) as never
+  })
+
+  app.openapi(addJobs, async (c) => {
+    const { jobs } = c.req.valid('json')
+    const checked = await checkAll(parts, jobs)
+    for (const { resource } of checked) demand(c, 'enqueue', resource)
+    return (await storeAll(c, parts, checked)) as never
+  })
+}
+
+async function storeOne(
+  c: Context<Env>,
+  parts: ConsoleParts,
+  { contract, input, options, startState }: CheckedJob,
+): Promise<{ response: Response; id: string }> {
+  const { stint } = parts
+  const request = onceRequest(c)
+  if (request === undefined) {
+    const { id, duplicate } = await stint.enqueue(contract, input, options)
+    const state = duplicate ? ((await stint.get(id, { blob: false }))?.state ?? 'succeeded') : startState
+    const accepted = acceptedJob(parts, { id, state, duplicate })
+    return { id, response: acceptedResponse(accepted, accepted.links.self) }
+  }
+  const outcome = await stint.replies.once(request, async ({ tx, stateOf }) => {
+    const { id, duplicate } = await stint.enqueue(contract, input, { ...options, tx })
+    const state = duplicate ? ((await stateOf(id)) ?? 'succeeded') : startState
+    const accepted = acceptedJob(parts, { id, state, duplicate })
+    return { status: 202, headers: acceptedHeaders(accepted.links.self), body: JSON.stringify(accepted) }
+  })
+  const response = outcome.type === 'done' ? keptResponse(outcome.reply) : earlierResponse(outcome)
+  const { id } = (await response.clone().json()) as Accepted
+  return { response, id }
+}
+
+/** All in one transaction with the answer: repeated with another id after a lost reply, none would be stored twice. */
+async function storeAll(
+  c: Context<Env>,
+  parts: ConsoleParts,
+  checked: readonly CheckedJob[],
+): Promise<Response> {
+  const { stint } = parts
+  const request = onceRequest(c) ?? {
+    scope: scopeOf(c),
+    key: `unnamed-${randomUUID()}`,
+    digest: digestOf(c),
+  }
+  const outcome = await stint.replies.once(request, async ({ tx, stateOf }) => {
+    const jobs = new Array<Accepted>(checked.length)
+    for (const group of byContract(checked)) {
+      const [first] = group
+      if (first === undefined) continue
+      const { jobs: enqueued } = await stint.enqueueMany(
+        first.job.contract,
+        group.map(({ job }) => job.input),
+        { tx, each: (_, index): JobOptions => group[index]?.job.options ?? {} },
+      )
+      for (const [place, { id, duplicate }] of enqueued.entries()) {
+        const member = group[place] ?? first
+        const state = duplicate ? ((await stateOf(id)) ?? 'succeeded') : member.job.startState
+        jobs[member.index] = acceptedJob(parts, { id, state, duplicate })
+      }
+    }
+    const duplicates = jobs.filter(({ duplicate }) => duplicate).length
+    const body: z.infer<typeof AcceptedJobs> = { jobs, stored: jobs.length - duplicates, duplicates }
+    return { status: 202, headers: acceptedHeaders(undefined), body: JSON.stringify(body) }
+  })
+  return outcome.type === 'done' ? keptResponse(outcome.reply) : earlierResponse(outcome)
+}
+
+interface Placed {
+  index: number
+  job: CheckedJob
+}
+
+/** In one order for everybody, so that two batches do not wait for each other's keys. */
+function byContract(checked: readonly CheckedJob[]): Placed[][] {
+  const groups = new Map<string, Placed[]>()
+  for (const [index, job] of checked.entries()) {
+    const name = `${job.contract.kind} ${job.contract.queue}`
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [{ index, job }])
+    else group.push({ index, job })
+  }
+  return [...groups].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group)
+}
+
+const mostErrors = 1_000
+
+/** Every item is checked before any is stored, and all that is wrong is told at once. */
+async function checkAll(parts: ConsoleParts, jobs: readonly z.infer<typeof NewJob>[]): Promise<CheckedJob[]> {
+  const checked: CheckedJob[] = []
+  const errors: PointedError[] = []
+  for (const [index, job] of jobs.entries()) {
+    try {
+      checked.push(await checkNewJob(parts, job))
+    } catch (error) {
+      if (!isOfItem(error)) throw error
+      const { detail, errors: own = [{ pointer: '', message: detail }] } = toProblem(error)
+      for (const { pointer, message } of own)
+        errors.push({ pointer: `${pointerOf(`jobs[${index}]`)}${pointer}`, message })
+      if (errors.length >= mostErrors) break
+    }
+  }
+  if (errors.length === 0) return checked
+  throw new HttpProblem({
+    status: 422,
+    code: 'invalid-input',
+    title: 'Some of the jobs are not as they should be',
+    detail: 'Nothing was stored.',
+    errors: errors.slice(0, mostErrors),
+  })
+}
+
+function isOfItem(error: unknown): boolean {
+  const isOurs = error instanceof HttpProblem && error.status === 422
+  return isOurs || isStintError(error, 'invalid-input') || isStintError(error, 'invalid-option')
+}
+
+function acceptedJob(
+  { basePath }: ConsoleParts,
+  { id, state, duplicate }: { id: string; state: JobState; duplicate: boolean },
+): Accepted {
+  const self = `${basePath}/v1/jobs/${id}`
+  return { id, state, duplicate, links: { self, result: `${self}/result`, logs: `${self}/logs` } }
+}
+
+function acceptedHeaders(location: string | undefined): Record<string, string> {
+  return { 'Content-Type': 'application/json', ...(location === undefined ? {} : { Location: location }) }
+}
+
+function acceptedResponse(accepted: Accepted, location: string): Response {
+  return new Response(JSON.stringify(accepted), { status: 202, headers: acceptedHeaders(location) })
+}

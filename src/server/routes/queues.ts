@@ -1,0 +1,87 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import type { Duration } from '../../core/duration.ts'
+import { Name } from '../api/common.ts'
+import { QueueDetail, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { HttpProblem } from '../problem.ts'
+import { accepts, problems } from '../route-parts.ts'
+import { wire } from '../wire.ts'
+
+const list = createRoute({
+  method: 'get',
+  path: '/v1/queues',
+  tags: ['Queues'],
+  summary: 'Every queue that has jobs, had some within the hour, or is served',
+  'x-action': 'view',
+  'x-cli': 'stint status',
+  responses: {
+    200: { description: 'By name.', content: { 'application/json': { schema: QueueList } } },
+    ...problems(401, 403, 503),
+  },
+})
+
+const one = createRoute({
+  method: 'get',
+  path: '/v1/queues/{queue}',
+  tags: ['Queues'],
+  summary: 'A queue with its kinds, priorities, busiest keys and settings',
+  'x-action': 'view',
+  'x-cli': 'stint queue get {queue}',
+  request: { params: z.object({ queue: Name }) },
+  responses: {
+    200: { description: 'The queue.', content: { 'application/json': { schema: QueueDetail } } },
+    ...problems(400, 401, 403, 404, 422, 503),
+  },
+})
+
+const set = createRoute({
+  method: 'patch',
+  path: '/v1/queues/{queue}',
+  tags: ['Queues'],
+  summary: 'Say how long a queue keeps its jobs; what is not said stays',
+  'x-action': 'queue.edit',
+  'x-cli': 'stint queue set {queue} --keep {keep} --keep-dead {keepDead}',
+  request: { params: z.object({ queue: Name }), body: accepts(QueueSettingsBody) },
+  responses: {
+    200: { description: 'As it is now.', content: { 'application/json': { schema: QueueSettings } } },
+    ...problems(400, 401, 403, 404, 413, 415, 422, 503),
+  },
+})
+
+export const queueRoutes: Routes = (app, { looks, stint }) => {
+  app.openapi(list, async (c) => {
+    const caller = demand(c, 'view')
+    const { queues, asOf } = await looks.queues.get()
+    const items = queues.filter(({ queue }) => caller.can('view', { queue }))
+    return c.json(wire({ items, asOf }), 200)
+  })
+  app.openapi(one, async (c) => {
+    const { queue } = c.req.valid('param')
+    demand(c, 'view', { queue })
+    const found = await stint.view.queue(queue)
+    if (found === undefined) throw unknownQueue(queue)
+    return c.json(wire(found), 200)
+  })
+  app.openapi(set, async (c) => {
+    const { queue } = c.req.valid('param')
+    const { keep, keepDead, reason } = c.req.valid('json')
+    const { actor, role, origin } = demand(c, 'queue.edit', { queue })
+    const operator = stint.as({ actor, role, origin, requestId: c.get('requestId') })
+    const settings = await operator.setQueue(queue, {
+      keep: keep === '0' ? 0 : (keep as Duration | undefined),
+      keepDead: keepDead as Duration | undefined,
+      reason,
+    })
+    return c.json(wire(settings), 200)
+  })
+}
+
+function unknownQueue(queue: string): HttpProblem {
+  return new HttpProblem({
+    status: 404,
+    code: 'queue-not-found',
+    title: 'No such queue',
+    detail: `Nothing is known of a queue '${queue}': it has no jobs, had none within the hour, and no worker serves it.`,
+  })
+}

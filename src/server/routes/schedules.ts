@@ -1,0 +1,261 @@
+import { createRoute, z } from '@hono/zod-openapi'
+import { missingSchedule } from '../../schedules/stored.ts'
+import type { Fire as StoredFire, ScheduleDetails, ScheduleInfo } from '../../schedules/read.ts'
+import { Id, Name, Reason, Time } from '../api/common.ts'
+import {
+  BackfillBody,
+  Fire,
+  NextFire,
+  PauseScheduleBody,
+  RunScheduleBody,
+  ScheduleDetail,
+  ScheduleList,
+} from '../api/schedule.ts'
+import type { ScheduleItem } from '../api/schedule.ts'
+import type { Caller, ConsoleParts, Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { timeOf } from '../job-item.ts'
+import { demandOperator } from '../operator.ts'
+import { redactFor } from '../redact.ts'
+import { accepts, problems } from '../route-parts.ts'
+
+const params = z.object({ name: Name })
+const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
+  ({ description, content: { 'application/json': { schema } } }) as const
+const reads = problems(401, 403, 404, 422, 503)
+const acts = problems(400, 401, 403, 404, 409, 413, 415, 422, 503)
+const about = { tags: ['Schedules'] }
+
+const NextFires = z.object({ items: z.array(NextFire), asOf: Time }).openapi('NextFires')
+const Fires = z.object({ items: z.array(Fire), next: z.string().nullable(), asOf: Time }).openapi('Fires')
+const Ran = z.object({ jobId: Id, asOf: Time }).openapi('RanSchedule')
+const Backfilled = z
+  .object({
+    items: z.array(
+      z.object({
+        fireAt: Time,
+        action: z.enum(['fired', 'kept']),
+        before: z.string().nullable(),
+        jobId: Id.nullable(),
+      }),
+    ),
+    count: z.int().describe('Jobs that were made, or would be.'),
+    dryRun: z.boolean(),
+    asOf: Time,
+  })
+  .openapi('Backfilled')
+
+const list = createRoute({
+  ...{ method: 'get', path: '/v1/schedules', ...about, 'x-action': 'view', 'x-cli': 'stint schedule list' },
+  summary: 'Schedules by name, with their last fires',
+  request: {
+    query: z.object({
+      cursor: z.string().max(200).optional().describe('`next` of the page before.'),
+      limit: z.coerce.number().int().min(1).max(200).optional(),
+    }),
+  },
+  responses: { 200: json('A page of them.', ScheduleList), ...reads },
+})
+const get = createRoute({
+  ...{ method: 'get', path: '/v1/schedules/{name}', ...about, 'x-action': 'view' },
+  'x-cli': 'stint schedule get {name}',
+  summary: 'One schedule, with its next fires',
+  request: { params },
+  responses: { 200: json('The schedule.', ScheduleDetail), ...reads },
+})
+const next = createRoute({
+  ...{ method: 'get', path: '/v1/schedules/{name}/next', ...about, 'x-action': 'view' },
+  'x-cli': 'stint schedule next {name}',
+  summary: 'When it fires next',
+  request: { params, query: z.object({ n: z.coerce.number().int().min(1).max(50).optional() }) },
+  responses: { 200: json('The times.', NextFires), ...reads },
+})
+const fires = createRoute({
+  ...{ method: 'get', path: '/v1/schedules/{name}/fires', ...about, 'x-action': 'view' },
+  'x-cli': 'stint schedule get {name}',
+  summary: 'What became of its times, latest first',
+  request: {
+    params,
+    query: z.object({
+      cursor: Time.optional(),
+      limit: z.coerce.number().int().min(1).max(200).optional(),
+    }),
+  },
+  responses: { 200: json('A page of them.', Fires), ...reads },
+})
+const run = createRoute({
+  ...{ method: 'post', path: '/v1/schedules/{name}/run', ...about, 'x-action': 'schedule.run' },
+  'x-cli': 'stint schedule run {name}',
+  summary: 'Make a job of it now',
+  request: { params, body: accepts(RunScheduleBody) },
+  responses: { 200: json('The job that was made.', Ran), ...acts },
+})
+const pause = createRoute({
+  ...{ method: 'post', path: '/v1/schedules/{name}/pause', ...about, 'x-action': 'schedule.run' },
+  'x-cli': 'stint schedule pause {name}',
+  summary: 'No fires until a time, or until it is resumed',
+  request: { params, body: accepts(PauseScheduleBody) },
+  responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
+})
+const resume = createRoute({
+  ...{ method: 'post', path: '/v1/schedules/{name}/resume', ...about, 'x-action': 'schedule.run' },
+  'x-cli': 'stint schedule resume {name}',
+  summary: 'Let it fire again, from now on',
+  request: { params, body: accepts(RunScheduleBody) },
+  responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
+})
+const backfill = createRoute({
+  ...{ method: 'post', path: '/v1/schedules/{name}/backfill', ...about, 'x-action': 'schedule.run' },
+  'x-cli': 'stint schedule backfill {name} --from {from} --to {to}',
+  summary: 'Make up for the times of a range, at most 1,000',
+  request: { params, body: accepts(BackfillBody) },
+  responses: { 200: json('The times, and what became of them.', Backfilled), ...acts },
+})
+const remove = createRoute({
+  ...{ method: 'delete', path: '/v1/schedules/{name}', ...about, 'x-action': 'schedule.edit' },
+  'x-cli': 'stint schedule delete {name}',
+  summary: 'Forget it and its history; its jobs stay',
+  request: { params, query: z.object({ reason: Reason.optional() }) },
+  responses: { 204: { description: 'It is gone.' }, ...acts },
+})
+
+export const scheduleRoutes: Routes = (app, parts) => {
+  const { stint } = parts
+  const now = (): string => new Date().toISOString()
+
+  app.openapi(list, async (c) => {
+    const caller = demand(c, 'view')
+    const { cursor, limit = 50 } = c.req.valid('query')
+    const found = await stint.schedules.list({ after: cursor, limit })
+    const recent = await stint.schedules.recent(found.map(({ name }) => name))
+    const items = found
+      .filter(({ queue, kind }) => caller.can('view', { queue, kind }))
+      .map((info) => toItem(info, recent.get(info.name) ?? []))
+    const last = found.length === limit ? (found.at(-1)?.name ?? null) : null
+    return c.json({ items, next: last, asOf: now() }, 200)
+  })
+
+  app.openapi(get, async (c) => {
+    const { name } = c.req.valid('param')
+    const found = await find(parts, name)
+    const caller = demand(c, 'view', { queue: found.queue, kind: found.kind })
+    return c.json(await toDetail(found, caller, parts), 200)
+  })
+
+  app.openapi(next, async (c) => {
+    const { name } = c.req.valid('param')
+    const { n = 5 } = c.req.valid('query')
+    const { queue, kind } = await find(parts, name)
+    demand(c, 'view', { queue, kind })
+    const times = await stint.schedules.next(name, n)
+    return c.json(
+      { items: times.map(({ at, shift }) => ({ at: at.toISOString(), shift })), asOf: now() },
+      200,
+    )
+  })
+
+  app.openapi(fires, async (c) => {
+    const { name } = c.req.valid('param')
+    const { cursor, limit = 20 } = c.req.valid('query')
+    const { queue, kind } = await find(parts, name)
+    demand(c, 'view', { queue, kind })
+    const found = await stint.schedules.fires(name, { limit, before: cursor })
+    const last = found.length === limit ? (found.at(-1)?.fireAt.toISOString() ?? null) : null
+    return c.json({ items: found.map(toFire), next: last, asOf: now() }, 200)
+  })
+
+  const acting = async (
+    c: Parameters<typeof demandOperator>[0],
+    name: string,
+    {
+      action,
+      act,
+      reason,
+    }: { action: 'schedule.run' | 'schedule.edit'; act: string; reason: string | undefined },
+  ) => {
+    const { queue, kind } = await find(parts, name)
+    demand(c, 'view', { queue, kind })
+    return demandOperator(c, parts, { action, act, target: name, resource: { queue, kind }, reason })
+  }
+
+  app.openapi(run, async (c) => {
+    const { name } = c.req.valid('param')
+    const { reason } = c.req.valid('json')
+    const as = await acting(c, name, { action: 'schedule.run', act: 'schedule.run', reason })
+    return c.json({ ...(await as.schedules.run(name, { reason })), asOf: now() }, 200)
+  })
+  app.openapi(pause, async (c) => {
+    const { name } = c.req.valid('param')
+    const body = c.req.valid('json')
+    const as = await acting(c, name, { action: 'schedule.run', act: 'schedule.pause', reason: body.reason })
+    return c.json(await toDetail(await as.schedules.pause(name, body), c.get('caller'), parts), 200)
+  })
+  app.openapi(resume, async (c) => {
+    const { name } = c.req.valid('param')
+    const { reason } = c.req.valid('json')
+    const as = await acting(c, name, { action: 'schedule.run', act: 'schedule.resume', reason })
+    return c.json(await toDetail(await as.schedules.resume(name, { reason }), c.get('caller'), parts), 200)
+  })
+  app.openapi(backfill, async (c) => {
+    const { name } = c.req.valid('param')
+    const { from, to, dryRun = false, reason } = c.req.valid('json')
+    const as = await acting(c, name, { action: 'schedule.run', act: 'schedule.backfill', reason })
+    const times = dryRun
+      ? await stint.schedules.backfill(name, { from, to, dryRun })
+      : await as.schedules.backfill(name, { from, to, reason })
+    const items = times.map((one) => ({ ...one, fireAt: one.fireAt.toISOString() }))
+    const count = items.filter(({ action }) => action === 'fired').length
+    return c.json({ items, count, dryRun, asOf: now() }, 200)
+  })
+  app.openapi(remove, async (c) => {
+    const { name } = c.req.valid('param')
+    const { reason } = c.req.valid('query')
+    const as = await acting(c, name, { action: 'schedule.edit', act: 'schedule.delete', reason })
+    await as.schedules.delete(name, { reason })
+    return c.body(null, 204)
+  })
+}
+
+async function find({ stint }: ConsoleParts, name: string): Promise<ScheduleDetails> {
+  return (await stint.schedules.get(name)) ?? missingSchedule(name)
+}
+
+async function toDetail(
+  details: ScheduleDetails,
+  caller: Caller,
+  parts: ConsoleParts,
+): Promise<z.infer<typeof ScheduleDetail>> {
+  const { name, queue, kind } = details
+  const recent = await parts.stint.schedules.recent([name])
+  const upcoming = await parts.stint.schedules.next(name, 5)
+  const mayRead = caller.can('view.input', { queue, kind })
+  return {
+    ...toItem(details, recent.get(name) ?? []),
+    input: mayRead
+      ? (redactFor(caller, parts, { kind, queue, key: null }, details.input).value ?? null)
+      : null,
+    inputFromCode: details.inputFromCode,
+    lastError: details.lastError,
+    upcoming: upcoming.map(({ at, shift }) => ({ at: at.toISOString(), shift })),
+    asOf: new Date().toISOString(),
+  }
+}
+
+function toItem(info: ScheduleInfo, recent: readonly StoredFire[]): z.infer<typeof ScheduleItem> {
+  const { name, kind, queue, rule, spec, timeZone, overlap, missed, jitterMs, source } = info
+  const { isOrphan, isPaused, pauseReason, lastOutcome, failures } = info
+  return {
+    ...{ name, kind, queue, rule, spec, timeZone, overlap, missed, jitterMs, source },
+    ...{ isOrphan, isPaused, pauseReason, lastOutcome, failures },
+    startsAt: timeOf(info.startsAt),
+    endsAt: timeOf(info.endsAt),
+    pausedUntil: timeOf(info.pausedUntil),
+    nextFireAt: timeOf(info.nextFireAt),
+    lastFireAt: timeOf(info.lastFireAt),
+    recent: recent.map(toFire),
+  }
+}
+
+function toFire({ fireAt, outcome, jobId, reason, at }: StoredFire): z.infer<typeof Fire> {
+  return { fireAt: fireAt.toISOString(), outcome, jobId, reason, at: at.toISOString() }
+}

@@ -1,0 +1,66 @@
+import { createRoute } from '@hono/zod-openapi'
+import { stintVersion } from '../../version/version.ts'
+import { KindList, SystemReport } from '../api/system.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { jsonSchemaOf } from '../json-schema.ts'
+import { problems } from '../route-parts.ts'
+import { wire } from '../wire.ts'
+
+const system = createRoute({
+  method: 'get',
+  path: '/v1/system',
+  tags: ['Console'],
+  summary: 'The database, the schema, the console itself, and what is wrong with them',
+  'x-action': 'view',
+  'x-cli': 'stint doctor',
+  responses: {
+    200: { description: 'The report.', content: { 'application/json': { schema: SystemReport } } },
+    ...problems(401, 403, 503),
+  },
+})
+
+const kinds = createRoute({
+  method: 'get',
+  path: '/v1/kinds',
+  tags: ['Console'],
+  summary: 'The contracts that the console knows',
+  'x-action': 'view',
+  responses: {
+    200: { description: 'By kind.', content: { 'application/json': { schema: KindList } } },
+    ...problems(401, 403),
+  },
+})
+
+export const systemRoutes: Routes = (app, { stint, looks, live, limits, contracts, connections }) => {
+  app.openapi(system, async (c) => {
+    demand(c, 'view')
+    const { version, applied, pending, asOf } = await stint.view.system()
+    const report = {
+      stintVersion: stintVersion(),
+      schemaVersion: applied,
+      pendingMigrations: pending,
+      postgresVersion: version,
+      findings: [...(await looks.findings.get())],
+      console: {
+        connections: stint.view.connections + (live.isListening ? 1 : 0),
+        maxConnections: connections,
+        viewers: live.viewers,
+        refusedByLimit: limits.refused,
+      },
+      asOf,
+    }
+    return c.json(wire(report), 200)
+  })
+  app.openapi(kinds, (c) => {
+    const caller = demand(c, 'view')
+    const items = [...contracts.values()]
+      .filter(({ kind, queue }) => caller.can('view', { kind, queue }))
+      .map(({ kind, queue, version, inputSchema }) => ({
+        ...{ kind, queue, version },
+        jsonSchema: jsonSchemaOf(inputSchema),
+      }))
+      .sort((a, b) => (a.kind < b.kind ? -1 : 1))
+    return c.json({ items, asOf: new Date().toISOString() }, 200)
+  })
+}

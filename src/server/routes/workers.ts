@@ -1,0 +1,46 @@
+import { createRoute } from '@hono/zod-openapi'
+import { LeaseList, WorkerList } from '../api/system.ts'
+import type { Routes } from '../context.ts'
+import { demand } from '../demand.ts'
+import { problems } from '../route-parts.ts'
+import { wire } from '../wire.ts'
+import { workerList } from '../worker-list.ts'
+
+const workers = createRoute({
+  method: 'get',
+  path: '/v1/workers',
+  tags: ['Workers'],
+  summary: 'The workers that live, and those lost within the last hour',
+  'x-action': 'view',
+  'x-cli': 'stint status',
+  responses: {
+    200: { description: 'Those that live first.', content: { 'application/json': { schema: WorkerList } } },
+    ...problems(401, 403, 503),
+  },
+})
+
+const leases = createRoute({
+  method: 'get',
+  path: '/v1/leases',
+  tags: ['Workers'],
+  summary: 'Jobs that run, those whose lease ends first first',
+  'x-action': 'view',
+  'x-cli': 'stint job list --state running',
+  responses: {
+    200: { description: 'Up to 200.', content: { 'application/json': { schema: LeaseList } } },
+    ...problems(401, 403, 503),
+  },
+})
+
+export const workerRoutes: Routes = (app, { looks }) => {
+  app.openapi(workers, async (c) => {
+    demand(c, 'view')
+    return c.json(workerList(await looks.workers.get()), 200)
+  })
+  app.openapi(leases, async (c) => {
+    const caller = demand(c, 'view')
+    const { items, more } = await looks.leases.get()
+    const visible = items.filter(({ queue, kind, key }) => caller.can('view', { queue, kind, key }))
+    return c.json(wire({ items: visible, more, asOf: new Date() }), 200)
+  })
+}

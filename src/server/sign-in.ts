@@ -1,0 +1,105 @@
+import type { Context } from 'hono'
+import { Attempts } from './attempts.ts'
+import { readBody } from './body.ts'
+import type { App, Env } from './context.ts'
+import type { Door } from './door.ts'
+import { html, page, pageStyle } from './page.ts'
+import { demandSameOrigin } from './same-origin.ts'
+
+export interface SignInOptions {
+  basePath: string
+  publicOrigin: string | undefined
+}
+
+/** Trades a token, or the one-time link, for a session; and ends one. Without a line of script. */
+export function signInPages(app: App, door: Door, { basePath, publicOrigin }: SignInOptions): void {
+  const attempts = new Attempts()
+  const isSecure = (request: Request): boolean =>
+    request.url.startsWith('https:') ||
+    publicOrigin?.startsWith('https:') === true ||
+    request.headers.get('X-Forwarded-Proto') === 'https'
+
+  app.get('/page.css', () => {
+    const headers = { 'Content-Type': 'text/css; charset=utf-8', 'Cache-Control': 'public, max-age=3600' }
+    return new Response(pageStyle, { headers })
+  })
+
+  app.get('/login', (c) => {
+    const once = c.req.query('once')
+    const to = c.req.query('to') ?? '/'
+    if (once === undefined) return form({ basePath, to, status: 200 })
+    const place = placeOf(c)
+    const wait = attempts.waitFor(place)
+    if (wait > 0) return tooMany(basePath, to, wait)
+    const cookie = door.useLink(once, isSecure(c.req.raw))
+    if (cookie !== undefined) return seeOther(`${basePath}/`, cookie)
+    attempts.failed(place)
+    const failure =
+      'This link was used already, or is of a console that has ended. Start it again for another.'
+    return form({ basePath, to, failure, status: 401 })
+  })
+
+  app.post('/login', async (c) => {
+    demandSameOrigin(c.req.raw, publicOrigin)
+    const body = await readBody(c.req.raw, { maxBytes: 8_192, withinMs: 10_000 })
+    const fields = new URLSearchParams(new TextDecoder().decode(body))
+    const to = fields.get('to') ?? '/'
+    const place = placeOf(c)
+    const wait = attempts.waitFor(place)
+    if (wait > 0) return tooMany(basePath, to, wait)
+    const cookie = door.signIn((fields.get('token') ?? '').trim(), isSecure(c.req.raw))
+    if (cookie !== undefined) return seeOther(`${basePath}${ownPath(to)}`, cookie)
+    attempts.failed(place)
+    return form({ basePath, to, failure: 'This is no token that is valid here.', status: 401 })
+  })
+
+  app.post('/logout', (c) => {
+    demandSameOrigin(c.req.raw, publicOrigin)
+    return seeOther(`${basePath}/login`, door.sessions.end(isSecure(c.req.raw)))
+  })
+}
+
+/** Where to sign in, and to come back from there. */
+export function signInPath(basePath: string, wanted: string): string {
+  const query = wanted === '/' ? '' : `?to=${encodeURIComponent(wanted)}`
+  return `${basePath}/login${query}`
+}
+
+/** Only ever a path of ours: no other site is led to from here. */
+function ownPath(to: string): string {
+  return /^\/(?![/\\])[^\\\s]*$/.test(to) && to.length <= 2_000 ? to : '/'
+}
+
+function placeOf(c: Context<Env>): string {
+  return c.env.address ?? ''
+}
+
+function seeOther(location: string, cookie: string): Response {
+  return new Response(null, { status: 303, headers: { Location: location, 'Set-Cookie': cookie } })
+}
+
+interface FormOptions {
+  basePath: string
+  to: string
+  status: number
+  failure?: string
+  headers?: Readonly<Record<string, string>>
+}
+
+function form({ basePath, to, status, failure, headers = {} }: FormOptions): Response {
+  const said = failure === undefined ? html`` : html`<p class="failure" role="alert">${failure}</p>`
+  const body = html`${said}
+    <form method="post" action="${basePath}/login">
+      <input type="hidden" name="to" value="${ownPath(to)}" />
+      <label for="token">Token</label>
+      <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
+      <button type="submit">Sign in</button>
+    </form>
+    <p><code>stint token new</code> makes one.</p>`
+  return page({ basePath, title: 'Sign in', body, status, headers })
+}
+
+function tooMany(basePath: string, to: string, seconds: number): Response {
+  const failure = `Too many tries. Wait ${seconds} seconds.`
+  return form({ basePath, to, failure, status: 429, headers: { 'Retry-After': String(seconds) } })
+}

@@ -1,0 +1,17 @@
+-- Errors that nobody has decided about and that jobs died of within the last hour or so (hours are what is counted), the
+-- deadliest first. One that is ignored until a time that has passed counts as open.
+with lately as (
+  select fingerprint, sum(deaths)::float8 as deaths
+    from stint.error_hour
+   where hour >= date_trunc('hour', stint.now() - interval '1 hour')
+     and deaths > 0
+   group by fingerprint
+)
+select error_group.fingerprint, error_group.kind, error_group.name, error_group.title, error_group.first_seen as "firstSeen",
+       error_group.last_seen as "lastSeen", error_group.regressed_at as "regressedAt", lately.deaths
+  from lately
+  join stint.error_group using (fingerprint)
+ where error_group.last_seen > stint.now() - interval '1 hour'
+   and (error_group.status = 'open' or error_group.status = 'ignored' and error_group.ignored_until <= stint.now())
+ order by lately.deaths desc, error_group.fingerprint
+ limit :limit::integer

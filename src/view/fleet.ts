@@ -1,0 +1,111 @@
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { upkeepStatus } from '../upkeep/status.ts'
+import type { LeaderStatus, ServiceStatus } from '../upkeep/status.ts'
+import { leasesSql } from './leases.sql.ts'
+import { workersSql } from './workers.sql.ts'
+
+/** A worker that lives, or was lost a short while ago. */
+export interface WorkerView {
+  id: string
+  host: string | null
+  pid: number | null
+  /** Of the app's code, as it was told. */
+  version: string | null
+  stintVersion: string | null
+  /** How many jobs of each queue it runs at once. */
+  queues: Readonly<Record<string, number>>
+  kinds: readonly string[]
+  /** Jobs that it has in hand. */
+  running: number
+  rssBytes: number | null
+  startedAt: Date
+  /** Its last heartbeat. */
+  renewedAt: Date
+  leaseUntil: Date
+  /** Late: it missed heartbeats, and its jobs will be anybody's when its lease ends. Lost: they are. */
+  status: 'active' | 'late' | 'lost'
+  /** How its process ended, where somebody saw that. */
+  death: string | null
+  /** It does upkeep for all. */
+  isLeader: boolean
+}
+
+export interface Fleet {
+  /** Up to 500, those that live first. */
+  workers: WorkerView[]
+  leader: LeaderStatus | null
+  services: ServiceStatus[]
+  asOf: Date
+}
+
+interface WorkerRow extends Omit<
+  WorkerView,
+  'id' | 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds' | 'isLeader'
+> {
+  asOf: Date
+  id: string | null
+  about: Partial<Pick<WorkerView, 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds'>> | null
+}
+
+const mostWorkers = 500
+/** Jobs that are looked at, of all workers together. */
+const mostRunning = 10_000
+const lostWithinMs = 3_600_000
+
+/** The workers, who of them leads, and how upkeep fares. */
+export async function readFleet(db: Queryable): Promise<Fleet> {
+  const { leader, services } = await upkeepStatus(db)
+  const request = { lostWithinMs, mostRunning, limit: mostWorkers }
+  const rows = await run(db, workersSql, request, (row: WorkerRow) => row)
+  return {
+    workers: rows.flatMap((row) => toWorker(row, leader?.workerId)),
+    leader,
+    services,
+    asOf: rows[0]?.asOf ?? new Date(),
+  }
+}
+
+function toWorker({ id, about, ...row }: WorkerRow, leader: string | undefined): WorkerView[] {
+  if (id === null) return []
+  const { host = null, pid = null, version = null, stintVersion = null } = about ?? {}
+  const { running, rssBytes, startedAt, renewedAt, leaseUntil, status, death } = row
+  return [
+    {
+      ...{ id, host, pid, version, stintVersion, queues: about?.queues ?? {}, kinds: about?.kinds ?? [] },
+      ...{ running, rssBytes, startedAt, renewedAt, leaseUntil, status, death },
+      isLeader: id === leader,
+    },
+  ]
+}
+
+/** A job that runs, and until when its worker has the right to it. */
+export interface LeaseView {
+  jobId: string
+  kind: string
+  queue: string
+  key: string | null
+  workerId: string
+  epoch: number
+  attempt: number
+  startedAt: Date | null
+  /** Null where its worker is not there any more. */
+  leaseUntil: Date | null
+  /** Percent, as its handler last said. */
+  progress: number | null
+  cancelRequestedAt: Date | null
+}
+
+export interface Leases {
+  /** Up to 200, those that end first first. */
+  items: LeaseView[]
+  more: boolean
+}
+
+const mostLeases = 200
+
+export async function readLeases(db: Queryable): Promise<Leases> {
+  const request = { seen: mostRunning, limit: mostLeases + 1 }
+  const items = await run(db, leasesSql, request, (row: LeaseView) => row)
+  return { items: items.slice(0, mostLeases), more: items.length > mostLeases }
+}

@@ -1,0 +1,53 @@
+import type { JobState } from '../core/job.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { jobGlancesSql } from './job-glances.sql.ts'
+import { operationGlancesSql } from './operation-glances.sql.ts'
+
+/** What changes about a job, without what it carries or said. */
+export interface JobGlance {
+  id: string
+  state: JobState
+  queue: string
+  kind: string
+  key: string | null
+  epoch: number
+  attempt: number
+  priority: number
+  runAt: Date
+  startedAt: Date | null
+  finishedAt: Date | null
+  workerId: string | null
+  cancelRequestedAt: Date | null
+  /** Percent, as its handler last said. */
+  progress: number | null
+  discardedAt: Date | null
+  replacedBy: string | null
+}
+
+/** How these jobs are; those that are not there (any more) are left out. */
+export function glanceAtJobs(db: Queryable, ids: readonly string[]): Promise<JobGlance[]> {
+  return run(db, jobGlancesSql, { ids }, (row: JobGlance) => row)
+}
+
+/** What changes about an operation. */
+export interface OperationGlance {
+  id: string
+  action: string
+  state: string
+  /** Jobs that were found for it so far. */
+  noted: number
+  /** Null until all are found. */
+  matched: number | null
+  acted: number
+  skipped: number
+  failed: number
+  skippedBy: Readonly<Record<string, number>>
+  note: string | null
+  startedAt: Date | null
+  finishedAt: Date | null
+}
+
+export function glanceAtOperations(db: Queryable, ids: readonly string[]): Promise<OperationGlance[]> {
+  return run(db, operationGlancesSql, { ids }, (row: OperationGlance) => row)
+}

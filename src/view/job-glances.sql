@@ -1,0 +1,24 @@
+-- How some jobs are, wherever they are; a job that is not there (any more) has no row.
+--
+-- One place after the other: most are live and found by one look. History is asked only about the others, and not of the
+-- days that are made ahead.
+select asked.id, found.*
+  from unnest(:ids::uuid[]) as asked (id)
+ cross join lateral (
+         (select state::text, queue, kind, key, epoch, attempt, priority, run_at as "runAt", started_at as "startedAt",
+                 null::timestamptz as "finishedAt", worker_id as "workerId", cancel_at as "cancelRequestedAt",
+                 (progress ->> 'percent')::float8 as progress, null::timestamptz as "discardedAt", null::uuid as "replacedBy"
+            from stint.job
+           where job.id = asked.id)
+         union all
+         (select 'dead', queue, kind, key, epoch, attempt, priority, run_at, started_at, died_at, worker_id, null,
+                 (progress ->> 'percent')::float8, discarded_at, replaced_by
+            from stint.dead
+           where dead.id = asked.id)
+         union all
+         (select state::text, queue, kind, key, epoch, attempt, priority, run_at, started_at, finished_at, worker_id, null,
+                 null, null, null
+            from stint.finished
+           where finished.id = asked.id
+             and finished.finished_at < stint.now() + interval '1 hour')
+         limit 1) as found

@@ -1,0 +1,111 @@
+import type { Bins } from '../core/histogram.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { everyOf, MergedBins } from './bins.ts'
+import type { Measured } from './bins.ts'
+import { lastHourBinsSql } from './last-hour-bins.sql.ts'
+import { lastHourSql } from './last-hour.sql.ts'
+
+/** What happened to a queue within the last hour. */
+export interface QueueHour {
+  succeeded: number
+  /** Attempts that failed and were followed by another. */
+  failed: number
+  dead: number
+  wait: Bins
+  run: Bins
+  /** Jobs that ended in each of the last 60 minutes, the current one last. */
+  spark: number[]
+}
+
+interface MinuteRow {
+  now: Date
+  minute: Date | null
+  queue: string
+  succeeded: number
+  failed: number
+  dead: number
+  cancelled: number
+  rows: number
+}
+
+/** A minute of a queue. */
+interface Minute extends MinuteRow {
+  bins: MergedBins
+}
+
+const minuteMs = 60_000
+const minutes = 60
+/** Processes write what they counted every 10 s: what is older than this is as it will be, but for those in trouble. */
+const openMs = 2 * minuteMs
+/** For what came later than that all the same. */
+const anewEveryMs = 5 * minuteMs
+
+/**
+ * The last hour by queue. It remembers the minutes that are over: merging the histograms of a whole hour is dear where
+ * many processes run many kinds, and whoever looks once looks again in a second.
+ */
+export class LastHour {
+  readonly #minutes = new Map<number, Map<string, Minute>>()
+  #readAt = -Infinity
+  #anewAt = -Infinity
+
+  async read(db: Queryable): Promise<Map<string, QueueHour>> {
+    const isAnew = performance.now() - this.#anewAt > anewEveryMs
+    const fromMs = isAnew ? minuteOf(new Date()) - 2 * minutes * minuteMs : this.#readAt - openMs
+    const from = new Date(fromMs).toISOString()
+    const rows = await run(db, lastHourSql, { from }, (row: MinuteRow) => row)
+    const nowMs = minuteOf(rows[0]?.now ?? new Date())
+    const sinceMs = nowMs - (minutes - 1) * minuteMs
+    const counted = rows.filter(({ minute }) => minute !== null && minute.getTime() >= sinceMs)
+    const request = { from: new Date(Math.max(fromMs, sinceMs)).toISOString(), every: everyOf(counted) }
+    type Row = Measured & { minute: Date; queue: string }
+    const measured = counted.length === 0 ? [] : await run(db, lastHourBinsSql, request, (row: Row) => row)
+    if (isAnew) this.#anewAt = performance.now()
+    this.#readAt = nowMs
+    for (const minute of this.#minutes.keys())
+      if (minute >= fromMs || minute < sinceMs) this.#minutes.delete(minute)
+    for (const row of counted) this.#keep(row)
+    for (const row of measured)
+      this.#minutes.get(row.minute.getTime())?.get(row.queue)?.bins.add(row, request.every)
+    return this.#byQueue(nowMs)
+  }
+
+  #keep(row: MinuteRow): void {
+    const at = row.minute?.getTime() ?? 0
+    let queues = this.#minutes.get(at)
+    if (queues === undefined) this.#minutes.set(at, (queues = new Map<string, Minute>()))
+    queues.set(row.queue, { ...row, bins: new MergedBins() })
+  }
+
+  #byQueue(nowMs: number): Map<string, QueueHour> {
+    const rows = new Map<string, [number, Minute][]>()
+    for (const [at, queues] of this.#minutes)
+      for (const [queue, row] of queues) {
+        const known = rows.get(queue)
+        if (known === undefined) rows.set(queue, [[at, row]])
+        else known.push([at, row])
+      }
+    return new Map([...rows].map(([queue, of]) => [queue, hourOf(of, nowMs)]))
+  }
+}
+
+function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): QueueHour {
+  const spark = Array.from({ length: minutes }, () => 0)
+  const hour = { succeeded: 0, failed: 0, dead: 0 }
+  const merged = new MergedBins()
+  for (const [at, { succeeded, failed, dead, cancelled, bins }] of rows) {
+    merged.add(bins)
+    // A process whose clock is ahead is of this minute.
+    const index = Math.min(minutes - 1, minutes - 1 - (nowMs - at) / minuteMs)
+    spark[index] = (spark[index] ?? 0) + succeeded + dead + cancelled
+    hour.succeeded += succeeded
+    hour.failed += failed
+    hour.dead += dead
+  }
+  return { ...hour, wait: merged.wait, run: merged.run, spark }
+}
+
+function minuteOf(time: Date): number {
+  return Math.floor(time.getTime() / minuteMs) * minuteMs
+}

@@ -1,0 +1,16 @@
+-- The jobs that run, those whose lease ends first first. A lease is its worker's; a job whose worker is not there any
+-- more has none.
+--
+-- :seen of them at most are looked at, through the index by worker.
+select running.id as "jobId", running.kind, running.queue, running.key, running.worker_id as "workerId", running.epoch,
+       running.attempt, running.started_at as "startedAt", worker.lease_until as "leaseUntil",
+       (running.progress ->> 'percent')::float8 as progress, running.cancel_at as "cancelRequestedAt"
+  from (select id, kind, queue, key, worker_id, epoch, attempt, started_at, progress, cancel_at
+          from stint.job
+         where state = 'running'
+         order by worker_id
+         limit :seen::integer) as running
+  left join stint.worker
+    on worker.id = running.worker_id
+ order by worker.lease_until nulls first, running.started_at nulls last, running.id
+ limit :limit::integer

@@ -1,0 +1,9 @@
+-- Of the last operations those that stopped by their own rule within a day, and nobody went on with.
+select operation.id, operation.action, operation.note, operation.actor, operation.acted, operation.failed
+  from (select *
+          from stint.operation
+         order by id desc
+         limit :seen::integer) as operation
+ where operation.state = 'stopped'
+   and operation.created_at > stint.now() - interval '1 day'
+ order by operation.id desc

@@ -1,0 +1,31 @@
+-- The workers that are alive, and those that were lost within :lostWithinMs, with how many jobs each has in hand; and the
+-- database's time. There is always a row.
+--
+-- One that ended in good order is not lost: it gave its lease back before that ran out, and nobody told of its death.
+-- What runs is counted up to :mostRunning together; `order by` in the order of the index leaves the planner no choice.
+with running as (
+  select worker_id, count(*)::integer as jobs
+    from (select worker_id
+            from stint.jobs
+           where place = 'live' and state = 'running'
+           order by worker_id
+           limit :mostRunning::integer) as seen
+   group by worker_id
+)
+select clock.now as "asOf", worker.id, worker.started_at as "startedAt", worker.renewed_at as "renewedAt",
+       worker.lease_until as "leaseUntil", worker.lost_at as "lostAt", worker.about, worker.rss_bytes::float8 as "rssBytes",
+       worker.death, coalesce(running.jobs, 0) as running,
+       case when worker.lost_at is not null then 'lost'
+            -- A heartbeat comes every third of a lease; two that did not come are no accident.
+            when clock.now > worker.renewed_at + (worker.lease_until - worker.renewed_at) * 0.75 then 'late'
+            else 'active'
+       end as status
+  from (select stint.now() as now) as clock
+  left join stint.worker
+    on worker.lost_at is null
+    or worker.lost_at > clock.now - :lostWithinMs::float8 * interval '1 millisecond'
+       and (worker.death is not null or worker.lost_at > worker.lease_until)
+  left join running
+    on running.worker_id = worker.id
+ order by worker.lost_at nulls first, worker.started_at, worker.id
+ limit :limit::integer

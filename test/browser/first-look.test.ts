@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { startFor } from '../support/workers.ts'
+import { contracts, sendMail } from './shop.ts'
+import { stage } from './stage.ts'
+
+const given = stage({ contracts })
+
+test('a console with nothing in it says so, and how to begin', async () => {
+  const page = await given.open('')
+  await page.getByText('Nothing needs attention.').waitFor()
+  await page.getByText('No queue has had a job yet.').waitFor()
+  expect(await page.title()).toBe('Overview · Stint')
+  expect(await page.locator('.environment').textContent()).toBe('test')
+  expect(await page.locator('.actor').textContent()).toBe('adaadmin')
+  for (const [screen, words] of [
+    ['Jobs', 'No jobs yet.'],
+    ['Dead letters', 'Nothing is dead that nobody has decided about.'],
+    ['Operations', 'Nobody has acted on many jobs at once yet.'],
+    ['Schedules', 'There are no schedules.'],
+    ['Workers', 'No worker is alive, and none was in the last hour.'],
+  ] as const) {
+    await page.getByRole('link', { name: screen, exact: true }).click()
+    await page.getByText(words).waitFor()
+  }
+})
+
+test('problems come first, and every number leads to the jobs behind it', async () => {
+  await given.stint.enqueueMany(
+    sendMail,
+    ['ana', 'bo', 'cy'].map((name) => ({ to: `${name}@example.com`, template: 'welcome' as const })),
+  )
+  const page = await given.open('')
+  const problem = page.locator('.problem', { hasText: 'No worker serves mail' })
+  await problem.waitFor()
+  const row = page.getByRole('row', { name: /mail/ })
+  expect(await row.locator('td').first().textContent()).toContain('3')
+  await row.locator('td').first().getByRole('link').click()
+  await page.waitForURL('**/jobs?where=*')
+  expect(await page.getByLabel('Filter', { exact: true }).inputValue()).toBe('state:ready queue:mail')
+  expect(await page.locator('[data-row]').count()).toBe(3)
+
+  // Somebody comes and does the work: the screen follows without being asked.
+  await page.goto(given.url)
+  await page.locator('.problem', { hasText: 'No worker serves mail' }).waitFor()
+  await startFor(given, sendMail, () => undefined)
+  await page.getByText('Nothing needs attention.').waitFor()
+  await page.locator('.data-age-live').waitFor()
+})
+
+test('the jump bar leads to screens, queues and jobs; keys lead to screens and can be switched off', async () => {
+  const { id } = await given.stint.enqueue(sendMail, { to: 'dee@example.com', template: 'receipt' }, { delay: '1h' })
+  const page = await given.open('')
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type(id)
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { level: 1, name: /mail\.send/ }).waitFor()
+  await page.keyboard.press('Control+k')
+  await page.keyboard.type('mai')
+  await page.getByRole('option', { name: /^mail queue/ }).waitFor()
+  await page.keyboard.press('Enter')
+  await page.waitForURL('**/queues/mail')
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('d')
+  await page.waitForURL('**/dead')
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keys' }).waitFor()
+  await page.getByLabel('Keys of a single letter').uncheck()
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('g')
+  await page.keyboard.press('w')
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Jump to' }).waitFor()
+  expect(page.url()).toMatch(/\/dead$/)
+})
+
+test('a theme is chosen and stays', async () => {
+  const page = await given.open('', { colorScheme: 'light' })
+  const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  const light = await ground()
+  const button = page.getByRole('button', { name: /^Theme/ })
+  await button.click()
+  await button.click()
+  expect(await button.getAttribute('aria-label')).toContain('dark')
+  const dark = await ground()
+  expect(dark).not.toBe(light)
+  await page.reload()
+  await page.waitForSelector('main h1')
+  expect(await ground()).toBe(dark)
+})

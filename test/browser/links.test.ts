@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest'
+import { bury } from '../support/dead-letters.ts'
+import { charge, chargeCard, contracts, sendMail } from './shop.ts'
+import { stage } from './stage.ts'
+
+const given = stage({ contracts })
+
+test('a link restores the screen that it was copied from: filter, selection, open panel', async () => {
+  const { ids } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2), charge(3)], { delay: '1h' })
+  const [first = '', second = ''] = ids
+  const page = await given.open('')
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.getByRole('button', { name: 'scheduled', exact: true }).click()
+  await page.getByLabel(`Select job ${first}`).check()
+  await page.getByLabel(`Select job ${second}`).check()
+  await page.getByRole('button', { name: 'Cancel…' }).click()
+  await page.getByRole('heading', { name: 'Cancel 2 jobs' }).waitFor()
+  const link = page.url().slice(given.url.length)
+
+  const other = await given.open(link)
+  await other.getByRole('heading', { name: 'Cancel 2 jobs' }).waitFor()
+  expect(await other.getByLabel(`Select job ${second}`).isChecked()).toBe(true)
+  expect(await other.getByLabel('Filter', { exact: true }).inputValue()).toBe('state:scheduled')
+  await other.keyboard.press('Escape')
+  await other.locator('dialog').waitFor({ state: 'detached' })
+  expect(await other.getByText('2 selected:').isVisible()).toBe(true)
+})
+
+test('Back undoes the last step, one by one', async () => {
+  const { id } = await given.stint.enqueue(sendMail, { to: 'ana@example.com', template: 'welcome' }, { delay: '1h' })
+  await bury(given.db, id)
+  const page = await given.open('')
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.getByRole('button', { name: 'dead', exact: true }).click()
+  await page.locator(`[data-row="${id}"] [data-row-link]`).click()
+  await page.getByRole('heading', { level: 1, name: /mail\.send/ }).waitFor()
+  await page.getByRole('button', { name: 'Edit & replay…' }).click()
+  await page.getByRole('dialog').waitFor()
+
+  await page.goBack()
+  await page.getByRole('dialog').waitFor({ state: 'detached' })
+  await page.goBack()
+  await page.locator(`[data-row="${id}"]`).waitFor()
+  expect(await page.getByLabel('Filter', { exact: true }).inputValue()).toBe('state:dead')
+  await page.goBack()
+  await page.waitForURL('**/jobs')
+  expect(await page.getByLabel('Filter', { exact: true }).inputValue()).toBe('')
+  await page.goBack()
+  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
+})
+
+test('a queue with signs in its name has a screen and a link of its own', async () => {
+  const queue = 'eu/west:a%2Fb.c'
+  await given.stint.enqueue(sendMail, { to: 'ana@example.com', template: 'welcome' }, { queue })
+  const page = await given.open('queues')
+  await page.getByRole('link', { name: queue, exact: true }).click()
+  await page.getByRole('heading', { level: 1, name: queue }).waitFor()
+  await page.reload()
+  await page.getByRole('heading', { level: 1, name: queue }).waitFor()
+  await page.locator('.figure', { hasText: 'ready' }).first().click()
+  expect(await page.locator('[data-row]').count()).toBe(1)
+})
+
+test('what is not there is said, with the way on', async () => {
+  const page = await given.open('jobs/01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4')
+  await page.getByRole('alert').waitFor()
+  await page.goto(`${given.url}jobs?where=colour:red`)
+  await page.getByRole('alert').getByText('colour').first().waitFor()
+  await page.goto(`${given.url}nowhere`)
+  await page.getByText('No screen has this address.').waitFor()
+})

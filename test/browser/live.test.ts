@@ -1,0 +1,91 @@
+import { expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { startFor } from '../support/workers.ts'
+import { contracts, sendMail } from './shop.ts'
+import { stage } from './stage.ts'
+
+const given = stage({ contracts })
+const mail = (name: string) => ({ to: `${name}@example.com`, template: 'welcome' as const })
+
+async function rowIds(page: Page): Promise<string[]> {
+  return page.locator('[data-row]').evaluateAll((rows) => rows.map((row) => row.getAttribute('data-row') ?? ''))
+}
+
+test('new jobs wait behind a pill: no row moves under the pointer, and rows are kept fresh where they are', async () => {
+  const queue = 'still'
+  const { ids } = await given.stint.enqueueMany(sendMail, ['a', 'b', 'c', 'd'].map(mail), { queue })
+  const page = await given.open(`jobs?where=queue:${queue}`)
+  const third = page.locator('[data-row]').nth(2)
+  await third.hover()
+  const [before, place] = [await rowIds(page), await third.boundingBox()]
+  expect([...before].sort()).toEqual([...ids].sort())
+
+  await given.stint.enqueueMany(sendMail, ['e', 'f', 'g'].map(mail), { queue })
+  const pill = page.getByRole('button', { name: '3 new' })
+  await pill.waitFor()
+  expect(await rowIds(page)).toEqual(before)
+  expect(await third.boundingBox()).toEqual(place)
+
+  await startFor(given, sendMail, () => undefined, { queues: { [queue]: 4 } })
+  await page.locator('[data-row] .state-succeeded').nth(3).waitFor()
+  expect(await rowIds(page)).toEqual(before)
+  expect(await third.boundingBox()).toEqual(place)
+
+  await pill.click()
+  await page.locator('[data-row]').nth(6).waitFor()
+  expect((await rowIds(page)).slice(3)).toEqual(before)
+})
+
+test('a stream that is cut is said, resumed, and what happened meanwhile is shown', async () => {
+  const queue = 'cut'
+  await given.stint.enqueue(sendMail, mail('a'), { queue })
+  const page = await given.open('')
+  const ready = page.getByRole('row', { name: new RegExp(queue) }).locator('td').first()
+  await page.locator('.data-age-live').waitFor()
+  expect((await ready.textContent())?.trim()).toBe('1')
+
+  given.cut()
+  try {
+    await page.locator('.data-age-polling, .data-age-stale').waitFor()
+    await given.stint.enqueue(sendMail, mail('b'), { queue })
+  } finally {
+    given.mend()
+  }
+  await page.locator('.data-age-live').waitFor()
+  await expect.poll(async () => (await ready.textContent())?.trim(), { timeout: 20_000 }).toBe('2')
+})
+
+test('paused, the page asks for nothing until it is resumed', async () => {
+  const queue = 'paused'
+  await given.stint.enqueue(sendMail, mail('a'), { queue })
+  const [page, witness] = [await given.open(''), await given.open('')]
+  const ready = (of: Page) => of.getByRole('row', { name: new RegExp(queue) }).locator('td').first()
+  await page.locator('.data-age-live').waitFor()
+  await page.keyboard.press('p')
+  await page.getByText('paused', { exact: true }).first().waitFor()
+  const asked: string[] = []
+  page.on('request', (request) => asked.push(request.url()))
+
+  await given.stint.enqueue(sendMail, mail('b'), { queue })
+  await expect.poll(async () => (await ready(witness).textContent())?.trim(), { timeout: 20_000 }).toBe('2')
+  await page.bringToFront()
+  expect((await ready(page).textContent())?.trim()).toBe('1')
+  expect(asked).toEqual([])
+
+  await page.keyboard.press('p')
+  await expect.poll(async () => (await ready(page).textContent())?.trim(), { timeout: 20_000 }).toBe('2')
+})
+
+test('an open dialog and what was typed into it survive whatever comes in', async () => {
+  const queue = 'typed'
+  const { ids } = await given.stint.enqueueMany(sendMail, ['a', 'b'].map(mail), { queue })
+  const page = await given.open(`jobs?where=queue:${queue}`)
+  await page.getByLabel('This page').check()
+  await page.getByRole('button', { name: 'Cancel…' }).click()
+  await page.getByLabel('Reason, for the audit').fill('asked for twice')
+  await given.stint.enqueueMany(sendMail, Array.from({ length: 50 }, (_, index) => mail(`n${index}`)), { queue })
+  await page.getByRole('button', { name: '48+ new', includeHidden: true }).or(page.locator('.pill')).first().waitFor()
+  expect(await page.getByLabel('Reason, for the audit').inputValue()).toBe('asked for twice')
+  await page.getByRole('heading', { name: 'Cancel 2 jobs' }).waitFor()
+  expect(new URL(page.url()).searchParams.get('sel')?.split(',').sort()).toEqual([...ids].sort())
+})

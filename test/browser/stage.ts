@@ -1,0 +1,159 @@
+import { createServer } from 'node:http'
+import type { Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { afterAll, afterEach, beforeAll, expect } from 'vitest'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { Stint } from '../../src/entry/index.ts'
+import { createConsole, nodeListener } from '../../src/entry/server.ts'
+import type { ConsoleOptions, Role } from '../../src/entry/server.ts'
+import { makeToken } from '../../src/server/tokens.ts'
+import { launchChromium } from '../support/chromium.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+
+/** A real console on a real database, and a browser that people of each role sign in with. */
+export interface Stage {
+  readonly db: TestDatabase
+  readonly stint: Stint
+  /** Where the console is, with a slash at its end. */
+  readonly url: string
+  /** Opens a screen in a browser of its own, signed in. */
+  open(path: string, options?: OpenOptions): Promise<Page>
+  /** Cuts all connections to the console, and lets none in until `mend` is called. */
+  cut(): void
+  mend(): void
+}
+
+export interface OpenOptions extends BrowserContextOptions {
+  role?: Role | undefined
+}
+
+const tokens: Readonly<Record<Role, { token: string; line: string }>> = {
+  viewer: makeToken({ name: 'vi', role: 'viewer', expiresAt: null }),
+  operator: makeToken({ name: 'otto', role: 'operator', expiresAt: null }),
+  admin: makeToken({ name: 'ada', role: 'admin', expiresAt: null }),
+}
+
+/** Made before the first test of a file, gone after the last. Whatever a page complains about fails the test. */
+export function stage(options: ConsoleOptions = {}): Stage {
+  const parts: { db?: TestDatabase; stint?: Stint; browser?: Browser; door?: Door } = {}
+  const complaints: string[] = []
+  let closeConsole: (() => Promise<void>) | undefined
+
+  beforeAll(async () => {
+    const db = await createTestDatabase()
+    const served = createConsole({
+      connection: db.url,
+      environment: 'test',
+      tokens: Object.values(tokens).map(({ line }) => line),
+      onError: (error) => complaints.push(`console: ${String(error)}`),
+      ...options,
+    })
+    closeConsole = served.close
+    parts.db = db
+    parts.stint = new Stint({ connection: db.url })
+    parts.door = await openDoor(nodeListener(served))
+    parts.browser = await launchChromium()
+  })
+  afterEach(async () => {
+    for (const context of parts.browser?.contexts() ?? []) await context.close()
+    expect(complaints.splice(0)).toEqual([])
+  })
+  afterAll(async () => {
+    await parts.browser?.close()
+    await parts.door?.close()
+    await closeConsole?.()
+    await parts.stint?.close()
+    await parts.db?.drop()
+  })
+
+  return {
+    get db() {
+      return there(parts.db)
+    },
+    get stint() {
+      return there(parts.stint)
+    },
+    get url() {
+      return `http://127.0.0.1:${there(parts.door).port}${options.basePath ?? ''}/`
+    },
+    async open(path, { role = 'admin', ...context } = {}) {
+      const opened = await there(parts.browser).newContext({
+        locale: 'en-US',
+        timezoneId: 'UTC',
+        viewport: { width: 1360, height: 860 },
+        reducedMotion: 'reduce',
+        ...context,
+      })
+      const page = await opened.newPage()
+      page.on('pageerror', (error) => complaints.push(`page: ${error.message}`))
+      page.on('console', (message) => {
+        // What a server refuses is in the answer; a browser says so too.
+        if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
+          complaints.push(`console of the page: ${message.text()}`)
+        }
+      })
+      await page.goto(`${this.url}login?to=${encodeURIComponent(`/${path}`)}`)
+      await page.getByLabel('Token').fill(tokens[role].token)
+      await page.getByRole('button', { name: 'Sign in' }).click()
+      await page.waitForSelector('main h1')
+      return page
+    },
+    cut: () => {
+      there(parts.door).cut()
+    },
+    mend: () => {
+      there(parts.door).mend()
+    },
+  }
+}
+
+interface Door {
+  port: number
+  cut(): void
+  mend(): void
+  close(): Promise<void>
+}
+
+/** An HTTP server whose connections can be cut, as a proxy that restarts does. */
+async function openDoor(listener: ReturnType<typeof nodeListener>): Promise<Door> {
+  const sockets = new Set<Socket>()
+  let isCut = false
+  const server: Server = createServer(listener)
+  server.on('connection', (socket) => {
+    if (isCut) {
+      socket.destroy()
+      return
+    }
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const cut = (): void => {
+    isCut = true
+    for (const socket of sockets) socket.destroy()
+  }
+  return {
+    port: (server.address() as AddressInfo).port,
+    cut,
+    mend: () => {
+      isCut = false
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve()
+        })
+        cut()
+      }),
+  }
+}
+
+function there<Part>(part: Part | undefined): Part {
+  if (part === undefined) throw new Error('There is no stage outside of a test')
+  return part
+}
+
+export function tokenOf(role: Role): string {
+  return tokens[role].token
+}

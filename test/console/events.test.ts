@@ -1,0 +1,477 @@
+import { randomUUID } from 'node:crypto'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { Stint } from '../../src/entry/index.ts'
+import type { Caller } from '../../src/server/context.ts'
+import { nodeListener } from '../../src/entry/server.ts'
+import { SystemReport } from '../../src/server/api/system.ts'
+import { Live, topicsIn } from '../../src/server/live.ts'
+import type { LiveOptions } from '../../src/server/live.ts'
+import { liveSource } from '../../src/server/live/source.ts'
+import { Looks } from '../../src/server/looks.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { newJob, startFor } from '../support/workers.ts'
+import { EventReader } from './event-reader.ts'
+import type { ReadEvent } from './event-reader.ts'
+import { anything, call, openConsole, openStint, tokens } from './scene.ts'
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+const ana: Caller = { actor: 'ana', role: 'viewer', origin: 'api', can: () => true }
+
+/** Looks ten times as often as it does for people. */
+function openLive(options: Partial<LiveOptions> = {}, own = stint): Live {
+  const source = liveSource(own, new Looks(own), { hasEar: true })
+  const live = new Live({ source, tickMs: 50, ...options })
+  onTestFinished(() => live.close())
+  return live
+}
+
+interface LookOptions {
+  caller?: Caller
+  lastEventId?: string
+  recheck?: () => Promise<Caller | undefined>
+}
+
+function look(live: Live, topics: string, options: LookOptions = {}): EventReader {
+  const { caller = ana, lastEventId, recheck = () => Promise.resolve(caller) } = options
+  return new EventReader(live.open({ caller, topics: topicsIn(topics).topics, lastEventId, recheck }))
+}
+
+async function newJobId(options: Parameters<Stint['enqueue']>[2] = {}): Promise<string> {
+  const { id } = await stint.enqueue(anything, null, { queue: `q.${randomUUID().slice(0, 8)}`, ...options })
+  return id
+}
+
+/** What a page shows that keeps the last snapshot and applies deltas. */
+function priorityIn({ events }: EventReader): unknown {
+  let shown: Record<string, unknown> = {}
+  for (const { event, data } of events) {
+    if (event === 'snapshot') shown = data['data'] as Record<string, unknown>
+    if (event === 'delta') shown = { ...shown, ...(data['set'] as object) }
+  }
+  return shown['priority']
+}
+
+/** The changes of a job's priority in the order in which they were told. */
+function prioritiesTold(...readers: readonly EventReader[]): unknown[] {
+  return readers.flatMap(({ events }) =>
+    events.flatMap(({ event, data }) => {
+      const set = event === 'delta' ? (data['set'] as Record<string, unknown>) : {}
+      return 'priority' in set ? [set['priority']] : []
+    }),
+  )
+}
+
+describe('a stream', () => {
+  test('shows a topic, then what changes about it', async () => {
+    const id = await newJobId()
+    const reader = look(openLive(), `job:${id}`)
+    const first = await reader.tells(({ event }) => event === 'snapshot')
+    expect(first.data).toMatchObject({
+      topic: `job:${id}`,
+      data: { id, state: 'ready', priority: 0, progress: null },
+    })
+    await stint.reprioritize(id, 5)
+    const next = await reader.tells(({ event }) => event === 'delta')
+    expect(next.data).toEqual({ topic: `job:${id}`, set: { priority: 5 }, lists: {} })
+    expect(next.id).toMatch(/^[0-9a-f]{16}-\d+$/)
+    await stint.cancel(id)
+    await reader.tells(({ data }) => (data['set'] as { state?: string } | undefined)?.state === 'cancelled')
+  })
+
+  test('tells of queues and workers by what is other about which of them', async () => {
+    const live = openLive()
+    const queue = `q.${randomUUID().slice(0, 8)}`
+    const reader = look(live, `overview,workers,queue:${queue}`)
+    await reader.until(
+      () => reader.events.filter(({ event }) => event === 'snapshot').length === 3,
+      'three snapshots',
+    )
+    const unknown = reader.events.find(({ data }) => data['topic'] === `queue:${queue}`)
+    expect(unknown?.data['data']).toBeNull()
+    await stint.enqueue(anything, null, { queue })
+    const delta = await reader.tells(({ event, data }) => {
+      const lists = data['lists'] as { queues?: { changed: { queue: string }[] } } | undefined
+      return event === 'delta' && lists?.queues?.changed.some((one) => one.queue === queue) === true
+    }, 'the queue in the overview')
+    expect(delta.data['topic']).toBe('overview')
+    await reader.tells(
+      ({ data }) =>
+        data['topic'] === `queue:${queue}` && (data['data'] as { ready?: number } | null)?.ready === 1,
+      'the queue by itself',
+    )
+    await stint.enqueue(anything, null, { queue })
+    await reader.tells(({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`)
+  })
+
+  test('that breaks is resumed without loss and without repeat', async () => {
+    const live = openLive()
+    const id = await newJobId()
+    const first = look(live, `job:${id}`)
+    await first.tells(({ event }) => event === 'snapshot')
+    await stint.reprioritize(id, 1)
+    await first.until(() => priorityIn(first) === 1, 'the first change')
+    const { lastId } = first
+    // Another one looks on, so that changes are told while the first one is away.
+    const other = look(live, `job:${id}`)
+    await other.tells(({ event }) => event === 'snapshot')
+    await first.close()
+    for (const priority of [2, 3]) {
+      await stint.reprioritize(id, priority)
+      await other.until(() => priorityIn(other) === priority, `change ${priority}`)
+    }
+    const second = look(live, `job:${id}`, { lastEventId: lastId })
+    await stint.reprioritize(id, 4)
+    await second.until(() => prioritiesTold(second).includes(4), 'the last change')
+    expect(prioritiesTold(first, second)).toEqual([1, 2, 3, 4])
+    expect(second.events.map(({ event }) => event)).not.toContain('snapshot')
+    expect(second.events.map(({ event }) => event)).not.toContain('reset')
+  })
+
+  test('that breaks while nobody else looks gets the difference when it comes back', async () => {
+    const live = openLive()
+    const id = await newJobId()
+    const first = look(live, `job:${id}`)
+    await first.tells(({ event, id: seen }) => event === 'snapshot' && seen !== undefined)
+    const { lastId } = first
+    await first.close()
+    await stint.reprioritize(id, 1)
+    await stint.reprioritize(id, 2)
+    const second = look(live, `job:${id}`, { lastEventId: lastId })
+    await second.until(() => prioritiesTold(second).length > 0, 'the difference')
+    expect(prioritiesTold(second)).toEqual([2])
+    expect(second.events.map(({ event }) => event)).toEqual(['delta'])
+  })
+
+  test('is reset where what it missed is forgotten, or its id is of another process or other topics', async () => {
+    const live = openLive({ ring: 2 })
+    const id = await newJobId()
+    const first = look(live, `job:${id}`)
+    await first.tells(({ event }) => event === 'snapshot')
+    const { lastId } = first
+    for (const priority of [1, 2, 3]) {
+      await stint.reprioritize(id, priority)
+      await first.until(() => priorityIn(first) === priority, `change ${priority}`)
+    }
+    const expectReset = async (reader: EventReader): Promise<void> => {
+      await reader.tells(({ event }) => event === 'snapshot')
+      expect(reader.events[0]?.event).toBe('reset')
+      expect(reader.events[0]?.id).toBe('')
+    }
+    const overrun = look(live, `job:${id}`, { lastEventId: lastId })
+    await expectReset(overrun)
+    expect(priorityIn(overrun)).toBe(3)
+    await expectReset(look(openLive(), `job:${id}`, { lastEventId: first.lastId }))
+    await expectReset(look(live, `job:${id},workers`, { lastEventId: first.lastId }))
+    await expectReset(look(live, `job:${id}`, { lastEventId: 'nonsense' }))
+    await expectReset(look(openLive({ lingerMs: -1 }), `job:${id}`, { lastEventId: first.lastId }))
+  })
+
+  test('shows each caller only what it may see', async () => {
+    const [mine, theirs] = [`mine.${randomUUID().slice(0, 8)}`, `theirs.${randomUUID().slice(0, 8)}`]
+    const job = await newJobId({ queue: theirs })
+    await newJobId({ queue: mine })
+    const live = openLive()
+    const scoped: Caller = {
+      ...ana,
+      actor: 'bo',
+      can: (_, of) => of?.queue === undefined || of.queue === mine,
+    }
+    const [all, some] = [
+      look(live, `overview,job:${job}`),
+      look(live, `overview,job:${job}`, { caller: scoped }),
+    ]
+    const toldOf = (reader: EventReader, queue: string): Promise<unknown> =>
+      reader.tells(({ event, data }) => {
+        const isOverview = event !== 'activity' && data['topic'] === 'overview'
+        return isOverview && JSON.stringify(data).includes(queue)
+      }, `${queue} in the overview`)
+    await toldOf(all, theirs)
+    await toldOf(some, mine)
+    const hidden = await some.tells(({ data }) => data['topic'] === `job:${job}`)
+    expect(hidden.data['data']).toBeNull()
+    await stint.reprioritize(job, 9)
+    await all.until(() => JSON.stringify(all.events).includes('"priority":9'), 'the change')
+    // Also when it is gone, and when it comes back.
+    await stint.cancel(job)
+    const goneFrom = ({ data }: ReadEvent): boolean =>
+      (data['lists'] as { queues?: { gone: string[] } } | undefined)?.queues?.gone.includes(theirs) === true
+    const gone = await all.tells(goneFrom, 'the queue that is gone')
+    const resumed = look(live, `overview,job:${job}`, { caller: scoped, lastEventId: all.lastId })
+    await resumed.tells(({ event }) => event === 'snapshot')
+    expect(gone.event).toBe('delta')
+    for (const reader of [some, resumed]) {
+      expect(JSON.stringify(reader.events)).not.toContain('"priority":9')
+      expect(JSON.stringify(reader.events)).not.toContain(theirs)
+    }
+  })
+
+  test('ends when its caller is none any more', async () => {
+    let isWelcome = true
+    const live = openLive({ pingMs: 20, recheckMs: 20 })
+    const reader = look(live, 'workers', { recheck: () => Promise.resolve(isWelcome ? ana : undefined) })
+    await reader.tells(({ event }) => event === 'ping')
+    await reader.tells(({ event }) => event === 'snapshot')
+    expect(reader.isEnded).toBe(false)
+    isWelcome = false
+    await reader.until(() => reader.isEnded, 'the end')
+    expect(live.viewers).toBe(0)
+  })
+
+  test('to a reader that does not read is cut off, and others are not', async () => {
+    const live = openLive({ mostBytes: 500, pingMs: 10 })
+    // Nobody ever reads from this one.
+    live.open({ caller: ana, topics: topicsIn('workers').topics, recheck: () => Promise.resolve(ana) })
+    const reader = look(live, 'workers')
+    await eventually(() => {
+      expect(live.dropped).toBe(1)
+      return Promise.resolve()
+    })
+    expect(live.viewers).toBe(1)
+    const before = reader.events.length
+    await reader.until(() => reader.events.length > before, 'another ping')
+  })
+
+  test('is one of few for an actor', async () => {
+    const live = openLive({ mostPerActor: 2 })
+    look(live, 'workers')
+    const second = look(live, 'workers')
+    expect(live.hasRoomFor('ana')).toBe(false)
+    expect(live.hasRoomFor('bo')).toBe(true)
+    await second.close()
+    expect(live.hasRoomFor('ana')).toBe(true)
+  })
+})
+
+describe('what streams cost', () => {
+  function countStatements(): () => Map<string, number> {
+    const spy = vi.spyOn(pg.Client.prototype, 'query')
+    onTestFinished(() => {
+      spy.mockRestore()
+    })
+    return () => {
+      const counts = new Map<string, number>()
+      for (const [query] of spy.mock.calls as unknown as [string | { text: string }][]) {
+        const text = typeof query === 'string' ? query : query.text
+        const name = /\/\* (\S+) \*\//.exec(text)?.[1] ?? text
+        counts.set(name, (counts.get(name) ?? 0) + 1)
+      }
+      spy.mockClear()
+      return counts
+    }
+  }
+
+  async function during(live: Live, ticks: number): Promise<number> {
+    const from = live.ticks
+    await eventually(() => {
+      expect(live.ticks).toBeGreaterThanOrEqual(from + ticks)
+      return Promise.resolve()
+    })
+    return live.ticks - from
+  }
+
+  test('50 viewers cost the same as one, and none cost nothing', async () => {
+    const own = openStint(db.url)
+    const live = openLive({ mostPerActor: 100 }, own)
+    const ids = [await newJobId(), await newJobId()]
+    const topics = `overview,workers,queue:some,job:${ids[0]},job:${ids[1]}`
+    const readers = [look(live, topics)]
+    await readers[0]?.until(() => readers[0]?.events.length === 5, 'all snapshots')
+    const counted = countStatements()
+
+    const one = { ticks: await during(live, 20), statements: counted() }
+    for (let more = 1; more < 50; more++) readers.push(look(live, topics))
+    await Promise.all(readers.map((reader) => reader.until(() => reader.events.length >= 5, 'all snapshots')))
+    expect(live.viewers).toBe(50)
+    counted()
+    const fifty = { ticks: await during(live, 20), statements: counted() }
+
+    expect(one.statements.get('view/job-glances.sql')).toBeGreaterThanOrEqual(one.ticks - 1)
+    for (const { ticks, statements } of [one, fifty])
+      for (const [name, count] of statements) expect(count, name).toBeLessThanOrEqual(ticks + 1)
+    // No statement that one viewer would not cause.
+    expect(
+      [...fifty.statements.keys()].filter((name) => !one.statements.has(name) && !isNowAndThen(name)),
+    ).toEqual([])
+
+    await Promise.all(readers.map((reader) => reader.close()))
+    await eventually(() => {
+      expect(live.isLooking).toBe(false)
+      return Promise.resolve()
+    })
+    const { ticks } = live
+    counted()
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    expect(live.ticks).toBe(ticks)
+    expect([...counted().keys()].filter((name) => name.startsWith('view/'))).toEqual([])
+  })
+
+  /** Not in every second. */
+  function isNowAndThen(name: string): boolean {
+    return /^(numbers|schema|upkeep)\/|view\/(deadly|troubled|stopped|workers|last-hour|dead-counts)|^select 1$|^listen/.test(
+      name,
+    )
+  }
+})
+
+describe('a database that is away', () => {
+  test('is told to all who look, and that it is back; then they are brought up to date', async () => {
+    const proxy = await startFaultProxy(db.url)
+    const own = new Stint({ connection: proxy.url, timeout: '300ms', notify: false })
+    onTestFinished(() => own.close())
+    const id = await newJobId()
+    const live = openLive({}, own)
+    const reader = look(live, `job:${id}`)
+    await reader.tells(({ event }) => event === 'snapshot')
+    const heal = proxy.blackhole()
+    const trouble = await reader.tells(({ event }) => event === 'trouble')
+    expect(trouble.data).toEqual({
+      detail: expect.any(String) as string,
+      since: expect.any(String) as string,
+    })
+    expect(JSON.stringify(trouble.data)).not.toMatch(/select|127\.0\.0\.1|localhost/)
+    const late = look(live, `job:${id}`)
+    await late.tells(({ event }) => event === 'trouble', 'trouble for who comes later')
+    await stint.reprioritize(id, 6)
+    await heal()
+    await reader.tells(({ event }) => event === 'healed')
+    await reader.until(() => priorityIn(reader) === 6, 'what changed meanwhile')
+    await late.until(() => priorityIn(late) === 6, 'what it has not seen')
+  })
+})
+
+describe('waiting for the end of a job', () => {
+  test('is answered with how it ended, or after the time', async () => {
+    const live = openLive()
+    const contract = newJob('wait')
+    const worker = await startFor({ db, stint }, contract, () => 'done')
+    const { id } = await stint.enqueue(contract, null)
+    expect(await live.jobEnded(id, 20_000)).toBe('succeeded')
+    await worker.hears('succeeded', id)
+    const waiting = await newJobId()
+    expect(await live.jobEnded(waiting, 100)).toBeUndefined()
+    expect(await live.jobEnded(randomUUID(), 20_000)).toBeUndefined()
+    expect(live.waits).toBe(0)
+  })
+
+  test('many wait for what one look finds', async () => {
+    const live = openLive()
+    const ids = await Promise.all(Array.from({ length: 20 }, () => newJobId()))
+    const ends = ids.map((id) => live.jobEnded(id, 20_000))
+    const before = live.ticks
+    for (const id of ids) await stint.cancel(id)
+    expect(new Set(await Promise.all(ends))).toEqual(new Set(['cancelled']))
+    expect(live.ticks).toBeGreaterThan(before)
+  })
+
+  test('is asked for by Prefer: wait', async () => {
+    const worker = await startFor({ db, stint }, anything, () => ({ said: 'hello' }))
+    const answer = await call(openConsole(db.url), 'POST /v1/jobs', {
+      token: tokens.operator.token,
+      headers: { Prefer: 'wait=20' },
+      json: { kind: 'any.thing', input: null },
+    })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('Preference-Applied')).toBe('wait=20')
+    expect(answer.body).toMatchObject({ state: 'succeeded', result: { said: 'hello' } })
+    await worker.hears('succeeded', answer.body['id'] as string)
+  })
+})
+
+describe('GET /v1/events', () => {
+  async function stream(
+    served: ReturnType<typeof openConsole>,
+    topics: string,
+    headers = {},
+  ): Promise<Response> {
+    return served.fetch(
+      new Request(`http://console.test/v1/events?topics=${topics}`, {
+        headers: { Authorization: `Bearer ${tokens.viewer.token}`, ...headers },
+      }),
+    )
+  }
+
+  test('is a stream that nothing in between may keep, change or gather', async () => {
+    const id = await newJobId()
+    const served = openConsole(db.url)
+    const response = await stream(served, `job:${id}`)
+    expect(response.status).toBe(200)
+    expect(response.headers.get('Content-Type')).toBe('text/event-stream; charset=utf-8')
+    expect(response.headers.get('Cache-Control')).toContain('no-transform')
+    expect(response.headers.get('X-Accel-Buffering')).toBe('no')
+    const first = new EventReader(response.body ?? new ReadableStream())
+    await first.tells(({ event }) => event === 'snapshot')
+    await first.close()
+    await stint.reprioritize(id, 3)
+    const again = await stream(served, `job:${id}`, { 'Last-Event-ID': first.lastId })
+    const second = new EventReader(again.body ?? new ReadableStream())
+    const delta = await second.tells(({ event }) => event === 'delta')
+    expect(delta.data['set']).toEqual({ priority: 3 })
+  })
+
+  test('refuses topics that are none, strangers, and queues that are hidden', async () => {
+    const served = openConsole(db.url)
+    for (const wrong of ['', 'nothing', 'job:1', 'queue:', `job:${randomUUID()},x`, 'queue:a%20b'])
+      expect((await stream(served, wrong)).status, wrong).toBe(400)
+    const many = Array.from({ length: 51 }, (_, n) => `queue:q${n}`).join()
+    expect((await stream(served, many)).status).toBe(400)
+    expect((await call(served, 'GET /v1/events?topics=overview')).status).toBe(401)
+    const scoped = openConsole(db.url, {
+      tokens: [],
+      auth: () => ({ actor: 'ana', role: 'viewer', can: (_, of) => of?.queue !== 'hidden' }),
+    })
+    expect((await call(scoped, 'GET /v1/events?topics=queue:hidden')).status).toBe(404)
+  })
+
+  test('that a client leaves over real HTTP is not looked at any more', async () => {
+    const served = openConsole(db.url)
+    const server = createServer(nodeListener(served))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    const { port } = server.address() as AddressInfo
+    const headers = { Authorization: `Bearer ${tokens.viewer.token}` }
+    const leave = new AbortController()
+    const response = await fetch(`http://127.0.0.1:${port}/v1/events?topics=workers`, {
+      headers,
+      signal: leave.signal,
+    })
+    const reader = new EventReader(response.body ?? new ReadableStream())
+    await reader.tells(({ event }) => event === 'snapshot')
+    const viewers = async (): Promise<number> => {
+      const { body } = await call(served, 'GET /v1/system', { token: tokens.viewer.token })
+      return SystemReport.parse(body).console.viewers
+    }
+    expect(await viewers()).toBe(1)
+    leave.abort()
+    await eventually(async () => {
+      expect(await viewers()).toBe(0)
+    })
+  })
+
+  test('ends with the console', async () => {
+    const served = openConsole(db.url)
+    const response = await stream(served, 'workers')
+    const reader = new EventReader(response.body ?? new ReadableStream())
+    await reader.tells(({ event }) => event === 'snapshot')
+    await served.close()
+    await reader.until(() => reader.isEnded, 'the end')
+  })
+})

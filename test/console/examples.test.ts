@@ -1,0 +1,67 @@
+import { execFileSync } from 'node:child_process'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { nodeListener } from '../../src/entry/server.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { finish } from '../support/processes.ts'
+import { openConsole, openStint, tokens } from './scene.ts'
+
+const examples = join(import.meta.dirname, '../../examples/http')
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+function has(program: string): boolean {
+  try {
+    execFileSync(program, ['--version'], { stdio: 'ignore' })
+    return true
+  } catch {
+    process.stderr.write(`left out: ${program} is not on this machine\n`)
+    return false
+  }
+}
+
+/** A console on a port, and what a producer needs to reach it. */
+async function reachable(): Promise<NodeJS.ProcessEnv> {
+  const server = createServer(nodeListener(openConsole(db.url))).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo
+  return { ...process.env, STINT_URL: `http://127.0.0.1:${port}`, STINT_TOKEN: tokens.operator.token }
+}
+
+const producers = [
+  { name: 'curl', program: 'curl', command: 'sh', file: 'producer.sh' },
+  { name: "Python's standard library", program: 'python3', command: 'python3', file: 'producer.py' },
+]
+
+for (const { name, program, command, file } of producers) {
+  test.skipIf(!has(program))(
+    `a producer in ${name} stores a job, once, and is told what is wrong`,
+    async () => {
+      const env = await reachable()
+      const run = (...args: string[]) => finish(command, [join(examples, file), ...args], { env })
+      const key = `${program}-1`
+      const first = await run('ana@example.com', key)
+      expect(first).toMatchObject({ code: 0, stderr: '' })
+      const id = first.stdout.trim().split('/').at(-1) ?? ''
+      expect(await openStint(db.url).get(id)).toMatchObject({
+        kind: 'mail.send',
+        queue: 'mail',
+        input: { to: 'ana@example.com' },
+      })
+      // The same again is the same job.
+      expect((await run('ana@example.com', key)).stdout).toBe(first.stdout)
+      expect((await run('nobody', `${program}-2`)).code).not.toBe(0)
+    },
+  )
+}

@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createConsole } from '../../src/entry/server.ts'
+import type { Console } from '../../src/entry/server.ts'
+import { consoleOpenApi } from '../../src/server/console.ts'
+import { pick, seeded } from '../guarantees/harness/random.ts'
+import type { Random } from '../guarantees/harness/random.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { contracts, tokens } from './scene.ts'
+
+const seed = Number(process.env['STINT_SEED'] ?? Date.now() % 1_000_000_000)
+const requests = 20_000
+const atOnce = 8
+/** An answer that takes longer than this hangs; the limits of the console are far below. */
+const hangsAfterMs = 20_000
+
+let db: TestDatabase
+let served: Console
+const failures: unknown[] = []
+beforeAll(async () => {
+  db = await createTestDatabase()
+  served = createConsole({
+    connection: db.url,
+    contracts,
+    acceptUnknownKinds: true,
+    tokens: Object.values(tokens).map(({ line }) => line),
+    onError: (error) => failures.push(error),
+  })
+})
+afterAll(async () => {
+  await served.close()
+  await db.drop()
+})
+
+const document = consoleOpenApi() as { paths: Record<string, Record<string, unknown>> }
+const paths = Object.keys(document.paths)
+
+const words = [
+  ...[
+    '',
+    ' ',
+    '0',
+    '-1',
+    '1e999',
+    '../../etc/passwd',
+    '%00',
+    '%ff',
+    '%2F%2e%2e',
+    '\u0000',
+    '\ud800',
+    '💥',
+    'null',
+  ],
+  ...[
+    "' or 1=1 --",
+    '"; drop table stint.job; --',
+    '<script>alert(1)</script>',
+    '{{7*7}}',
+    '${7*7}',
+    '__proto__',
+  ],
+  ...[
+    'state:dead',
+    'state:',
+    'age>1h',
+    'input.x:1',
+    'where',
+    'constructor',
+    'a'.repeat(300),
+    '2026-01-01T00:00:00Z',
+  ],
+  ...[
+    'mail.send',
+    'card.charge',
+    'any.thing',
+    'billing',
+    '5m',
+    'NaN',
+    '9007199254740993',
+    'dead',
+    'true',
+    '\r\nX: y',
+  ],
+]
+
+function word(random: Random): string {
+  if (random() < 0.1) return randomUUID()
+  return pick(random, words) ?? ''
+}
+
+/** Any JSON, now and then of the names that routes know. */
+function value(random: Random, depth = 0): unknown {
+  const roll = random()
+  if (roll < 0.3 || depth > 4) return word(random)
+  if (roll < 0.45) return pick(random, [0, -1, 1.5, 1e308, 2 ** 53, 40_000, true, false, null])
+  if (roll < 0.6) return Array.from({ length: Math.floor(random() * 4) }, () => value(random, depth + 1))
+  const names = [
+    'kind',
+    'queue',
+    'input',
+    'runAt',
+    'delay',
+    'priority',
+    'key',
+    'reason',
+    'expect',
+    'jobs',
+    'action',
+  ]
+  const more = [
+    'where',
+    'ids',
+    'canary',
+    'pace',
+    'dryRun',
+    'until',
+    'for',
+    'state',
+    'epoch',
+    'patch',
+    'max',
+    word(random),
+  ]
+  const entries = Array.from({ length: Math.floor(random() * 6) }, () => [
+    pick(random, [...names, ...more]) ?? 'x',
+    value(random, depth + 1),
+  ])
+  return Object.fromEntries(entries) as unknown
+}
+
+function bodyOf(random: Random): string | Uint8Array<ArrayBuffer> {
+  const roll = random()
+  if (roll < 0.1) return word(random)
+  if (roll < 0.15) return '['.repeat(Math.floor(random() * 20_000))
+  if (roll < 0.2) return `{"kind":"any.thing","input":${'['.repeat(300)}${']'.repeat(300)}}`
+  if (roll < 0.25) return Uint8Array.from({ length: 64 }, () => Math.floor(random() * 256))
+  if (roll < 0.4) return JSON.stringify({ kind: pick(random, words), queue: 'q', input: value(random) })
+  if (roll < 0.5)
+    return JSON.stringify({ jobs: [value(random), { kind: 'any.thing', input: value(random) }] })
+  const text = JSON.stringify(value(random))
+  return roll < 0.6 ? text.slice(0, Math.floor(random() * text.length)) : text
+}
+
+/** What a header may hold; others never leave a client. */
+function headerText(text: string): string {
+  return text.replaceAll(/[^\x20-\x7e]/g, '?').trim()
+}
+
+function requestOf(random: Random): Request {
+  const method =
+    pick(random, [
+      'GET',
+      'GET',
+      'GET',
+      'POST',
+      'POST',
+      'POST',
+      'PUT',
+      'PATCH',
+      'DELETE',
+      'OPTIONS',
+      'HEAD',
+      'PROPFIND',
+    ]) ?? 'GET'
+  const isKnown = random() < 0.85
+  const path = isKnown
+    ? (pick(random, paths) ?? '/').replaceAll(/\{\w+\}/g, () => encodeURIComponent(safe(word(random))))
+    : `/${encodeURI(safe(word(random)))}/${encodeURIComponent(safe(word(random)))}`
+  const query = new URLSearchParams()
+  for (let count = Math.floor(random() * 4); count > 0; count--)
+    query.append(
+      pick(random, ['where', 'cursor', 'limit', 'topics', 'from', 'to', 'step', 'once', word(random)]) ?? '',
+      safe(word(random)),
+    )
+  const headers = new Headers()
+  const role = pick(random, ['viewer', 'operator', 'operator', 'admin', 'admin', undefined] as const)
+  if (role !== undefined) headers.set('Authorization', `Bearer ${tokens[role].token}`)
+  else if (random() < 0.5) headers.set('Authorization', headerText(`Bearer ${word(random)}`))
+  if (random() < 0.8) headers.set('Content-Type', 'application/json')
+  else if (random() < 0.5) headers.set('Content-Type', headerText(word(random)))
+  for (const name of [
+    'Idempotency-Key',
+    'Prefer',
+    'If-None-Match',
+    'Accept',
+    'Cookie',
+    'X-Request-Id',
+    'Origin',
+    'Last-Event-ID',
+  ])
+    if (random() < 0.08) headers.set(name, headerText(word(random)))
+  const hasBody = method !== 'GET' && method !== 'HEAD' && random() < 0.9
+  return new Request(`http://console.test${path}?${query}`, {
+    ...{ method, headers },
+    ...(hasBody ? { body: bodyOf(random) } : {}),
+  })
+}
+
+/** Without half surrogate pairs, which no URL can hold. */
+function safe(text: string): string {
+  return text.replaceAll(/\p{Surrogate}/gu, '?')
+}
+
+test(`${requests} hostile requests: none fails in the console, none hangs, memory stays (seed ${seed})`, async () => {
+  const random = seeded(seed)
+  const statuses = new Map<number, number>()
+  const wrong: string[] = []
+  const one = async (): Promise<void> => {
+    const request = requestOf(random)
+    const said = `${request.method} ${request.url}`
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<'hung'>((resolve) => {
+      timer = setTimeout(() => {
+        resolve('hung')
+      }, hangsAfterMs)
+    })
+    const response = await Promise.race([served.fetch(request), late])
+    clearTimeout(timer)
+    if (response === 'hung') return void wrong.push(`${said} hung`)
+    // A stream of events has no end.
+    await response.body?.cancel()
+    statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
+    // Busy is an answer, not a failure.
+    if (response.status >= 500 && response.status !== 503) wrong.push(`${said} → ${response.status}`)
+  }
+  const batch = async (count: number): Promise<void> => {
+    let left = count
+    await Promise.all(
+      Array.from({ length: atOnce }, async () => {
+        while (left-- > 0) await one()
+      }),
+    )
+  }
+  await batch(requests / 4)
+  const before = heapAfterCollection()
+  await batch((requests / 4) * 3)
+  const grown = heapAfterCollection() - before
+  expect({ wrong: wrong.slice(0, 10), failures: failures.slice(0, 3).map(stackOf) }).toEqual({
+    wrong: [],
+    failures: [],
+  })
+  // No name that came in has become a property of all objects.
+  expect(inheritedNames()).toEqual([])
+  // It did get to the routes, and was refused in many ways.
+  for (const status of [200, 202, 400, 401, 403, 404, 405, 415, 422])
+    expect(statuses.get(status) ?? 0).toBeGreaterThan(0)
+  expect(statuses.get(503) ?? 0).toBeLessThan(requests / 100)
+  expect(grown).toBeLessThan(64 * 1_048_576)
+}, 180_000)
+
+setFlagsFromString('--expose_gc')
+const collect = runInNewContext('gc') as () => void
+
+function heapAfterCollection(): number {
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+function inheritedNames(): string[] {
+  const names: string[] = []
+  for (const name in {}) names.push(name)
+  return names
+}

@@ -1,0 +1,366 @@
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { defineJob } from '../../src/entry/index.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { bury } from '../support/dead-letters.ts'
+import { eventually, newName } from '../support/workers.ts'
+import { call, openConsole, openStint, problemOf, tokens } from './scene.ts'
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+const { token } = tokens.operator
+const viewer = tokens.viewer.token
+const admin = tokens.admin.token
+const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
+const unknownId = '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f'
+
+async function deadLetter(input: unknown = { to: 'ana@example.com', apiKey: 'k-1' }): Promise<string> {
+  const { id } = await openStint(db.url).enqueue(mail, input)
+  const error = {
+    name: 'CardDeclined',
+    message: 'do not honor',
+    class: 'error',
+    stack: 'CardDeclined\n    at x',
+    causes: [],
+    fingerprint: 'b02c9e51b02c9e51',
+  }
+  await bury(db, id, { fingerprint: 'b02c9e51b02c9e51', error })
+  return id
+}
+
+describe('a job', () => {
+  test('is shown in every state, with an ETag, and what can be done to it', async () => {
+    const served = openConsole(db.url)
+    const id = await deadLetter()
+    const answer = await call(served, `GET /v1/jobs/${id}`, { token })
+    expect(answer.status).toBe(200)
+    expect(answer.body).toMatchObject({
+      ...{ id, state: 'dead', redacted: true, inputHidden: null },
+      input: { to: 'ana@example.com', apiKey: '[redacted]' },
+      error: { name: 'CardDeclined', group: 'b02c9e51b02c9e51' },
+      storedError: { stack: expect.stringContaining('at x') as string },
+      contract: { known: true },
+    })
+    const { can } = answer.body as { can: { verb: string; cli: string }[] }
+    expect(can.map(({ verb }) => verb)).toEqual(['replay', 'discard'])
+    expect(can[0]?.cli).toBe(`stint dead replay ${id}`)
+    const etag = answer.headers.get('ETag') ?? ''
+    const again = await call(served, `GET /v1/jobs/${id}`, { token, headers: { 'If-None-Match': etag } })
+    expect(again.status).toBe(304)
+  })
+
+  test('hides what it carries from a viewer, and offers nothing', async () => {
+    const id = await deadLetter()
+    const answer = await call(openConsole(db.url), `GET /v1/jobs/${id}`, { token: viewer })
+    expect(answer.body).toMatchObject({ input: null, inputHidden: 'role', can: [] })
+    expect(JSON.stringify(answer.body)).not.toContain('ana@example.com')
+  })
+
+  test('that is not there is 404; one that would be gone by now is 410', async () => {
+    const served = openConsole(db.url)
+    const recent = (await openStint(db.url).enqueue(mail, {})).id.replace(/.$/, (last) =>
+      last === '0' ? '1' : '0',
+    )
+    expect((await call(served, `GET /v1/jobs/${recent}`, { token })).status).toBe(404)
+    expect((await call(served, `GET /v1/jobs/${unknownId}`, { token })).status).toBe(410)
+    expect((await call(served, 'GET /v1/jobs/nothing', { token })).status).toBe(400)
+  })
+
+  test('has attempts, logs, relatives and a result', async () => {
+    const served = openConsole(db.url)
+    const stint = openStint(db.url)
+    const id = await deadLetter()
+    const attempts = await call(served, `GET /v1/jobs/${id}/attempts`, { token })
+    expect(attempts.body).toMatchObject({
+      items: [{ epoch: 7, outcome: 'failed', error: { name: 'CardDeclined' } }],
+    })
+    await db.query(
+      `insert into stint.log (job_id, epoch, line, at, level, message, data) values ($1, 7, 1, now(), 'info', 'hello', '{"password": "x"}')`,
+      [id],
+    )
+    const logs = await call(served, `GET /v1/jobs/${id}/logs`, { token })
+    expect(logs.body).toMatchObject({
+      items: [{ message: 'hello', data: { password: '[redacted]' } }],
+      next: '7.1',
+    })
+    expect((await call(served, `GET /v1/jobs/${id}/logs?after=7.1`, { token })).body).toMatchObject({
+      items: [],
+      next: '7.1',
+    })
+    const { id: child } = await stint.enqueue(mail, {}, { correlationId: id })
+    await db.query('update stint.job set parent_id = $2 where id = $1', [child, id])
+    const lineage = await call(served, `GET /v1/jobs/${id}/lineage`, { token })
+    expect(lineage.body).toMatchObject({
+      children: [{ id: child }],
+      correlated: [{ id: child }],
+      parent: null,
+    })
+    expect((await call(served, `GET /v1/jobs/${child}/lineage`, { token })).body).toMatchObject({
+      parent: { id },
+    })
+
+    expect(problemOf(await call(served, `GET /v1/jobs/${id}/result`, { token }))).toMatchObject({
+      status: 409,
+      type: 'urn:stint:problem:job-dead',
+    })
+    const waiting = await call(served, `GET /v1/jobs/${child}/result`, { token })
+    expect([waiting.status, waiting.headers.get('Retry-After')]).toEqual([202, '1'])
+    await stint.cancel(child)
+    expect(problemOf(await call(served, `GET /v1/jobs/${child}/result`, { token }))).toMatchObject({
+      status: 409,
+      type: 'urn:stint:problem:job-cancelled',
+    })
+    await db.query(`update stint.finished set state = 'succeeded', result = '{"ok": true}' where id = $1`, [
+      child,
+    ])
+    expect((await call(served, `GET /v1/jobs/${child}/result`, { token })).body).toMatchObject({
+      result: { ok: true },
+    })
+    expect((await call(served, `GET /v1/jobs/${child}/result`, { token: viewer })).status).toBe(403)
+    expect((await call(served, `GET /v1/jobs/${unknownId}/result`, { token })).status).toBe(410)
+  })
+
+  test('is found by a filter, page by page; a token that is not known is refused', async () => {
+    const served = openConsole(db.url)
+    const queue = newName()
+    const stint = openStint(db.url)
+    for (let n = 0; n < 3; n++) await stint.enqueue(mail, { n }, { queue })
+    const first = await call(served, `GET /v1/jobs?where=${encodeURIComponent(`queue:${queue}`)}&limit=2`, {
+      token,
+    })
+    const page = first.body as { items: unknown[]; next: string; looked: { complete: boolean } }
+    expect(page.items).toHaveLength(2)
+    const second = await call(
+      served,
+      `GET /v1/jobs?where=${encodeURIComponent(`queue:${queue}`)}&limit=2&cursor=${page.next}`,
+      { token },
+    )
+    expect(second.body).toMatchObject({ items: [{ queue }], next: null, looked: { complete: true } })
+    const wrong = await call(served, 'GET /v1/jobs?where=sate:dead', { token })
+    expect(problemOf(wrong)).toMatchObject({
+      status: 422,
+      errors: [{ pointer: '/where', message: expect.stringContaining('did you mean state:') as string }],
+    })
+  })
+})
+
+describe('a verb', () => {
+  test('is done where the job is as it was seen, and refused with the job as it is', async () => {
+    const served = openConsole(db.url)
+    const id = await deadLetter()
+    const body = { expect: { state: 'dead', epoch: 7 }, reason: 'fixed' }
+    const done = await call(served, `POST /v1/jobs/${id}/replay`, { token, json: body })
+    expect(done.status).toBe(200)
+    expect(done.body).toMatchObject({ id, state: 'ready' })
+    const again = await call(served, `POST /v1/jobs/${id}/replay`, { token, json: body })
+    expect(problemOf(again)).toMatchObject({
+      status: 409,
+      type: 'urn:stint:problem:state-changed',
+      current: { id, state: 'ready' },
+    })
+    const { entries } = await openStint(db.url).audit.list({ target: id })
+    expect(entries).toMatchObject([
+      { action: 'job.replay', outcome: 'refused', origin: 'api', role: 'operator' },
+      { action: 'job.replay', outcome: 'done', reason: 'fixed' },
+    ])
+  })
+
+  test('each has its route', async () => {
+    const served = openConsole(db.url)
+    const stint = openStint(db.url)
+    const { id } = await stint.enqueue(mail, {}, { delay: '1h' })
+    const act = async (verb: string, json: object): Promise<unknown> =>
+      (await call(served, `POST /v1/jobs/${id}/${verb}`, { token, json })).body
+    expect(await act('reprioritize', { priority: 9 })).toMatchObject({ priority: 9 })
+    expect(await act('reschedule', { delay: '2h' })).toMatchObject({ state: 'scheduled' })
+    expect(await act('reschedule', {})).toMatchObject({ status: 422 })
+    expect(await act('run-now', { expect: { state: 'scheduled' } })).toMatchObject({ state: 'ready' })
+    expect(await act('cancel', { reason: 'enough' })).toMatchObject({ state: 'cancelled', reason: 'enough' })
+    const dead = await deadLetter()
+    expect((await call(served, `POST /v1/jobs/${dead}/discard`, { token, json: {} })).body).toMatchObject({
+      state: 'dead',
+      can: [{ verb: 'restore' }],
+    })
+    expect((await call(served, `POST /v1/jobs/${dead}/restore`, { token, json: {} })).body).toMatchObject({
+      discardedAt: null,
+    })
+  })
+
+  test('that a role may not is refused and noted', async () => {
+    const served = openConsole(db.url)
+    const id = await deadLetter()
+    const edit = { input: { to: 'bo@example.com' }, reason: 'typo' }
+    expect((await call(served, `POST /v1/jobs/${id}/replay`, { token: viewer, json: {} })).status).toBe(403)
+    expect((await call(served, `POST /v1/jobs/${id}/edit-and-replay`, { token, json: edit })).status).toBe(
+      403,
+    )
+    expect(await openStint(db.url).get(id)).toMatchObject({ state: 'dead' })
+  })
+
+  test('edit keeps what was redacted, and refuses what the contract does', async () => {
+    const served = openConsole(db.url)
+    const id = await deadLetter()
+    const edited = await call(served, `POST /v1/jobs/${id}/edit-and-replay`, {
+      token: admin,
+      json: {
+        input: { to: 'bo@example.com', apiKey: '[redacted]' },
+        reason: 'typo',
+        expect: { state: 'dead' },
+      },
+    })
+    expect(edited.status).toBe(202)
+    const { id: newId } = edited.body as { id: string }
+    expect(edited.headers.get('Location')).toBe(`/v1/jobs/${newId}`)
+    expect(await openStint(db.url).get(newId)).toMatchObject({
+      input: { to: 'bo@example.com', apiKey: 'k-1' },
+      replaces: id,
+    })
+  })
+})
+
+describe('operations', () => {
+  test('are looked at, started once, executed by the console, and steered', async () => {
+    const served = openConsole(db.url)
+    onTestFinished(() => served.close())
+    const queue = newName()
+    const stint = openStint(db.url)
+    const { jobs } = await stint.enqueueMany(mail, [{}, {}, {}], { queue })
+    for (const { id } of jobs) await bury(db, id)
+    const request = { action: 'replay', where: `queue:${queue}`, reason: 'fixed' }
+    const preview = await call(served, 'POST /v1/operations', { token, json: { ...request, dryRun: true } })
+    expect(preview.status).toBe(200)
+    expect(preview.body).toMatchObject({
+      matched: { count: 3, exact: true },
+      samples: [{}, {}, {}],
+      excluded: [],
+      cli: expect.stringContaining('stint dead replay --where') as string,
+    })
+    expect((await call(served, 'POST /v1/operations', { token, json: request })).status).toBe(400)
+    const headers = { 'Idempotency-Key': newName() }
+    const started = await call(served, 'POST /v1/operations', { token, json: request, headers })
+    expect(started.status).toBe(202)
+    const { id } = started.body as { id: string }
+    expect(started.headers.get('Location')).toBe(`/v1/operations/${id}`)
+    const again = await call(served, 'POST /v1/operations', { token, json: request, headers })
+    expect(again.body).toMatchObject({ id })
+    await eventually(
+      async () =>
+        ((await call(served, `GET /v1/operations/${id}`, { token })).body as { state: string }).state ===
+        'done',
+      'the operation',
+    )
+    expect((await call(served, `GET /v1/operations/${id}`, { token: viewer })).body).toMatchObject({
+      matched: 3,
+      acted: 3,
+      actor: expect.any(String) as string,
+    })
+    expect(
+      problemOf(await call(served, `POST /v1/operations/${id}/abort`, { token, json: {} })),
+    ).toMatchObject({ status: 409 })
+    expect((await call(served, `POST /v1/operations/${unknownId}/pause`, { token, json: {} })).status).toBe(
+      404,
+    )
+    const list = await call(served, 'GET /v1/operations?limit=1', { token })
+    expect(list.body).toMatchObject({ items: [{ id }] })
+    expect(
+      problemOf(
+        await call(served, 'POST /v1/operations', {
+          token,
+          json: { action: 'replay', where: 'queue:a foo:b', dryRun: true },
+        }),
+      ),
+    ).toMatchObject({ status: 422 })
+    expect(
+      (await call(served, 'POST /v1/operations', { token: viewer, json: { ...request, dryRun: true } }))
+        .status,
+    ).toBe(403)
+  })
+})
+
+describe('schedules, error groups and the audit', () => {
+  test('a schedule is shown, run, paused, resumed, made up for and deleted', async () => {
+    const served = openConsole(db.url)
+    const stint = openStint(db.url)
+    const name = newName('nightly')
+    await stint.schedules.set({ name, job: mail, input: { secret: 's' }, cron: '0 2 * * *' })
+    const path = `/v1/schedules/${name}`
+    expect((await call(served, 'GET /v1/schedules', { token: viewer })).body).toMatchObject({
+      items: [{ name, recent: [] }],
+      next: null,
+    })
+    expect((await call(served, `GET ${path}`, { token })).body).toMatchObject({
+      name,
+      input: { secret: '[redacted]' },
+      upcoming: [{}, {}, {}, {}, {}],
+    })
+    expect((await call(served, `GET ${path}/next?n=3`, { token })).body).toMatchObject({
+      items: [{}, {}, {}],
+    })
+    const ran = await call(served, `POST ${path}/run`, { token, json: { reason: 'now' } })
+    expect(await stint.get((ran.body as { jobId: string }).jobId)).toMatchObject({ kind: 'mail.send' })
+    expect(
+      (await call(served, `POST ${path}/pause`, { token, json: { for: '1h', reason: 'deploy' } })).body,
+    ).toMatchObject({ isPaused: true, pauseReason: 'deploy' })
+    expect((await call(served, `POST ${path}/resume`, { token, json: {} })).body).toMatchObject({
+      isPaused: false,
+    })
+    const to = new Date()
+    const range = { from: new Date(to.getTime() - 3 * 86_400_000).toISOString(), to: to.toISOString() }
+    const planned = (await call(served, `POST ${path}/backfill`, { token, json: { ...range, dryRun: true } }))
+      .body as { count: number }
+    expect(planned.count).toBeGreaterThanOrEqual(2)
+    expect((await call(served, `POST ${path}/backfill`, { token, json: range })).body).toMatchObject({
+      count: planned.count,
+    })
+    expect((await call(served, `GET ${path}/fires`, { token })).body).toMatchObject({
+      items: expect.arrayContaining([expect.objectContaining({ outcome: 'fired' })]) as unknown[],
+    })
+    expect((await call(served, `DELETE ${path}`, { token })).status).toBe(403)
+    expect((await call(served, `DELETE ${path}`, { token: admin })).status).toBe(204)
+    expect((await call(served, `GET ${path}`, { token })).status).toBe(404)
+  })
+
+  test('an error group is shown, resolved, ignored and reopened', async () => {
+    const served = openConsole(db.url)
+    const id = await deadLetter()
+    const group = 'b02c9e51b02c9e51'
+    await db.query(
+      `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+       values ($1, 'mail.send', 'error', 'CardDeclined', 'do not honor', 'do not honor 7', now(), now(), $2) on conflict do nothing`,
+      [group, id],
+    )
+    const list = await call(served, 'GET /v1/error-groups?status=open', { token: viewer })
+    expect(list.body).toMatchObject({ items: [{ group, status: 'open' }], trash: { exact: true } })
+    expect((list.body as { items: { dead: { count: number } }[] }).items[0]?.dead.count).toBeGreaterThan(0)
+    expect((await call(served, `GET /v1/error-groups/${group}`, { token })).body).toMatchObject({
+      message: 'do not honor 7',
+      stack: expect.stringContaining('CardDeclined') as string,
+    })
+    expect(
+      (
+        await call(served, `POST /v1/error-groups/${group}/resolve`, {
+          token,
+          json: { version: 'v215', reason: 'fixed' },
+        })
+      ).body,
+    ).toMatchObject({ status: 'resolved', resolvedIn: 'v215' })
+    expect(
+      (await call(served, `POST /v1/error-groups/${group}/ignore`, { token, json: { for: '1h' } })).body,
+    ).toMatchObject({ status: 'ignored' })
+    expect(
+      (await call(served, `POST /v1/error-groups/${group}/reopen`, { token, json: {} })).body,
+    ).toMatchObject({ status: 'open' })
+    expect((await call(served, 'GET /v1/error-groups/ffffffffffffffff', { token })).status).toBe(404)
+    const audit = await call(served, `GET /v1/audit?target=${group}`, { token: admin })
+    expect((audit.body as { items: { action: string }[] }).items.map(({ action }) => action)).toEqual([
+      'error.reopen',
+      'error.ignore',
+      'error.resolve',
+    ])
+    expect((await call(served, 'GET /v1/audit', { token })).status).toBe(403)
+  })
+})

@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Stint } from '../../src/entry/index.ts'
+import { metricsText } from '../../src/server/metrics.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { givenMinute, givenWorker } from './numbers-given.ts'
+import { anything, call, openConsole, tokens } from './scene.ts'
+
+const viewer = { token: tokens.viewer.token }
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+interface Sample {
+  name: string
+  labels: Record<string, string>
+  value: number
+}
+
+/** Reads the text format as its description has it, and refuses whatever is not in it. */
+function parse(text: string): { samples: Sample[]; types: Map<string, string> } {
+  expect(text.endsWith('\n')).toBe(true)
+  const types = new Map<string, string>()
+  const samples: Sample[] = []
+  for (const line of text.slice(0, -1).split('\n')) {
+    const [, comment, name = '', rest = ''] =
+      /^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.+)$/.exec(line) ?? []
+    if (comment === 'TYPE') {
+      expect(types.has(name), `two types of ${name}`).toBe(false)
+      expect(['gauge', 'counter']).toContain(rest)
+      types.set(name, rest)
+    }
+    if (comment !== undefined) continue
+    const [, metric = '', labels = '', value = ''] =
+      /^([a-zA-Z_:][a-zA-Z0-9_:]*)(\{(?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\["\\n])*",?)*\})? (\S+)$/.exec(
+        line,
+      ) ?? []
+    expect(metric, line).not.toBe('')
+    expect(types.has(metric), `${metric} before its type`).toBe(true)
+    expect(Number.isFinite(Number(value)), line).toBe(true)
+    const pairs = labels.matchAll(/([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"/g)
+    const named = [...pairs].map(([, label = '', said = '']) => [label, unescaped(said)] as const)
+    samples.push({ name: metric, labels: Object.fromEntries(named), value: Number(value) })
+  }
+  const keys = samples.map(({ name, labels }) => `${name} ${JSON.stringify(labels)}`)
+  expect(new Set(keys).size).toBe(keys.length)
+  return { samples, types }
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll(/\\(["\\n])/g, (_, sign: string) => (sign === 'n' ? '\n' : sign))
+}
+
+function valueOf(
+  samples: readonly Sample[],
+  name: string,
+  labels: Record<string, string>,
+): number | undefined {
+  return samples.find(
+    (sample) =>
+      sample.name === name &&
+      Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
+  )?.value
+}
+
+describe('metrics', () => {
+  test('are for those who may look, at both places', async () => {
+    const served = openConsole(db.url)
+    for (const path of ['/metrics', '/v1/metrics']) {
+      expect((await call(served, `GET ${path}`)).status).toBe(401)
+      const answer = await call(served, `GET ${path}`, viewer)
+      expect(answer.status).toBe(200)
+      expect(answer.headers.get('Content-Type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+      parse(answer.text)
+    }
+  })
+
+  test('say what queues have, who works and what happened, in the text format', async () => {
+    const queue = randomUUID()
+    await stint.enqueueMany(anything, [1, 2, 3], { queue })
+    await givenWorker(db, { queues: { [queue]: 6 }, silentFor: '26 seconds' })
+    await givenMinute(db, {
+      queue,
+      kind: 'k',
+      ago: 1,
+      started: 9,
+      succeeded: 8,
+      failed: 1,
+      wait: { '150': 9 },
+    })
+    await db.query(`insert into stint.service (name, last_ok_at, took_ms) values ('days', now(), 3)`)
+    const { samples, types } = parse((await call(openConsole(db.url), 'GET /metrics', viewer)).text)
+    expect(valueOf(samples, 'stint_jobs', { queue, state: 'ready' })).toBe(3)
+    expect(valueOf(samples, 'stint_queue_slots', { queue })).toBe(6)
+    expect(valueOf(samples, 'stint_jobs_succeeded_total', { queue, kind: 'k' })).toBe(8)
+    expect(valueOf(samples, 'stint_attempts_failed_total', { queue, kind: 'k' })).toBe(1)
+    expect(valueOf(samples, 'stint_queue_wait_seconds', { queue, quantile: '0.95' })).toBeGreaterThan(0)
+    expect(valueOf(samples, 'stint_workers', { status: 'late' })).toBe(1)
+    expect(valueOf(samples, 'stint_service_ok_age_seconds', { service: 'days' })).toBeGreaterThanOrEqual(0)
+    expect(valueOf(samples, 'stint_console_viewers', {})).toBe(0)
+    expect(types.get('stint_jobs_succeeded_total')).toBe('counter')
+  })
+
+  test('count on and never back, whoever writes which minute when', async () => {
+    const queue = randomUUID()
+    const own = new Stint({ connection: db.url })
+    const total = async (): Promise<number> =>
+      (await own.view.totals()).find((one) => one.queue === queue)?.succeeded ?? 0
+    const process = randomUUID()
+    await givenMinute(db, { queue, ago: 5, process, succeeded: 10 })
+    expect(await total()).toBe(10)
+    await givenMinute(db, { queue, ago: 0, succeeded: 5 })
+    expect(await total()).toBe(15)
+    // The same process writes its minute again, with more.
+    await db.query('update stint.stat_minute set succeeded = 12, flush = 2 where process = $1', [process])
+    expect(await total()).toBe(17)
+    await own.close()
+  })
+
+  test('escape what names are made of', () => {
+    const name = 'a"b\\c\nd'
+    const totals = { queue: name, kind: name, ...zeros, succeeded: 1 }
+    const text = metricsText({
+      caller: { can: () => true },
+      queues: { queues: [], hours: new Map(), workers: [], leader: null, services: [], asOf: new Date() },
+      totals: [totals],
+      console: { viewers: 0, waits: 0, dropped: 0, refused: 0 },
+    })
+    expect(valueOf(parse(text).samples, 'stint_jobs_succeeded_total', { queue: name, kind: name })).toBe(1)
+  })
+})
+
+const zeros = {
+  ...{ enqueued: 0, started: 0, succeeded: 0, failed: 0, dead: 0, cancelled: 0, snoozed: 0 },
+  ...{ released: 0, crashed: 0, leaseExpired: 0, refused: 0 },
+}

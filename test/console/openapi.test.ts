@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { finish } from '../support/processes.ts'
+import { consoleOpenApi } from '../../src/server/console.ts'
+import { call, openConsole, tokens } from './scene.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+test('the committed document is what the routes say; else run `npm run openapi`', () => {
+  const committed: unknown = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'))
+  expect(committed).toEqual(JSON.parse(JSON.stringify(consoleOpenApi())))
+})
+
+test('a console serves the same, for where it is mounted', async () => {
+  const served = openConsole(db.url, { basePath: '/ops' })
+  const { body } = await call(served, 'GET /ops/v1/openapi.json', { token: tokens.viewer.token })
+  expect(body).toEqual(JSON.parse(JSON.stringify(consoleOpenApi({ basePath: '/ops' }))))
+  expect(body).toMatchObject({ openapi: '3.1.0', servers: [{ url: '/ops' }] })
+})
+
+test('stint openapi prints it', async () => {
+  const { stdout, code } = await finish(process.execPath, [join(root, 'dist/cli/main.js'), 'openapi'])
+  expect(code).toBe(0)
+  expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(consoleOpenApi())))
+})
+
+test('what it refers to is there', () => {
+  const text = JSON.stringify(consoleOpenApi())
+  const { components } = JSON.parse(text) as { components: { schemas: Record<string, unknown> } }
+  for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
+    expect(Object.keys(components.schemas)).toContain(name)
+})

@@ -1,0 +1,480 @@
+import { fork } from 'node:child_process'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startOperationsWorker } from '../../src/console-worker/operations-worker.ts'
+import type { OperationInfo, OperationState } from '../../src/entry/index.ts'
+import type { JobContract } from '../../src/entry/index.ts'
+import { bury } from '../support/dead-letters.ts'
+import { eventually, newJob, newName, startFor, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+const group = 'b02c9e51b02c9e51'
+
+/** Dead letters of a contract, made in one go. */
+async function deadLetters(contract: JobContract, count: number, fingerprint = group): Promise<string[]> {
+  const { jobs } = await scene.stint.enqueueMany(
+    contract,
+    Array.from({ length: count }, (_, n) => ({ n })),
+  )
+  await scene.db.query(
+    `with gone as (delete from stint.job where queue = $1 returning *)
+     insert into stint.dead (id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at,
+                             run_at, search, options, input, unique_key, reason, fingerprint)
+     select id, queue, kind, key, priority, 5, max_attempts, 0, 7, version, created_at, run_at, search, options, input,
+            unique_key, 'exhausted', $2
+       from gone`,
+    [contract.queue, fingerprint],
+  )
+  return jobs.map(({ id }) => id)
+}
+
+async function executor(options: { undecidedMs?: number } = {}): Promise<void> {
+  const worker = await startOperationsWorker({ connection: scene.db.url, ...options })
+  onTestFinished(() => worker.stop())
+}
+
+const over: readonly OperationState[] = ['done', 'stopped', 'aborted', 'paused']
+
+async function until(id: string, test: (operation: OperationInfo) => boolean): Promise<OperationInfo> {
+  let last: OperationInfo | undefined
+  await eventually(async () => {
+    last = await scene.stint.operations.get(id)
+    return last !== undefined && test(last)
+  }, `operation ${id}`)
+  if (last === undefined) throw new Error('no operation')
+  return last
+}
+
+function ended(id: string): Promise<OperationInfo> {
+  return until(id, ({ state }) => over.includes(state))
+}
+
+function sum({ acted, skipped, failed, untouched }: OperationInfo): number {
+  return acted + skipped + failed + (untouched ?? Number.NaN)
+}
+
+const ana = () => scene.stint.as({ actor: 'ana', role: 'operator', origin: 'dashboard' })
+
+describe('a preview', () => {
+  test('counts, shows five, says what is left out, and changes nothing', async () => {
+    const contract = newJob()
+    const ids = await deadLetters(contract, 30)
+    await scene.stint.dead.discard(ids[0] ?? '')
+    await scene.stint.dead.discard(ids[1] ?? '')
+    await scene.stint.dead.replay(ids[2] ?? '', { contract, input: {} })
+    const preview = await scene.stint.operations.preview({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+    })
+    expect(preview).toMatchObject({
+      action: 'replay',
+      matched: { count: 27, isExact: true },
+      excluded: [
+        { reason: 'in the trash', count: 2 },
+        { reason: 'edited into another job', count: 1 },
+      ],
+      canary: 0,
+      pace: null,
+      stopIf: { sameError: 20, anyFailure: null },
+      cli: `stint dead replay --where queue:${contract.queue} --canary 0 --reason …`,
+    })
+    expect(preview.samples).toHaveLength(5)
+    expect(preview.samples[0]).toMatchObject({ state: 'dead', error: { group } })
+    expect((await scene.stint.search({ where: `queue:${contract.queue} state:dead` })).jobs).toHaveLength(27)
+  })
+
+  test('of more than a hundred tries some first, slowly', async () => {
+    const contract = newJob()
+    await deadLetters(contract, 101)
+    const preview = await scene.stint.operations.preview({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+    })
+    expect(preview).toMatchObject({ canary: 10, pace: 20 })
+    expect(preview.cli).toBe(
+      `stint dead replay --where queue:${contract.queue} --canary 10 --stop-if 'same>20%' --pace 20/s --reason …`,
+    )
+  })
+
+  test.each([
+    [{ action: 'replay', where: '' }, 'an empty one would mean every job'],
+    [{ action: 'replay', where: 'state:ready' }, 'the filter names others'],
+    [{ action: 'replay', where: 'is:discarded' }, 'in the trash'],
+    [{ action: 'cancel', where: 'error:b02c' }, 'about live jobs'],
+    [{ action: 'cancel', where: 'queue:a', canary: 5 }, 'only what is replayed'],
+    [{ action: 'reprioritize', where: 'queue:a' }, '`priority`'],
+    [{ action: 'replay' }, '`ids`'],
+    [{ action: 'replay', ids: ['x'] }, '1 to 1,000 job ids'],
+    [{ action: 'replay', where: 'queue:a sate:x' }, 'unknown token'],
+    [{ action: 'replay', where: 'queue:a', pace: 0 }, 'jobs a second'],
+    [{ action: 'explode', where: 'queue:a' }, "'replay'"],
+  ])('%j is refused', async (options, message) => {
+    await expect(scene.stint.operations.preview(options as never)).rejects.toMatchObject({
+      code: 'invalid-option',
+      message: expect.stringContaining(message) as string,
+    })
+  })
+})
+
+describe('an operation', () => {
+  test('replays what matches, once each, and is noted', async () => {
+    await executor()
+    const contract = newJob()
+    const ids = await deadLetters(contract, 40)
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `error:b02c queue:${contract.queue}`,
+      reason: 'fixed in v215',
+    })
+    const done = await ended(id)
+    expect(done).toMatchObject({
+      state: 'done',
+      matched: 40,
+      acted: 40,
+      skipped: 0,
+      failed: 0,
+      untouched: 0,
+      actor: 'ana',
+      reason: 'fixed in v215',
+    })
+    expect(
+      (await scene.stint.search({ where: `queue:${contract.queue} state:ready`, limit: 200 })).jobs
+        .map((job) => job.id)
+        .sort(),
+    ).toEqual([...ids].sort())
+    const { entries } = await scene.stint.audit.list({ actor: 'ana', action: 'operation.replay' })
+    expect(entries[0]).toMatchObject({
+      operationId: id,
+      reason: 'fixed in v215',
+      outcome: 'done',
+      after: { matched: 40 },
+    })
+  })
+
+  test('does each of the other actions', async () => {
+    await executor()
+    const contract = newJob()
+    const ids = await deadLetters(contract, 3)
+    const run = async (
+      options: Parameters<ReturnType<typeof ana>['operations']['start']>[0],
+    ): Promise<OperationInfo> => ended((await ana().operations.start(options)).id)
+    const where = `queue:${contract.queue}`
+    expect(await run({ action: 'discard', where, reason: 'noise' })).toMatchObject({
+      state: 'done',
+      acted: 3,
+    })
+    expect(await run({ action: 'restore', where, reason: 'not noise' })).toMatchObject({
+      state: 'done',
+      acted: 3,
+    })
+    expect(await run({ action: 'replay', ids, reason: 'again' })).toMatchObject({
+      state: 'done',
+      acted: 3,
+      ids: 3,
+      where: null,
+    })
+    expect(await run({ action: 'reprioritize', where, priority: 9, reason: 'soon' })).toMatchObject({
+      acted: 3,
+    })
+    expect((await scene.stint.search({ where: `${where} priority:9` })).jobs).toHaveLength(3)
+    await scene.stint.enqueueMany(contract, [{}, {}], { delay: '1h' })
+    expect(await run({ action: 'run-now', where, reason: 'soon' })).toMatchObject({ acted: 2 })
+    expect(await run({ action: 'cancel', where, reason: 'enough' })).toMatchObject({ acted: 5 })
+    expect((await scene.stint.search({ where: `${where} state:cancelled reason:enough` })).jobs).toHaveLength(
+      5,
+    )
+    expect(await run({ action: 'cancel', where, reason: 'again' })).toMatchObject({
+      state: 'done',
+      matched: 0,
+      note: 'Nothing matched.',
+    })
+  })
+
+  test('skips what changed since it was started, and says why', async () => {
+    const contract = newJob()
+    const ids = await deadLetters(contract, 8)
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      reason: 'fixed',
+    })
+    await scene.stint.dead.replay(ids[0] ?? '')
+    await scene.stint.dead.discard(ids[1] ?? '')
+    await scene.stint.dead.replay(ids[2] ?? '', { contract, input: {} })
+    await scene.db.query('delete from stint.dead where id = $1', [ids[3]])
+    await scene.db.query(`update stint.dead set died_at = now() + interval '1 minute' where id = $1`, [
+      ids[4],
+    ])
+    const later = await deadLetters(newJob(), 1)
+    await executor()
+    const done = await ended(id)
+    expect(done).toMatchObject({
+      ...{ state: 'done', matched: 8, acted: 3, skipped: 5 },
+      skippedBy: {
+        'is ready': 1,
+        'is in the trash': 1,
+        'was edited into another job': 1,
+        'is not there any more': 1,
+        'died again meanwhile': 1,
+      },
+    })
+    expect(sum(done)).toBe(8)
+    expect(await scene.stint.get(later[0] ?? '')).toMatchObject({ state: 'dead' })
+  })
+
+  test('leaves dead letters alone whose unique key a live job has', async () => {
+    await executor()
+    const contract = newJob()
+    const first = await scene.stint.enqueue(contract, {}, { unique: { key: 'one' } })
+    await bury(scene.db, first.id)
+    const second = await scene.stint.enqueue(contract, {}, { unique: { key: 'one' } })
+    await bury(scene.db, second.id)
+    const other = await scene.stint.enqueue(contract, {}, { unique: { key: 'two' } })
+    await bury(scene.db, other.id)
+    await scene.stint.enqueue(contract, {}, { unique: { key: 'two' } })
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      reason: 'x',
+    })
+    expect(await ended(id)).toMatchObject({
+      acted: 1,
+      skipped: 2,
+      skippedBy: { 'another job has its unique key': 2 },
+    })
+  })
+
+  test('stops when its canary fails with the same error', async () => {
+    await executor()
+    const contract = newJob()
+    const count = 60
+    // What it really fails with, for the group to be the same.
+    const worker = await startFor(scene, contract, () => {
+      throw Object.assign(new Error('do not honor'), { name: 'CardDeclined' })
+    })
+    const probe = await scene.stint.enqueue(contract, {})
+    await worker.hears('dead', probe.id)
+    const fingerprint = (await scene.stint.dead.get(probe.id))?.fingerprint ?? ''
+    await worker.worker.stop()
+    const ids = await deadLetters(contract, count, fingerprint)
+    await startFor(scene, contract, () => {
+      throw Object.assign(new Error('do not honor'), { name: 'CardDeclined' })
+    })
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `error:${fingerprint.slice(0, 8)} queue:${contract.queue}`,
+      canary: 6,
+      reason: 'hope',
+    })
+    const stopped = await ended(id)
+    expect(stopped).toMatchObject({
+      state: 'stopped',
+      matched: count + 1,
+      acted: 6,
+      note: expect.stringContaining('the error they had died of') as string,
+    })
+    expect(stopped.canaryResult?.sameError).toBeGreaterThan(1)
+    expect(sum(stopped)).toBe(count + 1)
+    // Spread over all of them, not the oldest or the newest.
+    const chosen = await scene.db.query<{ id: string }>(
+      'select id from stint.operation_job where operation_id = $1 and is_canary order by id',
+      [id],
+    )
+    const places = chosen.map((one) => [probe.id, ...ids].sort().indexOf(one.id))
+    expect(places).toEqual(Array.from({ length: 6 }, (_, n) => Math.floor(((n + 1) * (count + 1) - 1) / 6)))
+  })
+
+  test('goes on when its canary succeeds', async () => {
+    await executor()
+    const contract = newJob()
+    await deadLetters(contract, 50)
+    await startFor(scene, contract, () => undefined)
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 5,
+      reason: 'fixed',
+    })
+    expect(await ended(id)).toMatchObject({
+      state: 'done',
+      acted: 50,
+      canaryResult: { decided: 5, succeeded: 5, failed: 0, sameError: 0 },
+    })
+  })
+
+  test('rests when its canary does not end, and goes on when it is resumed', async () => {
+    await executor({ undecidedMs: 1 })
+    const contract = newJob()
+    await deadLetters(contract, 5)
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 2,
+      reason: 'x',
+    })
+    expect(await ended(id)).toMatchObject({
+      state: 'paused',
+      acted: 2,
+      note: expect.stringContaining('have not ended') as string,
+    })
+    const worker = await startFor(scene, contract, () => undefined)
+    await worker.tells('succeeded', () => true, 2)
+    await ana().operations.resume(id, { reason: 'they ran' })
+    expect(await until(id, ({ state }) => state === 'done')).toMatchObject({ acted: 5, untouched: 0 })
+  })
+
+  test('is aborted midway: what is done stays, and the sums are equal', async () => {
+    await executor()
+    const contract = newJob()
+    await deadLetters(contract, 200)
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 0,
+      pace: 40,
+      reason: 'x',
+    })
+    await until(id, ({ acted }) => acted >= 20)
+    const aborted = await ana().operations.abort(id, { reason: 'wrong ones' })
+    expect(aborted).toMatchObject({ state: 'aborted' })
+    expect(aborted.acted).toBeGreaterThanOrEqual(20)
+    expect(aborted.acted).toBeLessThan(200)
+    expect(sum(aborted)).toBe(200)
+    await eventually(
+      async () => (await scene.stint.get(aborted.jobId))?.state === 'succeeded',
+      'the end of its job',
+    )
+    expect(await scene.stint.operations.get(id)).toMatchObject({ state: 'aborted', acted: aborted.acted })
+    expect(
+      (await scene.stint.search({ where: `queue:${contract.queue} state:ready`, limit: 200 })).jobs,
+    ).toHaveLength(aborted.acted)
+    await expect(ana().operations.resume(id)).rejects.toMatchObject({ code: 'state-changed' })
+    const { entries } = await scene.stint.audit.list({ target: id })
+    expect(entries.map(({ action, outcome }) => `${action} ${outcome}`)).toEqual([
+      'operation.resume refused',
+      'operation.abort done',
+    ])
+  })
+
+  test('is paused, given another pace, and resumed', async () => {
+    await executor()
+    const contract = newJob()
+    await deadLetters(contract, 100)
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      pace: 10,
+      reason: 'x',
+    })
+    await until(id, ({ acted }) => acted >= 5)
+    const paused = await ana().operations.pause(id)
+    expect(paused).toMatchObject({ state: 'paused' })
+    await ana().operations.setPace(id, null)
+    await ana().operations.resume(id)
+    expect(await ended(id)).toMatchObject({ state: 'done', acted: 100, pace: null })
+    const { entries } = await scene.stint.audit.list({ target: id })
+    expect(entries.map(({ action }) => action)).toEqual([
+      'operation.resume',
+      'operation.pace',
+      'operation.pause',
+    ])
+  })
+
+  test('never acts on more than its ceiling, whether that is seen at once or on the way', async () => {
+    await executor()
+    const contract = newJob()
+    await deadLetters(contract, 25_000)
+    const where = `queue:${contract.queue}`
+    const preview = await scene.stint.operations.preview({ action: 'discard', where })
+    // How far it counts within its second depends on the machine.
+    expect(preview.matched).toMatchObject({ isExact: false })
+    expect(preview.matched.count).toBeLessThanOrEqual(10_000)
+    await expect(
+      ana().operations.start({ action: 'discard', where, max: 1_000, reason: 'x' }),
+    ).rejects.toMatchObject({
+      code: 'too-many-matches',
+    })
+    const [refused] = (await scene.stint.audit.list({ target: where })).entries
+    expect(refused).toMatchObject({
+      action: 'operation.discard',
+      outcome: 'refused',
+      after: { refused: 'too-many-matches' },
+    })
+    const tooFew = await ana().operations.start({ action: 'discard', where, max: 20_000, reason: 'x' })
+    expect(await ended(tooFew.id)).toMatchObject({
+      state: 'stopped',
+      acted: 0,
+      note: expect.stringContaining('More than 20000') as string,
+    })
+    const enough = await ana().operations.start({ action: 'discard', where, max: 30_000, reason: 'x' })
+    const done = await ended(enough.id)
+    expect(done).toMatchObject({ state: 'done', matched: 25_000, acted: 25_000, untouched: 0 })
+    expect(sum(done)).toBe(25_000)
+  })
+
+  test('that is sent again with the same intent is started once', async () => {
+    const contract = newJob()
+    await deadLetters(contract, 2)
+    const intentId = '7d9f2a4e-1111-4222-8333-444455556666'
+    const start = () =>
+      ana().operations.start({ action: 'discard', where: `queue:${contract.queue}`, reason: 'x', intentId })
+    const [first, second] = await Promise.all([start(), start()])
+    expect(second.id).toBe(first.id)
+    expect((await start()).id).toBe(first.id)
+  })
+
+  test('is there to be looked at, and is missed where it is not', async () => {
+    expect(await scene.stint.operations.get('019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f')).toBeUndefined()
+    await expect(ana().operations.abort('019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f')).rejects.toMatchObject({
+      code: 'operation-not-found',
+    })
+    const page = await scene.stint.operations.list({
+      limit: 1,
+      state: ['done', 'aborted', 'stopped', 'pending'],
+    })
+    expect(page.operations).toHaveLength(1)
+    expect(page.next).toBeDefined()
+    const next = await scene.stint.operations.list({ limit: 1, cursor: page.next })
+    expect(next.operations[0]?.id).not.toBe(page.operations[0]?.id)
+  })
+})
+
+test(
+  'an executor that is killed midway is followed by another, and nothing is acted on twice',
+  { timeout: 60_000 },
+  async () => {
+    const contract = newJob()
+    await deadLetters(contract, 400)
+    // Each act of the operation leaves a line that no crash of an executor can take back.
+    const ledger = newName('acts').replace('.', '_')
+    await scene.db.query(`create table stint.${ledger} (id uuid not null)`)
+    await scene.db.query(
+      `create function stint.${ledger}() returns trigger language plpgsql as $$ begin insert into stint.${ledger} values (new.id); return new; end $$`,
+    )
+    await scene.db.query(
+      `create trigger ${ledger} after insert on stint.job for each row when (new.queue = '${contract.queue}') execute function stint.${ledger}()`,
+    )
+    const { id } = await ana().operations.start({
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 0,
+      pace: 100,
+      reason: 'x',
+    })
+    const program = join(import.meta.dirname, 'programs/executor.mjs')
+    const child = fork(program, [scene.db.url], { stdio: 'ignore' })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await until(id, ({ acted }) => acted >= 100)
+    child.kill('SIGKILL')
+    await scene.db.query(`update stint.worker set lease_until = now() - interval '1 minute'`)
+    await executor()
+    await ana().operations.setPace(id, null)
+    const done = await until(id, ({ state }) => state === 'done')
+    expect(done).toMatchObject({ matched: 400, acted: 400, skipped: 0, failed: 0, untouched: 0 })
+    const acts = await scene.db.query(
+      `select id, count(*)::integer as times from stint.${ledger} group by id`,
+    )
+    expect(acts).toHaveLength(400)
+    expect(acts.filter(({ times }) => times !== 1)).toEqual([])
+  },
+)

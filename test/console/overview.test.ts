@@ -1,0 +1,164 @@
+import { randomUUID } from 'node:crypto'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { Stint } from '../../src/entry/index.ts'
+import { Overview } from '../../src/server/api/overview.ts'
+import { bury } from '../support/dead-letters.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { givenMinute, givenWorker } from './numbers-given.ts'
+import { anything, call, openConsole, openStint, tokens } from './scene.ts'
+
+/** Each test has all of a database: an overview is of everything. */
+let db: TestDatabase
+let stint: Stint
+beforeEach(async () => {
+  db = await createTestDatabase()
+  stint = openStint(db.url)
+})
+afterEach(() => db.drop())
+
+async function overview(options: Parameters<typeof openConsole>[1] = {}, headers = {}): Promise<Overview> {
+  const { status, body } = await call(openConsole(db.url, options), 'GET /v1/overview', {
+    token: tokens.viewer.token,
+    headers,
+  })
+  expect(status).toBe(200)
+  return Overview.parse(body)
+}
+
+function titles({ problems }: Overview): string[] {
+  return problems.map(({ title }) => title)
+}
+
+describe('overview', () => {
+  test('of an empty database says that nothing is wrong', async () => {
+    const seen = await overview()
+    expect(seen).toMatchObject({ problems: [], queues: [], perSecond: 0, failureRate: null, workers: 0 })
+    expect(seen.dead).toEqual({ count: 0, exact: true })
+  })
+
+  test('names queues with ready jobs and no worker, although no worker keeps the gauges', async () => {
+    await stint.enqueue(anything, null, { queue: 'lonely' })
+    const seen = await overview()
+    expect(titles(seen)).toEqual(['No worker serves lonely'])
+    expect(seen.problems[0]).toMatchObject({ level: 'fail', about: 'queue', link: '/queues/lonely' })
+    expect(seen.queues).toMatchObject([{ queue: 'lonely', ready: 1, workers: 0, slots: 0 }])
+  })
+
+  test('names a queue whose oldest ready job has waited for more than 5 minutes', async () => {
+    await givenWorker(db, { queues: { slow: 5, fast: 5 }, silentFor: '25 seconds' })
+    const { id } = await stint.enqueue(anything, null, { queue: 'slow' })
+    await stint.enqueue(anything, null, { queue: 'fast' })
+    await db.query(`update stint.job set run_at = now() - interval '10 minutes' where id = $1`, [id])
+    const seen = await overview()
+    expect(titles(seen)).toContain('slow is behind')
+    expect(titles(seen).some((title) => title.includes('fast'))).toBe(false)
+    expect(seen.slots).toBe(10)
+  })
+
+  test('names workers that are late or lost, and not those that ended in good order', async () => {
+    await givenWorker(db, { silentFor: '26 seconds' })
+    await givenWorker(db, { lost: { ago: '5 minutes', death: 'killed by SIGKILL' } })
+    await givenWorker(db, { lost: { ago: '5 minutes', inGoodOrder: false } })
+    await givenWorker(db, { lost: { ago: '5 minutes', inGoodOrder: true } })
+    await givenWorker(db, { lost: { ago: '2 hours', death: 'long ago' } })
+    const seen = await overview()
+    expect(titles(seen)).toEqual([
+      'Worker here/42 is late',
+      'Worker here/42 is lost',
+      'Worker here/42 is lost',
+    ])
+    expect(seen.problems.map(({ detail }) => detail).join()).toContain('killed by SIGKILL')
+    expect(seen.workers).toBe(1)
+  })
+
+  test('names errors that jobs die of, until somebody decides about them', async () => {
+    const fingerprint = 'abcdef0123456789'
+    await db.query(
+      `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+       values ($1, 'card.charge', 'transient', 'CardDeclined', 'do not honor <id>', 'do not honor 7', now(), now(), $2)`,
+      [fingerprint, randomUUID()],
+    )
+    await db.query(
+      `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
+       values ($1, date_trunc('hour', now()), $2, 1, 5, 3)`,
+      [fingerprint, randomUUID()],
+    )
+    const seen = await overview()
+    expect(seen.problems).toMatchObject([
+      {
+        level: 'fail',
+        about: 'error-group',
+        title: 'CardDeclined: do not honor <id>',
+        link: `/dead/${fingerprint}`,
+      },
+    ])
+    expect(seen.problems[0]?.detail).toContain('3 jobs of card.charge')
+    await stint.errors.resolve(fingerprint)
+    expect((await overview()).problems).toEqual([])
+  })
+
+  test('names schedules that fail or missed fires, services that fail, operations that stopped, migrations to do', async () => {
+    await stint.schedules.set({ name: 'nightly', job: anything, cron: '0 2 * * *' })
+    await stint.schedules.set({ name: 'hourly', job: anything, cron: '0 * * * *' })
+    await db.query(`update stint.schedule set failures = 2 where name = 'nightly'`)
+    await db.query(
+      `insert into stint.fire (schedule, fire_at, outcome, reason) values ('hourly', now() - interval '1 hour', 'missed', 'nobody was there')`,
+    )
+    await db.query(
+      `insert into stint.service (name, last_error, last_error_at) values ('days', 'no rights', now())`,
+    )
+    await db.query(
+      `insert into stint.operation (id, job_id, action, as_of, settings, state, note, reason, actor, origin)
+       values ($1, $1, 'replay', now(), '{}', 'stopped', 'the same error came back', 'try', 'ana', 'cli')`,
+      [randomUUID()],
+    )
+    await db.query(`delete from stint.migration where version = (select max(version) from stint.migration)`)
+    const seen = titles(await overview())
+    expect(seen).toEqual([
+      '1 migration not applied',
+      'Schedule nightly does not fire',
+      'Schedule hourly missed 1 fire',
+      'Upkeep: days fails',
+      'A replay by ana stopped itself',
+    ])
+  })
+
+  test('sums up the last hour and what is dead', async () => {
+    await givenMinute(db, {
+      queue: 'a',
+      ago: 1,
+      succeeded: 90,
+      failed: 5,
+      dead: 5,
+      wait: { '100': 90, '200': 10 },
+    })
+    await givenMinute(db, { queue: 'b', ago: 2, succeeded: 100 })
+    const { id } = await stint.enqueue(anything, null, { queue: 'a' })
+    await bury(db, id)
+    const seen = await overview()
+    expect(seen.failureRate).toBeCloseTo(10 / 200)
+    expect(seen.perSecond).toBeGreaterThan(0)
+    expect(seen.dead).toEqual({ count: 1, exact: true })
+    expect(seen.waitP95).not.toBeNull()
+    const a = seen.queues.find(({ queue }) => queue === 'a')
+    expect(a?.failureRate).toBeCloseTo(0.1)
+    expect(a?.spark).toHaveLength(60)
+    expect(a?.spark.reduce((sum, jobs) => sum + jobs, 0)).toBe(95)
+  })
+
+  test('shows a caller who sees one queue only that one, and figures of it', async () => {
+    await stint.enqueue(anything, null, { queue: 'mine' })
+    await stint.enqueue(anything, null, { queue: 'theirs' })
+    const seen = await overview({
+      tokens: [],
+      auth: () => ({
+        actor: 'ana',
+        role: 'viewer',
+        can: (_, of) => of?.queue === undefined || of.queue === 'mine',
+      }),
+    })
+    expect(seen.queues.map(({ queue }) => queue)).toEqual(['mine'])
+    expect(titles(seen)).toEqual(['No worker serves mine'])
+  })
+})

@@ -1,0 +1,5 @@
+// A process that executes operations, on the built package, until it is killed.
+import { startOperationsWorker } from '../../../dist/console-worker/operations-worker.js'
+
+await startOperationsWorker({ connection: process.argv[2] })
+setInterval(() => undefined, 60_000)

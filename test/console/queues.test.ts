@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Stint } from '../../src/entry/index.ts'
+import { QueueDetail, QueueList } from '../../src/server/api/queue.ts'
+import { bury } from '../support/dead-letters.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { givenMinute, givenWorker } from './numbers-given.ts'
+import { anything, call, openConsole, problemOf, tokens } from './scene.ts'
+
+const viewer = { token: tokens.viewer.token }
+
+let db: TestDatabase
+let stint: Stint
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+describe('queues', () => {
+  test('are listed with what they have, how they fare and who serves them', async () => {
+    const queue = 'mail/eu.%1'
+    await stint.enqueueMany(anything, [1, 2, 3], { queue })
+    await stint.enqueue(anything, 4, { queue, delay: '1h' })
+    await stint.enqueue(anything, 5, { queue, key: 'acme', priority: 7 })
+    const { id } = await stint.enqueue(anything, 6, { queue })
+    await bury(db, id)
+    await givenMinute(db, { queue, kind: 'any.thing', ago: 1, succeeded: 8, failed: 2, run: { '100': 10 } })
+    // Late, so that it keeps no gauges.
+    await givenWorker(db, { queues: { [queue]: 3 }, kinds: ['any.thing'], silentFor: '25 seconds' })
+    await stint.queues.set(queue, { keep: '1d' })
+
+    const served = openConsole(db.url)
+    const list = QueueList.parse((await call(served, 'GET /v1/queues', viewer)).body)
+    const item = list.items.find((one) => one.queue === queue)
+    expect(item).toMatchObject({
+      ready: 4,
+      scheduled: 1,
+      running: 0,
+      dead: { count: 1, exact: true },
+      slots: 3,
+      workers: 1,
+    })
+    expect(item?.failureRate).toBeCloseTo(0.2)
+    expect(item?.run.p50).toBeGreaterThan(0)
+    expect(item?.gaugesAt).not.toBeNull()
+
+    const answer = await call(served, `GET /v1/queues/${encodeURIComponent(queue)}`, viewer)
+    const detail = QueueDetail.parse(answer.body)
+    expect(detail).toMatchObject({ queue, ready: 4, scheduled: 1, dead: { count: 1 }, slots: 3, workers: 1 })
+    expect(detail.kinds).toMatchObject([{ kind: 'any.thing', ready: 4, scheduled: 1, handled: true }])
+    expect(detail.kinds[0]?.failureRate).toBeCloseTo(0.2)
+    expect(detail.priorities).toEqual([
+      { priority: 7, ready: 1 },
+      { priority: 0, ready: 3 },
+    ])
+    expect(detail.topKeys).toEqual([{ key: 'acme', ready: 1 }])
+    expect(detail.settings).toEqual({ keepMs: 86_400_000, keepDeadMs: null })
+  })
+
+  test('that nobody has heard of are not there', async () => {
+    const served = openConsole(db.url)
+    const answer = await call(served, `GET /v1/queues/${randomUUID()}`, viewer)
+    expect(answer.status).toBe(404)
+    expect(problemOf(answer).type).toBe('urn:stint:problem:queue-not-found')
+    const wrong = await call(served, 'GET /v1/queues/%20', viewer)
+    expect(wrong.status).toBe(422)
+  })
+
+  test('that a caller may not see are not there for it', async () => {
+    await stint.enqueue(anything, null, { queue: 'hidden' })
+    const served = openConsole(db.url, {
+      tokens: [],
+      auth: () => ({ actor: 'ana', role: 'viewer', can: (_, of) => of?.queue !== 'hidden' }),
+    })
+    expect((await call(served, 'GET /v1/queues/hidden')).status).toBe(404)
+    const list = QueueList.parse((await call(served, 'GET /v1/queues')).body)
+    expect(list.items.map(({ queue }) => queue)).not.toContain('hidden')
+  })
+  test('are told how long to keep their jobs by those who may, and that is noted', async () => {
+    const served = openConsole(db.url)
+    const path = 'PATCH /v1/queues/kept'
+    const refused = await call(served, path, { token: tokens.operator.token, json: { keep: '2d' } })
+    expect(refused.status).toBe(403)
+    const admin = { token: tokens.admin.token }
+    const set = await call(served, path, { ...admin, json: { keep: '2d', keepDead: '30d', reason: 'law' } })
+    expect(set.status).toBe(200)
+    expect(set.body).toMatchObject({ queue: 'kept', keepMs: 2 * 86_400_000, keepDeadMs: 30 * 86_400_000 })
+    const back = await call(served, path, { ...admin, json: { keep: '0', keepDead: 'forever' } })
+    expect(back.body).toMatchObject({ keepMs: 0, keepDeadMs: null })
+    expect((await stint.queues.get('kept')).keepMs).toBe(0)
+    expect((await call(served, path, { ...admin, json: { keep: 'long' } })).status).toBe(422)
+    expect((await call(served, path, { ...admin, json: {} })).status).toBe(422)
+    const noted = await db.query<{ actor: string; reason: string | null }>(
+      `select actor, reason from stint.audit where action = 'queue.set' and outcome = 'done' order by id`,
+    )
+    expect(noted).toEqual([
+      { actor: 'ada', reason: 'law' },
+      { actor: 'ada', reason: null },
+    ])
+  })
+})

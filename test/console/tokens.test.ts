@@ -1,0 +1,145 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { finish } from '../support/processes.ts'
+import { findToken, makeToken, parseTokens } from '../../src/server/tokens.ts'
+import type { Console } from '../../src/entry/server.ts'
+import { call, openConsole, tokens } from './scene.ts'
+
+const cli = join(import.meta.dirname, '../../dist/cli/main.js')
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+const ours = { 'Sec-Fetch-Site': 'same-origin', 'Content-Type': 'application/x-www-form-urlencoded' }
+
+function signIn(served: Console, token: string) {
+  return call(served, 'POST /login', { headers: ours, body: new URLSearchParams({ token }).toString() })
+}
+
+test('a token is what its line says: name, role, until it expires', async () => {
+  const past = makeToken({ name: 'past', role: 'admin', expiresAt: new Date(Date.now() - 1_000) })
+  const soon = makeToken({ name: 'soon', role: 'viewer', expiresAt: new Date(Date.now() + 60_000) })
+  const served = openConsole(db.url, { tokens: [past.line, soon.line] })
+  expect((await call(served, 'GET /v1/me', { token: soon.token })).body).toMatchObject({
+    actor: 'soon',
+    role: 'viewer',
+    can: ['view'],
+  })
+  for (const token of [past.token, soon.line, `${soon.token}x`, soon.token.slice(0, -1), 'stint_', 'x'])
+    expect((await call(served, 'GET /v1/me', { token })).status, token).toBe(401)
+  // By the hash alone nobody gets in.
+  const hash = soon.line.split(':').at(-1) ?? ''
+  expect((await call(served, 'GET /v1/me', { token: hash })).status).toBe(401)
+})
+
+test('lines that cannot be read are refused, without showing them', () => {
+  const { token, line } = tokens.admin
+  const [name, role, expiry, hash] = line.split(':')
+  expect(parseTokens(`${line}, ${tokens.viewer.line}\n\n# a comment\n`).map((one) => one.name)).toEqual([
+    'ada',
+    'vi',
+  ])
+  const bad = [
+    token,
+    `${name}:${role}:${expiry}:${token}`,
+    `:${role}:${expiry}:${hash}`,
+    `a b:${role}:${expiry}:${hash}`,
+    `${name}:root:${expiry}:${hash}`,
+    `${name}:${role}:soon:${hash}`,
+    `${name}:${role}:${expiry}:${hash?.slice(1)}`,
+    `${line}\n${line}`,
+  ]
+  for (const text of bad) {
+    expect(() => parseTokens(text), text).toThrow(/cannot be read/)
+    expect(() => parseTokens(text), text).not.toThrow(new RegExp(`${token}|${hash}`))
+  }
+})
+
+test('an expiry is a time with colons of its own', () => {
+  const expiresAt = new Date(Date.now() + 60_000)
+  const { token, line } = makeToken({ name: 'x', role: 'viewer', expiresAt })
+  const [parsed] = parseTokens(line)
+  expect(parsed?.expiresAt).toEqual(expiresAt)
+  expect(findToken(parseTokens(line), token, expiresAt)).toBeUndefined()
+})
+
+test('a session ends with its token, its time, and at a change of either', async () => {
+  const first = makeToken({ name: 'ana', role: 'operator', expiresAt: null })
+  const secret = 'a secret of thirty-two characters'
+  const served = openConsole(db.url, { tokens: [first.line], secret })
+  const answer = await signIn(served, first.token)
+  expect(answer.status).toBe(303)
+  const cookie = answer.headers.get('Set-Cookie') ?? ''
+  expect(cookie).not.toContain(first.token)
+  expect(cookie).toMatch(/; HttpOnly; SameSite=Strict$/)
+  const headers = { Cookie: cookie.split(';')[0] ?? '' }
+  expect((await call(served, 'GET /v1/me', { headers })).body).toMatchObject({ actor: 'ana' })
+  // Another console with the same secret knows it; with a new token under the name, or its own secret, it does not.
+  const twin = openConsole(db.url, { tokens: [first.line], secret })
+  expect((await call(twin, 'GET /v1/me', { headers })).status).toBe(200)
+  const renewed = makeToken({ name: 'ana', role: 'admin', expiresAt: null })
+  expect(
+    (await call(openConsole(db.url, { tokens: [renewed.line], secret }), 'GET /v1/me', { headers })).status,
+  ).toBe(401)
+  expect((await call(openConsole(db.url, { tokens: [first.line] }), 'GET /v1/me', { headers })).status).toBe(
+    401,
+  )
+  // Forged in any part.
+  const [name, until, signature] = headers.Cookie.slice('stint_session='.length).split('.')
+  for (const forged of [
+    `${Buffer.from('ada').toString('base64url')}.${until}.${signature}`,
+    `${name}.${Number(until) + 1}.${signature}`,
+    `${name}.${until}.${signature?.toUpperCase()}`,
+    `${name}.${until}`,
+    '..',
+  ])
+    expect(
+      (await call(served, 'GET /v1/me', { headers: { Cookie: `stint_session=${forged}` } })).status,
+    ).toBe(401)
+})
+
+test('over https the cookie is Secure', async () => {
+  const served = openConsole(db.url, { publicOrigin: 'https://ops.example.com' })
+  const answer = await signIn(served, tokens.viewer.token)
+  expect(answer.headers.get('Set-Cookie')).toMatch(/; Secure$/)
+})
+
+test('guessing is slowed down: after ten failures nobody from there is listened to for a while', async () => {
+  const served = openConsole(db.url)
+  for (let tries = 1; tries <= 10; tries++) expect((await signIn(served, `guess${tries}`)).status).toBe(401)
+  const refused = await signIn(served, tokens.viewer.token)
+  expect(refused.status).toBe(429)
+  expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0)
+  // A token that a program sends is not guessed by a form.
+  expect((await call(served, 'GET /v1/me', { token: tokens.viewer.token })).status).toBe(200)
+})
+
+test('the sign-in page has nothing inline, and shows hostile text as text', async () => {
+  const served = openConsole(db.url, { basePath: '/ops' })
+  const page = await call(served, `GET /ops/login?to=${encodeURIComponent('/"><script>alert(1)</script>')}`)
+  expect(page.text).not.toMatch(/<script|<style|style=|\son\w+=/i)
+  expect(page.text).toContain('&quot;&gt;&lt;script&gt;')
+  expect(page.text).toContain('action="/ops/login"')
+  expect(page.headers.get('Content-Security-Policy')).toContain("default-src 'none'")
+  expect((await call(served, 'GET /ops/page.css')).headers.get('Content-Type')).toContain('text/css')
+})
+
+test('stint token new makes a token and its line', async () => {
+  const run = (...args: string[]) => finish(process.execPath, [cli, 'token', 'new', ...args])
+  const { code, stdout } = await run('--name', 'ana', '--role', 'operator', '--expires', '30d', '-o', 'json')
+  expect(code).toBe(0)
+  const { token, line, expiresAt } = JSON.parse(stdout) as { token: string; line: string; expiresAt: string }
+  expect(findToken(parseTokens(line), token)).toMatchObject({ name: 'ana', role: 'operator' })
+  const days = (Date.parse(expiresAt) - Date.now()) / 86_400_000
+  expect(days).toBeGreaterThan(29.9)
+  const shown = await run('--name', 'ana', '--role', 'viewer', '--expires', 'never')
+  expect(shown.stdout).toMatch(/token +stint_[\w-]{43}\nline +ana:viewer:never:[\da-f]{64}/)
+  expect((await run('--name', 'ana', '--role', 'root')).code).toBe(2)
+  expect((await run('--name', 'ana', '--role', 'admin', '--expires', '2020-01-01')).code).toBe(2)
+  expect((await run('--name', 'a:b', '--role', 'admin')).code).toBe(2)
+})
