@@ -1,12 +1,10 @@
 /*
  * How long the read-only routes of the console take with 2 million live jobs, 2 million finished ones, 50,000 dead letters,
  * 20 workers with 5,000 jobs in hand, and a day of figures of 20 queues: each asked of a console that has just started,
- * which remembers nothing, and then again; the slowest counts. And how many connections that takes. Beside the time by the
- * clock stands that of the processor, of console and server together: it does not count what else the machine does.
+ * which remembers nothing, and then again; the slowest counts. And how many connections that takes.
  *
  *   npm run build && node --import tsx bench/console/reads.ts [millions]
  */
-import { readFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -40,7 +38,6 @@ const paths = [
   '/metrics',
 ]
 
-let watcher: pg.Client
 const dir = await mkdtemp(join(tmpdir(), 'stint-reads-'))
 const server = await startEmbedded({
   dir,
@@ -56,7 +53,6 @@ try {
   db.on('error', () => undefined)
   await db.connect()
   await fill(db)
-  watcher = db
   let isFine = true
   for (const [name, prepare] of Object.entries({
     'never analyzed': () => Promise.resolve(),
@@ -92,39 +88,19 @@ async function timed(served: ReturnType<typeof open>, path: string): Promise<num
   return took
 }
 
-/** What the console and its backends have used of the processor, in ms. */
-async function cpu(): Promise<number> {
-  const { rows: backends } = await watcher.query<{ pid: number }>(
-    `select pid from pg_stat_activity where application_name in ('stint', 'stint listen')`,
-  )
-  const { user, system } = process.cpuUsage()
-  return backends.reduce((sum, { pid }) => sum + cpuOf(pid), (user + system) / 1_000)
-}
-
-function cpuOf(pid: number): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) * 10
-}
-
 async function measure(path: string): Promise<boolean> {
   const [first, again]: [number[], number[]] = [[], []]
-  let [firstCpu, againCpu] = [0, 0]
   for (let n = 0; n < times; n++) {
     const served = open()
     // The connection is made before.
     await timed(served, '/v1/health/ready')
-    let before = await cpu()
     first.push(await timed(served, path))
-    firstCpu += (await cpu()) - before
     // Past what all share.
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    before = await cpu()
     again.push(await timed(served, path))
-    againCpu += (await cpu()) - before
     await served.close()
   }
-  const used = [firstCpu, againCpu].map((ms) => (ms / times).toFixed(0).padStart(5)).join('')
-  return tell(`${path}   processor${used}`, first, again)
+  return tell(path, first, again)
 }
 
 function tell(what: string, first: number[], again: number[]): boolean {

@@ -4,5 +4,4 @@ select minute, queue, wait, run
   from stint.stat_minute
  where minute >= :from::timestamptz
    and (:every::integer = 1
-        or mod((hashfloat8(date_part('epoch', minute)) # uuid_hash(process) # hashtext(kind) # hashtext(queue))::bigint + 2147483648,
-                :every::integer) = 0)
+        or mod(hashtext(minute::text || process::text || kind || queue)::bigint + 2147483648, :every::integer) = 0)

@@ -37,7 +37,7 @@ interface Minute extends MinuteRow {
 const minuteMs = 60_000
 const minutes = 60
 /** Processes write what they counted every 10 s: what is older than this is as it will be, but for those in trouble. */
-const openMinutes = 2
+const openMs = 2 * minuteMs
 /** For what came later than that all the same. */
 const anewEveryMs = 5 * minuteMs
 
@@ -51,23 +51,20 @@ export class LastHour {
   #anewAt = -Infinity
 
   async read(db: Queryable): Promise<Map<string, QueueHour>> {
-    const begunAt = performance.now()
-    const isAnew = begunAt - this.#anewAt > anewEveryMs
-    // Counted from the last look by this clock, and named by the database's.
-    const sinceLast = Math.ceil((begunAt - this.#readAt) / minuteMs) + openMinutes
-    const back = isAnew ? minutes - 1 : Math.min(minutes - 1, sinceLast)
-    const rows = await run(db, lastHourSql, { back }, (row: MinuteRow) => row)
+    const isAnew = performance.now() - this.#anewAt > anewEveryMs
+    const fromMs = isAnew ? minuteOf(new Date()) - 2 * minutes * minuteMs : this.#readAt - openMs
+    const from = new Date(fromMs).toISOString()
+    const rows = await run(db, lastHourSql, { from }, (row: MinuteRow) => row)
     const nowMs = minuteOf(rows[0]?.now ?? new Date())
-    const fromMs = nowMs - back * minuteMs
-    const counted = rows.filter(({ minute }) => minute !== null)
-    const request = { from: new Date(fromMs).toISOString(), every: everyOf(counted) }
+    const sinceMs = nowMs - (minutes - 1) * minuteMs
+    const counted = rows.filter(({ minute }) => minute !== null && minute.getTime() >= sinceMs)
+    const request = { from: new Date(Math.max(fromMs, sinceMs)).toISOString(), every: everyOf(counted) }
     type Row = Measured & { minute: Date; queue: string }
     const measured = counted.length === 0 ? [] : await run(db, lastHourBinsSql, request, (row: Row) => row)
-    if (isAnew) this.#anewAt = begunAt
-    this.#readAt = begunAt
-    const firstMs = nowMs - (minutes - 1) * minuteMs
+    if (isAnew) this.#anewAt = performance.now()
+    this.#readAt = nowMs
     for (const minute of this.#minutes.keys())
-      if (minute >= fromMs || minute < firstMs) this.#minutes.delete(minute)
+      if (minute >= fromMs || minute < sinceMs) this.#minutes.delete(minute)
     for (const row of counted) this.#keep(row)
     for (const row of measured)
       this.#minutes.get(row.minute.getTime())?.get(row.queue)?.bins.add(row, request.every)

@@ -7,5 +7,4 @@ select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::times
    and queue = coalesce(:queue::text, queue)
    and kind = coalesce(:kind::text, kind)
    and (:every::integer = 1
-        or mod((hashfloat8(date_part('epoch', minute)) # uuid_hash(process) # hashtext(kind) # hashtext(queue))::bigint + 2147483648,
-                :every::integer) = 0)
+        or mod(hashtext(minute::text || process::text || kind || queue)::bigint + 2147483648, :every::integer) = 0)
