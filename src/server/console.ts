@@ -18,7 +18,7 @@ import { busy, HttpProblem, problemResponse } from './problem.ts'
 /** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
 export interface Console {
   /** Answers whatever comes, also what fails; it does not throw. */
-  fetch(this: void, request: Request, from?: RequestOrigin): Promise<Response>
+  readonly fetch: (request: Request, from?: RequestOrigin) => Promise<Response>
   /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
   readonly link: string | undefined
   readonly basePath: string
@@ -26,9 +26,9 @@ export interface Console {
    * Executes operations in this process from now on. Without a call it does so from the first that is started or seen
    * through this console; a console that only looks never does.
    */
-  executeOperations(this: void): void
+  readonly executeOperations: () => void
   /** Answers what is under way, then closes its connections. */
-  close(this: void): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export interface RequestOrigin {
