@@ -10,7 +10,7 @@ export interface ReplyTransaction {
   /** For `enqueue(…, { tx })`. */
   tx: PgTransaction
   /** The state of a job as this transaction sees it. */
-  stateOf(id: string): Promise<JobState | undefined>
+  stateOf: (id: string) => Promise<JobState | undefined>
 }
 
 /** How long a repeat is answered the same. */

@@ -18,7 +18,7 @@ import { busy, HttpProblem, problemResponse } from './problem.ts'
 /** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
 export interface Console {
   /** Answers whatever comes, also what fails; it does not throw. */
-  fetch(this: void, request: Request, from?: RequestOrigin): Promise<Response>
+  readonly fetch: (request: Request, from?: RequestOrigin) => Promise<Response>
   /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
   readonly link: string | undefined
   readonly basePath: string
@@ -28,7 +28,7 @@ export interface Console {
    */
   readonly executeOperations: () => void
   /** Answers what is under way, then closes its connections. */
-  close(this: void): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export interface RequestOrigin {

@@ -193,7 +193,7 @@ function requestOf(random: Random): Request {
   ])
     if (random() < 0.08) headers.set(name, headerText(word(random)))
   const hasBody = method !== 'GET' && method !== 'HEAD' && random() < 0.9
-  return new Request(`http://console.test${path}?${query}`, {
+  return new Request(`http://console.test${path}?${query.toString()}`, {
     ...{ method, headers },
     ...(hasBody ? { body: bodyOf(random) } : {}),
   })

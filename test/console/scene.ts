@@ -89,7 +89,7 @@ export async function call(
       },
       redirect: 'manual',
       ...(sent === undefined ? {} : { body: sent, duplex: 'half' }),
-    } as RequestInit),
+    }),
   )
   return read(response)
 }
