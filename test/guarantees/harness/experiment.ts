@@ -32,7 +32,7 @@ export interface Experiment<Size extends Record<string, number>> {
   /** A promise, in the present tense. */
   title: string
   method: string
-  /** For `npm test`: seconds, not minutes. */
+  /** For `npm test`: two minutes at most. */
   short: Size
   /** For `npm run guarantees -- --long`. */
   long: Size

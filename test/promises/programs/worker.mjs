@@ -53,7 +53,8 @@ process.channel.unref()
  */
 function freeze(file) {
   write('frozen')
-  standStill(() => existsSync(file))
+  const parent = process.ppid
+  standStill(() => existsSync(file) || process.ppid !== parent)
   hears('thawed').say()
   // It may be frozen again: then those who ask from now on wait for that one's end.
   heard.delete('thawed')
