@@ -117,7 +117,7 @@ describe('stint job', () => {
 
   test('runs now, moves, reprioritizes and edits, each noted', async () => {
     const { id } = await stint.enqueue(job, {}, { delay: '1h' })
-    expect((await run('job', 'reprioritize', id, '--priority', '-7', '--reason', 'later')).code).toBe(0)
+    expect((await run('job', 'reprioritize', id, '--priority=-7', '--reason', 'later')).code).toBe(0)
     expect((await run('job', 'reschedule', id, '--delay', '2h')).code).toBe(0)
     expect((await run('job', 'run-now', id)).code).toBe(0)
     expect(await stint.get(id)).toMatchObject({ state: 'ready', priority: -7 })

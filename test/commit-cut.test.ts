@@ -21,6 +21,11 @@ async function storedBy(queue: string): Promise<number> {
   return row?.jobs ?? 0
 }
 
+/** Ten rounds at once, each with a client and a proxy of its own: a connection says a statement in full only once. */
+async function sideBySide(round: (round: number) => Promise<void>): Promise<void> {
+  await Promise.all(Array.from({ length: 10 }, (_, n) => round(n)))
+}
+
 describe.each(['before', 'after'] as const)(
   'a connection that dies %s the statement is committed',
   (when) => {
@@ -30,10 +35,9 @@ describe.each(['before', 'after'] as const)(
       ['jobs of concurrent callers', 4, 'jobs/enqueue.sql'],
     ])('stores %s once, 10 times over', async (_what, callers, text) => {
       const queue = `plain-${when}-${callers}`
-      const proxy = await startFaultProxy(db.url)
-      for (let round = 0; round < 10; round++) {
+      await sideBySide(async (round) => {
+        const proxy = await startFaultProxy(db.url)
         const cut = proxy.cutNext({ text, when })
-        // A connection says a statement in full only the first time, so each round has a new one.
         const stint = new Stint({ connection: proxy.url })
         const jobs = await Promise.all(
           Array.from({ length: callers }, (_, n) =>
@@ -46,13 +50,13 @@ describe.each(['before', 'after'] as const)(
           expect(await stint.get(id)).toMatchObject({ state: 'ready', input: { round } })
         }
         await stint.close()
-      }
+      })
       expect(await storedBy(queue)).toBe(10 * callers)
     })
 
     test('stores a unique job once, and its own repeat is no duplicate', async () => {
-      const proxy = await startFaultProxy(db.url)
-      for (let round = 0; round < 10; round++) {
+      await sideBySide(async (round) => {
+        const proxy = await startFaultProxy(db.url)
         const stint = new Stint({ connection: proxy.url })
         const cut = proxy.cutNext({ text: 'jobs/enqueue-deciding.sql', when })
         const options = {
@@ -65,7 +69,7 @@ describe.each(['before', 'after'] as const)(
         expect(job).toMatchObject({ duplicate: false })
         expect(await stint.enqueue(charge, { round }, options)).toMatchObject({ id: job.id, duplicate: true })
         await stint.close()
-      }
+      })
       expect(await storedBy(`unique-${when}`)).toBe(10)
     })
 

@@ -5,6 +5,7 @@ import { Database } from '../src/db/database.ts'
 import { setSchedule } from '../src/schedules/set.ts'
 import { tick } from '../src/schedules/tick.ts'
 import type { Tick } from '../src/schedules/tick.ts'
+import { bury } from './support/dead-letters.ts'
 import { movableClock } from './support/clock.ts'
 import type { TestClock } from './support/clock.ts'
 import { eventually, newName, startWorker, workerScene } from './support/workers.ts'
@@ -192,6 +193,50 @@ describe('overlap', () => {
       if (outcome === 'skipped' || outcome === 'queued') expect(reason).toMatch(/^overlap: /)
     await scene.stint.schedules.delete(name)
   })
+
+  /** What the next fire comes to while the job before it is in a state, and what becomes of that job. */
+  const before = {
+    scheduled: `update stint.job set state = 'scheduled', run_at = stint.now() + interval '1 day' where id = $1`,
+    ready: 'select $1::uuid',
+    running: `update stint.job set state = 'running', lease_id = gen_random_uuid(), worker_id = gen_random_uuid() where id = $1`,
+    retrying: `update stint.job set state = 'retrying', attempt = 1, run_at = stint.now() + interval '1 day' where id = $1`,
+    cancelled: undefined,
+    dead: undefined,
+  } as const
+  type Before = keyof typeof before
+  const isLive = (state: Before): boolean => state !== 'cancelled' && state !== 'dead'
+  const ofLive: Record<OverlapPolicy, string> = {
+    ...{ allow: 'fired', skip: 'skipped', 'queue-one': 'queued', 'cancel-previous': 'fired' },
+  }
+  const table = (Object.keys(ofLive) as OverlapPolicy[]).flatMap((overlap) =>
+    (Object.keys(before) as Before[]).map((state) => {
+      const isCancelled = overlap === 'cancel-previous' && isLive(state) && state !== 'running'
+      const then = isCancelled ? 'cancelled' : state
+      return { overlap, state, outcome: isLive(state) ? ofLive[overlap] : 'fired', then }
+    }),
+  )
+  test.each(table)(
+    '$overlap, where the job before it is $state: $outcome, and that one is $then',
+    async ({ overlap, state, outcome, then }) => {
+      const { name } = await scene.stint.schedules.set(given({ overlap }))
+      await toMinute()
+      await ticked()
+      const [first] = await firesOf(name)
+      const id = first?.jobId ?? ''
+      if (state === 'cancelled') await scene.stint.cancel(id)
+      else if (state === 'dead') await bury(scene.db, id)
+      else await scene.db.query(before[state], [id])
+      await toMinute()
+      await ticked()
+      expect(await outcomesOf(name)).toEqual(['fired', outcome])
+      const left = await scene.stint.get(id)
+      expect(left?.state).toBe(then)
+      expect(left?.cancelRequestedAt ?? null).toEqual(
+        overlap === 'cancel-previous' && state === 'running' ? expect.any(Date) : null,
+      )
+      await scene.stint.schedules.delete(name)
+    },
+  )
 
   test('a running job before it is asked to stop', async () => {
     const { name } = await scene.stint.schedules.set(given({ overlap: 'cancel-previous' }))

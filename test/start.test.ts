@@ -19,11 +19,20 @@ test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async (
   try {
     const example = start(process.execPath, ['--import', 'tsx', 'examples/start/main.ts'], {
       cwd: project,
-      env: { ...process.env, DATABASE_URL: '' },
+      env: { ...process.env, DATABASE_URL: '', STINT_EXAMPLE_PORT: '0' },
     })
     await example.says('schema at version')
     await example.says('2 workers')
     await example.says('running')
+    await example.says('The dashboard is at')
+    const link = /The dashboard is at (\S+)/.exec(example.said())?.[1] ?? ''
+    // The link lets a browser in, once; what it gets is the dashboard.
+    const signedIn = await fetch(link, { redirect: 'manual' })
+    const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
+    const home = await fetch(new URL('/', link), { headers: { cookie, accept: 'text/html' } })
+    expect(await home.text()).toContain('<div id="app">')
+    const queues = await fetch(new URL('/v1/queues', link), { headers: { cookie } })
+    expect(await queues.json()).toMatchObject({ items: expect.any(Array) as unknown })
     example.child.kill('SIGINT')
     expect(await example.finished).toMatchObject({
       code: 0,

@@ -361,17 +361,20 @@ test.runIf(existsSync('/dev/full'))('a log that cannot be written ends nothing',
 })
 
 test('what it is called with is checked', async () => {
-  for (const wrong of ['0', '257', '-1', '1.5', 'many', ''])
-    expect(await work(file, `--processes=${wrong}`)).toMatchObject({
+  const wrong = ['0', '257', '-1', '1.5', 'many', ''].map((processes) =>
+    work(file, `--processes=${processes}`),
+  )
+  const health = work(file, '--processes', '2', '--health', 'here')
+  const alone = work(file, '--health', '8080')
+  const missing = work('missing.ts', '--processes', 'auto')
+  for (const one of wrong)
+    expect(await one).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('from 1 to 256 or auto') as string,
     })
-  expect(await work(file, '--processes', '2', '--health', 'here')).toMatchObject({ code: 2 })
-  expect(await work(file, '--health', '8080')).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('--processes') as string,
-  })
-  expect(await work('missing.ts', '--processes', 'auto')).toMatchObject({ code: 2 })
+  expect(await health).toMatchObject({ code: 2 })
+  expect(await alone).toMatchObject({ code: 2, stderr: expect.stringContaining('--processes') as string })
+  expect(await missing).toMatchObject({ code: 2 })
 })
 
 test('what comes over the channel and is no message of ours is ignored', () => {

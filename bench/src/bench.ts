@@ -28,6 +28,7 @@ export interface Sizes {
   claimWarmUpJobs: number
   memoryJobs: number
   latencySamples: number
+  fireSamples: number
   trialSamples: number
   steadyMs: number
   trialSteadyMs: number
@@ -54,6 +55,7 @@ export const fullSizes: Sizes = {
   claimWarmUpJobs: 20_000,
   memoryJobs: 1_000_000,
   latencySamples: 400,
+  fireSamples: 200,
   trialSamples: 100,
   steadyMs: 20_000,
   trialSteadyMs: 6_000,
@@ -81,6 +83,7 @@ export const quickSizes: Sizes = {
   claimWarmUpJobs: 5_000,
   memoryJobs: 50_000,
   latencySamples: 60,
+  fireSamples: 40,
   trialSamples: 60,
   steadyMs: 3_000,
   trialSteadyMs: 3_000,
@@ -150,6 +153,7 @@ function needsWorker(measure: Measure): boolean {
     case 'drain-part':
     case 'latency':
     case 'steady':
+    case 'fires':
     case 'idle':
       return true
     default:
@@ -175,6 +179,8 @@ function limitMs(measure: Measure): number {
       return 60_000 + measure.samples * 1_000
     case 'steady':
       return 150_000 + measure.warmUpMs + measure.durationMs
+    case 'fires':
+      return 90_000 + measure.samples * 1_000
     case 'idle':
       return 60_000 + measure.settleMs + measure.durationMs
     default:

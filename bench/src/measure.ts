@@ -5,6 +5,7 @@ import { measureCallers } from './measures/callers.ts'
 import { measureDrainPart } from './measures/drain-part.ts'
 import { measureDrain } from './measures/drain.ts'
 import { fill } from './measures/fill.ts'
+import { measureFires } from './measures/fires.ts'
 import { measureIdle } from './measures/idle.ts'
 import { measureLatency } from './measures/latency.ts'
 import type { Answer, Measure, Order, Sample } from './measures/order.ts'
@@ -68,6 +69,8 @@ function measure(session: Session, asked: Exclude<Measure, { type: 'idle' }>, or
       return measureLatency(session, asked, order)
     case 'steady':
       return measureSteady(session, asked, order)
+    case 'fires':
+      return measureFires(session, asked, order)
     default:
       return asked satisfies never
   }

@@ -2,6 +2,7 @@ import { bulk } from './workloads/bulk.ts'
 import { claimDepth } from './workloads/claim-depth.ts'
 import { depth } from './workloads/depth.ts'
 import { drain } from './workloads/drain.ts'
+import { fires } from './workloads/fires.ts'
 import { held } from './workloads/held.ts'
 import { idle } from './workloads/idle.ts'
 import { inTx } from './workloads/in-tx.ts'
@@ -43,6 +44,13 @@ export const suites: readonly Suite[] = [
   { name: 'held', title: 'Drain under a held snapshot', about: 'work', rule: drainedRule, workloads: [held] },
   { name: 'latency', title: 'Enqueue to start', about: 'work', rule: startedRule, workloads: [latency] },
   { name: 'steady', title: 'Steady load', about: 'work', rule: startedRule, workloads: [steady] },
+  {
+    name: 'fires',
+    title: 'Lateness of fires',
+    about: 'work',
+    rule: 'A figure counts only if each time of the schedules started one job, and none was left out.',
+    workloads: [fires],
+  },
   {
     name: 'idle',
     title: 'Idle worker',

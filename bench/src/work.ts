@@ -47,8 +47,15 @@ async function carryOut(message: ToWorker): Promise<FromWorker> {
   }
 }
 
-function prepare({ system, url, tuning, concurrency, note }: WorkerOrder): Promise<PreparedWorker> {
-  return systemNamed(system).prepareWorker(url, tuning, { concurrency, run: handler(note) })
+function prepare({
+  system,
+  url,
+  tuning,
+  concurrency,
+  schedules,
+  note,
+}: WorkerOrder): Promise<PreparedWorker> {
+  return systemNamed(system).prepareWorker(url, tuning, { concurrency, schedules, run: handler(note) })
 }
 
 /** As cheap as taking note can be, since it is part of what is measured. */

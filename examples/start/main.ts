@@ -1,4 +1,5 @@
-// `npm start`: PostgreSQL from npm, the schema, a producer and two workers in processes of their own, and a live view.
+// `npm start`: PostgreSQL from npm, the schema, then a producer, two workers and the console in processes of their own,
+// and a live view.
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,6 +24,7 @@ console.log(
 )
 
 const news: string[] = []
+let dashboard: string | undefined
 const children = new Map<string, ChildProcess>()
 
 /** Runs a program and, where it dies before we stop, runs it again: what systemd or Kubernetes does elsewhere. */
@@ -33,23 +35,38 @@ function keepRunning(name: string, file: string): void {
     detached: true,
   })
   children.set(name, child)
-  child.on('message', ({ refused }: { refused: string }) => news.push(`refused at the door: ${refused}`))
+  child.on('message', (said: { refused?: string; dashboard?: string }) => {
+    if (said.refused !== undefined) news.push(`refused at the door: ${said.refused}`)
+    if (said.dashboard !== undefined) showDashboard(said.dashboard)
+  })
   child.on('exit', (code, signal) => {
     if (stopped.signal.aborted) return
-    news.push(`${name} ended (${signal ?? code}); its jobs run again when its lease is over`)
+    const after = name.startsWith('worker') ? '; its jobs run again when its lease is over' : ''
+    news.push(`${name} ended (${signal ?? code})${after}`)
     setTimeout(() => {
       if (!stopped.signal.aborted) keepRunning(name, file)
     }, 1_000)
   })
 }
 
+function showDashboard(address: string): void {
+  // A screen shows it all the time; a log says it once, with the link that lets a browser in.
+  if (!process.stdout.isTTY && dashboard === undefined) console.log(`The dashboard is at ${address}`)
+  dashboard = address
+}
+
+keepRunning('console', 'console.ts')
 keepRunning('producer', 'producer.ts')
 keepRunning('worker 1', 'run-worker.ts')
 keepRunning('worker 2', 'run-worker.ts')
 
 while (!stopped.signal.aborted) {
   const [status, { jobs }] = await Promise.all([stint.status(), stint.list({ limit: 12 })])
-  console.log(process.stdout.isTTY ? drawScreen(status, jobs, news.slice(-4)) : summaryLine(status))
+  console.log(
+    process.stdout.isTTY
+      ? drawScreen(status, { jobs, dashboard, news: news.slice(-4) })
+      : summaryLine(status),
+  )
   await pause(1_000, undefined, { signal: stopped.signal }).catch(() => undefined)
 }
 

@@ -11,11 +11,19 @@ const marks = {
   dead: '✖',
 } as const satisfies Record<JobSummary['state'], string>
 
+export interface Shown {
+  jobs: readonly JobSummary[]
+  /** Undefined until the console is up. */
+  dashboard: string | undefined
+  news: readonly string[]
+}
+
 /** Queues, workers and the newest jobs, drawn over the last drawing. */
-export function drawScreen(status: Status, jobs: readonly JobSummary[], news: readonly string[]): string {
+export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): string {
   const clear = '\u001b[2J\u001b[H'
   const lines = [
     `Stint: a producer and ${status.workers.length} workers at work                Ctrl-C stops all`,
+    `Dashboard: ${dashboard ?? 'coming up …'}`,
     '',
     columns(['QUEUE', 'READY', 'RUNNING', 'SCHEDULED', 'RETRYING', 'DEAD', 'OLDEST READY'], queueWidths),
     ...status.queues.map((queue) =>
@@ -38,7 +46,7 @@ export function drawScreen(status: Status, jobs: readonly JobSummary[], news: re
     }),
     '',
     ...news,
-    'Dead ones wait for you: npx stint dead list',
+    'Dead ones wait for you: in the dashboard, or npx stint dead list',
   ]
   return clear + lines.join('\n')
 }

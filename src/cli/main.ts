@@ -13,7 +13,7 @@ import { schedule } from './commands/schedule.ts'
 import { stats } from './commands/stats.ts'
 import { status } from './commands/status.ts'
 import { work } from './commands/work.ts'
-import { stintVersion } from '../worker/version.ts'
+import { stintVersion } from '../version/version.ts'
 import { report } from './errors.ts'
 import { say } from './output.ts'
 import type { Command } from './verbs.ts'
@@ -73,7 +73,19 @@ const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
 }
 
 const commands = {
-  ...{ status, stats, doctor, job, dead, error, op, audit, queue, schedule, work, dev, migrate },
+  status,
+  stats,
+  doctor,
+  job,
+  dead,
+  error,
+  op,
+  audit,
+  queue,
+  schedule,
+  work,
+  dev,
+  migrate,
   ...later,
 }
 const names = Object.keys(commands) as (keyof typeof commands)[]

@@ -16,6 +16,7 @@ import type { JobOptions } from '../intake/enqueue-options.ts'
 import { prepareJob } from '../intake/new-job.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
 import type { StintConfig } from './options.ts'
+import { refusalOf } from '../intake/refusal.ts'
 import { sendBatch } from '../intake/send-batch.ts'
 import type { Announcer } from '../wake-up/announcer.ts'
 
@@ -256,33 +257,15 @@ export class Enqueuer<Tx> {
     }
   }
 
-  #answer({ kind, queue, blob }: PreparedJob, { id, placement }: Placed): EnqueuedJob {
+  #answer({ kind, queue, blob }: PreparedJob, placed: Placed): EnqueuedJob {
+    const { id, placement } = placed
     // Nobody refers to it; should this fail, the pruning finds it.
     if (blob !== undefined && placement !== 'stored' && placement !== 'replaced') {
       this.#config.blobs?.store.delete(blob.key).catch(() => undefined)
     }
-    switch (placement) {
-      case 'stored':
-        return { id, kind, queue, duplicate: false, replaced: false }
-      case 'kept':
-        return { id, kind, queue, duplicate: true, replaced: false }
-      case 'replaced':
-        return { id, kind, queue, duplicate: true, replaced: true }
-      case 'conflict':
-        throw new StintError(
-          'duplicate-job',
-          `Job ${id} of '${kind}' already stands for this unique key, and onConflict is 'error'.`,
-          {
-            jobIds: [id],
-          },
-        )
-      case 'mismatch':
-        throw new StintError(
-          'idempotency-conflict',
-          `The idempotency key was used before with another input, by job ${id} of '${kind}'. Use another key for another intent.`,
-          { jobIds: [id] },
-        )
-    }
+    const refusal = refusalOf({ kind }, placed)
+    if (refusal !== undefined) throw refusal
+    return { id, kind, queue, duplicate: placement !== 'stored', replaced: placement === 'replaced' }
   }
 }
 

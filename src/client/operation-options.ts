@@ -119,7 +119,8 @@ export function commandLine(
   ]
   const words = [
     ...['stint', noun, action, ...target],
-    ...(priority === null ? [] : ['--priority', String(priority)]),
+    // With `=`, for what begins with a dash would be taken for another option.
+    ...(priority === null ? [] : [`--priority=${priority}`]),
     ...(action === 'replay' && where !== null ? ['--canary', String(canary)] : []),
     ...(canary > 0 && rules.length > 0 ? ['--stop-if', rules.join(',')] : []),
     ...(pace === null || where === null ? [] : ['--pace', `${pace}/s`]),

@@ -229,7 +229,8 @@ export class Schedules {
 
   /**
    * Makes up for the times of a range: those that were missed or skipped, or came before the schedule did. What fired
-   * does not fire again. At most 1,000 times; look first, with `dryRun`.
+   * does not fire again, so a range whose fires are forgotten (`keepFires`) is refused. At most 1,000 times; look first,
+   * with `dryRun`.
    */
   async backfill(
     schedule: string | Schedule,
@@ -242,6 +243,13 @@ export class Schedules {
     const found = await this.#find(name)
     if (toMs < fromMs || toMs > found.nowMs)
       throw invalidOption('to', 'later than `from`, and not in the future', to)
+    const { forgotten_to: forgottenTo } = found.row
+    if (forgottenTo !== null && fromMs <= forgottenTo.getTime())
+      throw invalidOption(
+        'from',
+        `later than ${forgottenTo.toISOString()}: which times fired before is forgotten (\`keepFires\`)`,
+        from,
+      )
     const times: number[] = []
     for (const { ms } of occurrences(ruleOf(found.row), fromMs - 1, toMs)) {
       if (times.length === mostBackfilled)

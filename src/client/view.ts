@@ -2,6 +2,7 @@ import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
 import type { Queryable } from '../db/statement.ts'
 import { Subscription } from '../db/subscription.ts'
+import { DeadLetterCounts } from '../view/dead-counts.ts'
 import { readFleet, readLeases } from '../view/fleet.ts'
 import type { Fleet, Leases } from '../view/fleet.ts'
 import { CurrentGauges } from '../view/gauges.ts'
@@ -58,6 +59,7 @@ export class View {
   readonly #config: ViewConfig
   readonly #hour = new LastHour()
   readonly #current = new CurrentGauges()
+  readonly #letters = new DeadLetterCounts()
   readonly #totals = new RunningTotals()
 
   constructor(calls: Calls, config: ViewConfig) {
@@ -169,7 +171,7 @@ export class View {
   }
 
   #queues(db: Queryable, { workers }: Fleet): Promise<QueuesView> {
-    return readQueues(db, { hour: this.#hour, current: this.#current, workers })
+    return readQueues(db, { hour: this.#hour, current: this.#current, letters: this.#letters, workers })
   }
 }
 

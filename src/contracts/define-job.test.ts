@@ -44,6 +44,12 @@ describe('defineJob', () => {
     [{ kind: 'a', retry: { classes: { timeout: null as never } } }, 'retry.classes.timeout'],
     [{ kind: 'a', retry: { classes: { timeout: { attempts: 0 } } } }, 'retry.classes.timeout.attempts'],
     [{ kind: 'a', retry: { classes: { conflict: { attempts: 11 } } } }, 'retry.classes.conflict.attempts'],
+    [{ kind: 'a', retry: { classes: { crash: { attempts: 101 } } } }, 'retry.classes.crash.attempts'],
+    [{ kind: 'a', retry: { classes: { crash: { backoff: ['1s'] } } } }, 'retry.classes.crash.backoff'],
+    [
+      { kind: 'a', retry: { classes: { crash: { action: 'in-place' as const } } } },
+      'retry.classes.crash.action',
+    ],
     [
       { kind: 'a', retry: { classes: { timeout: { action: 'wait' as 'dead' } } } },
       'retry.classes.timeout.action',
@@ -93,7 +99,8 @@ describe('defineJob', () => {
           invalid: { backoff: ['1h'] },
           contract: 'retry',
           unknown: { action: 'in-place' },
-          crash: undefined,
+          permanent: undefined,
+          crash: { attempts: 7 },
         },
       },
     })
@@ -106,7 +113,7 @@ describe('defineJob', () => {
       invalid: { action: 'retry', backoff: ['1h'] },
       contract: { action: 'retry' },
       permanent: defaultClassRules.permanent,
-      crash: defaultClassRules.crash,
+      crash: { action: 'retry', attempts: 7 },
       unknown: { action: 'in-place', attempts: 3 },
     })
     expect(Object.isFrozen(retry.rules)).toBe(true)

@@ -53,6 +53,9 @@ const actions = ['retry', 'dead', 'in-place'] as const
 /** An attempt is held open for these tries, with its slot. */
 const mostInPlaceTries = 10
 
+/** As with a worker's `crashLimit`. */
+const mostCrashes = 100
+
 /** What is not said stays as it is by default, as long as the action is the same. */
 function resolveRule(failureClass: FailureClass, chosen: ClassRuleOptions): ClassRule {
   const name = `retry.classes.${failureClass}`
@@ -64,6 +67,7 @@ function resolveRule(failureClass: FailureClass, chosen: ClassRuleOptions): Clas
   }
   const { action: said, attempts: saidAttempts, backoff: saidBackoff, ...rest } = chosen
   rejectUnknown(name, rest, ['action', 'attempts', 'backoff'], `${name}.`)
+  if (failureClass === 'crash') checkCrashRule(name, chosen)
   const usual = defaultClassRules[failureClass]
   const asksForMore = saidAttempts !== undefined || saidBackoff !== undefined
   // Whoever gives attempts to what is dead by default wants it tried again.
@@ -83,6 +87,16 @@ function resolveRule(failureClass: FailureClass, chosen: ClassRuleOptions): Clas
     ...(attempts === undefined ? {} : { attempts: budgetOption(`${name}.attempts`, attempts, action) }),
     ...(backoff === undefined ? {} : { backoff }),
   })
+}
+
+/** Whoever takes such a job back does not know its contract, and holds no attempt open: a number is all there can be. */
+function checkCrashRule(
+  name: string,
+  { action, attempts, backoff }: Exclude<ClassRuleOptions, string>,
+): void {
+  if (action === 'in-place') throw invalidOption(`${name}.action`, "'retry' or 'dead'", action)
+  if (backoff !== undefined) throw invalidOption(`${name}.backoff`, 'left out', backoff)
+  if (attempts !== undefined) integerOption(`${name}.attempts`, attempts, { min: 1, max: mostCrashes })
 }
 
 function budgetOption(name: string, attempts: unknown, action: ClassRule['action']): number {

@@ -28,6 +28,7 @@ export const errorCodes = [
   'worker-stuck',
   'isolation-failed',
   'job-completed',
+  'next-called-twice',
   'worker-stopped',
   'unknown-handler',
   'embedded-unsupported',

@@ -2,6 +2,7 @@ import { priorityOption, resolveUnique } from '../contracts/define-job.ts'
 import { attemptsOption } from '../contracts/retry.ts'
 import type { JobContract, SearchTokens, UniqueOptions } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
+import type { ClassRule } from '../core/retry-policy.ts'
 import { boundedText, nameOption } from '../core/names.ts'
 import { durationOption, invalidOption, longestMs, rejectUnknown } from '../core/options.ts'
 
@@ -74,7 +75,7 @@ export interface Members {
   parentId?: string | undefined
   flowId?: string | undefined
   tokens?: readonly string[] | undefined
-  options?: { timeoutMs: number } | undefined
+  options?: { timeoutMs?: number | undefined; crashLimit?: number | undefined } | undefined
 }
 
 /** Where a job comes from, where its caller cannot say: an edited dead letter takes over what it had. */
@@ -115,8 +116,7 @@ export function resolveJob<Parsed>(
     traceparent: traceparent === undefined ? undefined : traceparentOption(traceparent),
     tracestate: keyText('tracestate', tracestate, 512),
     tokens: searchTokens({ ...contract.searchOf?.(parsed), ...search }),
-    options:
-      timeout === undefined ? undefined : { timeoutMs: durationOption('timeout', timeout, { minMs: 1 }) },
+    options: storedOptions(contract, timeout),
   }
   const deciding: Deciding = {
     unique: unique === false ? undefined : uniqueOf(contract, parsed, unique),
@@ -127,6 +127,24 @@ export function resolveJob<Parsed>(
         : durationOption('idempotencyFor', idempotencyFor, { minMs: 1 }),
   }
   return { members, deciding }
+}
+
+/** What whoever has the job has to know of it without its contract. Sweepers know no kinds. */
+function storedOptions(
+  { retry }: Pick<JobContract, 'retry'>,
+  timeout: JobOptions['timeout'],
+): Members['options'] {
+  const crashLimit = crashLimitOf(retry.rules.crash)
+  if (timeout === undefined && crashLimit === undefined) return undefined
+  return {
+    timeoutMs: timeout === undefined ? undefined : durationOption('timeout', timeout, { minMs: 1 }),
+    crashLimit,
+  }
+}
+
+/** Crashes after which a job is put aside; undefined where that is the worker's to say. */
+function crashLimitOf({ action, attempts }: ClassRule): number | undefined {
+  return action === 'dead' ? 1 : attempts
 }
 
 /** The unique key that a contract makes of an input, where it has a rule of its own. */

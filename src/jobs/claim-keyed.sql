@@ -66,7 +66,7 @@ with recursive keys as (
               'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
               'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
               'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
-              'crashes', crashes, 'suspect', suspect,
+              'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
               'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason) as more
 )
 select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key, more,

@@ -35,7 +35,7 @@ with claimed as (
                         'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
                         'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
                         'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
-                        'crashes', crashes, 'suspect', suspect,
+                        'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
                         'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
             end as more
 )

@@ -41,6 +41,8 @@ export interface ClaimedDetails {
   crashes: number
   /** Its worker ended once, and it may have been the reason. */
   suspect: boolean
+  /** Crashes after which it is put aside, where its contract says; else that is the worker's to say. */
+  crashLimit: number | null
   /** It was asked to stop while it last ran, and has not been since: not to be started again. */
   isCancelled: boolean
   cancelReason: string | null

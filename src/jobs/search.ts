@@ -39,11 +39,6 @@ export interface SearchRequest {
   limit: number
   /** Only jobs that were there, and dead letters that were dead, at this time. */
   asOf?: Date | undefined
-  /**
-   * Those in the trash, and those edited into another job: as the filter says (`hide` where it says nothing), or all.
-   * @default hide
-   */
-  hidden?: 'hide' | 'all' | undefined
   /** Only the jobs, not what they died of. */
   isBare?: boolean | undefined
 }
@@ -183,10 +178,10 @@ const placeStates: Readonly<Record<Place, readonly JobState[]>> = {
 
 async function planOf(
   db: Queryable,
-  { where, asOf, hidden = 'hide' }: SearchRequest,
+  { where, asOf }: SearchRequest,
   now: Date,
 ): Promise<{ sources: Source[]; before: string }> {
-  const filter = filterOf(where, { now, asOf, hidden })
+  const filter = filterOf(where, { now, asOf })
   const before = where.olderMs === undefined ? lastId : idAt(now.getTime() - where.olderMs + clockSlackMs)
   const from = where.youngerMs === undefined ? firstId : idAt(now.getTime() - where.youngerMs - clockSlackMs)
   const bounds = { ...filter, from }
@@ -212,7 +207,7 @@ type Filter = ReturnType<typeof filterOf>
 
 function filterOf(
   where: Where,
-  { now, asOf, hidden }: { now: Date; asOf: Date | undefined; hidden: 'hide' | 'all' },
+  { now, asOf }: { now: Date; asOf: Date | undefined },
 ): {
   states: readonly string[] | null
   queues: readonly string[] | null
@@ -232,7 +227,7 @@ function filterOf(
   const ago = (ms: number | undefined): Date | null =>
     ms === undefined ? null : new Date(now.getTime() - ms)
   // Whoever names a job by its id means it, wherever it is.
-  const isShown = hidden === 'all' || where.ids !== undefined
+  const isShown = where.ids !== undefined
   const words = Object.entries(where.search ?? {}).map(([name, values]) =>
     values.map((value) => `${name}:${value}`),
   )

@@ -6,14 +6,14 @@
 --
 -- A crash burns no attempt. It is counted for a job whose handler had surely begun; the rest become suspects, which
 -- run alone from then on and note that they have begun, so that the next crash has one name. Being a suspect counts as
--- one crash where :crashLimit of them quarantine the job.
+-- one crash where :crashLimit of them, or as many as its contract says, quarantine the job.
 -- What is in "gone" is locked, so all of it goes back or is killed, and the notes need no join with those: joined, a
 -- planner that expects one row compared each with each.
 with gone as materialized (
   select id, epoch, attempt, worker_id, lease_id, started_at,
          coalesce(begun_lease = lease_id, false) as began,
          coalesce(begun_lease = lease_id, false)
-           and crashes + suspect::integer + 1 >= :crashLimit::integer as poison
+           and crashes + suspect::integer + 1 >= coalesce((options ->> 'crashLimit')::integer, :crashLimit::integer) as poison
     from stint.job
    where id = any(:ids::uuid[])
      and lease_id is not null

@@ -46,6 +46,8 @@ export interface ScheduleDefinition<Contract extends JobContract = JobContract> 
   missed?: MissedPolicy | MissedOptions | undefined
   /** Spreads the jobs over this span after their time, by a hash that all processes agree on. @default none */
   jitter?: Duration | undefined
+  /** How long it is remembered which of its times fired, and why others did not; from '1d' to '3660d'. @default '30d' */
+  keepFires?: Duration | undefined
 }
 
 /** A complete, checked schedule. */
@@ -59,21 +61,25 @@ export interface Schedule {
   readonly overlap: OverlapPolicy
   readonly missed: { readonly policy: MissedPolicy; readonly limit: number; readonly windowMs: number }
   readonly jitterMs: number
+  readonly keepFiresMs: number
 }
 
 const known = [
   ...['name', 'job', 'cron', 'every', 'at', 'timeZone', 'startsAt', 'endsAt', 'input', 'options'],
-  ...['overlap', 'missed', 'jitter'],
+  ...['overlap', 'missed', 'jitter', 'keepFires'],
 ]
 const optionNames = ['priority', 'queue', 'key', 'attempts', 'timeout', 'correlationId', 'search', 'deadline']
 const schedules = new WeakSet<object>()
+const dayMs = 86_400_000
+export const usualKeepFiresMs = 30 * dayMs
 
 /** Defines a schedule: given to a worker, it is kept in the database as it is in your code. */
 export function defineSchedule<Contract extends JobContract>(
   definition: ScheduleDefinition<Contract>,
 ): Schedule {
   const { name, job, cron, every, at, timeZone, startsAt, endsAt, ...more } = definition
-  const { input, options = {}, overlap = 'allow', missed = 'once', jitter = 0, ...rest } = more
+  const { input, options = {}, overlap = 'allow', missed = 'once', jitter = 0, ...late } = more
+  const { keepFires = usualKeepFiresMs, ...rest } = late
   rejectUnknown(`defineSchedule('${name}')`, rest, known)
   nameOption('name', name)
   if (typeof job !== 'object' || (job as unknown) === null || typeof job.kind !== 'string')
@@ -89,7 +95,8 @@ export function defineSchedule<Contract extends JobContract>(
     options,
     overlap: oneOfOption('overlap', overlap, overlapPolicies),
     missed: resolveMissed(missed),
-    jitterMs: Math.round(durationOption('jitter', jitter, { maxMs: 86_400_000 })),
+    jitterMs: Math.round(durationOption('jitter', jitter, { maxMs: dayMs })),
+    keepFiresMs: Math.round(durationOption('keepFires', keepFires, { minMs: dayMs, maxMs: 3_660 * dayMs })),
   })
   schedules.add(schedule)
   return schedule
@@ -111,7 +118,7 @@ function resolveMissed(missed: MissedPolicy | MissedOptions): Schedule['missed']
   return Object.freeze({
     policy: oneOfOption('missed', policy, missedPolicies),
     limit: integerOption('missed.limit', limit, { min: 1, max: 1_000 }),
-    windowMs: Math.round(durationOption('missed.window', window, { maxMs: 366 * 86_400_000 })),
+    windowMs: Math.round(durationOption('missed.window', window, { maxMs: 366 * dayMs })),
   })
 }
 

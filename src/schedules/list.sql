@@ -1,6 +1,7 @@
 -- Schedules by name from one on, without what they carry.
 select s.name, s.kind, s.queue, s.spec, s.time_zone, s.input_from_code, s.overlap, s.missed, s.missed_limit,
-       s.missed_window_ms::float8 as missed_window_ms, s.jitter_ms::float8 as jitter_ms, s.starts_at, s.ends_at, s.source,
+       s.missed_window_ms::float8 as missed_window_ms, s.jitter_ms::float8 as jitter_ms,
+       s.keep_fires_ms::float8 as keep_fires_ms, s.starts_at, s.ends_at, s.source,
        s.app_version, s.paused_at, s.paused_until, s.pause_reason, s.next_fire_at, s.failures, s.created_at, s.updated_at,
        s.paused_at is not null and coalesce(s.paused_until, 'infinity') > stint.now() as is_paused,
        s.source = 'code' and not exists (

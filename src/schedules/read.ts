@@ -24,6 +24,8 @@ export interface ScheduleInfo {
   overlap: OverlapPolicy
   missed: { policy: MissedPolicy; limit: number; windowMs: number }
   jitterMs: number
+  /** How long its fires are remembered. */
+  keepFiresMs: number
   /** `code`: kept as it is in the code of workers; `runtime`: set by a call or a command. */
   source: 'code' | 'runtime'
   /** Of the app whose worker synchronised it. */
@@ -73,11 +75,14 @@ interface InfoRow extends ScheduleRow {
   last_fire_at: Date | null
   last_outcome: FireOutcome | null
   failures: number
+  keep_fires_ms: number
   created_at: Date
   updated_at: Date
 }
 
 interface FullRow extends InfoRow {
+  /** What fired up to here may be forgotten. */
+  forgotten_to: Date | null
   input: unknown
   last_error: string | null
   turn_text: string
@@ -143,6 +148,7 @@ function toInfo(row: InfoRow): ScheduleInfo {
     overlap,
     missed: { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms },
     jitterMs: row.jitter_ms,
+    keepFiresMs: row.keep_fires_ms,
     source,
     appVersion: row.app_version,
     isOrphan: row.is_orphan,

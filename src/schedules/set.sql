@@ -3,14 +3,14 @@
 -- tick decides nothing then, for `decided_to` is the end, and finds the right one.
 insert into stint.schedule as s (
   name, kind, queue, spec, time_zone, job, input, input_from_code, overlap, missed, missed_limit, missed_window_ms,
-  jitter_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
+  jitter_ms, keep_fires_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
 select :name::text, d.kind, d.queue, d.spec, d."timeZone", d.job, d.input, d."inputFromCode", d.overlap, d.missed,
-       d."missedLimit", d."missedWindowMs", d."jitterMs", d."startsAt", d."endsAt", :source::text, :appVersion::text,
-       :digest::text, :decidedTo::timestamptz, :nextFireAt::timestamptz
+       d."missedLimit", d."missedWindowMs", d."jitterMs", coalesce(d."keepFiresMs", 2592000000), d."startsAt", d."endsAt",
+       :source::text, :appVersion::text, :digest::text, :decidedTo::timestamptz, :nextFireAt::timestamptz
   from jsonb_to_record(:definition::text::jsonb) as d (
          kind text, queue text, spec jsonb, "timeZone" text, job jsonb, input jsonb, "inputFromCode" boolean, overlap text,
-         missed text, "missedLimit" integer, "missedWindowMs" bigint, "jitterMs" bigint, "startsAt" timestamptz,
-         "endsAt" timestamptz)
+         missed text, "missedLimit" integer, "missedWindowMs" bigint, "jitterMs" bigint, "keepFiresMs" bigint,
+         "startsAt" timestamptz, "endsAt" timestamptz)
 on conflict (name) do update
    set kind             = excluded.kind,
        queue            = excluded.queue,
@@ -24,6 +24,12 @@ on conflict (name) do update
        missed_limit     = excluded.missed_limit,
        missed_window_ms = excluded.missed_window_ms,
        jitter_ms        = excluded.jitter_ms,
+       keep_fires_ms    = excluded.keep_fires_ms,
+       -- Kept for longer from now on: what is forgotten already stays so.
+       forgotten_to     = case when excluded.keep_fires_ms > s.keep_fires_ms
+                                    and s.created_at < stint.now() - s.keep_fires_ms * interval '1 millisecond'
+                               then greatest(s.forgotten_to, stint.now() - s.keep_fires_ms * interval '1 millisecond')
+                               else s.forgotten_to end,
        starts_at        = excluded.starts_at,
        ends_at          = excluded.ends_at,
        source           = excluded.source,

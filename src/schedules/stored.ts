@@ -3,6 +3,7 @@ import { checkInput } from '../contracts/input.ts'
 import { StintError } from '../core/errors.ts'
 import { resolveJob } from '../intake/enqueue-options.ts'
 import { asInvalidInput } from '../intake/new-job.ts'
+import { usualKeepFiresMs } from './define-schedule.ts'
 import type { MissedPolicy, OverlapPolicy, Schedule } from './define-schedule.ts'
 import type { Rule, Spec } from './rule.ts'
 
@@ -40,7 +41,7 @@ export async function scheduledJob(
 }
 
 export async function storedDefinition(schedule: Schedule): Promise<StoredDefinition> {
-  const { contract, rule, options, overlap, missed, jitterMs, makeInput } = schedule
+  const { contract, rule, options, overlap, missed, jitterMs, keepFiresMs, makeInput } = schedule
   const queue = options.queue ?? contract.queue
   // One that code makes cannot be checked before there is a time to make it for.
   const made =
@@ -53,6 +54,8 @@ export async function storedDefinition(schedule: Schedule): Promise<StoredDefini
     ...{ missedLimit: missed.limit, missedWindowMs: missed.windowMs, jitterMs },
     startsAt: rule.startsAtMs === undefined ? null : new Date(rule.startsAtMs).toISOString(),
     endsAt: rule.endsAtMs === undefined ? null : new Date(rule.endsAtMs).toISOString(),
+    // The usual is left out: it is the same definition as before one could say it.
+    ...(keepFiresMs === usualKeepFiresMs ? {} : { keepFiresMs }),
   }
   const input = makeInput === undefined ? `,"input":${made.input}` : ''
   const text = `${JSON.stringify(definition).slice(0, -1)}${input}}`

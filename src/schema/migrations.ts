@@ -9,6 +9,7 @@ import { upkeepScript } from './migrations/0007_upkeep.sql.ts'
 import { numbersScript } from './migrations/0008_numbers.sql.ts'
 import { databaseUpkeepScript } from './migrations/0009_database_upkeep.sql.ts'
 import { consoleScript } from './migrations/0010_console.sql.ts'
+import { fireHistoryScript } from './migrations/0011_fire_history.sql.ts'
 
 export interface Migration {
   version: number
@@ -27,6 +28,7 @@ export const migrations: readonly Migration[] = [
   numbersScript,
   databaseUpkeepScript,
   consoleScript,
+  fireHistoryScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

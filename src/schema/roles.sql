@@ -139,7 +139,7 @@ grant update on stint.gauge_refresh to stint_operator;
 grant select, insert, update, delete on stint.schedule, stint.fire to stint_worker, stint_operator;
 grant insert (unique_key, unique_until_start) on stint.job to stint_worker;
 grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, missed, missed_limit, missed_window_ms,
-              jitter_ms, starts_at, ends_at, source, app_version, paused_at, paused_until, pause_reason, decided_to,
+              jitter_ms, keep_fires_ms, starts_at, ends_at, source, app_version, paused_at, paused_until, pause_reason, decided_to,
               next_fire_at, queued_fire_at, failures, created_at, updated_at)
    on stint.schedule to stint_viewer;
 grant select on stint.fire to stint_viewer;

@@ -20,6 +20,22 @@ create table stint.attempt (
   reason text
 ) partition by RANGE (ended_at);
 
+create table stint.audit (
+  id uuid not null,
+  at timestamp with time zone not null default stint.now(),
+  actor text not null,
+  role text,
+  origin text not null,
+  action text not null,
+  target text not null,
+  outcome text not null default 'done'::text,
+  reason text,
+  before jsonb,
+  after jsonb,
+  operation_id uuid,
+  request_id text
+);
+
 create table stint.blob (
   key text not null,
   job_id uuid not null,
@@ -151,6 +167,17 @@ create table stint.gauge_refresh (
   took_ms double precision not null default 0
 );
 
+create table stint.http_reply (
+  scope text not null,
+  key text not null,
+  digest bytea not null,
+  status smallint,
+  headers jsonb,
+  body text,
+  created_at timestamp with time zone not null default stint.now(),
+  expires_at timestamp with time zone not null
+);
+
 create table stint.idempotency_key (
   scope text not null,
   key text not null,
@@ -233,6 +260,45 @@ create table stint.migration (
   applied_at timestamp with time zone not null default now()
 );
 
+create table stint.operation (
+  id uuid not null,
+  intent_id uuid,
+  action text not null,
+  filter text,
+  as_of timestamp with time zone not null,
+  settings jsonb not null,
+  state text not null default 'pending'::text,
+  paused_in text,
+  job_id uuid not null,
+  noted integer not null default 0,
+  cursor uuid,
+  matched integer,
+  acted integer not null default 0,
+  skipped integer not null default 0,
+  failed integer not null default 0,
+  skipped_by jsonb not null default '{}'::jsonb,
+  canary_at timestamp with time zone,
+  canary_result jsonb,
+  note text,
+  reason text not null,
+  actor text not null,
+  role text,
+  origin text not null,
+  created_at timestamp with time zone not null default stint.now(),
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone
+);
+
+create table stint.operation_job (
+  operation_id uuid not null,
+  id uuid not null,
+  is_canary boolean not null default false,
+  outcome text,
+  reason text,
+  epoch integer not null default 0,
+  fingerprint text
+);
+
 create table stint.queue (
   name text not null,
   keep_finished interval,
@@ -284,7 +350,9 @@ create table stint.schedule (
   last_error text,
   retry_at timestamp with time zone,
   created_at timestamp with time zone not null default stint.now(),
-  updated_at timestamp with time zone not null default stint.now()
+  updated_at timestamp with time zone not null default stint.now(),
+  keep_fires_ms bigint not null default '2592000000'::bigint,
+  forgotten_to timestamp with time zone
 );
 
 create table stint.service (
@@ -350,6 +418,12 @@ create table stint.worker (
 
 -- constraints
 
+alter table stint.audit add constraint audit_origin CHECK ((origin = ANY (ARRAY['api'::text, 'dashboard'::text, 'cli'::text, 'code'::text])));
+
+alter table stint.audit add constraint audit_outcome CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text])));
+
+alter table stint.audit add constraint audit_pkey PRIMARY KEY (id);
+
 alter table stint.blob add constraint blob_pkey PRIMARY KEY (key);
 
 alter table stint.dead add constraint dead_pkey PRIMARY KEY (id);
@@ -376,6 +450,8 @@ alter table stint.gauge_refresh add constraint gauge_refresh_one CHECK (id);
 
 alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (id);
 
+alter table stint.http_reply add constraint http_reply_pkey PRIMARY KEY (scope, key);
+
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
 
 alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
@@ -389,6 +465,14 @@ alter table stint.job add constraint job_pkey PRIMARY KEY (id);
 alter table stint.leader add constraint leader_pkey PRIMARY KEY (name);
 
 alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
+
+alter table stint.operation add constraint operation_pkey PRIMARY KEY (id);
+
+alter table stint.operation add constraint operation_state CHECK ((state = ANY (ARRAY['pending'::text, 'canary'::text, 'ramping'::text, 'paused'::text, 'stopped'::text, 'aborted'::text, 'done'::text])));
+
+alter table stint.operation_job add constraint operation_job_outcome CHECK ((outcome = ANY (ARRAY['acted'::text, 'skipped'::text, 'failed'::text])));
+
+alter table stint.operation_job add constraint operation_job_pkey PRIMARY KEY (operation_id, id);
 
 alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
 
@@ -450,6 +534,8 @@ alter table stint.job set (vacuum_truncate=off, autovacuum_vacuum_scale_factor=0
 
 alter table stint.leader set (fillfactor=50, autovacuum_vacuum_threshold=100, autovacuum_vacuum_scale_factor=0);
 
+alter table stint.operation set (fillfactor=50);
+
 alter table stint.queue_gauge set (fillfactor=50);
 
 alter table stint.schedule set (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=100);
@@ -467,6 +553,10 @@ alter table stint.worker set (fillfactor=50, autovacuum_vacuum_scale_factor=0, a
 CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch);
 
 CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id);
+
+CREATE INDEX audit_actor ON stint.audit USING btree (actor, id);
+
+CREATE INDEX audit_target ON stint.audit USING btree (target, id);
 
 CREATE INDEX dead_died ON stint.dead USING btree (queue, died_at);
 
@@ -496,6 +586,8 @@ CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
 
 CREATE INDEX fire_job ON stint.fire USING btree (schedule, fire_at DESC) WHERE (job_id IS NOT NULL);
 
+CREATE INDEX http_reply_expiry ON stint.http_reply USING btree (expires_at);
+
 CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expires_at);
 
 CREATE INDEX job_due ON stint.job USING btree (queue, run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
@@ -510,6 +602,10 @@ CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state =
 
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 
+CREATE INDEX operation_job_canary ON stint.operation_job USING btree (operation_id, id) WHERE is_canary;
+
+CREATE INDEX operation_job_untouched ON stint.operation_job USING btree (operation_id, id) WHERE (outcome IS NULL);
+
 CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (next_fire_at IS NOT NULL);
 
 CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_fire_at IS NOT NULL);
@@ -517,6 +613,8 @@ CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_
 CREATE INDEX stat_minute_raw ON stint.stat_minute USING btree (minute) WHERE (process <> '00000000-0000-0000-0000-000000000000'::uuid);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
+
+CREATE UNIQUE INDEX operation_intent ON stint.operation USING btree (intent_id) WHERE (intent_id IS NOT NULL);
 
 -- views
 

@@ -1,4 +1,5 @@
 import { OpenAPIHono } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import type { Assets } from './assets.ts'
 import { malformed, takeBody } from './body.ts'
@@ -70,7 +71,8 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
       await next()
     })
   }
-  const gate = guard({ app, identify: door.identify, publicOrigin, onRefused: (c) => noteRefused(c, parts) })
+  const onRefused = (c: Context<Env>): Promise<void> => noteRefused(c, parts)
+  const gate = guard({ app, identify: door.identify, publicOrigin, onRefused })
   app.use('/v1/*', gate, takeBody(), answerOnce(parts))
   app.use('/metrics', gate)
   for (const routes of allRoutes) routes(app, parts)

@@ -1,6 +1,6 @@
 import { Stint } from '../client/stint.ts'
-import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
 import { isStintError } from '../core/errors.ts'
+import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
 import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'

@@ -60,6 +60,8 @@ export interface ConsoleParts {
   acceptUnknownKinds: boolean
   /** Requests answered with 503 because a limit of the console was met, since it started. */
   limits: { refused: number }
+  /** Executes operations in this process, from when it is first woken on; undefined where the console only looks. */
+  executor?: { wake(): void } | undefined
   /** Connections it may have open, that of its LISTEN among them. */
   connections: number
   /** Who a request is of, asked again while its stream lasts. */
@@ -68,8 +70,6 @@ export interface ConsoleParts {
   looks: Looks
   /** Streams of what changes, and requests that wait for the end of a job. */
   live: Live
-  /** Executes operations in this process, from when it is first woken on; undefined where the console only looks. */
-  executor?: { wake(): void } | undefined
 }
 
 /** A resource's routes: `app.ts` lists them all. */

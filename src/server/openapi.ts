@@ -1,4 +1,4 @@
-import { stintVersion } from '../worker/version.ts'
+import { stintVersion } from '../version/version.ts'
 import type { App } from './context.ts'
 
 /** The API as its routes describe it; there is no other description. */

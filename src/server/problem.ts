@@ -188,6 +188,11 @@ const known: Readonly<Record<ErrorCode, Known>> = {
     detail: 'The console is being closed.',
     headers: soon,
   },
+  'next-called-twice': {
+    status: 500,
+    title: 'A middleware called next twice',
+    detail: 'A middleware called next twice.',
+  },
   'lease-lost': { status: 409, title: 'The lease was lost' },
   'attempt-timeout': { status: 500, title: 'An attempt took too long', detail: 'An attempt took too long.' },
   'job-crashed': { status: 500, title: 'A process ended', detail: 'A process ended while it ran a job.' },

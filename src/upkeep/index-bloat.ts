@@ -4,7 +4,8 @@
  * The usual estimate takes widths from the planner's statistics; the hot table has none, on purpose, for they are never
  * true. So a few hundred pages of the table are read: how many of their rows belong into the index, and how wide their
  * entries are. A queue's rows lie together, so that a sample may see too few of them. The count of the last vacuum may be
- * old. The larger of the two counts: an index is called bloated only where both say so.
+ * old. The larger of the two counts: an index is called bloated only where both say so. Equal entries, which a b-tree
+ * keeps once, count each: the estimate is rather too large.
  */
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'

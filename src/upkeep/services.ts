@@ -6,6 +6,7 @@ import type { GaugesConfig } from '../numbers/gauges.ts'
 import { rollUp } from '../numbers/roll-up.ts'
 import { pruneDead } from './dead.ts'
 import { pruneExpired } from './expired.ts'
+import { pruneFires } from './fires.ts'
 import { dropOldDays } from './old-days.ts'
 import { pruneNumbers } from './old-numbers.ts'
 import { rebuildIndexes, rebuildPassMs } from './rebuild-indexes.ts'
@@ -28,6 +29,7 @@ export function usualServices({ blobs, stirredAt }: ServicesConfig): Service[] {
     { name: 'old-days', everyMs: 10 * minuteMs, runOnce: dropOldDays },
     { name: 'short-kept', everyMs: minuteMs, runOnce: (db, context) => shortKept.prune(db, context) },
     { name: 'dead-letters', everyMs: 10 * minuteMs, runOnce: pruneDead },
+    { name: 'fires', everyMs: 10 * minuteMs, runOnce: pruneFires },
     { name: 'expired', everyMs: minuteMs, runOnce: pruneExpired },
     { name: 'gauges', everyMs: gaugesEveryMs, runOnce: (db) => gauges.turn(db) },
     { name: 'roll-up', everyMs: 5 * minuteMs, runOnce: rollUp },

@@ -24,7 +24,7 @@ const usualPassMs = 60_000
 const hungAfterMs = 300_000
 const stopMs = 3_000
 /** Of a service that is done more often than this, not each pass is noted. */
-const noteEveryMs = 20_000
+const noteEveryMs = 60_000
 
 /**
  * Runs services while this process leads.

@@ -1,7 +1,9 @@
-import { mergeBins } from '../core/histogram.ts'
 import type { Bins } from '../core/histogram.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { everyOf, MergedBins } from './bins.ts'
+import type { Measured } from './bins.ts'
+import { lastHourBinsSql } from './last-hour-bins.sql.ts'
 import { lastHourSql } from './last-hour.sql.ts'
 
 /** What happened to a queue within the last hour. */
@@ -24,8 +26,12 @@ interface MinuteRow {
   failed: number
   dead: number
   cancelled: number
-  wait: Bins
-  run: Bins
+  rows: number
+}
+
+/** A minute of a queue. */
+interface Minute extends MinuteRow {
+  bins: MergedBins
 }
 
 const minuteMs = 60_000
@@ -40,34 +46,40 @@ const anewEveryMs = 5 * minuteMs
  * many processes run many kinds, and whoever looks once looks again in a second.
  */
 export class LastHour {
-  readonly #minutes = new Map<number, Map<string, MinuteRow>>()
+  readonly #minutes = new Map<number, Map<string, Minute>>()
   #readAt = -Infinity
   #anewAt = -Infinity
 
   async read(db: Queryable): Promise<Map<string, QueueHour>> {
     const isAnew = performance.now() - this.#anewAt > anewEveryMs
-    const fromMs = isAnew ? Date.now() - (minutes + 60) * minuteMs : this.#readAt - openMs
-    const rows = await run(db, lastHourSql, { from: new Date(fromMs).toISOString() }, (row: MinuteRow) => row)
+    const fromMs = isAnew ? minuteOf(new Date()) - 2 * minutes * minuteMs : this.#readAt - openMs
+    const from = new Date(fromMs).toISOString()
+    const rows = await run(db, lastHourSql, { from }, (row: MinuteRow) => row)
     const nowMs = minuteOf(rows[0]?.now ?? new Date())
+    const sinceMs = nowMs - (minutes - 1) * minuteMs
+    const counted = rows.filter(({ minute }) => minute !== null && minute.getTime() >= sinceMs)
+    const request = { from: new Date(Math.max(fromMs, sinceMs)).toISOString(), every: everyOf(counted) }
+    type Row = Measured & { minute: Date; queue: string }
+    const measured = counted.length === 0 ? [] : await run(db, lastHourBinsSql, request, (row: Row) => row)
     if (isAnew) this.#anewAt = performance.now()
     this.#readAt = nowMs
     for (const minute of this.#minutes.keys())
-      if (minute >= minuteOf(new Date(fromMs)) || minute <= nowMs - minutes * minuteMs)
-        this.#minutes.delete(minute)
-    for (const row of rows) this.#keep(row, nowMs)
+      if (minute >= fromMs || minute < sinceMs) this.#minutes.delete(minute)
+    for (const row of counted) this.#keep(row)
+    for (const row of measured)
+      this.#minutes.get(row.minute.getTime())?.get(row.queue)?.bins.add(row, request.every)
     return this.#byQueue(nowMs)
   }
 
-  #keep(row: MinuteRow, nowMs: number): void {
-    const at = row.minute === null ? -Infinity : row.minute.getTime()
-    if (at <= nowMs - minutes * minuteMs) return
+  #keep(row: MinuteRow): void {
+    const at = row.minute?.getTime() ?? 0
     let queues = this.#minutes.get(at)
-    if (queues === undefined) this.#minutes.set(at, (queues = new Map<string, MinuteRow>()))
-    queues.set(row.queue, row)
+    if (queues === undefined) this.#minutes.set(at, (queues = new Map<string, Minute>()))
+    queues.set(row.queue, { ...row, bins: new MergedBins() })
   }
 
   #byQueue(nowMs: number): Map<string, QueueHour> {
-    const rows = new Map<string, [number, MinuteRow][]>()
+    const rows = new Map<string, [number, Minute][]>()
     for (const [at, queues] of this.#minutes)
       for (const [queue, row] of queues) {
         const known = rows.get(queue)
@@ -78,10 +90,12 @@ export class LastHour {
   }
 }
 
-function hourOf(rows: readonly (readonly [number, MinuteRow])[], nowMs: number): QueueHour {
+function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): QueueHour {
   const spark = Array.from({ length: minutes }, () => 0)
   const hour = { succeeded: 0, failed: 0, dead: 0 }
-  for (const [at, { succeeded, failed, dead, cancelled }] of rows) {
+  const merged = new MergedBins()
+  for (const [at, { succeeded, failed, dead, cancelled, bins }] of rows) {
+    merged.add(bins)
     // A process whose clock is ahead is of this minute.
     const index = Math.min(minutes - 1, minutes - 1 - (nowMs - at) / minuteMs)
     spark[index] = (spark[index] ?? 0) + succeeded + dead + cancelled
@@ -89,8 +103,7 @@ function hourOf(rows: readonly (readonly [number, MinuteRow])[], nowMs: number):
     hour.failed += failed
     hour.dead += dead
   }
-  const bins = (of: 'wait' | 'run'): Bins => mergeBins(...rows.map(([, row]) => row[of]))
-  return { ...hour, wait: bins('wait'), run: bins('run'), spark }
+  return { ...hour, wait: merged.wait, run: merged.run, spark }
 }
 
 function minuteOf(time: Date): number {

@@ -1,20 +1,12 @@
 import { mergeBins, percentile } from '../core/histogram.ts'
 import type { Bins } from '../core/histogram.ts'
-import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { emptyInMs, readRates } from '../numbers/read-stats.ts'
 import type { Percentiles, QueueGauge } from '../numbers/read-stats.ts'
-import { deadCountsSql } from './dead-counts.sql.ts'
+import type { CappedCount, DeadLetterCounts } from './dead-counts.ts'
 import type { WorkerView } from './fleet.ts'
 import type { CurrentGauges } from './gauges.ts'
 import type { LastHour, QueueHour } from './last-hour.ts'
-
-/** Counted up to some thousands and no further. */
-export interface CappedCount {
-  count: number
-  /** False where there are more, or may be. */
-  exact: boolean
-}
 
 /** What a queue has, and how it fares. */
 export interface QueueView {
@@ -56,22 +48,24 @@ export interface QueuesView {
   gauges: ReadonlyMap<string, QueueGauge>
 }
 
-/** Dead letters that are looked at, of all queues together. */
-const deadRows = 5_000
-const mostQueues = 500
+/** What remembers something between two looks; and who serves the queues. */
+export interface QueuesRequest {
+  hour: LastHour
+  current: CurrentGauges
+  letters: DeadLetterCounts
+  workers: readonly WorkerView[]
+}
 
 /** Every queue that has jobs, had some within the hour, or is served; by name. */
 export async function readQueues(
   db: Queryable,
-  { hour, current, workers }: { hour: LastHour; current: CurrentGauges; workers: readonly WorkerView[] },
+  { hour, current, letters, workers }: QueuesRequest,
 ): Promise<QueuesView> {
   const hasWorkers = workers.some(({ status }) => status === 'active')
   const gauges = new Map((await current.read(db, { hasWorkers })).map((gauge) => [gauge.queue, gauge]))
   const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
   const hours = await hour.read(db)
-  type Dead = CappedCount & { queue: string }
-  const counted = await run(db, deadCountsSql, { queues: mostQueues, rows: deadRows }, (row: Dead) => row)
-  const dead = new Map(counted.map(({ queue, count, exact }) => [queue, { count, exact }]))
+  const dead = await letters.read(db)
   const served = new Map<string, { slots: number; workers: number }>()
   for (const worker of workers) {
     if (worker.status === 'lost') continue

@@ -1,11 +1,13 @@
-import { percentile } from '../core/histogram.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { readStats } from '../numbers/read-stats.ts'
-import type { StatsRequest, StatSummary } from '../numbers/read-stats.ts'
+import type { StatsRequest } from '../numbers/read-stats.ts'
+import { everyOf, MergedBins } from './bins.ts'
+import type { Measured } from './bins.ts'
 import { deploysSql } from './deploys.sql.ts'
 import { seriesBinsSql } from './series-bins.sql.ts'
 import { seriesCountsSql } from './series-counts.sql.ts'
+import { seriesHourBinsSql } from './series-hour-bins.sql.ts'
+import { seriesHourCountsSql } from './series-hour-counts.sql.ts'
 
 const countNames = ['enqueued', 'started', 'succeeded', 'failed', 'dead', 'leaseExpired', 'refused'] as const
 type Counts = Record<(typeof countNames)[number], number>
@@ -39,15 +41,12 @@ export interface MergedSeries {
   deploys: { at: Date; version: string }[]
 }
 
-/** Rows whose histograms are merged at most; each has some dozens of bins. */
-const mostRows = 4_000
 const mostDeploys = 100
 const hourMs = 3_600_000
 
 export async function readSeries(db: Queryable, request: StatsRequest): Promise<MergedSeries> {
   const { from, to, stepMs } = request
-  const { known, total, sampled } =
-    stepMs % hourMs === 0 ? await byHours(db, request) : await byMinutes(db, request)
+  const { known, total, sampled } = await readSteps(db, request)
   const points: SeriesPoint[] = []
   for (let at = from.getTime(); at < to.getTime(); at += stepMs)
     points.push({ at: new Date(at), ...(known.get(at) ?? nothing) })
@@ -79,71 +78,35 @@ const nothing: Step = {
   ...{ waitP50: null, waitP95: null, runP50: null, runP95: null },
 }
 
-/** Hours are kept merged, so there are few of them. */
-async function byHours(db: Queryable, request: StatsRequest): Promise<Steps> {
-  const [series] = await readStats(db, { ...request, by: 'all' })
-  const points = series?.points ?? []
-  return {
-    known: new Map(points.map((point) => [point.at.getTime(), stepOf(point)])),
-    total: series === undefined ? nothing : stepOf(series),
-    sampled: 1,
+async function readSteps(db: Queryable, request: StatsRequest): Promise<Steps> {
+  const isHourly = request.stepMs % hourMs === 0
+  const counts = isHourly ? seriesHourCountsSql : seriesCountsSql
+  const rows = await run(db, counts, request, (row: Counts & { at: Date; rows: number }) => row)
+  const every = everyOf(rows)
+  const bins = isHourly ? seriesHourBinsSql : seriesBinsSql
+  const measured = rows.length === 0 ? [] : await run(db, bins, { ...request, every }, (row: BinRow) => row)
+  const all = new MergedBins()
+  const steps = new Map(
+    rows.map((row) => [row.at.getTime(), { counts: countsOf(row), bins: new MergedBins() }]),
+  )
+  for (const row of measured) {
+    all.add(row)
+    steps.get(row.at.getTime())?.bins.add(row)
   }
-}
-
-function stepOf(summary: StatSummary): Step {
-  const { wait, run: ran } = summary
   return {
-    ...countsOf(summary),
-    ...{ waitP50: wait.p50, waitP95: wait.p95, runP50: ran.p50, runP95: ran.p95 },
-  }
-}
-
-async function byMinutes(db: Queryable, request: StatsRequest): Promise<Steps> {
-  const rows = await run(db, seriesCountsSql, request, (row: Counts & { at: Date; rows: number }) => row)
-  const every = Math.max(1, Math.ceil(rows.reduce((sum, row) => sum + row.rows, 0) / mostRows))
-  const bins = new StepBins()
-  if (rows.length > 0)
-    for (const row of await run(db, seriesBinsSql, { ...request, every }, (one: BinRow) => one)) bins.add(row)
-  return {
-    known: new Map(rows.map((row) => [row.at.getTime(), { ...countsOf(row), ...bins.of(row.at.getTime()) }])),
-    total: { ...countsOf(...rows), ...bins.of('all') },
+    known: new Map([...steps].map(([at, step]) => [at, { ...step.counts, ...figuresOf(step.bins) }])),
+    total: { ...countsOf(...rows), ...figuresOf(all) },
     sampled: 1 / every,
   }
+}
+
+type BinRow = Measured & { at: Date }
+
+function figuresOf({ waitP50, waitP95, runP50, runP95 }: MergedBins): Omit<Step, keyof Counts> {
+  return { waitP50, waitP95, runP50, runP95 }
 }
 
 function countsOf(...rows: (Counts | undefined)[]): Counts {
   const counts = countNames.map((name) => [name, rows.reduce((sum, row) => sum + (row?.[name] ?? 0), 0)])
   return Object.fromEntries(counts) as Counts
-}
-
-interface BinRow {
-  at: Date
-  isWait: boolean
-  bin: number
-  jobs: number
-}
-
-type Figures = Pick<SeriesPoint, 'waitP50' | 'waitP95' | 'runP50' | 'runP95'>
-
-/** Histograms by step, and all of them together. */
-class StepBins {
-  readonly #wait = new Map<number | 'all', Record<string, number>>()
-  readonly #run = new Map<number | 'all', Record<string, number>>()
-
-  add({ at, isWait, bin, jobs }: BinRow): void {
-    const steps = isWait ? this.#wait : this.#run
-    for (const step of [at.getTime(), 'all'] as const) {
-      let bins = steps.get(step)
-      if (bins === undefined) steps.set(step, (bins = {}))
-      bins[bin] = (bins[bin] ?? 0) + jobs
-    }
-  }
-
-  of(at: number | 'all'): Figures {
-    const [wait, ran] = [this.#wait.get(at) ?? {}, this.#run.get(at) ?? {}]
-    return {
-      ...{ waitP50: percentile(wait, 0.5), waitP95: percentile(wait, 0.95) },
-      ...{ runP50: percentile(ran, 0.5), runP95: percentile(ran, 0.95) },
-    }
-  }
 }

@@ -10,12 +10,13 @@ import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
 import { foreignTx, pgAdapter } from '../db/foreign-tx.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
 import { prepareJob } from '../intake/new-job.ts'
-import type { BlobConfig, PreparedJob } from '../intake/new-job.ts'
+import type { BlobConfig } from '../intake/new-job.ts'
 import { leaseLost, maxResultBytes } from './fenced-tx.ts'
 import type { FencedTransactions } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
 import type { Notes } from './notes.ts'
+import type { Child } from './outcome.ts'
 import { succeedIn } from './settle.ts'
 import type { Ended } from './settle.ts'
 
@@ -79,7 +80,11 @@ export interface HandlerContext {
     work: (tx: PgTransaction) => Promise<Result>,
     options?: { for?: Duration | undefined },
   ): Promise<Result>
-  /** A job that is stored together with the success of this one, and not if it fails. */
+  /**
+   * A job that is stored together with the success of this one, and not if it fails. Where another one stands for it
+   * (`unique`, `idempotencyKey`) the event `duplicateChild` says so, for it is decided then; where that is an error,
+   * this attempt fails with it.
+   */
   enqueue<Contract extends JobContract>(
     contract: Contract,
     ...[input, options]: EnqueueArguments<Contract, JobOptions>
@@ -101,7 +106,7 @@ export interface ContextServices {
 
 export class JobContext implements HandlerContext {
   readonly held: HeldJob
-  readonly children: PreparedJob[] = []
+  readonly children: Child[] = []
   /** How this attempt's completion was stored by the handler itself, if it was. */
   completion: 'none' | 'committed' | 'handed-over' = 'none'
   handedOver: { result: string | undefined } | undefined

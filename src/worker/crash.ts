@@ -16,9 +16,19 @@ export function isSuspect(job: ClaimedJob): boolean {
   return suspicionsOf(job) > 0
 }
 
+/** The contract's own rule, which was stored with the job, or else the worker's. */
+function limitOf({ more }: ClaimedJob, crashLimit: number): number {
+  return more?.crashLimit ?? crashLimit
+}
+
+/** Whether one crash is enough for it. Then it is noted that it begins, for nobody else could say that it has. */
+export function runsOnce({ more }: ClaimedJob): boolean {
+  return more?.crashLimit === 1
+}
+
 /** Whether one more crash would be its last: that one it has to have alone. */
 export function mustBeAlone(job: ClaimedJob, crashLimit: number): boolean {
-  return isSuspect(job) && suspicionsOf(job) >= crashLimit - 1
+  return isSuspect(job) && suspicionsOf(job) >= limitOf(job, crashLimit) - 1
 }
 
 /** What becomes of a job whose own process ended under it. `story` says how, for people. */
@@ -27,7 +37,8 @@ export function crashed(
   { story, crashLimit }: { story: string; crashLimit: number },
 ): Ending {
   const crashes = suspicionsOf(job) + 1
-  if (crashes < crashLimit) return { type: 'crashed', delayMs: backoffMs * 2 ** (crashes - 1), reason: story }
+  if (crashes < limitOf(job, crashLimit))
+    return { type: 'crashed', delayMs: backoffMs * 2 ** (crashes - 1), reason: story }
   const error = new StintError(
     'job-crashed',
     `Its process ended while it ran, ${crashes} times in all. The last time: ${story}.`,

@@ -1,8 +1,8 @@
 import { waitAfterMs } from '../db/wait.ts'
 import type { Claims } from './claims.ts'
 import type { ContextServices } from './context.ts'
-import { isSuspect, mustBeAlone } from './crash.ts'
-import { execute, executeBatch } from './execute.ts'
+import { isSuspect, mustBeAlone, runsOnce } from './crash.ts'
+import { endedBefore, execute, executeBatch } from './execute.ts'
 import { leaseLost } from './fenced-tx.ts'
 import type { Handlers, Registered } from './handlers.ts'
 import { HeldJob } from './held-job.ts'
@@ -218,14 +218,17 @@ export class Dispatcher {
   #start(pool: QueuePool): void {
     const first = pool.take()
     if (first === undefined) return
-    if (isSuspect(first.job) && !this.#isIsolated(first)) {
+    if (runsOnce(first.job) || (isSuspect(first.job) && !this.#isIsolated(first))) {
       void this.#runNoted(this.#occupy(pool, [first]), first)
       return
     }
     const registered = this.#config.handlers.get(first.job.kind)
     const more =
       registered.type === 'batch' && registered.size > 1
-        ? pool.takeWhere(({ job }) => job.kind === first.job.kind && !isSuspect(job), registered.size - 1)
+        ? pool.takeWhere(
+            ({ job }) => job.kind === first.job.kind && !isSuspect(job) && !runsOnce(job),
+            registered.size - 1,
+          )
         : []
     this.#run(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered)
   }
@@ -251,7 +254,8 @@ export class Dispatcher {
     for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
     const [first] = batch
     if (batch.length === 1 && first !== undefined) {
-      first.isIsolated = children.takes(first, registered)
+      // No child is started for what is not to be started.
+      first.isIsolated = endedBefore(first) === undefined && children.takes(first, registered)
       const running = first.isIsolated ? children.run(first, registered) : execute(first, handlers, services)
       void running.then((outcome) => {
         this.#end(slot, [outcome])
@@ -267,7 +271,8 @@ export class Dispatcher {
     held.phase = 'running'
     held.startedAt = performance.now()
     this.#config.watch.started(held, held.job.more?.timeoutMs ?? timeoutMs)
-    this.#config.onStarted(held)
+    // One that expired or was cancelled before only ends.
+    if (endedBefore(held) === undefined) this.#config.onStarted(held)
   }
 
   /** Ends a job whose handler does not. When that was the last of its slot, another opens in its place. */

@@ -31,6 +31,18 @@ export interface WorkerEvents {
   released: [JobFacts & { reason: string }]
   /** The child process that it ran in ended under it; it will run again. */
   crashed: [JobFacts & { ranMs: number; delayMs: number; reason: string }]
+  /**
+   * A child that its handler enqueued was not stored with its success: `duplicateOf` stands for it, unique or by its
+   * idempotency key, and took over its input where it was `replaced`.
+   */
+  duplicateChild: [
+    JobFacts & {
+      /** As ctx.enqueue() gave it; there is no job of this id. */
+      child: { id: string; kind: string; queue: string }
+      duplicateOf: string
+      replaced: boolean
+    },
+  ]
   /** Its handler does not end although it was told to: its ending is stored, and its slot given to others. */
   stuck: [JobFacts & { ranMs: number; stuckSlots: number }]
   /** What it did was refused: the job is another lease's by now. */

@@ -91,7 +91,7 @@ export async function executeBatch(
 }
 
 /** The ending of a job that is not to be started at all. */
-function endedBefore(held: HeldJob): Ending | undefined {
+export function endedBefore(held: HeldJob): Ending | undefined {
   const { more } = held.job
   if (more?.isCancelled === true) return cancelled(more.cancelReason)
   return more?.isExpired === true ? expired(held) : undefined
@@ -102,8 +102,13 @@ function endedBefore(held: HeldJob): Ending | undefined {
  * nobody caught.
  */
 export function endedByForce(held: HeldJob, contract: JobContract): Ending {
-  // Not tried again in place: its handler may still be there.
-  const judged = decided(held, { thrown: held.abortReason, contract, inPlaceTries: Infinity, hasInput: true })
+  return failedWith(held, contract, held.abortReason)
+}
+
+/** The ending of a job that failed with this outside of its handler. */
+export function failedWith(held: HeldJob, contract: JobContract, thrown: unknown): Ending {
+  // Not tried again in place: its handler may still be there, or has returned.
+  const judged = decided(held, { thrown, contract, inPlaceTries: Infinity, hasInput: true })
   return judged.type === 'in-place' ? released('to be tried again') : judged
 }
 
@@ -167,9 +172,24 @@ function around(
   if (middleware.length === 0) return run()
   const step = (index: number): Promise<unknown> => {
     const layer = middleware[index]
-    return layer === undefined ? run() : layer(ctx, () => step(index + 1))
+    if (layer === undefined) return run()
+    let isCalled = false
+    return layer(ctx, () => {
+      // Its handler may have stored its completion by now, or be still at it.
+      if (isCalled) return Promise.reject(calledTwice(ctx))
+      isCalled = true
+      return step(index + 1)
+    })
   }
   return step(0)
+}
+
+function calledTwice({ jobId, kind }: JobContext): StintError {
+  return new StintError(
+    'next-called-twice',
+    `A middleware called next() twice for job ${jobId} of '${kind}': an attempt runs its handler once. Throw, and the job is tried again by its rules.`,
+    { jobIds: [jobId] },
+  )
 }
 
 async function call(registered: Registered, input: unknown, ctx: JobContext): Promise<unknown> {

@@ -7,6 +7,7 @@ import { classify, isIdleTimeout } from '../db/classify.ts'
 import type { DatabaseTrouble } from '../db/classify.ts'
 import type { Database, OwnTransaction } from '../db/database.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
+import { isRefusal } from '../intake/refusal.ts'
 import { effectResult, keepEffect, takeEffect } from '../jobs/effect.ts'
 import { ensurePartitions } from '../jobs/ensure-partitions.ts'
 import { settled } from '../jobs/settle.ts'
@@ -113,7 +114,7 @@ export class FencedTransactions {
           }
         })
       } catch (error) {
-        if (isLeaseLost(error)) throw error
+        if (isLeaseLost(error) || isRefusal(error)) throw error
         // What the handler decided stands, whatever became of the connection.
         const isCut = at.isTheirs && wasCut(current) && verdictOf(error, Date.now()) === undefined
         const trouble = isCut ? 'unknown' : classify(error)

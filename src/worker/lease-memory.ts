@@ -9,8 +9,9 @@ export interface LeaseThreadData {
   memory: SharedArrayBuffer
 }
 
-/** What it tells; a renewal is told by memory alone, for the main thread may be busy. */
-export type LeaseThreadMessage = { type: 'lost' } | { type: 'renewed' } | { type: 'trouble'; message: string }
+/** What it tells: first that its code is loaded. A renewal is told by memory alone, for the main thread may be busy. */
+export type LeaseThreadMessage =
+  { type: 'up' } | { type: 'lost' } | { type: 'renewed' } | { type: 'trouble'; message: string }
 
 /** What it is told: to renew at once, or to end. */
 export type LeaseThreadOrder = 'renew' | 'stop'

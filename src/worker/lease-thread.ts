@@ -33,6 +33,8 @@ function tell(message: LeaseThreadMessage): void {
   parentPort?.postMessage(message)
 }
 
+tell({ type: 'up' })
+
 /** How long the main thread has been past all its deadlines without a moment to do something about it; 0 while it is not. */
 function blockedForMs(): number {
   const blockedMs = ageMs(memory, 'alive')
@@ -66,8 +68,12 @@ async function endProcess(blockedMs: number): Promise<void> {
 
 /** Waits for the time of the next heartbeat, or until it is wanted now. */
 async function untilDue(failures: number): Promise<void> {
-  // The first beat comes a third of a lease after the registration; after trouble at once, then a little later each time.
-  const waitMs = failures === 0 ? leaseMs / 3 : Math.random() * Math.min(leaseMs / 6, 50 * 2 ** failures)
+  // A third of a lease after the last confirmed one was sent, at first the registration, however long this thread took
+  // to start; after trouble at once, then a little later each time.
+  const waitMs =
+    failures === 0
+      ? Math.max(0, leaseMs / 3 - ageMs(memory, 'confirmed'))
+      : Math.random() * Math.min(leaseMs / 6, 50 * 2 ** failures)
   await pause(waitMs, undefined, { signal: hurry.signal }).catch(() => undefined)
   hurry = new AbortController()
 }
@@ -97,5 +103,6 @@ for (;;) {
   }
 }
 clearInterval(checking)
-parentPort?.removeAllListeners('message')
+// Removing its listeners would not do it: a port that was listened to keeps its thread alive.
+parentPort?.unref()
 await database.close()

@@ -31,8 +31,10 @@ export interface LeaseConfig {
 /** How long the thread gets to say goodbye to the server. */
 const politeMs = 500
 
-/** However short the lease: on a busy machine a thread takes a while to start, and nothing runs under a lease at risk. */
+/** However short the lease: on a busy machine an answer takes a while, and nothing runs under a lease at risk. */
 const leastSilenceMs = 5_000
+/** One that is still loading its code does not hang, and another one would have to begin from the start. */
+const startsWithinMs = 60_000
 
 /** When to give up on a lease that is not being renewed: before the database gives it to others. */
 const riskAt = 0.8
@@ -61,6 +63,7 @@ export class Lease {
   /** Heartbeats sent before this do not count: the machine slept since. */
   #trustedFrom = 0n
   #hangs = 0
+  #isThreadUp = false
   /** When the next look is due: much later means that nothing here ran meanwhile. */
   #lookAt = Infinity
   #isBegun = false
@@ -125,6 +128,7 @@ export class Lease {
     const { workerId } = this
     const data: LeaseThreadData = { url, schema, leaseMs, graceMs, workerId, memory: this.#memory }
     store(this.#memory, 'turned', process.hrtime.bigint())
+    this.#isThreadUp = false
     // The built file also when this one runs from source: a thread cannot load TypeScript on every Node we support.
     const entry = createRequire(import.meta.url).resolve('#dist/worker/lease-thread')
     const thread = new Thread(entry, { workerData: data, name: 'stint heartbeat' })
@@ -147,6 +151,10 @@ export class Lease {
 
   #hear(message: LeaseThreadMessage): void {
     switch (message.type) {
+      case 'up':
+        store(this.#memory, 'turned', process.hrtime.bigint())
+        this.#isThreadUp = true
+        return
       case 'lost':
         void this.abandon()
         this.#config.onLost()
@@ -194,7 +202,8 @@ export class Lease {
     const { leaseMs, onTrouble, onDead } = this.#config
     // All of the process stood still, its thread too: that has its time from now on.
     if (performance.now() - this.#lookAt > leaseMs / 2) store(this.#memory, 'turned', process.hrtime.bigint())
-    if (ageMs(this.#memory, 'turned') < Math.max(leaseMs, leastSilenceMs)) return
+    const patienceMs = this.#isThreadUp ? leastSilenceMs : startsWithinMs
+    if (ageMs(this.#memory, 'turned') < Math.max(leaseMs, patienceMs)) return
     store(this.#memory, 'turned', process.hrtime.bigint())
     if (this.#hangs++ > 0) {
       onDead()

@@ -1,6 +1,13 @@
 import type { StoredError } from '../core/stored-error.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
+import type { Placed } from '../jobs/enqueue.ts'
 import type { DeadReason } from '../jobs/list-dead.ts'
+
+/** A job that its handler enqueued by `ctx.enqueue`. */
+export interface Child extends PreparedJob {
+  /** Where it ended up, once its parent's success is stored with it. */
+  placed?: Placed
+}
 
 /** How an attempt ended. Endings are values; nobody but settle.ts writes them. */
 export type Outcome =
@@ -8,12 +15,12 @@ export type Outcome =
       type: 'succeeded'
       /** JSON text, or undefined where the handler returned nothing. */
       result: string | undefined
-      children: readonly PreparedJob[]
+      children: readonly Child[]
     }
   /** The handler stored it itself, in a transaction that has committed. */
-  | { type: 'completed'; children: readonly PreparedJob[] }
+  | { type: 'completed'; children: readonly Child[] }
   /** The handler stored it in a transaction of its own; `otherwise` is for where that has not committed. */
-  | { type: 'handed-over'; children: readonly PreparedJob[]; otherwise: Ending }
+  | { type: 'handed-over'; children: readonly Child[]; otherwise: Ending }
   | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }
   | {
       type: 'dead'

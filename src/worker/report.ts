@@ -1,6 +1,7 @@
 import type { Events, JobFacts } from './events.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
+import type { Child } from './outcome.ts'
 import type { Ended } from './settle.ts'
 
 /** Tells what became of jobs, in events and log lines; from here and nowhere else. */
@@ -29,6 +30,7 @@ export class Report {
       case 'handed-over':
         if (this.#events.has('succeeded')) this.#events.emit('succeeded', { ...factsOf(held), ranMs })
         if (this.#isDebug) this.#log.debug({ ...factsOf(held), ranMs }, 'succeeded')
+        for (const child of outcome.children) this.#placed(held, child)
         return
       case 'retry': {
         const { error, delayMs } = outcome
@@ -85,6 +87,19 @@ export class Report {
         if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
         return
     }
+  }
+
+  #placed(held: HeldJob, { job, kind, queue, placed }: Child): void {
+    if (placed === undefined || placed.placement === 'stored') return
+    const child = { id: job.id, kind, queue }
+    const facts = {
+      ...factsOf(held),
+      child,
+      duplicateOf: placed.id,
+      replaced: placed.placement === 'replaced',
+    }
+    this.#events.emit('duplicateChild', facts)
+    this.#log.info(facts, 'a child was not stored: another job stands for it')
   }
 
   refused({ held, outcome, ranMs }: Ended): void {

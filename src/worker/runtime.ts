@@ -26,7 +26,7 @@ import { Cancellations, cancelPollMs } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
-import { endedByForce } from './execute.ts'
+import { endedByForce, failedWith } from './execute.ts'
 import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
@@ -45,7 +45,7 @@ import { Settler } from './settle.ts'
 import type { Ended } from './settle.ts'
 import { reconcile, sweepLost, watchUnknownKinds } from './upkeep.ts'
 import { TroubleLog } from './trouble-log.ts'
-import { stintVersion } from './version.ts'
+import { stintVersion } from '../version/version.ts'
 import { Watch } from './watch.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -168,6 +168,7 @@ export class Runtime {
       onRefused: (ended) => {
         this.#refused(ended)
       },
+      failedWith: (held, error) => failedWith(held, handlers.get(held.job.kind).contract, error),
       onChildren: (hints) => {
         this.#announcer.stored(hints)
       },
@@ -574,7 +575,9 @@ export class Runtime {
       'worker lost: others have taken its jobs; beginning anew under another id',
     )
     this.#abortAll(leaseLost)
-    await this.#until(() => this.#dispatcher.running === 0, { ms: worker.leaseMs })
+    // However short the lease: handlers have the time to end that they have anywhere.
+    const graceMs = Math.max(worker.leaseMs, worker.stuck.graceMs)
+    await this.#until(() => this.#dispatcher.running === 0, { ms: graceMs })
     if (!this.#mayGoOn()) return
     if (this.#dispatcher.running > 0) {
       onFatal(new Error(`${this.#dispatcher.running} handlers did not end after their worker was lost`))

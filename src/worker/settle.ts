@@ -3,13 +3,14 @@ import { isStintError } from '../core/errors.ts'
 import { classify, DeadlineError, mayBeOneRows } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
+import { isRefusal, refusalOf } from '../intake/refusal.ts'
 import { sendBatch } from '../intake/send-batch.ts'
 import type { JobHint } from '../intake/new-job.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import type { DeadReason } from '../jobs/list-dead.ts'
 import { cancelRunning, deadLetter, noteRefused, putBack, retry, settled, succeed } from '../jobs/settle.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
-import type { Outcome } from './outcome.ts'
+import type { Child, Ending, Outcome } from './outcome.ts'
 
 /** An attempt that is over. */
 export interface Ended {
@@ -24,6 +25,8 @@ export interface SettlerConfig {
   /** How its ending is stored, or refused because its lease is gone; then, and not before, its place is free. */
   onSettled: (ended: Ended) => void
   onRefused: (ended: Ended) => void
+  /** What becomes of a job whose success could not be stored because of this. */
+  failedWith: (held: HeldJob, error: unknown) => Ending
   /** Children were stored with it. */
   onChildren: (hints: ReadonlySet<JobHint>) => void
   /** It is tried again; `jobIds` where it is about these and no others. */
@@ -132,7 +135,7 @@ export class Settler {
     group: readonly Ended[],
     { wasUnknown = false, isParked = false }: { wasUnknown?: boolean; isParked?: boolean } = {},
   ): Promise<void> {
-    const { db, onTrouble } = this.#config
+    const { db, onTrouble, failedWith } = this.#config
     let isRepeat = wasUnknown
     let isBare = false
     let known: readonly Ended[] | undefined
@@ -149,6 +152,11 @@ export class Settler {
         this.#turnedAt = performance.now()
         // Nothing of the database's: its connections were closed, after the time for stopping was over.
         if (isStintError(error, 'client-closed')) return
+        if (isRefusal(error)) {
+          const failed = group.map((ended) => ({ ...ended, outcome: failedWith(ended.held, error) }))
+          await this.#settle(failed, { wasUnknown: isRepeat })
+          return
+        }
         const trouble = classify(error)
         if (trouble === 'unknown') isRepeat = true
         const isOneJobs = mayBeOneRows(error) || isInTheWay(error, tries)
@@ -258,12 +266,26 @@ function isInTheWay(error: unknown, tries: number): boolean {
   return (classify(error) === 'again' && tries >= 5) || (error instanceof DeadlineError && tries >= 2)
 }
 
-/** Completes a job and stores its children on one transaction; nothing of it where the lease is gone. */
+/**
+ * Completes a job and stores its children on one transaction; nothing of it where the lease is gone. Throws what
+ * `isRefusal` knows where a child is refused: the transaction is to be rolled back.
+ */
 export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
   const moved = await succeed(tx, { ...leasesOf([ended]), results: resultsOf([ended]) })
   const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
-  if (moved.length > 0 && children.length > 0) await sendBatch(tx, children, false)
+  if (moved.length > 0 && children.length > 0) await storeChildren(tx, children)
   return moved
+}
+
+/** Notes of each where it ended up. Throws where its rule says that a duplicate is an error: then nothing is stored. */
+async function storeChildren(tx: Queryable, children: readonly Child[]): Promise<void> {
+  const places = await sendBatch(tx, children, false)
+  for (const [index, child] of children.entries()) {
+    const placed = places[index]
+    const refusal = placed && refusalOf(child, placed)
+    if (refusal !== undefined) throw refusal
+    if (placed !== undefined) child.placed = placed
+  }
 }
 
 function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: string[] } {

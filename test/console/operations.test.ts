@@ -386,8 +386,12 @@ describe('an operation', () => {
     await deadLetters(contract, 25_000)
     const where = `queue:${contract.queue}`
     const preview = await scene.stint.operations.preview({ action: 'discard', where })
-    expect(preview.matched).toEqual({ count: 10_000, isExact: false })
-    await expect(ana().operations.start({ action: 'discard', where, reason: 'x' })).rejects.toMatchObject({
+    // How far it counts within its second depends on the machine.
+    expect(preview.matched).toMatchObject({ isExact: false })
+    expect(preview.matched.count).toBeLessThanOrEqual(10_000)
+    await expect(
+      ana().operations.start({ action: 'discard', where, max: 1_000, reason: 'x' }),
+    ).rejects.toMatchObject({
       code: 'too-many-matches',
     })
     const [refused] = (await scene.stint.audit.list({ target: where })).entries

@@ -107,7 +107,9 @@ async function sayWhatAStandbyReads(url: string, slot: string): Promise<void> {
   await client.connect()
   const { rows } = await client.query<{ xlogpos: string }>('IDENTIFY_SYSTEM')
   const connection = (client as unknown as { connection: RawConnection }).connection
-  const started = new Promise((resolve) => { connection.once('replicationStart', resolve); })
+  const started = new Promise((resolve) => {
+    connection.once('replicationStart', resolve)
+  })
   connection.query(`START_REPLICATION SLOT "${slot}" PHYSICAL ${rows[0]?.xlogpos ?? ''}`)
   await started
   const message = Buffer.alloc(25)

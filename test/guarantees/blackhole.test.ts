@@ -63,7 +63,7 @@ experiment(
         wrongResults: row?.wrong ?? NaN,
       },
       // The abort came this long before the other's start: the smallest distance of all.
-      measures: { leastDistanceMs: -Math.max(...overlaps) },
+      measures: { maxOverlapMs: Math.max(0, ...overlaps), leastDistanceMs: -Math.max(...overlaps) },
     }
   },
 )

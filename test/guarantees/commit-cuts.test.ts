@@ -1,17 +1,32 @@
 import { enqueueOneSql } from '../../src/jobs/enqueue-one.sql.ts'
 import { succeedSql } from '../../src/jobs/succeed.sql.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import type { Line } from '../support/ledger.ts'
 import { statementMarks } from '../support/statement-marks.ts'
 import { audit, untilQuiet, verdictsOf } from './harness/audit.ts'
 import { experiment } from './harness/experiment.ts'
 import { createScene, endOf } from './harness/scene.ts'
 
-/** Where a commit can be cut, and the statement that is one. */
+/** Where a commit can be cut, the statement that is one, and which of the producer's jobs comes there. */
 const places = [
-  { place: 'enqueue', text: statementMarks(enqueueOneSql), input: { act: 'work', ms: 0 } },
-  { place: 'settle', text: statementMarks(succeedSql), input: { act: 'work', ms: 0 } },
-  { place: 'ctx.tx', text: 'commit\0', input: { act: 'work', ms: 0, tx: true } },
+  { place: 'enqueue', text: statementMarks(enqueueOneSql), input: 0 },
+  { place: 'settle', text: statementMarks(succeedSql), input: 0 },
+  { place: 'tx', text: 'commit\0', input: 1 },
 ] as const
+const inputs = [
+  { act: 'work', ms: 0 },
+  { act: 'work', ms: 0, tx: true },
+]
+const turns = places.flatMap((what) => (['before', 'after'] as const).map((when) => ({ ...what, when })))
+type Turn = (typeof turns)[number]
+interface Cutting {
+  turn: Turn
+  /** Its repeat is cut as well. */
+  isTwice: boolean
+}
+
+/** After a cut nearly all is waiting: for a new connection, for the next try. So several go on side by side. */
+const lanes = 8
 
 experiment(
   {
@@ -19,71 +34,85 @@ experiment(
     title:
       'a connection that dies before or after its COMMIT reached the server makes neither double nor failure',
     method:
-      'A proxy that reads the protocol cuts the connection of the producer or of the worker at the committing statement of an enqueue, of a batched settle and of `ctx.tx`: before the server has it, or after it was carried out and before the reply. A second worker that nobody cuts runs jobs at once, so that many have ended before their enqueue is repeated.',
-    short: { cutsEach: 25 },
-    long: { cutsEach: 250 },
+      'A proxy that reads the protocol cuts the connection of the producer or of the worker at the committing statement of an enqueue, of a settle and of `ctx.tx`: before the server has it, or after it was carried out and before the reply; of a settle now and then the repeat as well. An enqueue is cut while a worker runs jobs at once, so that many have ended before their enqueue is repeated.',
+    short: { cutsEach: 200 },
+    long: { cutsEach: 2_000 },
+    timeoutMs: 300_000,
   },
   async ({ size, random }) => {
-    const scene = await createScene()
-    const { db, ledger, worker, producer } = scene
-    const proxy = await startFaultProxy(db.url)
-    const producers = await Promise.all(
-      places.map(({ place, input }, index) =>
-        producer({
-          ...{ name: place, perSecond: 0, from: index * 1_000_000, inputs: [input] },
-          connection: place === 'enqueue' ? proxy.url : db.url,
-        }),
-      ),
+    // In an order that the seed decides.
+    const all = turns
+      .flatMap((turn) => Array.from({ length: size.cutsEach }, () => ({ turn, rank: random() })))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ turn }) => ({ turn, isTwice: turn.place === 'settle' && random() < 0.25 }))
+    const found = await Promise.all(
+      Array.from({ length: lanes }, (_, lane) => cutAll(all.filter((_turn, n) => n % lanes === lane))),
     )
-    const cutWorker = await worker('cut', { connection: proxy.url, sweepEvery: '500ms' })
-    const turns = places.flatMap((what, index) =>
-      (['before', 'after'] as const).flatMap((when) =>
-        Array.from({ length: size.cutsEach }, () => ({ ...what, when, index, rank: random() })),
-      ),
-    )
-    // In an order that the seed decides; enqueues last, when the other worker helps.
-    turns.sort((a, b) => a.rank - b.rank)
-    const ofWorkers = turns.filter(({ place }) => place !== 'enqueue')
-    const ofProducers = turns.filter(({ place }) => place === 'enqueue')
-    let cuts = 0
-    const cut = async ({ text, when, index }: (typeof turns)[number]): Promise<void> => {
-      const before = ledger.lines({ type: 'end' }).length
-      const done = proxy.cutNext({ text, when })
-      producers[index]?.tell('one')
-      await done
-      cuts++
-      await ledger.wroteMany({ type: 'end' }, before + 1)
-    }
-    for (const turn of ofWorkers) await cut(turn)
-    await untilQuiet(db)
-    cutWorker.signal('SIGTERM')
-    await cutWorker.exited
-    await worker('other', { sweepEvery: '500ms' })
-    for (const turn of ofProducers) {
-      await cut(turn)
-      const { n: wanted } = ledger.lines({ type: 'intent', worker: 'enqueue' }).at(-1) ?? {}
-      await ledger.wrote((line) => line.worker === 'enqueue' && line.type !== 'intent' && line.n === wanted)
-    }
-    await untilQuiet(db)
-    for (const one of producers) await endOf(one)
-    const result = await audit(db, ledger)
-    const { acknowledged, burnedAttempts, crashes, dead, starts } = result.facts
-    const falseFailures = ledger.lines(({ name = '' }) =>
-      ['failed', 'dead', 'leaseLost', 'cancelled'].includes(name),
-    )
-    for (const line of falseFailures) {
-      const story = ledger.lines(({ job }) => job === line.job)
-      process.stdout.write(`${story.map((one) => JSON.stringify(one)).join('\n')}\n\n`)
-    }
+    const [first, ...others] = found
+    if (first === undefined) throw new Error('There is no lane')
     return {
-      counts: { cuts, jobs: acknowledged },
-      verdicts: {
-        ...verdictsOf(result),
-        falseFailures: falseFailures.length,
-        unacknowledged: cuts - acknowledged,
-        secondRuns: starts - cuts,
-        ...{ burnedAttempts, crashes, dead },
-      },
+      counts: others.reduce((sum, { counts }) => plus(sum, counts), first.counts),
+      verdicts: others.reduce((sum, { verdicts }) => plus(sum, verdicts), first.verdicts),
     }
   },
 )
+
+interface Found {
+  counts: Record<string, number>
+  verdicts: Record<string, number>
+}
+
+/** One producer and one worker on a database of their own, both through a proxy that cuts each of these. */
+async function cutAll(cuts: readonly Cutting[]): Promise<Found> {
+  const { db, ledger, worker, producer } = await createScene()
+  const proxy = await startFaultProxy(db.url)
+  await worker('worker', { connection: proxy.url, sweepEvery: '500ms' })
+  const stream = await producer({ name: 'producer', connection: proxy.url, perSecond: 0, inputs })
+  const cutAt: Record<string, number> = Object.fromEntries(turns.map((turn) => [nameOf(turn), 0]))
+  for (const [n, { turn, isTwice }] of cuts.entries()) {
+    for (let time = 1; time <= (isTwice ? 2 : 1); time++) {
+      const done = proxy.cutNext(turn)
+      if (time === 1) stream.tell(`one ${turn.input}`)
+      await done
+      cutAt[nameOf(turn)] = (cutAt[nameOf(turn)] ?? 0) + 1
+    }
+    // The next one is armed when nothing of this one is under way that it could hit instead.
+    const [{ job }] = await Promise.all([ledger.wrote({ type: 'end', n }), ledger.wrote(isAnswer(n))])
+    await ledger.wrote((line) => line.name !== undefined && line.job === job)
+  }
+  await untilQuiet(db)
+  await endOf(stream)
+  const result = await audit(db, ledger)
+  const { acknowledged, burnedAttempts, crashes, dead, starts } = result.facts
+  const falseFailures = ledger.lines(({ name = '' }) =>
+    ['failed', 'dead', 'leaseLost', 'cancelled'].includes(name),
+  )
+  for (const line of falseFailures) {
+    const story = ledger.lines(({ job }) => job === line.job)
+    process.stdout.write(`${story.map((one) => JSON.stringify(one)).join('\n')}\n\n`)
+  }
+  return {
+    counts: { cuts: Object.values(cutAt).reduce((sum, n) => sum + n, 0), jobs: acknowledged, ...cutAt },
+    verdicts: {
+      ...verdictsOf(result),
+      falseFailures: falseFailures.length,
+      unacknowledged: cuts.length - acknowledged,
+      secondRuns: starts - cuts.length,
+      ...{ burnedAttempts, crashes, dead },
+    },
+  }
+}
+
+/** What the producer was told of this one. */
+function isAnswer(n: number): (line: Line) => boolean {
+  return (line) => line.n === n && ['ack', 'unacknowledged'].includes(line.type)
+}
+
+/** `settleBefore`. */
+function nameOf({ place, when }: Turn): string {
+  return `${place}${when === 'before' ? 'Before' : 'After'}`
+}
+
+function plus(a: Record<string, number>, b: Record<string, number>): Record<string, number> {
+  return Object.fromEntries(Object.entries(a).map(([name, value]) => [name, value + (b[name] ?? NaN)]))
+}

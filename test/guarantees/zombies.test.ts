@@ -7,90 +7,148 @@ import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 import type { Scene } from './harness/scene.ts'
 
-/** Every way in which a handler can write; the heartbeat is the twelfth. */
-const writes = [
-  ...['complete', 'fail', 'snooze', 'dead-letter', 'cancel', 'progress', 'log', 'enqueue'],
-  ...['tx', 'ctx.complete', 'once'],
-] as const
-const leaseMs = 3_000
+/** Every way in which a handler can write, as its count is named; the heartbeat is the twelfth. */
+const writes = {
+  ...{ complete: 'complete', fail: 'fail', snooze: 'snooze', 'dead-letter': 'deadLetter', cancel: 'cancel' },
+  ...{
+    progress: 'progress',
+    log: 'log',
+    enqueue: 'childEnqueue',
+    tx: 'ctxTx',
+    'ctx.complete': 'ctxComplete',
+  },
+  once: 'ctxOnce',
+} as const
+const leaseMs = 4_000
 
 experiment(
   {
     name: 'zombies',
     title: 'a worker that was stopped past its lease has everything refused that it does when it wakes',
     method:
-      'Workers are stopped (SIGSTOP) with a job for every kind of write in hand, for three leases at least, while another worker takes the jobs over: half of them it still runs, half it has finished when the stopped ones go on (SIGCONT) and all write at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, heartbeat.',
-    short: { rounds: 1, processes: 10 },
-    long: { rounds: 10, processes: 10 },
+      'Workers are stopped (SIGSTOP) with a job for every kind of write in hand, for three leases at least, while another worker takes the jobs over: half of them it still runs, half it has finished when the stopped ones go on (SIGCONT) and write, each all at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, heartbeat. They find out, go on under another id, and are stopped again.',
+    short: { rounds: 5, processes: 20 },
+    long: { rounds: 50, processes: 20 },
+    timeoutMs: 300_000,
   },
   async ({ size }) => {
-    const counts = { zombies: 0, stops: 0, writesRefused: 0, heartbeatsRefused: 0 }
-    const verdicts = {
-      ...{ staleAccepted: 0, notRefused: 0, resultsChanged: 0, heartbeatsAccepted: 0 },
-      threadsReplaced: 0,
+    // In two halves, one of which mostly stands still while the other wakes.
+    const each = { rounds: size.rounds, processes: size.processes / 2 }
+    const [one, other] = [await createScene(), await createScene()]
+    let onStopped: () => void = () => undefined
+    const firstStop = new Promise<void>((resolve) => (onStopped = resolve))
+    const first = stopAgainAndAgain(one, each, onStopped)
+    const halves = [
+      first,
+      Promise.race([firstStop, first]).then(() => stopAgainAndAgain(other, each, () => undefined)),
+    ]
+    const found = (await Promise.all(halves)).flat()
+    const refused = found.flatMap((round) => round.refused)
+    const heartbeatsRefused = found.reduce((sum, { lostWorkers }) => sum + lostWorkers, 0)
+    const left = [await tracesIn(one.db), await tracesIn(other.db)]
+    const stops = size.rounds * size.processes
+    const zombies = Object.keys(writes).length * stops
+    return {
+      counts: {
+        ...{ stops, zombies, writesRefused: refused.length, heartbeatsRefused },
+        ...Object.fromEntries(
+          Object.entries(writes).map(([write, name]) => [
+            `${name}Refused`,
+            refused.filter((one) => one === write).length,
+          ]),
+        ),
+      },
+      verdicts: {
+        staleAccepted: left.reduce((sum, { traces }) => sum + traces, 0),
+        notRefused: zombies - refused.length,
+        resultsChanged: left.reduce((sum, { changed }) => sum + changed, 0),
+        heartbeatsAccepted: stops - heartbeatsRefused,
+        threadsReplaced: found.reduce((sum, { threadsReplaced }) => sum + threadsReplaced, 0),
+      },
     }
-    for (let round = 0; round < size.rounds; round++) {
-      const scene = await createScene()
-      const found = await oneRound(scene, size.processes)
-      counts.stops += size.processes
-      counts.zombies += found.jobs
-      counts.writesRefused += found.refused
-      counts.heartbeatsRefused += found.lostWorkers
-      verdicts.notRefused += found.jobs - found.refused
-      verdicts.heartbeatsAccepted += size.processes - found.lostWorkers
-      verdicts.staleAccepted += found.traces
-      verdicts.resultsChanged += found.changed
-      verdicts.threadsReplaced += found.threadsReplaced
-    }
-    return { counts, verdicts }
   },
 )
 
-async function oneRound(
-  { db, ledger, stint, contract, worker }: Scene,
-  processes: number,
-): Promise<Record<'jobs' | 'refused' | 'lostWorkers' | 'traces' | 'changed' | 'threadsReplaced', number>> {
-  const names = Array.from({ length: processes }, (_, n) => `zombie ${n}`)
-  const queueOf = (name: string): string => name.replace(' ', '-')
+interface Round {
+  /** The writes that were refused. */
+  refused: string[]
+  /** How many workers were told that they are lost. */
+  lostWorkers: number
+  /** Heartbeat threads that were taken for sick because they stood still with all the rest. */
+  threadsReplaced: number
+}
+
+const queueOf = (name: string): string => name.replace(' ', '-')
+
+async function stopAgainAndAgain(
+  scene: Scene,
+  { rounds, processes }: { rounds: number; processes: number },
+  onStopped: () => void,
+): Promise<Round[]> {
   const zombies: WorkerProcess[] = []
   // One after the other: so many starts at once would keep each other from the database for too long.
-  for (const name of names) {
-    const queues = { [queueOf(name)]: 20 }
-    zombies.push(await worker(name, { lease: leaseMs, sweepEvery: '1h', queues, log: undefined }))
+  for (let n = 0; n < processes; n++) {
+    const name = `zombie ${n}`
+    const options = { lease: leaseMs, sweepEvery: '1h', queues: { [queueOf(name)]: 20 }, log: undefined }
+    zombies.push(await scene.worker(name, options))
   }
-  const inputs = writes.map((write, n) => ({ act: 'zombie', write, held: n % 2 === 0 }))
-  for (const name of names) await stint.enqueueMany(contract, inputs, { queue: queueOf(name) })
-  const jobs = writes.length * processes
+  const found: Round[] = []
+  for (let round = 1; round <= rounds; round++)
+    found.push(await stopAll(scene, { zombies, round, onStopped }))
+  return found
+}
+
+/** Stops all of them once. */
+async function stopAll(
+  { ledger, stint, contract, worker }: Scene,
+  { zombies, round, onStopped }: { zombies: readonly WorkerProcess[]; round: number; onStopped: () => void },
+): Promise<Round> {
+  const inputs = Object.keys(writes).map((write, n) => ({ act: 'zombie', write, held: n % 2 === 0 }))
+  const writeOf = new Map<string, string>()
+  for (const { name } of zombies) {
+    const { jobs } = await stint.enqueueMany(contract, inputs, { queue: queueOf(name) })
+    for (const [n, { id }] of jobs.entries()) writeOf.set(id, inputs[n]?.write ?? '')
+  }
+  const isOurs = ({ job }: Line): boolean => job !== undefined && writeOf.has(job)
   const isZombie = ({ worker: name }: Line): boolean => name.startsWith('zombie')
-  await ledger.wroteMany((line) => line.type === 'start' && isZombie(line), jobs)
-  const thaw = `${ledger.file}.thaw`
-  for (const zombie of zombies) zombie.tell(`freeze ${thaw}`)
-  await ledger.wroteMany({ type: 'frozen' }, processes)
+  await ledger.wroteMany((line) => line.type === 'start' && isZombie(line) && isOurs(line), writeOf.size)
+  const thawOf = ({ name }: WorkerProcess): string => `${ledger.file}.${queueOf(name)}.${round}`
+  for (const zombie of zombies) zombie.tell(`freeze ${thawOf(zombie)}`)
+  await ledger.wroteMany({ type: 'frozen' }, round * zombies.length)
   const stoppedAt = monotonicMs()
   for (const zombie of zombies) zombie.signal('SIGSTOP')
+  onStopped()
 
-  const queues = Object.fromEntries(names.map((name) => [queueOf(name), 20]))
-  const heir = await worker('heir', { lease: '30s', sweepEvery: '100ms', queues })
-  await ledger.wroteMany({ type: 'start', worker: 'heir' }, jobs)
-  const isFree = jobs - Math.ceil(writes.length / 2) * processes
-  await ledger.wroteMany({ name: 'succeeded', worker: 'heir' }, isFree)
+  const queues = Object.fromEntries(zombies.map(({ name }) => [queueOf(name), 20]))
+  const heir = await worker(`heir ${round}`, { lease: '30s', sweepEvery: '100ms', queues })
+  await ledger.wroteMany({ type: 'start', worker: heir.name }, writeOf.size)
+  const free = inputs.filter(({ held }) => !held).length * zombies.length
+  await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, free)
   await pause(Math.max(0, stoppedAt + 3 * leaseMs - monotonicMs()))
-  writeFileSync(thaw, '')
-  for (const zombie of zombies) zombie.signal('SIGCONT')
-
-  // Each of them says what became of it: refused, or worse.
-  const isSettled = ({ name, job }: Line): boolean => job !== undefined && name !== undefined
-  const said = await ledger.wroteMany((line) => isZombie(line) && isSettled(line), jobs)
-  const lost = await ledger.wroteMany((line) => isZombie(line) && line.name === 'workerLost', processes)
+  const refused: string[] = []
+  for (const zombie of zombies) {
+    const since = (line: Line): boolean => line.worker === zombie.name && line.at > stoppedAt
+    writeFileSync(thawOf(zombie), '')
+    zombie.signal('SIGCONT')
+    // Of each write it says what became of it: refused, or worse.
+    const said = await ledger.wroteMany(
+      (line) => since(line) && isOurs(line) && line.name !== undefined,
+      inputs.length,
+    )
+    for (const { name, job = '' } of said) if (name === 'leaseLost') refused.push(writeOf.get(job) ?? '')
+    // It finds out, and goes on under another id.
+    await ledger.wrote((line) => since(line) && line.name === 'workerLost')
+    await ledger.wrote((line) => since(line) && line.name === 'ready')
+  }
   heir.tell('go')
-  await ledger.wroteMany({ name: 'succeeded', worker: 'heir' }, jobs)
+  await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, writeOf.size)
+  // The next round's jobs are for the zombies again.
+  heir.signal('SIGKILL')
+  await heir.exited
   return {
-    jobs,
-    refused: said.filter(({ name }) => name === 'leaseLost').length,
-    // Standing still with all the rest does not make a heartbeat thread a sick one.
+    refused,
+    lostWorkers: zombies.length,
     threadsReplaced: zombies.filter((zombie) => zombie.output().includes('it is replaced')).length,
-    lostWorkers: new Set(lost.map(({ worker: name }) => name)).size,
-    ...(await tracesIn(db)),
   }
 }
 
@@ -104,7 +162,7 @@ async function tracesIn(db: Scene['db']): Promise<{ traces: number; changed: num
             + (select count(*) from stint.jobs where queue = 'children')::integer
             + (select count(*) from stint.job)::integer as traces,
             (select count(*) from stint.finished
-              where state <> 'succeeded' or result ->> 'by' <> 'heir' or epoch <> 2 or attempt <> 1)::integer as changed`,
+              where state <> 'succeeded' or result ->> 'by' not like 'heir%' or epoch <> 2 or attempt <> 1)::integer as changed`,
   )
   return row ?? { traces: NaN, changed: NaN }
 }

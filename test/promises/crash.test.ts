@@ -29,6 +29,10 @@ function victim(queue: string) {
   return { connection: db.url, queues: { [queue]: 10 }, lease: leaseMs, sweepEvery: '1h' }
 }
 
+function isAmong(id: string, quarantined: unknown): boolean {
+  return (quarantined as { id: string }[]).some((one) => one.id === id)
+}
+
 test('jobs of a killed worker run again within a lease and a sweep, elsewhere, with no attempt burned', async () => {
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'killed' }
@@ -80,8 +84,7 @@ test('a job whose workers were killed three times is put aside as quarantined, w
     await notedBegun(db, [id])
     worker.signal('SIGKILL')
   }
-  const isAboutIt = (quarantined: unknown) => (quarantined as { id: string }[]).some((one) => one.id === id)
-  await ledger.wrote(({ name, said }) => name === 'swept' && isAboutIt(said?.['quarantined']))
+  await ledger.wrote(({ name, said }) => name === 'swept' && isAmong(id, said?.['quarantined']))
 
   const [dead] = await db.query(
     'select reason, crashes, attempt, epoch, input, error from stint.dead where id = $1',
@@ -103,6 +106,46 @@ test('a job whose workers were killed three times is put aside as quarantined, w
   )
   expect(attempts).toEqual([1, 2, 3].map((epoch) => ({ epoch, attempt: 1, outcome: 'lease-lost' })))
 })
+
+test('a job whose contract says that a crash is its end never begins a second time', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'once', queue: 'once' }
+  const contract = defineJob({ ...job, retry: { classes: { crash: 'dead' } } })
+  const { id } = await stint.enqueue(contract, { act: 'die', how: 'SIGKILL' })
+  const worker = spawnWorker(ledger, { name: 'victim', jobs: [job], options: victim('once') })
+  expect(await worker.exited).toMatchObject({ signal: 'SIGKILL' })
+  // It would run it, if it were let.
+  await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('once') })
+  await ledger.wrote(({ name, said }) => name === 'swept' && isAmong(id, said?.['quarantined']))
+  const [dead] = await db.query('select reason, crashes, attempt, epoch from stint.dead where id = $1', [id])
+  expect(dead).toEqual({ reason: 'quarantined', crashes: 1, attempt: 1, epoch: 1 })
+  expect(ledger.lines({ type: 'start', job: id })).toHaveLength(1)
+})
+
+test.each([
+  { attempts: 2, crashes: 1, becomes: 'dead' },
+  { attempts: 4, crashes: 2, becomes: 'ready' },
+  { attempts: 4, crashes: 3, becomes: 'dead' },
+  { attempts: undefined, crashes: 2, becomes: 'dead' },
+])(
+  'with $attempts crashes in its contract a job that has $crashes is $becomes after the next',
+  async ({ attempts, crashes, becomes }) => {
+    const ledger = await createLedger()
+    const classes = attempts === undefined ? {} : { crash: { attempts } }
+    const { id } = await stint.enqueue(defineJob({ kind: 'planted', queue: 'planted', retry: { classes } }))
+    // As a worker leaves it that nobody knows any more, and whose handler had begun.
+    await db.query(
+      `update stint.job set state = 'running', attempt = 1, epoch = 1, worker_id = $2, lease_id = $2, begun_lease = $2,
+              crashes = $3, started_at = now()
+        where id = $1`,
+      [id, randomUUID(), crashes],
+    )
+    await startWorker(ledger, { name: 'sweeper', jobs: [{ kind: 'other' }], options: survivor('other') })
+    await ledger.wrote({ name: 'swept' })
+    const [row] = await db.query('select state, crashes from stint.jobs where id = $1', [id])
+    expect(row).toEqual({ state: becomes, crashes: crashes + 1 })
+  },
+)
 
 test('a job that runs under a worker nobody knows is taken back', async () => {
   const ledger = await createLedger()
@@ -167,10 +210,7 @@ test('a job that ends its process at once is put aside at the third time, and it
     }
   }
   void supervised()
-  await ledger.wrote(
-    ({ name, said }) =>
-      name === 'swept' && (said?.['quarantined'] as { id: string }[]).some((one) => one.id === poison.id),
-  )
+  await ledger.wrote(({ name, said }) => name === 'swept' && isAmong(poison.id, said?.['quarantined']))
   const ids = [...before.jobs, ...after.jobs].map(({ id }) => id)
   await eventually(async () => {
     const rows = await db.query(`select from stint.finished where id = any($1) and state = 'succeeded'`, [

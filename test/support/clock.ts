@@ -3,6 +3,8 @@ import type { TestDatabase } from './database.ts'
 export interface TestClock {
   /** Moves the database's time on: '31 seconds', '2 hours'. */
   advance(interval: string): Promise<void>
+  /** Sets it to a time, from which on it goes. */
+  moveTo(at: Date): Promise<void>
 }
 
 /** Puts a clock under stint.now() that this database's tests can move; everything that asks the time asks it. */
@@ -14,6 +16,9 @@ export async function movableClock(db: TestDatabase): Promise<TestClock> {
   return {
     advance: async (interval) => {
       await db.query('update stint.test_clock set ahead = ahead + $1::interval', [interval])
+    },
+    moveTo: async (at) => {
+      await db.query('update stint.test_clock set ahead = $1::timestamptz - statement_timestamp()', [at])
     },
   }
 }

@@ -15,6 +15,8 @@ export interface FaultProxy {
   cutNext(cut: Cut): Promise<void>
   /** Resolves once so many frames that contain `text` have come by, from now on. */
   saw(text: string | readonly string[], times: number): Promise<void>
+  /** How many statements went through it so far, of any sort. */
+  readonly statements: number
   /** Keeps the next statement that contains `text`, and all that follows on its connection; gives the way to let it pass. */
   holdNext(text: string | readonly string[]): Promise<() => void>
   /**
@@ -43,6 +45,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const watched = new Set<{ text: string | readonly string[]; left: number; seen: () => void }>()
   let armed: (Cut & { happened: () => void }) | undefined
   let toHold: { text: string | readonly string[]; happened: (letPass: () => void) => void } | undefined
+  let statements = 0
   let isBlack = false
   let isHeld = false
 
@@ -77,6 +80,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
           toHold.happened(letPass)
           toHold = undefined
         }
+        if (execute.has(frame[0])) statements++
         if (kept !== undefined) {
           kept.push(frame)
           continue
@@ -115,6 +119,9 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   url.port = String((server.address() as AddressInfo).port)
   return {
     url: url.href,
+    get statements() {
+      return statements
+    },
     cutNext: (cut) =>
       new Promise((resolve) => {
         armed = { ...cut, happened: resolve }
@@ -176,6 +183,9 @@ function holds(frame: Buffer, text: string | readonly string[]): boolean {
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 /** Cuts a client's byte stream into protocol frames. The first message of a connection has no type byte. */
+/** The frames that make the server do something: Execute, and Query. */
+const execute = new Set<number | undefined>([0x45, 0x51])
+
 class Frames {
   #rest = Buffer.alloc(0)
   #hasStarted = false

@@ -126,12 +126,14 @@ type JobEventName =
   | 'leaseLost'
   | 'slow'
   | 'crashed'
+  | 'duplicateChild'
   | 'stuck'
 
 const eventNames: readonly EventName[] = [
   ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
   ...([
     'crashed',
+    'duplicateChild',
     'stuck',
     'leaseLost',
     'slow',

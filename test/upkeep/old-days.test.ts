@@ -34,13 +34,13 @@ async function holdSnapshot(table: string, url = db.url): Promise<pg.Client> {
   return reader
 }
 
-/** Settles on and on, on a connection that waits for a lock 250 ms at most; gives what went wrong once stopped. */
+/** Settles on and on, on a connection that waits for a lock a second at most, half of what a drop waits for readers; gives what went wrong once stopped. */
 async function settleOnAndOn(
   schema = 'stint',
   url = db.url,
 ): Promise<() => Promise<{ settled: number; errors: string[] }>> {
   const settler = await connectTo(url)
-  await settler.query(`set lock_timeout = '250ms'`)
+  await settler.query(`set lock_timeout = '1s'`)
   const errors: string[] = []
   let settled = 0
   const stopped = new AbortController()
@@ -74,14 +74,39 @@ function pendingDays(): Promise<unknown[]> {
 }
 
 describe('old days', () => {
-  test('are made and dropped for a month, while a session holds a snapshot of the live jobs', async () => {
-    await holdSnapshot('stint.job')
+  /** How many days ago the finished jobs of a queue ended, oldest first. */
+  async function agesOf(queue: string): Promise<number[]> {
+    const rows = await db.query<{ age: number }>(
+      `select (extract(epoch from stint.now() - finished_at) / 86400)::float8 as age
+         from stint.finished where queue = $1 order by 1 desc`,
+      [queue],
+    )
+    return rows.map(({ age }) => age)
+  }
+
+  test('are made and dropped for a month as queues say, while a session holds a snapshot of the live jobs', async () => {
+    const stint = new Stint({ connection: db.url })
+    onTestFinished(() => stint.close())
+    await stint.queues.set('week', { keep: '7d' })
+    await stint.queues.set('day', { keep: '1d' })
+    await stint.queues.set('none', { keep: 0 })
+    const reader = await holdSnapshot('stint.job')
+    const { rows: before } = await reader.query('select count(*) from stint.job')
     const stop = await settleOnAndOn()
     for (let day = 1; day <= 30; day++) {
+      for (const queue of ['week', 'day', 'none', 'usual']) await finishJob(db, queue)
       await clock.advance('1 day')
-      await upkeep.pass('partitions')
-      await upkeep.pass('old-days')
-      await finishJob(db, 'any')
+      for (const name of ['partitions', 'old-days', 'short-kept']) await upkeep.pass(name)
+      // One of each of the last seven days, and those that go with their day, which is at most one day later.
+      for (const queue of ['week', 'usual']) {
+        const ages = await agesOf(queue)
+        const young = ages.filter((age) => age <= 7)
+        expect(young.length, `${queue} on day ${day}`).toBeGreaterThanOrEqual(Math.min(day, 6))
+        expect(ages.length).toBeLessThanOrEqual(8)
+        expect(ages[0]).toBeLessThan(8)
+      }
+      expect((await agesOf('day')).filter((age) => age > 1.001)).toEqual([])
+      expect(await agesOf('none')).toEqual([])
       for (const table of tables) {
         const days = await daysOf(db, table)
         expect(days[0], `${table} on day ${day}`).toBeGreaterThanOrEqual(-8)
@@ -93,6 +118,9 @@ describe('old days', () => {
     expect(errors).toEqual([])
     expect(settled).toBeGreaterThan(30)
     expect(upkeep.passedBy).toEqual([])
+    // It was held all along, and sees what it saw.
+    expect((await reader.query('select count(*) from stint.job')).rows).toEqual(before)
+    for (const queue of ['week', 'day', 'none']) await stint.queues.set(queue, { keep: 'default' })
   })
 
   test('that are read are left pending, keep nobody waiting, and go when the reader has', async () => {

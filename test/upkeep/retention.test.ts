@@ -239,6 +239,121 @@ describe('dead letters', () => {
   })
 })
 
+describe('fires', () => {
+  /** Fires of every minute back from now, decided when they were due. */
+  async function plant(name: string, minutes: number, more = ''): Promise<void> {
+    await db.query(
+      `insert into stint.fire (schedule, fire_at, outcome, reason, at)
+       select $1, at, 'skipped', 'planted', at
+         from (select date_trunc('minute', stint.now()) - n * interval '1 minute' as at from generate_series(1, $2) as n) as due
+       ${more}`,
+      [name, minutes],
+    )
+  }
+  const left = (name: string): Promise<number> => count('fire', 'schedule = $1', [name])
+  const given = (name: string, keepFires?: string): Promise<unknown> =>
+    stint.schedules.set({ name, job, cron: '0 0 1 1 *', keepFires })
+
+  test('are kept as long as their schedule says, by default for 30 days, and removed in bounded batches', async () => {
+    await given('short', '2d')
+    await given('usual')
+    await plant('short', 2_500)
+    await plant('usual', 2_500)
+    expect(await stint.schedules.get('usual')).toMatchObject({ keepFiresMs: 30 * 86_400_000 })
+    await upkeep.pass('fires')
+    expect([await left('short'), await left('usual')]).toEqual([2_500, 2_500])
+    await clock.advance('47 hours')
+    await upkeep.pass('fires')
+    // What was decided within two days: one hour of them, and the one that it is exactly as old as, or not.
+    expect(Math.abs((await left('short')) - 60)).toBeLessThanOrEqual(1)
+    await clock.advance('2 hours')
+    await upkeep.pass('fires')
+    // The last one says when it last fired, however long ago.
+    expect([await left('short'), await left('usual')]).toEqual([1, 2_500])
+    expect(await stint.schedules.get('short')).toMatchObject({ lastOutcome: 'skipped' })
+    await clock.advance('30 days')
+    await upkeep.pass('fires')
+    expect([await left('short'), await left('usual')]).toEqual([1, 1])
+  })
+
+  test('that something still hangs on stay: a job that has not ended, one that waits, one that was made up for just now', async () => {
+    await upkeep.pass('partitions')
+    await given('busy', '1d')
+    await plant('busy', 6)
+    const fires = await db.query<{ fire_at: Date }>(
+      `select fire_at from stint.fire where schedule = 'busy' order by fire_at`,
+    )
+    const [live, ended, queued] = fires.map(({ fire_at }) => fire_at)
+    const [running, finished] = [await stint.enqueue(job), await stint.enqueue(job)]
+    for (const [at, outcome, id] of [
+      [live, 'fired', running.id],
+      [ended, 'fired', finished.id],
+      [queued, 'queued', null],
+    ])
+      await db.query(
+        `update stint.fire set outcome = $2, job_id = $3 where schedule = 'busy' and fire_at = $1`,
+        [at, outcome, id],
+      )
+    await stint.cancel(finished.id)
+    await clock.advance('25 hours')
+    const madeUp = fires[3]?.fire_at
+    await db.query(`update stint.fire set at = stint.now() where schedule = 'busy' and fire_at = $1`, [
+      madeUp,
+    ])
+    await upkeep.pass('fires')
+    const rows = await db.query<{ fire_at: Date }>(
+      `select fire_at from stint.fire where schedule = 'busy' order by fire_at`,
+    )
+    expect(rows.map(({ fire_at }) => fire_at)).toEqual([live, queued, madeUp, fires.at(-1)?.fire_at])
+    await stint.cancel(running.id)
+    await upkeep.pass('fires')
+    expect(await left('busy')).toBe(3)
+  })
+
+  test('that cannot be removed stop no others', async () => {
+    await given('stubborn', '1d')
+    await plant('stubborn', 20)
+    await clock.advance('25 hours')
+    await db.query(`create function public.refuse() returns trigger language plpgsql
+                    as $$ begin raise exception 'not this one' using errcode = 'P0001'; end $$`)
+    await db.query(`create trigger refuse before delete on stint.fire for each row
+                    when (old.reason = 'planted' and extract(minute from old.fire_at)::integer % 20 = 7)
+                    execute function public.refuse()`)
+    await upkeep.pass('fires')
+    // That one and the last, which may be the same.
+    expect(await left('stubborn')).toBeLessThanOrEqual(2)
+    await db.query('drop trigger refuse on stint.fire; drop function public.refuse()')
+    await upkeep.pass('fires')
+    expect(await left('stubborn')).toBe(1)
+  })
+
+  test('that are forgotten are not made up for, though they are kept for longer from now on; those of a young schedule are', async () => {
+    const hourly = (keepFires: string): Promise<unknown> =>
+      stint.schedules.set({ name: 'made-up', job, every: '1h', keepFires })
+    const at = async (ago: string): Promise<Date> => {
+      const [row] = await db.query<{ at: Date }>('select stint.now() - $1::interval as at', [ago])
+      return row?.at ?? new Date()
+    }
+    const backfill = async (from: string, to: string): Promise<number> =>
+      (await stint.schedules.backfill('made-up', { from: await at(from), to: await at(to), dryRun: true }))
+        .length
+    await hourly('3d')
+    // It cannot have fired before it was there.
+    expect(await backfill('20 days', '19 days')).toBe(24)
+    await clock.advance('4 days')
+    await expect(backfill('20 days', '19 days')).rejects.toMatchObject({
+      code: 'invalid-option',
+      message: expect.stringContaining('forgotten') as string,
+    })
+    await expect(backfill('73 hours', '70 hours')).rejects.toMatchObject({ code: 'invalid-option' })
+    expect(await backfill('71 hours', '70 hours')).toBe(1)
+    await hourly('30d')
+    await expect(backfill('73 hours', '70 hours')).rejects.toMatchObject({ code: 'invalid-option' })
+    expect(await backfill('71 hours', '70 hours')).toBe(1)
+    await stint.schedules.delete('made-up')
+  })
+})
+
 test('keys and effects go when their time is over, in batches, and no sooner', async () => {
   for (const [table, columns, values] of [
     ['idempotency_key', 'digest', `'\\x00'`],

@@ -97,6 +97,49 @@ describe('middleware', () => {
     }
   })
 
+  test.each<[string, (next: () => Promise<unknown>) => Promise<unknown>]>([
+    ['in turn', (next) => next().then(next)],
+    ['at once', (next) => Promise.all([next(), next()])],
+    ['after a failure', (next) => next().catch(next)],
+  ])('that calls next() twice %s fails the attempt, and the handler has run once', async (how, twice) => {
+    const job = defineJob({ kind: 'twice', queue: newJob().queue, retry: { attempts: 1 } })
+    const runs: string[] = []
+    const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+      one
+        .use((_ctx, next) => twice(next))
+        .handle(job, (_input, ctx) => {
+          runs.push(ctx.jobId)
+          if (how === 'after a failure') throw new Error('not yet')
+        }),
+    )
+    const { id } = await scene.stint.enqueue(job)
+    const { error } = await worker.hears('dead', id)
+    expect(error).toMatchObject({ code: 'next-called-twice', message: expect.stringContaining(id) as string })
+    expect(runs).toEqual([id])
+  })
+
+  test('that calls next() twice in a batch fails its job, and the others are handled once', async () => {
+    const job = defineJob({ kind: 'twice', queue: newJob().queue, retry: { attempts: 1 } })
+    const seen: unknown[] = []
+    const { jobs } = await scene.stint.enqueueMany(job, ['twice', 'once', 'again'])
+    const [bad = '', ...good] = jobs.map(({ id }) => id)
+    const worker = await startWorker(scene, { queues: { [job.queue]: 3 } }, (one) =>
+      one
+        .use((ctx, next) => (ctx.jobId === bad ? Promise.all([next(), next()]) : next()))
+        .handleBatch(
+          job,
+          (batch) => {
+            seen.push(...batch.map(({ input }) => input))
+            return Promise.resolve()
+          },
+          { size: 3 },
+        ),
+    )
+    expect((await worker.hears('dead', bad)).error).toMatchObject({ code: 'next-called-twice' })
+    for (const id of good) await worker.hears('succeeded', id)
+    expect(seen.sort()).toEqual(['again', 'once', 'twice'])
+  })
+
   test('runs inside the job: what it enqueues and asks is the job’s', async () => {
     const job = newJob()
     const child = newJob('child')

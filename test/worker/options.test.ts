@@ -5,8 +5,9 @@ import type { JobContract } from '../../src/entry/index.ts'
 import { Worker } from '../../src/entry/worker.ts'
 import type { WorkerOptions } from '../../src/entry/worker.ts'
 import { resolveWorkerOptions } from '../../src/worker/options.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
 import { isOutOf } from '../support/lane.ts'
-import { newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
+import { eventually, gate, newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 const job = defineJob({ kind: 'image.resize' })
@@ -250,6 +251,32 @@ describe('health', () => {
     const { id } = await scene.stint.enqueue(own)
     await worker.hears('succeeded', id)
     expect(await ask(worker.worker.healthPort, '/readyz')).toMatchObject({ status: 200 })
+  })
+
+  test('both say no while the database is away, for the worker can neither claim nor renew, and yes again after', async () => {
+    const own = newJob()
+    const proxy = await startFaultProxy(scene.db.url)
+    const isOver = gate()
+    const health = { port: 0, host: '127.0.0.1' }
+    const options = { connection: proxy.url, health, lease: '1s' }
+    const worker = await startFor(scene, own, () => isOver.opened.then(() => 'kept'), options)
+    const { healthPort } = worker.worker
+    const { id } = await scene.stint.enqueue(own)
+    await worker.hears('started', id)
+    const heal = proxy.blackhole()
+    const says = (path: string, status: number) => async () => (await ask(healthPort, path)).status === status
+    for (const path of ['/healthz', '/readyz']) await eventually(says(path, 503), `${path} says no`)
+    const { body } = await ask(healthPort, '/healthz')
+    expect(body).toMatchObject({
+      problems: [expect.stringMatching(/^its lease was last renewed \d+ ms ago$/)] as string[],
+    })
+    // What a restart would have thrown away.
+    isOver.open(undefined)
+    // Not awaited: of its connections those that nothing was asked on are as good as before.
+    void heal()
+    for (const path of ['/healthz', '/readyz']) await eventually(says(path, 200), `${path} says yes`)
+    await worker.hears('succeeded', id)
+    expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 'kept' })
   })
 
   test('a port that is taken is an error of the start, and nothing is left behind', async () => {

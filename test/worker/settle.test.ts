@@ -35,7 +35,12 @@ function newSettler(): { settler: Settler; held: HeldJobs; settled: HeldJob[]; r
   const settled: HeldJob[] = []
   const refused: HeldJob[] = []
   const settler = new Settler({
-    ...{ db, held, onChildren: () => undefined },
+    ...{
+      db,
+      held,
+      onChildren: () => undefined,
+      failedWith: () => ({ type: 'released', reason: 'a child' }) as const,
+    },
     onSettled: (ended: Ended) => void settled.push(ended.held),
     onRefused: (ended: Ended) => void refused.push(ended.held),
     onTrouble: (trouble: unknown) => {

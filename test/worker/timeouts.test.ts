@@ -106,6 +106,7 @@ test('a job whose deadline has passed is dead without having run, and says that 
   await worker.hears('succeeded', early.id)
   expect(reason).toBe('expired')
   expect(ran).toEqual(['early'])
+  expect(worker.told('started').map(({ id }) => id)).toEqual([early.id])
   expect(await stored(scene, late.id)).toMatchObject({ state: 'dead', reason: 'expired' })
   expect(await attemptsOf(scene, late.id)).toMatchObject([{ outcome: 'expired' }])
 })

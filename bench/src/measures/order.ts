@@ -10,6 +10,7 @@ export type Measure =
   | { type: 'drain-part'; jobs: number; warmUpJobs: number; concurrency: number }
   | { type: 'latency'; samples: number; concurrency: number }
   | { type: 'steady'; perSecond: number; warmUpMs: number; durationMs: number; concurrency: number }
+  | { type: 'fires'; samples: number; schedules: number; concurrency: number }
   | { type: 'idle'; settleMs: number; durationMs: number; concurrency: number }
 
 export interface DrainMeasure {

@@ -23,6 +23,8 @@ export interface WorkerOrder {
   url: string
   tuning: Tuning
   concurrency: number
+  /** Schedules of every second that it has in its code; none where absent. */
+  schedules?: number
   note: Note
 }
 

@@ -14,6 +14,13 @@ const manifest = fileURLToPath(new URL('../../../package.json', import.meta.url)
 interface StintModule {
   Stint: new (options: { connection: string }) => StintClient
   defineJob(contract: { kind: string; queue: string }): unknown
+  defineSchedule(definition: {
+    name: string
+    job: unknown
+    every: string
+    startsAt: Date
+    input: (fireAt: Date) => Input
+  }): unknown
 }
 
 interface StintClient {
@@ -33,6 +40,7 @@ interface WorkerModule {
 
 interface StintWorker {
   handle(contract: unknown, handler: (input: Input) => Promise<void>): unknown
+  schedule(...schedules: unknown[]): unknown
   start(): Promise<unknown>
   stop(): Promise<unknown>
 }
@@ -72,10 +80,18 @@ async function setup(url: string): Promise<Session> {
   }
 }
 
-async function prepareWorker(url: string, _: Tuning, { concurrency, run }: Work): Promise<PreparedWorker> {
-  const { defineJob } = (await import(entry.href)) as StintModule
+async function prepareWorker(url: string, _: Tuning, work: Work): Promise<PreparedWorker> {
+  const { concurrency, schedules = 0, run } = work
+  const { defineJob, defineSchedule } = (await import(entry.href)) as StintModule
   const { Worker } = (await import(workerEntry.href)) as WorkerModule
   const worker = new Worker({ connection: url, queues: { bench: { concurrency } }, log: false })
-  worker.handle(defineJob(contract), async ({ n }) => run(n))
+  const noop = defineJob(contract)
+  worker.handle(noop, async ({ n }) => run(n))
+  for (let place = 0; place < schedules; place++) {
+    const name = `every-second-${place}`
+    const startsAt = new Date((place * 1000) / schedules)
+    const input = (fireAt: Date): Input => ({ n: fireAt.getTime() })
+    worker.schedule(defineSchedule({ name, job: noop, every: '1s', startsAt, input }))
+  }
   return { start: () => worker.start(), stop: () => worker.stop() }
 }

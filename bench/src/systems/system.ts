@@ -58,6 +58,8 @@ export interface System {
 
 export interface Work {
   concurrency: number
+  /** Schedules of every second, evenly spread over it, whose jobs carry their time in ms as `n`; where it has such. */
+  schedules?: number | undefined
   /** The handler: to be called with the `n` of each job that starts. It does nothing but take note. */
   run(n: number): void
 }

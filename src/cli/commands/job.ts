@@ -243,7 +243,7 @@ ${databaseHelp}
 
 Examples
   stint job reprioritize 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --priority 10
-  stint job reprioritize --where 'key:acme' --priority -5 --reason "bulk import"`
+  stint job reprioritize --where 'key:acme' --priority=-5 --reason "bulk import"`
 
 async function reprioritize(args: readonly string[]): Promise<number> {
   const { values, positionals: ids } = parse(args, { priority: { type: 'string' }, ...actOptions })

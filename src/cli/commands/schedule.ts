@@ -123,6 +123,7 @@ function detailsText(one: ScheduleDetails, now: Date): string {
     ['overlap', one.overlap],
     ['missed', `${one.missed.policy}, within ${span(one.missed.windowMs)}`],
     ['jitter', one.jitterMs === 0 ? null : span(one.jitterMs)],
+    ['history', `kept for ${span(one.keepFiresMs)}`],
     ['source', `${one.source}${one.appVersion === null ? '' : `, version ${one.appVersion}`}`],
     ['input', one.inputFromCode ? 'made by code' : JSON.stringify(one.input)],
     ['changed', moment(one.updatedAt, now)],
@@ -178,6 +179,7 @@ const setHelp = `stint schedule set NAME    store a schedule, new or changed; a 
   --overlap POLICY      ${overlapPolicies.join(', ')} (default: allow)
   --missed POLICY       ${missedPolicies.join(', ')} (default: once)
   --jitter DURATION     spread its jobs over this span
+  --keep-fires DURATION how long its history is kept, 1d to 3660d (default: 30d)
   --starts-at TIME      nothing before: 2030-01-31T09:00:00Z
   --ends-at TIME        nothing after
 ${formatHelp}
@@ -195,6 +197,7 @@ async function set(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
     ...{ kind: text, queue: text, cron: text, every: text, 'time-zone': text, input: text, priority: text },
     ...{ attempts: text, overlap: text, missed: text, jitter: text, 'starts-at': text, 'ends-at': text },
+    'keep-fires': text,
     ...common,
   })
   if (values.help) return say(setHelp)
@@ -212,6 +215,7 @@ async function set(args: readonly string[]): Promise<number> {
     },
     overlap: values.overlap === undefined ? undefined : choose('overlap', values.overlap, overlapPolicies),
     missed: values.missed === undefined ? undefined : choose('missed', values.missed, missedPolicies),
+    keepFires: values['keep-fires'],
     startsAt: values['starts-at'],
     endsAt: values['ends-at'],
   }

@@ -1,5 +1,5 @@
 import { createRoute } from '@hono/zod-openapi'
-import { stintVersion } from '../../worker/version.ts'
+import { stintVersion } from '../../version/version.ts'
 import { KindList, SystemReport } from '../api/system.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'

@@ -36,7 +36,7 @@ export function gather(folder: string, form: Results['form']): Results {
 /** As the page tells them. */
 const order = [
   ...['kill-storm', 'zombies', 'blocked-loop', 'restarts', 'outage', 'blackhole', 'commit-cuts'],
-  ...['rolling-restart', 'poison', 'poison-isolated'],
+  ...['rolling-restart', 'poison', 'poison-isolated', 'fires'],
 ]
 
 function commit(): string {

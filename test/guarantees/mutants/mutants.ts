@@ -97,6 +97,24 @@ export const mutants: readonly Mutant[] = [
     file: 'leases/bury.sql.js',
     edits: edit('and pg_postmaster_start_time() < clock_timestamp() - (lease_until - renewed_at)', ''),
   },
+  ...[
+    { id: 'M11a', what: 'a job is stored although its time has fired', more: [] },
+    {
+      id: 'M11b',
+      what: 'the same by whoever looked before another fired it',
+      more: edit('and turn = $2::bigint', 'and $2::bigint is not null'),
+    },
+  ].map(({ id, what, more }): Mutant => ({
+    ...{ id, what, caughtBy: 'fires.many-schedulers', file: 'schedules/fire.sql.js' },
+    edits: [
+      { from: 'select fires.job_id,', to: 'select judged.job_id,' },
+      {
+        from: String.raw`from fires\n    join judged on judged.fire_at = fires.fire_at\n   where fires.outcome = 'fired'`,
+        to: `from judged where judged.verdict = 'fired'`,
+      },
+      ...more,
+    ],
+  })),
   {
     ...{ id: 'M13', what: 'the effect is not in the transaction that settles', caughtBy: 'tx.at-most-once' },
     file: 'worker/fenced-tx.js',

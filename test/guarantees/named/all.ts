@@ -8,6 +8,7 @@ import {
 } from './commit.ts'
 import { hostileOutputs, settleBadRow } from './content.ts'
 import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
+import { firesManySchedulers } from './fires.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
@@ -31,6 +32,7 @@ export const named = {
   'settle.backlog': settleBacklog,
   'hostile.outputs': hostileOutputs,
   'settle.bad-row': settleBadRow,
+  'fires.many-schedulers': firesManySchedulers,
 } satisfies Record<string, (build: Build) => Promise<void>>
 
 export type GuaranteeName = keyof typeof named

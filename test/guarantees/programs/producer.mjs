@@ -45,7 +45,7 @@ let stop
 const stopped = new Promise((resolve) => (stop = resolve))
 process.on('message', (message) => {
   const [verb, ...words] = message.split(' ')
-  if (verb === 'one') void enqueue(inputs[0])
+  if (verb === 'one') void enqueue(inputs[Number(words[0] ?? 0)])
   if (verb === 'large') void enqueueLarge(Number(words[0]), Number(words[1]))
   if (verb === 'stop') {
     isStopped = true

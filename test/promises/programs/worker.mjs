@@ -55,6 +55,8 @@ function freeze(file) {
   write('frozen')
   standStill(() => existsSync(file))
   hears('thawed').say()
+  // It may be frozen again: then those who ask from now on wait for that one's end.
+  heard.delete('thawed')
 }
 
 const numbered = {

@@ -1,0 +1,28 @@
+import { isStintError, StintError } from '../core/errors.ts'
+import type { Placed } from '../jobs/enqueue.ts'
+
+/** What its caller is to hear of a job that another one kept from being stored; undefined where that is no error. */
+export function refusalOf({ kind }: { kind: string }, { id, placement }: Placed): StintError | undefined {
+  switch (placement) {
+    case 'conflict':
+      return new StintError(
+        'duplicate-job',
+        `Job ${id} of '${kind}' already stands for this unique key, and onConflict is 'error'.`,
+        { jobIds: [id] },
+      )
+    case 'mismatch':
+      return new StintError(
+        'idempotency-conflict',
+        `The idempotency key was used before with another input, by job ${id} of '${kind}'. Use another key for another intent.`,
+        { jobIds: [id] },
+      )
+    case 'stored':
+    case 'kept':
+    case 'replaced':
+      return undefined
+  }
+}
+
+export function isRefusal(error: unknown): error is StintError {
+  return isStintError(error, 'duplicate-job') || isStintError(error, 'idempotency-conflict')
+}

@@ -1,0 +1,29 @@
+-- Remove fires that are older than their schedule keeps them. A time that was decided late, by a backfill, counts from then.
+--
+-- What stays however old it is: the last one of a schedule, which says when it last fired; one that waits; and one whose
+-- job has not ended, for the next fire looks at that (overlap).
+-- By schedule, each from its earliest on and no further than the batch goes: one that fires every second may have millions.
+with gone as (
+  delete from stint.fire
+   where ctid = any(array(
+           select old.ctid
+             from (select name, stint.now() - keep_fires_ms * interval '1 millisecond' as kept_from
+                     from stint.schedule
+                    order by name) as s
+            cross join lateral (select max(fire_at) as fire_at from stint.fire where fire.schedule = s.name) as last
+            cross join lateral (
+                    select f.ctid
+                      from stint.fire as f
+                     where f.schedule = s.name
+                       and f.fire_at < least(s.kept_from, last.fire_at)
+                       and f.at < s.kept_from
+                       and f.outcome <> 'queued'
+                       and not exists (select from stint.job where job.id = f.job_id)
+                     order by f.fire_at
+                     limit :skip::integer + :limit::integer
+                       for update skip locked) as old
+           offset :skip::integer
+            limit :limit::integer))
+  returning fire_at
+)
+select count(*)::integer as removed from gone

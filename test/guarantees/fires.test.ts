@@ -1,0 +1,187 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { onTestFinished } from 'vitest'
+import { channelOf, schedulesPayload } from '../../src/wake-up/hint.ts'
+import { movableClock } from '../support/clock.ts'
+import type { TestDatabase } from '../support/database.ts'
+import type { Ledger } from '../support/ledger.ts'
+import { startOwnServer } from '../support/own-server.ts'
+import { repository, spawnProgram } from '../support/worker-process.ts'
+import type { WorkerProcess } from '../support/worker-process.ts'
+import { experiment } from './harness/experiment.ts'
+import { createScene } from './harness/scene.ts'
+
+const processes = 5
+const minuteMs = 60_000
+/** Where a scheduler is killed, in turn. */
+const points = ['beforeLook', 'looked', 'sent', 'stored', 'betweenFires'] as const
+
+experiment(
+  {
+    name: 'fires',
+    title: 'five schedulers, one of them killed at every tick, make exactly one job of every time',
+    method:
+      'Five workers on a server of their own, with schedules that fire every minute. The database’s clock is moved on by a minute at a time, and all five are woken at once. The first of them to come to a point of the tick is killed by SIGKILL there, and replaced: before it looks, after it looked, with a fire on its way, with its answer there, between two fires. At some ticks the server is stopped, fast or immediately, and comes back.',
+    short: { ticks: 100, schedules: 100, restarts: 4 },
+    long: { ticks: 2_500, schedules: 4, restarts: 50 },
+    timeoutMs: 300_000,
+  },
+  async ({ size, random }) => {
+    const server = await startOwnServer()
+    const { db, ledger, stint, contract } = await createScene(undefined, server.db)
+    const clock = await movableClock(db)
+    const firstAt = Math.ceil((await nowOf(db)) / minuteMs + 1) * minuteMs
+    const names = Array.from({ length: size.schedules }, (_, index) => `every-minute-${index}`)
+    for (const name of names) {
+      await stint.schedules.set({
+        ...{ name, job: contract, every: '1m', missed: { policy: 'all', limit: 1_000 } },
+        startsAt: new Date(firstAt),
+        endsAt: new Date(firstAt + (size.ticks - 1) * minuteMs),
+      })
+    }
+    const schedulers = new Schedulers(ledger, db.url, await newFolder())
+    for (let count = 0; count < processes; count++) schedulers.spawn()
+    const restartAt = new Set(
+      Array.from({ length: size.restarts }, (_, n) =>
+        Math.floor(((n + random()) * size.ticks) / size.restarts),
+      ),
+    )
+    let restarts = 0
+    for (let tick = 0; tick < size.ticks; tick++) {
+      const point = points[tick % points.length] ?? 'sent'
+      await schedulers.arm(tick, point)
+      await clock.moveTo(new Date(firstAt + tick * minuteMs + 1_000))
+      const restarting = restartAt.has(tick)
+        ? server.stop(restarts++ % 2 === 0 ? 'fast' : 'immediate').then(() => server.start())
+        : undefined
+      await untilDecided(db)
+      await restarting
+      await schedulers.replace(tick)
+    }
+    const kills = ledger.lines({ type: 'dies' })
+    const { fired, ...verdicts } = await judge(db, {
+      names,
+      times: Array.from({ length: size.ticks }, (_, tick) => new Date(firstAt + tick * minuteMs)),
+    })
+    return {
+      counts: { fires: fired, kills: kills.length, serverRestarts: restarts },
+      verdicts: { ...verdicts, schedulerExits: schedulers.exits },
+      measures: Object.fromEntries(
+        points.map((point) => [`killed ${point}`, kills.filter((line) => line['point'] === point).length]),
+      ),
+    }
+  },
+)
+
+/** Workers that serve no queue: all they do is schedule. Whoever is killed is replaced. */
+class Schedulers {
+  readonly #ledger: Ledger
+  readonly #url: string
+  readonly #folder: string
+  readonly #live = new Map<string, WorkerProcess>()
+  #count = 0
+  /** Processes that ended by themselves after they had started. */
+  exits = 0
+
+  constructor(ledger: Ledger, url: string, folder: string) {
+    this.#ledger = ledger
+    this.#url = url
+    this.#folder = folder
+  }
+
+  spawn(): void {
+    const name = `scheduler ${++this.#count}`
+    const options = {
+      ...{ connection: this.#url, queues: { none: 1 }, log: false, pollFloor: '60s' },
+      // The clock is moved by hours: nobody is to be called lost for that, nor history to be removed.
+      ...{ lease: '1h', sweepEvery: '1h', upkeep: false },
+    }
+    const setup = { name, ledger: this.#ledger.file, folder: this.#folder, options, isTerse: true }
+    const worker = spawnProgram(
+      join(repository, 'test/promises/programs/worker.mjs'),
+      { ...setup, jobs: [{ kind: 'none', queue: 'none' }] },
+      ['--import', join(repository, 'test/guarantees/programs/failpoints.mjs')],
+    )
+    this.#live.set(name, worker)
+    void worker.exited.then(({ signal }) => {
+      this.#live.delete(name)
+      if (signal === 'SIGKILL') return
+      // One that comes while the server is away does not start, and is started again by whoever started it.
+      if (this.#ledger.lines({ name: 'ready', worker: name }).length > 0) this.exits++
+      else this.spawn()
+    })
+  }
+
+  /** Tells all of them where to die; most have started by then, and have heard of it. */
+  async arm(tick: number, point: string): Promise<void> {
+    const most = processes - 2
+    await this.#ledger.wroteMany(({ name, worker }) => name === 'ready' && this.#live.has(worker), most)
+    const ready = new Set(this.#ledger.lines({ name: 'ready' }).map(({ worker }) => worker))
+    const told = [...this.#live].filter(([name]) => ready.has(name)).length
+    for (const worker of this.#live.values()) worker.tell(`die ${tick} ${point}`)
+    await this.#ledger.wroteMany(
+      ({ type, tick: of, worker }) => type === 'armed' && of === tick && ready.has(worker),
+      told,
+    )
+  }
+
+  /** Waits for the one that the tick has cost, and starts another. */
+  async replace(tick: number): Promise<void> {
+    const { worker } = await this.#ledger.wrote({ type: 'dies', tick })
+    await this.#live.get(worker)?.exited
+    this.spawn()
+  }
+}
+
+/** Wakes all schedulers, again and again, until nothing is due: a killed one leaves what the others have passed by. */
+async function untilDecided(db: TestDatabase): Promise<void> {
+  for (;;) {
+    const [row] = await db.query<{ due: number }>(
+      `select pg_notify($1, $2), (select count(*)::integer from stint.schedule where next_fire_at <= stint.now()) as due`,
+      [channelOf('stint'), schedulesPayload],
+    )
+    if (row?.due === 0) return
+    await pause(25)
+  }
+}
+
+/** Compares what was fired and stored with the times there were. */
+async function judge(
+  db: TestDatabase,
+  { names, times }: { names: readonly string[]; times: readonly Date[] },
+): Promise<
+  Record<'fired' | 'timesMissing' | 'timesInvented' | 'notFired' | 'jobsDoubled' | 'jobsMissing', number>
+> {
+  const [row] = await db.query<Awaited<ReturnType<typeof judge>>>(
+    `with expected as (
+       select name, at from unnest($1::text[]) as name cross join unnest($2::timestamptz[]) as at
+     ), noted as (
+       select f.*, exists (select from expected where name = f.schedule and at = f.fire_at) as is_expected from stint.fire as f
+     )
+     select (select count(*)::integer from noted where outcome = 'fired') as fired,
+            (select count(*)::integer from expected
+              where not exists (select from noted where noted.schedule = expected.name and noted.fire_at = expected.at)) as "timesMissing",
+            (select count(*)::integer from noted where not is_expected) as "timesInvented",
+            (select count(*)::integer from noted where outcome <> 'fired') as "notFired",
+            (select count(*)::integer from stint.job
+              where (select count(*) from noted where job_id = job.id) <> 1) as "jobsDoubled",
+            (select count(*)::integer from noted
+              where outcome = 'fired' and not exists (select from stint.job where id = job_id)) as "jobsMissing"`,
+    [names, times],
+  )
+  if (row === undefined) throw new Error('The database gave no answer')
+  return row
+}
+
+async function nowOf(db: TestDatabase): Promise<number> {
+  const [row] = await db.query<{ now: Date }>('select stint.now() as now')
+  return row?.now.getTime() ?? NaN
+}
+
+async function newFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'stint-fires-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}

@@ -1,0 +1,128 @@
+// Runs the code of docs/guides/recurring-by-hand.md as it stands there.
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { defineJob } from '../src/entry/index.ts'
+import { start } from './support/processes.ts'
+import { repository } from './support/worker-process.ts'
+import { eventually, workerScene } from './support/workers.ts'
+
+const scene = workerScene()
+
+/** As the guide's contract, for whoever begins a chain. */
+const pollFeed = defineJob({
+  kind: 'feed.poll',
+  queue: 'feeds',
+  unique: { by: (input) => (input as { url: string }).url },
+})
+
+/** The first code of the guide in a file of its own, where `stint` is this package. */
+async function documentedFile(): Promise<string> {
+  const page = await readFile(join(repository, 'docs/guides/recurring-by-hand.md'), 'utf8')
+  const [, code = ''] = /```ts\n([^]*?)```/.exec(page) ?? []
+  const folder = join(repository, '.stint/recurring', String(process.pid))
+  await mkdir(folder, { recursive: true })
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const file = join(folder, 'worker.ts')
+  await writeFile(file, code)
+  return file
+}
+
+/** A feed that answers when the test says so, and what. */
+async function startFeed(): Promise<{ url: string; asked: () => Promise<ServerResponse> }> {
+  const waiting: ServerResponse[] = []
+  const server = createServer((_request, response) => void waiting.push(response))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/feed`,
+    asked: async () => {
+      await eventually(() => Promise.resolve(waiting.length > 0), 'the feed is asked')
+      return waiting.shift() as ServerResponse
+    },
+  }
+}
+
+interface Link extends Record<string, unknown> {
+  id: string
+  place: string
+  state: string
+  at: Date
+}
+
+/** All jobs of the chain, in the order they came. */
+function chain(): Promise<Link[]> {
+  return scene.db.query<Link>(
+    `select id, place, state::text, date_trunc('milliseconds', run_at) as at from stint.jobs where kind = 'feed.poll' order by id`,
+  )
+}
+
+/** The chain once it has so many links and its last one waits; the one before it. */
+async function grown(links: number): Promise<{ last: Link; before: Link | undefined }> {
+  const isSo = async (): Promise<boolean> => {
+    const all = await chain()
+    return all.length === links && all.at(-1)?.state === 'scheduled'
+  }
+  await eventually(isSo, `there are ${links} jobs, and the last one waits`)
+  const all = await chain()
+  expect(all.slice(0, -1).map(({ state }) => state)).toEqual(all.slice(1).map(() => 'succeeded'))
+  const last = all.at(-1)
+  if (last === undefined) throw new Error('There is no job')
+  return { last, before: all.at(-2) }
+}
+
+const minuteMs = 60_000
+
+test('a job that enqueues its next occurrence goes on, neither breaking nor forking, through a kill and a dead letter', async () => {
+  const feed = await startFeed()
+  const cli = join(repository, 'dist/cli/main.js')
+  const args = [cli, 'work', await documentedFile(), '--processes', '1']
+  const working = start(process.execPath, args, { env: { ...process.env, DATABASE_URL: scene.db.url } })
+  onTestFinished(async () => {
+    working.child.kill('SIGTERM')
+    await working.finished
+  })
+  const runNow = ({ id }: Link): Promise<unknown> => scene.stint.reschedule(id, { delay: 0 })
+
+  // However often it is begun.
+  const first = await scene.stint.enqueue(pollFeed, { url: feed.url })
+  expect(await scene.stint.enqueue(pollFeed, { url: feed.url })).toMatchObject({
+    ...{ id: first.id, duplicate: true },
+  })
+  const asked = await feed.asked()
+  expect((await scene.stint.enqueue(pollFeed, { url: feed.url })).duplicate).toBe(true)
+  asked.end('news')
+  const second = await grown(2)
+  expect(second.last.at.getTime() - (second.before?.at.getTime() ?? 0)).toBe(5 * minuteMs)
+
+  await runNow(second.last)
+  ;(await feed.asked()).end()
+  const third = await grown(3)
+  expect(third.last.at.getTime() - (third.before?.at.getTime() ?? 0)).toBe(60 * minuteMs)
+
+  // Killed in the middle of it: it runs again, and has one successor.
+  await runNow(third.last)
+  await feed.asked()
+  const [worker] = await scene.db.query<{ pid: number }>(
+    `select (about ->> 'pid')::integer as pid from stint.worker where lost_at is null`,
+  )
+  process.kill(worker?.pid ?? 0, 'SIGKILL')
+  ;(await feed.asked()).end('news')
+  const fourth = await grown(4)
+
+  // For good: it is the end of the chain, and its replay goes on with it.
+  await runNow(fourth.last)
+  ;(await feed.asked()).writeHead(410).end()
+  const isDead = async (): Promise<boolean> => (await scene.stint.get(fourth.last.id))?.state === 'dead'
+  await eventually(isDead, 'it is dead')
+  expect((await chain()).map(({ state }) => state)).toEqual(['succeeded', 'succeeded', 'succeeded', 'dead'])
+  await scene.stint.dead.replay(fourth.last.id)
+  ;(await feed.asked()).end('news')
+  await grown(5)
+})
