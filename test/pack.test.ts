@@ -149,6 +149,7 @@ test('the public names are the ones we mean to keep', async () => {
       "stint/server": [
         "createConsole",
         "nodeListener",
+        "startOperationsWorker",
       ],
       "stint/typeorm": [
         "typeorm",

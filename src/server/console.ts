@@ -26,7 +26,7 @@ export interface Console {
    * Executes operations in this process from now on. Without a call it does so from the first that is started or seen
    * through this console; a console that only looks never does.
    */
-  executeOperations(this: void): void
+  readonly executeOperations: () => void
   /** Answers what is under way, then closes its connections. */
   close(this: void): Promise<void>
 }

@@ -25,7 +25,7 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
   const ages = queues.flatMap(({ oldestReadyMs }) => oldestReadyMs ?? [])
   return wire({
     problems: problemsIn(facts)
-      .filter(({ of }) => of === undefined || caller.can('view', of))
+      .filter(({ of = [] }) => of.every((resource) => caller.can('view', resource)))
       .map(({ problem }) => problem),
     queues,
     perSecond: sum(({ outPerSecond }) => outPerSecond),
@@ -43,13 +43,31 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
 /** All that the whole overview is about: who may see all of this may see it whole. */
 export function aboutOverview(facts: OverviewFacts): Resource[] {
   const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
-  return [...queues, ...problemsIn(facts).flatMap(({ of }) => of ?? [])]
+  return [...queues, ...problemsIn(facts).flatMap(({ of = [] }) => of)]
+}
+
+/** What the doctor found, as this caller may see it: some of it names queues, kinds or schedules, whosever they are. */
+export function findingsFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Finding[] {
+  const seesAll = allIn(facts).every((resource) => caller.can('view', resource))
+  return facts.findings.filter(({ check }) => seesAll || !naming.has(check))
+}
+
+const naming: ReadonlySet<string> = new Set(['queues', 'kinds', 'schedules'])
+
+/** All that has a name here. */
+function allIn({ queues, trouble }: OverviewFacts): Resource[] {
+  const kinds = new Set([
+    ...queues.workers.flatMap((worker) => worker.kinds),
+    ...trouble.errors.map(({ kind }) => kind),
+    ...trouble.schedules.map(({ kind }) => kind),
+  ])
+  return [...queues.queues.map(({ queue }) => ({ queue })), ...[...kinds].map((kind) => ({ kind }))]
 }
 
 interface Found {
   problem: OverviewProblem
-  /** What it is about, for callers who see only a part. */
-  of?: Resource | undefined
+  /** What it is about or names, for callers who see only a part. */
+  of?: readonly Resource[] | undefined
 }
 
 const oldMs = 5 * 60_000
@@ -57,10 +75,11 @@ const oldMs = 5 * 60_000
 const mostAlike = 10
 
 /** What somebody should look at, the worst first. */
-function problemsIn({ queues, trouble, findings }: OverviewFacts): Found[] {
+function problemsIn(facts: OverviewFacts): Found[] {
+  const { queues, trouble } = facts
   const found = [
     ...ofMigrations(trouble),
-    ...ofFindings(findings),
+    ...ofFindings(facts),
     ...ofQueues(queues),
     ...ofErrors(trouble),
     ...ofWorkers(queues),
@@ -79,12 +98,14 @@ function ofMigrations({ pendingMigrations: pending }: Trouble): Found[] {
   return [{ problem: { level: 'fail', about: 'database', title, detail, link: '/system' } }]
 }
 
-function ofFindings(findings: readonly Finding[]): Found[] {
-  return findings.flatMap(({ level, title, detail }) =>
-    level === 'fail' || level === 'warn'
-      ? [{ problem: { level, about: 'database' as const, title, detail, link: '/system' } }]
-      : [],
-  )
+function ofFindings(facts: OverviewFacts): Found[] {
+  const names = allIn(facts)
+  return facts.findings.flatMap(({ check, level, title, detail }): Found[] => {
+    // Queues and schedules have problems of their own here.
+    if (check === 'queues' || check === 'schedules' || (level !== 'fail' && level !== 'warn')) return []
+    const problem = { level, about: 'database', title, detail, link: '/system' } as const
+    return [naming.has(check) ? { problem, of: names } : { problem }]
+  })
 }
 
 function ofQueues({ queues }: QueuesOverview): Found[] {
@@ -96,12 +117,12 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
     if (ready > 0 && workers === 0) {
       const title = `No worker serves ${queue}`
       const detail = `${many} wait${ready === 1 ? 's' : ''}${oldest}, and no live worker takes jobs of this queue.`
-      return [{ problem: { level: 'fail', ...about, title, detail }, of: { queue } }]
+      return [{ problem: { level: 'fail', ...about, title, detail }, of: [{ queue }] }]
     }
     if (oldestReadyMs === null || oldestReadyMs <= oldMs) return []
     const title = `${queue} is behind`
     const detail = `${many}${oldest}.`
-    return [{ problem: { level: 'warn', ...about, title, detail }, of: { queue } }]
+    return [{ problem: { level: 'warn', ...about, title, detail }, of: [{ queue }] }]
   })
 }
 
@@ -114,7 +135,7 @@ function ofErrors({ errors }: Trouble): Found[] {
       detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
       link: `/dead/${fingerprint}`,
     },
-    of: { kind },
+    of: [{ kind }],
   }))
 }
 
@@ -153,7 +174,7 @@ function ofSchedules({ schedules }: Trouble): Found[] {
         detail: isFailing ? `${counted(failures, 'failure')} in a row.` : `Within the last day${why}.`,
         link: `/schedules/${encodeURIComponent(name)}`,
       },
-      of: { queue, kind },
+      of: [{ queue, kind }],
     }
   })
 }

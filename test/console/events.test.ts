@@ -348,7 +348,8 @@ describe('a database that is away', () => {
     const late = look(live, `job:${id}`)
     await late.tells(({ event }) => event === 'trouble', 'trouble for who comes later')
     await stint.reprioritize(id, 6)
-    await heal()
+    // What it gives comes when the connections that were caught have ended, and they need not.
+    void heal()
     await reader.tells(({ event }) => event === 'healed')
     await reader.until(() => priorityIn(reader) === 6, 'what changed meanwhile')
     await late.until(() => priorityIn(late) === 6, 'what it has not seen')

@@ -135,7 +135,7 @@ describe('what an operator does', () => {
     })
     const { id } = await dead(contract)
     await expect(
-      operator().editAndReplay(id, { contract, input: { n: 'x' } as never, reason: 'typo' }),
+      operator().editAndReplay(id, { contract, input: { n: 'x' }, reason: 'typo' }),
     ).rejects.toMatchObject({ code: 'invalid-input' })
     expect(await scene.stint.get(id)).toMatchObject({ state: 'dead', replacedBy: null })
     expect(await noted(id)).toMatchObject([{ action: 'job.edit', outcome: 'refused' }])
@@ -179,11 +179,11 @@ describe('what an operator does', () => {
       scene,
       contract,
       (_, ctx) =>
-        new Promise((_resolve, reject) =>
+        new Promise((_resolve, reject) => {
           ctx.signal.addEventListener('abort', () => {
             reject(ctx.signal.reason as Error)
-          }),
-        ),
+          })
+        }),
     )
     const { id } = await scene.stint.enqueue(contract, {})
     await worker.hears('started', id)

@@ -2,11 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Stint } from '../../src/entry/index.ts'
 import { Overview } from '../../src/server/api/overview.ts'
+import { SystemReport } from '../../src/server/api/system.ts'
 import { bury } from '../support/dead-letters.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
 import { anything, call, openConsole, openStint, tokens } from './scene.ts'
+
+const viewer = { token: tokens.viewer.token }
 
 /** Each test has all of a database: an overview is of everything. */
 let db: TestDatabase
@@ -160,5 +163,24 @@ describe('overview', () => {
     })
     expect(seen.queues.map(({ queue }) => queue)).toEqual(['mine'])
     expect(titles(seen)).toEqual(['No worker serves mine'])
+  })
+  test('tells what the doctor finds, and nothing of it that names what a caller may not see', async () => {
+    await stint.enqueue(anything, null, { queue: 'theirs' })
+    const can = (_: string, of?: { queue?: string | undefined }): boolean => of?.queue !== 'theirs'
+    const all = openConsole(db.url)
+    const some = openConsole(db.url, { tokens: [], auth: () => ({ actor: 'ana', role: 'viewer', can }) })
+    const report = SystemReport.parse((await call(all, 'GET /v1/system', viewer)).body)
+    expect(report.findings.length).toBeGreaterThan(10)
+    expect(JSON.stringify(report.findings)).toContain('theirs')
+    const partial = await call(some, 'GET /v1/system')
+    expect(SystemReport.parse(partial.body).findings.length).toBeGreaterThan(10)
+    expect(partial.text).not.toContain('theirs')
+    // What it found last is in the overview too.
+    const whole = Overview.parse((await call(all, 'GET /v1/overview', viewer)).body)
+    const bad = report.findings.filter(({ check, level }) => check === 'fsync' && level === 'fail')
+    expect(whole.problems.map(({ title }) => title)).toEqual(
+      expect.arrayContaining(bad.map(({ title }) => title)),
+    )
+    expect((await call(some, 'GET /v1/overview')).text).not.toContain('theirs')
   })
 })

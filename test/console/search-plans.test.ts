@@ -62,7 +62,7 @@ const nothing = {
 }
 const page = { ...nothing, before: lastId, from: firstId, limit: 51 }
 const window = { window: 5_000 }
-const byDead = (by: string, values: string): Record<string, unknown> => ({
+const byDead = (by: string, values: string): Params => ({
   ...page,
   ...window,
   errors: null,
@@ -71,9 +71,11 @@ const byDead = (by: string, values: string): Record<string, unknown> => ({
 })
 const everywhere = '{live,finished,dead}'
 
+type Params = Readonly<Record<string, string | number | boolean | null>>
+
 interface Case {
   statement: Statement<string>
-  params: Record<string, unknown>
+  params: Params
   /** The ways to large tables that it may take. */
   paths: RegExp
   /** Blocks that it may touch. */

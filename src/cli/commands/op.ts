@@ -139,10 +139,10 @@ function show(operation: OperationInfo, output: Output): number {
   return say(output === 'id' ? operation.id : operationFacts(operation, new Date()))
 }
 
-function idOf([id, ...more]: readonly string[]): string {
+function idOf([id = '', ...more]: readonly string[]): string {
   noMore(more)
   if (isUuid(id)) return id
-  throw new UsageError(`Expected the id of an operation (a whole UUID), got '${id ?? ''}'.`)
+  throw new UsageError(`Expected the id of an operation (a whole UUID), got '${String(id)}'.`)
 }
 
 export const op = nounOf(help, {

@@ -141,8 +141,7 @@ export const jobRoutes: Routes = (app, parts) => {
     const { id } = c.req.valid('param')
     const job = await findJob(c, parts, id)
     const detail = toJobDetail(job, c.get('caller'), parts, new Date())
-    const { asOf: _, ...content } = detail
-    if (isUnchanged(c, content)) return c.body(null, 304) as never
+    if (isUnchanged(c, { ...detail, asOf: null })) return c.body(null, 304)
     return c.json(detail, 200)
   })
 

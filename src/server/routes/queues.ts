@@ -1,5 +1,4 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import type { Duration } from '../../core/duration.ts'
 import { Name } from '../api/common.ts'
 import { QueueDetail, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
 import type { Routes } from '../context.ts'
@@ -69,8 +68,8 @@ export const queueRoutes: Routes = (app, { looks, stint }) => {
     const { actor, role, origin } = demand(c, 'queue.edit', { queue })
     const operator = stint.as({ actor, role, origin, requestId: c.get('requestId') })
     const settings = await operator.setQueue(queue, {
-      keep: keep === '0' ? 0 : (keep as Duration | undefined),
-      keepDead: keepDead as Duration | undefined,
+      keep: keep === '0' ? 0 : keep,
+      keepDead,
       reason,
     })
     return c.json(wire(settings), 200)

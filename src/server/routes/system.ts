@@ -4,6 +4,7 @@ import { KindList, SystemReport } from '../api/system.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { jsonSchemaOf } from '../json-schema.ts'
+import { findingsFor } from '../overview.ts'
 import { problems } from '../route-parts.ts'
 import { wire } from '../wire.ts'
 
@@ -34,14 +35,15 @@ const kinds = createRoute({
 
 export const systemRoutes: Routes = (app, { stint, looks, live, limits, contracts, connections }) => {
   app.openapi(system, async (c) => {
-    demand(c, 'view')
+    const caller = demand(c, 'view')
+    const findings = await looks.findings.get()
     const { version, applied, pending, asOf } = await stint.view.system()
     const report = {
       stintVersion: stintVersion(),
       schemaVersion: applied,
       pendingMigrations: pending,
       postgresVersion: version,
-      findings: [...(await looks.findings.get())],
+      findings: findingsFor(caller, { ...(await looks.overview()), findings }),
       console: {
         connections: stint.view.connections + (live.isListening ? 1 : 0),
         maxConnections: connections,
