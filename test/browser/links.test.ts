@@ -6,8 +6,8 @@ import { stage } from './stage.ts'
 const given = stage({ contracts })
 
 test('a link restores the screen that it was copied from: filter, selection, open panel', async () => {
-  const { ids } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2), charge(3)], { delay: '1h' })
-  const [first = '', second = ''] = ids
+  const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2), charge(3)], { delay: '1h' })
+  const [first = '', second = ''] = jobs.map(({ id }) => id)
   const page = await given.open('')
   await page.getByRole('link', { name: 'Jobs', exact: true }).click()
   await page.getByRole('button', { name: 'scheduled', exact: true }).click()
@@ -58,6 +58,7 @@ test('a queue with signs in its name has a screen and a link of its own', async 
   await page.reload()
   await page.getByRole('heading', { level: 1, name: queue }).waitFor()
   await page.locator('.figure', { hasText: 'ready' }).first().click()
+  await page.locator('[data-row]').first().waitFor()
   expect(await page.locator('[data-row]').count()).toBe(1)
 })
 

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { Stint } from '../../src/entry/index.ts'
@@ -55,8 +56,11 @@ export function stage(options: ConsoleOptions = {}): Stage {
     parts.door = await openDoor(nodeListener(served))
     parts.browser = await launchChromium()
   })
-  afterEach(async () => {
-    for (const context of parts.browser?.contexts() ?? []) await context.close()
+  afterEach(async ({ task }) => {
+    for (const context of parts.browser?.contexts() ?? []) {
+      if (task.result?.state === 'fail') for (const page of context.pages()) await keepPicture(page, task.name)
+      await context.close()
+    }
     expect(complaints.splice(0)).toEqual([])
   })
   afterAll(async () => {
@@ -147,6 +151,12 @@ async function openDoor(listener: ReturnType<typeof nodeListener>): Promise<Door
         cut()
       }),
   }
+}
+
+/** What the browser showed when a test failed. */
+async function keepPicture(page: Page, name: string): Promise<void> {
+  const file = `${name.replaceAll(/\W+/g, '-').slice(0, 80)}.png`
+  await page.screenshot({ path: join(import.meta.dirname, '../../.artifacts/failures', file) }).catch(() => undefined)
 }
 
 function there<Part>(part: Part | undefined): Part {

@@ -1,6 +1,5 @@
 import type { Problem } from '../../../src/server/api/common.ts'
 import { heardTime } from '../text/clock.ts'
-import { parseExact } from './exact-json.ts'
 
 /** What the server said no to, or that it could not be reached (status 0). */
 export class ApiError extends Error {
@@ -92,7 +91,7 @@ async function request<Answer>(url: URL, { headers, ...init }: Sent): Promise<An
 function parsed(text: string): unknown {
   if (text === '') return null
   try {
-    return parseExact(text)
+    return JSON.parse(text) as unknown
   } catch {
     return undefined
   }

@@ -1,6 +1,5 @@
 import { useRef, useState } from 'react'
 import { ApiError } from '../api/client.ts'
-import { parseExact } from '../api/exact-json.ts'
 import { editAndReplay } from '../api/jobs.ts'
 import type { JobDetail } from '../api/jobs.ts'
 import { leavesOf, namesOf, withLeaf } from '../text/json-leaves.ts'
@@ -211,7 +210,7 @@ function Fields({
 
 function parse(text: string): { value: unknown } | undefined {
   try {
-    return { value: parseExact(text) }
+    return { value: JSON.parse(text) as unknown }
   } catch {
     return undefined
   }

@@ -5,7 +5,8 @@ import { usePreferences } from '../text/preferences.ts'
 /** A moment, as the person likes to read it; the exact one is a hover away and in the markup. */
 export function Time({ at, exact = false }: { at: string | null; exact?: boolean }) {
   const { times } = usePreferences()
-  if (at === null) return <span className="muted">–</span>
+  // Whatever an old row holds, a time that is none must not take the screen with it.
+  if (at === null || Number.isNaN(Date.parse(at))) return <span className="muted">–</span>
   if (times === 'relative' && !exact) return <Ago at={at} />
   return (
     <time dateTime={at} title={at}>
@@ -45,5 +46,6 @@ const clocks = {
 
 export function clockText(at: string, isUtc: boolean): string {
   const date = new Date(at)
+  if (Number.isNaN(date.getTime())) return '–'
   return isUtc ? `${clocks.utc.format(date)} UTC` : clocks.local.format(date)
 }

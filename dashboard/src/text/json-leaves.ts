@@ -1,5 +1,3 @@
-import { isRaw, parseExact } from '../api/exact-json.ts'
-
 /** A value inside of a JSON document, where it stands (a JSON Pointer), and how it is written. */
 export interface Leaf {
   pointer: string
@@ -50,12 +48,12 @@ function placed(value: unknown, name: string, rest: readonly string[], next: unk
 }
 
 function isBranch(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !isRaw(value)
+  return typeof value === 'object' && value !== null
 }
 
 function jsonOr(text: string): unknown {
   try {
-    return parseExact(text)
+    return JSON.parse(text) as unknown
   } catch {
     return text
   }
