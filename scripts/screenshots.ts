@@ -38,7 +38,12 @@ const shots = [
   { name: 'overview', path: '', colorScheme: 'light', ready: '.plot canvas >> nth=2' },
   { name: 'overview-dark', path: '', colorScheme: 'dark', ready: '.plot canvas >> nth=2' },
   { name: 'job', path: `jobs/${life.deadJob}`, colorScheme: 'light', ready: '.timeline' },
-  { name: 'replay', path: `dead?group=${life.group}&panel=op-replay`, colorScheme: 'dark', ready: 'dialog .preview-sum' },
+  {
+    name: 'replay',
+    path: `dead?group=${life.group}&panel=op-replay`,
+    colorScheme: 'dark',
+    ready: 'dialog .preview-sum',
+  },
 ] as const
 await mkdir(images, { recursive: true })
 for (const { name, path, colorScheme, ready } of shots) {

@@ -61,7 +61,8 @@ describe('with a million jobs', () => {
     expect(near(bulk?.priorities['0'], thousands * 810)).toBeLessThan(0.2)
     expect(near(bulk?.kinds['rare']?.ready, thousands * 225)).toBeLessThan(0.2)
     expect(bulk?.oldestReadyMs).toBeGreaterThan(3_500_000)
-    expect(near(keyed?.ready, thousands * 90)).toBeLessThan(0.5)
+    // A tenth of the table, and together: of a hundred pages some ten, or five, or fifteen.
+    expect(near(keyed?.ready, thousands * 90)).toBeLessThan(0.9)
     expect(keyed?.topKeys[0]?.key).toBe('big')
     expect(small).toMatchObject({ ready: 10, scheduled: 10, retrying: 10, waiting: 10, estimated: [] })
   })

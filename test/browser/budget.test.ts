@@ -8,7 +8,10 @@ const index = readFileSync(join(built, 'index.html'), 'utf8')
 const kb = 1_024
 
 function weight(files: Iterable<string>): number {
-  return [...files].reduce((sum, file) => sum + gzipSync(readFileSync(join(built, 'assets', file)), { level: 9 }).length, 0)
+  return [...files].reduce(
+    (sum, file) => sum + gzipSync(readFileSync(join(built, 'assets', file)), { level: 9 }).length,
+    0,
+  )
 }
 
 /** A chunk with all that it imports before it can run. */
@@ -16,7 +19,8 @@ function withImports(file: string, found = new Set<string>()): Set<string> {
   if (found.has(file)) return found
   found.add(file)
   const text = readFileSync(join(built, 'assets', file), 'utf8')
-  for (const [, name = ''] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g)) withImports(name, found)
+  for (const [, name = ''] of text.matchAll(/(?:from|import)\s*["']\.\/([^"']+\.js)["']/g))
+    withImports(name, found)
   return found
 }
 

@@ -37,6 +37,7 @@ test('problems come first, and every number leads to the jobs behind it', async 
   await row.locator('td').first().getByRole('link').click()
   await page.waitForURL('**/jobs?where=*')
   expect(await page.getByLabel('Filter', { exact: true }).inputValue()).toBe('state:ready queue:mail')
+  await page.locator('[data-row]').nth(2).waitFor()
   expect(await page.locator('[data-row]').count()).toBe(3)
 
   // Somebody comes and does the work: the screen follows without being asked.
@@ -50,7 +51,11 @@ test('problems come first, and every number leads to the jobs behind it', async 
 })
 
 test('the jump bar leads to screens, queues and jobs; keys lead to screens and can be switched off', async () => {
-  const { id } = await given.stint.enqueue(sendMail, { to: 'dee@example.com', template: 'receipt' }, { delay: '1h' })
+  const { id } = await given.stint.enqueue(
+    sendMail,
+    { to: 'dee@example.com', template: 'receipt' },
+    { delay: '1h' },
+  )
   const page = await given.open('')
   await page.keyboard.press('Control+k')
   await page.keyboard.type(id)
@@ -78,7 +83,8 @@ test('the jump bar leads to screens, queues and jobs; keys lead to screens and c
 
 test('a theme is chosen and stays', async () => {
   const page = await given.open('', { colorScheme: 'light' })
-  const ground = (): Promise<string> => page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
+  const ground = (): Promise<string> =>
+    page.evaluate('getComputedStyle(document.documentElement).backgroundColor')
   const light = await ground()
   const button = page.getByRole('button', { name: /^Theme/ })
   await button.click()

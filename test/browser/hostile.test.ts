@@ -34,7 +34,11 @@ beforeAll(async () => {
     ),
   )
   ids = stored.map(({ id }) => id)
-  const ready = await given.stint.enqueue(anything, all, { queue: 'a%3Cb%3E/x:y', key: corpus[0], delay: '1h' })
+  const ready = await given.stint.enqueue(anything, all, {
+    queue: 'a%3Cb%3E/x:y',
+    key: corpus[0],
+    delay: '1h',
+  })
   await given.stint.cancel(ready.id, { reason: all.slice(0, 400) })
   await givenWorker(given.db, { version: corpus[0], queues: { hostile: 3 }, kinds: [...corpus] })
 })
@@ -52,16 +56,36 @@ test('no text that a job brings along is run: input, error, log, progress, key, 
     if ((await given.db.query('select from stint.error_group')).length === 0) throw new Error('not yet')
   })
   const [first = '', second = ''] = ids
-  const [died] = await given.db.query<{ fingerprint: string }>('select fingerprint from stint.dead where id = $1', [first])
+  const [died] = await given.db.query<{ fingerprint: string }>(
+    'select fingerprint from stint.dead where id = $1',
+    [first],
+  )
   const group = died?.fingerprint ?? ''
   expect(group).not.toBe('')
   const page = await given.open('')
   const screens = [
-    ...['', 'queues', 'queues/hostile', `queues/${encodeURIComponent('a%3Cb%3E/x:y')}`, 'jobs', 'jobs?where=state:cancelled'],
-    ...[`jobs?where=${encodeURIComponent('key:"<img src=x onerror=window.hacked=1>"')}`, 'dead', `dead?group=${group}`],
+    ...[
+      '',
+      'queues',
+      'queues/hostile',
+      `queues/${encodeURIComponent('a%3Cb%3E/x:y')}`,
+      'jobs',
+      'jobs?where=state:cancelled',
+    ],
+    ...[
+      `jobs?where=${encodeURIComponent('key:"<img src=x onerror=window.hacked=1>"')}`,
+      'dead',
+      `dead?group=${group}`,
+    ],
     ...['input', 'attempts', 'logs', 'lineage', 'cli'].map((tab) => `jobs/${first}?tab=${tab}`),
     ...[`jobs/${second}?panel=edit-and-replay`, `jobs?where=state:dead&sel=${first}&panel=op-replay`],
-    ...['workers', 'operations', 'schedules', 'audit?actor=%3Cscript%3Ewindow.hacked=1%3C/script%3E', 'system'],
+    ...[
+      'workers',
+      'operations',
+      'schedules',
+      'audit?actor=%3Cscript%3Ewindow.hacked=1%3C/script%3E',
+      'system',
+    ],
   ]
   for (const screen of screens) {
     await page.goto(`${given.url}${screen}`)

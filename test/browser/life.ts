@@ -38,7 +38,9 @@ export async function beginLife({
   await giveHistory(db)
   await giveSchedules(db, stint)
   const held = new AbortController()
-  const workers = ['v214', 'v214', 'v213'].map((version) => workerOf({ connection, version, held: held.signal }))
+  const workers = ['v214', 'v214', 'v213'].map((version) =>
+    workerOf({ connection, version, held: held.signal }),
+  )
   await Promise.all(workers.map((worker) => worker.start()))
 
   await stint.enqueueMany(
@@ -54,7 +56,10 @@ export async function beginLife({
   )
   await stint.enqueueMany(
     resizeImage,
-    Array.from({ length: 30 }, (_, index) => ({ imageId: `img-${1_000 + index}`, width: index % 9 === 4 ? 1 : 800 })),
+    Array.from({ length: 30 }, (_, index) => ({
+      imageId: `img-${1_000 + index}`,
+      width: index % 9 === 4 ? 1 : 800,
+    })),
   )
   const { id: heldJob } = await stint.enqueue(resizeImage, { imageId: 'img-held', width: 3_200 })
   await stint.enqueueMany(
@@ -75,7 +80,8 @@ export async function beginLife({
     dead = await db.query(`select id, fingerprint from stint.dead where kind = 'card.charge' order by id`)
     const groups = await db.query('select from stint.error_group')
     const running = await db.query(`select from stint.job where id = $1 and progress is not null`, [heldJob])
-    if (left?.count !== 0 || dead.length < 10 || groups.length < 2 || running.length !== 1) throw new Error('not yet')
+    if (left?.count !== 0 || dead.length < 10 || groups.length < 2 || running.length !== 1)
+      throw new Error('not yet')
   })
   const [first] = dead
   if (first === undefined) throw new Error('Nobody died')
@@ -90,7 +96,15 @@ export async function beginLife({
   }
 }
 
-function workerOf({ connection, version, held }: { connection: string; version: string; held: AbortSignal }): Worker {
+function workerOf({
+  connection,
+  version,
+  held,
+}: {
+  connection: string
+  version: string
+  held: AbortSignal
+}): Worker {
   return new Worker({
     ...{ connection, version, log: false, drain: '1s', pollFloor: '200ms' },
     queues: { billing: 5, mail: 5, media: 10 },
@@ -100,7 +114,9 @@ function workerOf({ connection, version, held }: { connection: string; version: 
       await pause(20 + (orderId % 40))
       if (orderId % 4 === 0) {
         ctx.log.warn('the provider says no', { code: 'do_not_honor' })
-        throw new CardDeclined(`do not honor, order ${orderId}`, { cause: new Error('402 from api.pay.example') })
+        throw new CardDeclined(`do not honor, order ${orderId}`, {
+          cause: new Error('402 from api.pay.example'),
+        })
       }
       return { charged: true, receipt: `r-${orderId}` }
     })
@@ -139,7 +155,13 @@ async function giveHistory(db: Pick<TestDatabase, 'query'>): Promise<void> {
          values (date_trunc('minute', now()) - $1 * interval '1 minute', $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, $11)`,
         [
           ...[ago, queue, kind, randomUUID()],
-          ...[Math.round(started * (1 + 0.1 * Math.sin(ago / 4))), started, started - failed - dead, failed, dead],
+          ...[
+            Math.round(started * (1 + 0.1 * Math.sin(ago / 4))),
+            started,
+            started - failed - dead,
+            failed,
+            dead,
+          ],
           ...[bins(started, 40 * (1 + Math.abs(Math.sin(ago / 6)))), bins(started, usual > 1_000 ? 90 : 320)],
         ],
       )
@@ -163,9 +185,27 @@ function bins(count: number, middleMs: number): Record<string, number> {
 
 async function giveSchedules(db: Pick<TestDatabase, 'query'>, stint: Stint): Promise<void> {
   const all = [
-    defineSchedule({ name: 'nightly-report', job: renderReport, cron: '0 2 * * *', timeZone: 'Europe/Rome', input: { month: '2026-11' }, overlap: 'skip' }),
-    defineSchedule({ name: 'reminders', job: sendMail, every: '15m', input: { to: 'all@example.com', template: 'reminder' } }),
-    defineSchedule({ name: 'weekly-digest', job: sendMail, cron: '30 9 * * 1', timeZone: 'America/New_York', input: { to: 'team@example.com', template: 'receipt' } }),
+    defineSchedule({
+      name: 'nightly-report',
+      job: renderReport,
+      cron: '0 2 * * *',
+      timeZone: 'Europe/Rome',
+      input: { month: '2026-11' },
+      overlap: 'skip',
+    }),
+    defineSchedule({
+      name: 'reminders',
+      job: sendMail,
+      every: '15m',
+      input: { to: 'all@example.com', template: 'reminder' },
+    }),
+    defineSchedule({
+      name: 'weekly-digest',
+      job: sendMail,
+      cron: '30 9 * * 1',
+      timeZone: 'America/New_York',
+      input: { to: 'team@example.com', template: 'receipt' },
+    }),
   ]
   for (const schedule of all) await stint.schedules.set(schedule)
   await stint.schedules.pause('weekly-digest', { for: '6d', reason: 'holidays' })
@@ -175,7 +215,11 @@ async function giveSchedules(db: Pick<TestDatabase, 'query'>, stint: Stint): Pro
   ] as const) {
     for (let ago = 20; ago > 0; ago--) {
       const [outcome, reason] =
-        ago === 4 ? ['missed', 'no worker was there'] : ago === 9 || ago === 10 ? ['skipped', 'overlap'] : ['fired', null]
+        ago === 4
+          ? ['missed', 'no worker was there']
+          : ago === 9 || ago === 10
+            ? ['skipped', 'overlap']
+            : ['fired', null]
       await db.query(
         `insert into stint.fire (schedule, fire_at, outcome, job_id, reason, at)
          values ($1, date_trunc('${gap}', now()) - $2 * interval '1 ${gap}', $3::text, case when $3::text = 'fired' then gen_random_uuid() end, $4,

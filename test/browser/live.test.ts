@@ -41,7 +41,10 @@ test('a stream that is cut is said, resumed, and what happened meanwhile is show
   const queue = 'cut'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
   const page = await given.open('')
-  const ready = page.getByRole('row', { name: new RegExp(queue) }).locator('td').first()
+  const ready = page
+    .getByRole('row', { name: new RegExp(queue) })
+    .locator('td')
+    .first()
   await page.locator('.data-age-live').waitFor()
   await expect.poll(async () => (await ready.textContent())?.trim(), { timeout: 20_000 }).toBe('1')
 
@@ -60,7 +63,11 @@ test('paused, the page asks for nothing until it is resumed', async () => {
   const queue = 'paused'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
   const [page, witness] = [await given.open(''), await given.open('')]
-  const ready = (of: Page) => of.getByRole('row', { name: new RegExp(queue) }).locator('td').first()
+  const ready = (of: Page) =>
+    of
+      .getByRole('row', { name: new RegExp(queue) })
+      .locator('td')
+      .first()
   await page.locator('.data-age-live').waitFor()
   await expect.poll(async () => (await ready(page).textContent())?.trim(), { timeout: 20_000 }).toBe('1')
   await page.keyboard.press('p')
@@ -86,7 +93,11 @@ test('an open dialog and what was typed into it survive whatever comes in', asyn
   await page.getByLabel('This page').check()
   await page.getByRole('button', { name: 'Cancel…' }).click()
   await page.getByLabel('Reason, for the audit').fill('asked for twice')
-  await given.stint.enqueueMany(sendMail, Array.from({ length: 50 }, (_, index) => mail(`n${index}`)), { queue })
+  await given.stint.enqueueMany(
+    sendMail,
+    Array.from({ length: 50 }, (_, index) => mail(`n${index}`)),
+    { queue },
+  )
   await page.locator('.pill').waitFor({ state: 'attached' })
   expect(await page.getByLabel('Reason, for the audit').inputValue()).toBe('asked for twice')
   await page.getByRole('heading', { name: 'Cancel 2 jobs' }).waitFor()

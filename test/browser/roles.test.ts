@@ -37,7 +37,8 @@ describe('a viewer', () => {
   test('sees no control that acts', async () => {
     const page = await given.open(`jobs/${id}?panel=edit-and-replay`, { role: 'viewer' })
     await page.locator('h1 .state-dead').waitFor()
-    const acting = /Replay|Edit|Discard|Cancel|Run now|Reschedule|Priority|Pause…|Backfill|Resolve|Ignore|Retention/
+    const acting =
+      /Replay|Edit|Discard|Cancel|Run now|Reschedule|Priority|Pause…|Backfill|Resolve|Ignore|Retention/
     expect(await page.getByRole('button', { name: acting }).count()).toBe(0)
     expect(await page.getByRole('dialog').count()).toBe(0)
     await page.getByText('Your role does not show inputs.').waitFor()

@@ -18,9 +18,11 @@ let operation = ''
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
   life = await beginLife({ db: given.db, stint: given.stint, connection: given.db.url })
-  const started = await given.stint
-    .as({ actor: 'ana', role: 'operator', origin: 'cli' })
-    .operations.start({ action: 'discard', where: 'state:dead kind:image.resize', reason: 'one pixel is no image' })
+  const started = await given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' }).operations.start({
+    action: 'discard',
+    where: 'state:dead kind:image.resize',
+    reason: 'one pixel is no image',
+  })
   operation = started.id
 }, 120_000)
 afterAll(() => life.stop())
@@ -64,12 +66,14 @@ async function violations(page: Page): Promise<string[]> {
   const found = await page.evaluate<Violation[]>(
     `axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] }).then((result) => result.violations)`,
   )
-  return found.flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`))
+  return found.flatMap(({ id, nodes }) =>
+    nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`),
+  )
 }
 
 async function settled(page: Page): Promise<void> {
   await page.locator('main h1').waitFor()
-  await page.locator('.loading').waitFor({ state: 'detached' })
+  await page.waitForFunction("document.querySelector('.loading') === null")
   await page.waitForLoadState('load')
 }
 

@@ -58,7 +58,8 @@ export function stage(options: ConsoleOptions = {}): Stage {
   })
   afterEach(async ({ task }) => {
     for (const context of parts.browser?.contexts() ?? []) {
-      if (task.result?.state === 'fail') for (const page of context.pages()) await keepPicture(page, task.name)
+      if (task.result?.state === 'fail')
+        for (const page of context.pages()) await keepPicture(page, task.name)
       await context.close()
     }
     expect(complaints.splice(0)).toEqual([])
@@ -156,7 +157,9 @@ async function openDoor(listener: ReturnType<typeof nodeListener>): Promise<Door
 /** What the browser showed when a test failed. */
 async function keepPicture(page: Page, name: string): Promise<void> {
   const file = `${name.replaceAll(/\W+/g, '-').slice(0, 80)}.png`
-  await page.screenshot({ path: join(import.meta.dirname, '../../.artifacts/failures', file) }).catch(() => undefined)
+  await page
+    .screenshot({ path: join(import.meta.dirname, '../../.artifacts/failures', file) })
+    .catch(() => undefined)
 }
 
 function there<Part>(part: Part | undefined): Part {

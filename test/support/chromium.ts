@@ -17,7 +17,12 @@ export async function launchChromium(): Promise<Browser> {
       executablePath: join(dir, 'chromium'),
       // Containers run as root and have no user namespaces for a sandbox; what it opens is ours.
       args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'],
-      env: { ...ownEnvironment(), FONTCONFIG_FILE: join(dir, 'stint-fonts.conf'), LANG: 'en_US.UTF-8', ...env },
+      env: {
+        ...ownEnvironment(),
+        FONTCONFIG_FILE: join(dir, 'stint-fonts.conf'),
+        LANG: 'en_US.UTF-8',
+        ...env,
+      },
     })
   try {
     return await launch({})

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { ApiError } from '../api/client.ts'
 import { editAndReplay } from '../api/jobs.ts'
 import type { JobDetail } from '../api/jobs.ts'
@@ -47,12 +47,12 @@ export function EditDialog({
     if (replay.error !== null) replay.reset()
   }
   const submit = (): void => {
-    replay.mutate(undefined, {
-      onError: () => {
-        setTimeout(() => form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(), 0)
-      },
-    })
+    replay.mutate(undefined)
   }
+  // Once the fields say it: the first that is wrong is where to go on.
+  useEffect(() => {
+    if (replay.error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
+  }, [replay.error])
   return (
     <Dialog
       title={`Edit & replay ${job.kind}`}

@@ -25,7 +25,10 @@ export function JobLineage({ job }: { job: JobDetail }) {
           <Part title="Made of this dead letter, by an edit" jobs={one(answer.replaces)} />
           <Part title="Edited and replayed as" jobs={one(answer.replacedBy)} />
           <Part title="Enqueued from it" jobs={answer.children} />
-          <Part title="Same correlation" jobs={answer.correlated.filter(({ parentId }) => parentId !== job.id)} />
+          <Part
+            title="Same correlation"
+            jobs={answer.correlated.filter(({ parentId }) => parentId !== job.id)}
+          />
         </div>
       )}
     </Loaded>

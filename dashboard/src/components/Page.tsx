@@ -37,7 +37,7 @@ export function Section({
   children: ReactNode
 }) {
   return (
-    <section className="card" aria-label={title}>
+    <section className="card">
       <div className="card-head">
         <h2>{title}</h2>
         {aside === undefined ? null : <div className="card-aside">{aside}</div>}

@@ -11,7 +11,7 @@ import { useHeld } from './use-held.ts'
 export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
   const { rows } = useHeld(queues, (item) => item.queue)
   return (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Queues">
+    <div className="table-scroll" tabIndex={0} role="region" aria-label="Table of queues">
       <table className="rows">
         <thead>
           <tr>

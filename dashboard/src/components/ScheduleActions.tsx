@@ -31,8 +31,7 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
       say({ tone: 'done', text: `${name} fires again.` })
     },
   })
-  if (!can('schedule.run'))
-    return <CliLine command={shell('stint', 'schedule', 'get', name)} />
+  if (!can('schedule.run')) return <CliLine command={shell('stint', 'schedule', 'get', name)} />
   return (
     <div className="stack">
       <div className="group-actions">
@@ -87,9 +86,7 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
         ) : null}
       </div>
       <CliLine command={shell('stint', 'schedule', 'run', name)} />
-      {panel.name === 'pause' && can('schedule.run') ? (
-        <PauseDialog name={name} close={panel.close} />
-      ) : null}
+      {panel.name === 'pause' && can('schedule.run') ? <PauseDialog name={name} close={panel.close} /> : null}
       {panel.name === 'backfill' && can('schedule.run') ? (
         <BackfillDialog name={name} close={panel.close} />
       ) : null}

@@ -75,7 +75,8 @@ function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
       },
     },
   ])
-  const action = panel.name?.startsWith('op-') === true ? panel.name.slice(3) : undefined
+  const wanted = panel.name?.startsWith('op-') === true ? panel.name.slice(3) : undefined
+  const action = wanted !== undefined && can('operation') ? wanted : undefined
   return (
     <>
       <p className="list-sum">

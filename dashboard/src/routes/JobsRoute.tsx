@@ -48,7 +48,8 @@ function List({ page, where, cursor }: { page: JobPage; where: string; cursor: s
   }
   const shown = held.rows.filter((row) => selected.has(row.key)).map((row) => row.item)
   const actions = useFittingActions(isAll ? undefined : shown, where)
-  const open = panel.name?.startsWith('op-') === true ? (panel.name.slice(3) as OperationAction) : undefined
+  // Of a link, too: what this person may not do, or cannot be done to these, does not open.
+  const open = actions.find(({ action }) => panel.name === `op-${action}`)?.action
   const isSome = isAll || selected.size > 0
 
   useRowKeys()

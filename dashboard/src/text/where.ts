@@ -4,9 +4,7 @@ export function tokens(where: string): string[] {
 }
 
 export function token(name: string, value: string): string {
-  return /^[\w@+=./*-]+$/.test(value)
-    ? `${name}:${value}`
-    : `${name}:"${value.replaceAll(/["\\]/g, '\\$&')}"`
+  return /^[\w@+=./*-]+$/.test(value) ? `${name}:${value}` : `${name}:"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }
 
 export function whereOf(parts: Readonly<Record<string, string | undefined>>): string {

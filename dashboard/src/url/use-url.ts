@@ -15,7 +15,8 @@ export function useUrl(): {
 } {
   const search = useSearch()
   const [path, navigate] = useLocation()
-  const params = useMemo(() => new URLSearchParams(search), [search])
+  // Not of wouter's own: that is decoded already, and a filter for a queue named `a%2Fb` would find another one.
+  const params = useMemo(() => new URLSearchParams(globalThis.location.search), [search])
   const href = useCallback((changes: Changes) => `${here()}${queryOf(params, changes)}`, [path, params])
   const set = useCallback(
     (changes: Changes, { replace = false }: { replace?: boolean } = {}) => {
