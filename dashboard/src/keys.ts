@@ -47,7 +47,9 @@ function find(event: KeyboardEvent): Key | undefined {
   const mod = event.ctrlKey || event.metaKey
   if (mod) return lookUp(`mod+${event.key.toLowerCase()}`)
   if (event.altKey) return undefined
-  if (event.key === 'Escape') return lookUp('Escape')
+  // A dialog closes by itself.
+  if (event.key === 'Escape')
+    return document.querySelector('dialog[open]') === null ? lookUp('Escape') : undefined
   if (!preferences().singleKeys || isTyping(event.target) || document.querySelector('dialog[open]') !== null)
     return undefined
   const before = first !== undefined && performance.now() - first.at < pairMs ? first.key : undefined

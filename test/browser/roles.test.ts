@@ -49,7 +49,7 @@ describe('a viewer', () => {
     await page.getByText('nothing can be done to these by you').waitFor()
     expect(await page.getByRole('button', { name: acting }).count()).toBe(0)
     await page.goto(`${given.url}schedules?schedule=nightly&panel=pause`)
-    await page.getByRole('heading', { level: 3, name: 'Last fires' }).waitFor()
+    await page.getByRole('heading', { level: 2, name: 'Last fires' }).waitFor()
     expect(await page.getByRole('button', { name: acting }).count()).toBe(0)
     expect(await page.getByRole('dialog').count()).toBe(0)
     expect(await page.getByRole('link', { name: 'Audit' }).count()).toBe(0)

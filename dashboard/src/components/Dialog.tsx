@@ -30,9 +30,17 @@ export function Dialog({
       event.preventDefault()
       closeNow.current()
     }
+    // `cancel` alone is not enough: of a dialog that came with a link, before anything was clicked, the browser asks nobody.
+    const escape = (event: KeyboardEvent): void => {
+      if (event.key !== 'Escape') return
+      event.stopPropagation()
+      cancel(event)
+    }
     dialog.addEventListener('cancel', cancel)
+    dialog.addEventListener('keydown', escape)
     return () => {
       dialog.removeEventListener('cancel', cancel)
+      dialog.removeEventListener('keydown', escape)
       dialog.close()
     }
   }, [])

@@ -136,7 +136,7 @@ function Detail({ name }: { name: string }) {
           )}
           <div className="columns">
             <div>
-              <h3>Next</h3>
+              <h2>Next</h2>
               {answer.upcoming.length === 0 ? <p className="muted">It does not fire any more.</p> : null}
               <ol className="plain-list">
                 {answer.upcoming.map((fire) => (
@@ -161,7 +161,7 @@ function Detail({ name }: { name: string }) {
               ) : null}
             </div>
             <div>
-              <h3>Last fires</h3>
+              <h2>Last fires</h2>
               {answer.recent.length === 0 ? <p className="muted">It has not fired yet.</p> : null}
               <ol className="plain-list">
                 {answer.recent.slice(0, 8).map((fire) => (
