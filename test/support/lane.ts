@@ -29,8 +29,9 @@ const filesOf: Readonly<Record<Lane, readonly string[]>> = {
 export const filesOfLane: readonly string[] =
   lane === undefined ? ['src/**/*.test.ts', 'test/**/*.test.ts'] : filesOf[lane]
 
-/** Of values, not of ways; and long. */
-export const filesOutOfLane: readonly string[] = lane === undefined ? [] : ['test/worker/outputs.test.ts']
+/** Of values, or of what schedulers do by the clock whichever way they go; and long. */
+export const filesOutOfLane: readonly string[] =
+  lane === undefined ? [] : ['test/worker/outputs.test.ts', 'test/guarantees/fires.test.ts']
 
 export const environmentOfLane: Readonly<Record<string, string>> =
   lane === 'no-notify' ? { STINT_NOTIFY: 'off' } : {}
