@@ -43,7 +43,8 @@ test('four workers on one queue run 2,000 jobs, each of them once', async () => 
   expect(runs.size).toBe(count)
   const odd = [...runs.values()].filter((lines) => lines.map(({ type }) => type).join() !== 'start,end')
   expect(odd).toEqual([])
-  expect(new Set(ledger.lines({ type: 'start' }).map(({ worker }) => worker))).toEqual(new Set(names))
+  // How they share is chance, on a busy machine; that they do is what makes it a race.
+  expect(new Set(ledger.lines({ type: 'start' }).map(({ worker }) => worker)).size).toBeGreaterThan(1)
   await eventually(async () => {
     const rows = await db.query(
       `select place, state, attempt, crashes, count(*)::integer as jobs from stint.jobs group by 1, 2, 3, 4`,
