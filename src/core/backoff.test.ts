@@ -31,6 +31,10 @@ describe('a growing backoff', () => {
     expect(delay({ base: '1s', factor: 100 }, 1_000, 1)).toBe(86_400_000)
     expect(delay({ base: '3d' }, 5, 1)).toBe(3 * 86_400_000)
   })
+
+  test('of nothing stays nothing, after thousands of failures too', () => {
+    expect(delay({ base: 0 }, 5_000, 1)).toBe(0)
+  })
 })
 
 describe('a rule of one’s own', () => {

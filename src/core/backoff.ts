@@ -58,7 +58,9 @@ function growingMs(
   const baseMs = durationMs(base)
   if (baseMs === undefined) return undefined
   const maxMs = durationMs(max) ?? Math.max(baseMs, dayMs)
-  return random() * Math.min(baseMs * factor ** (Math.max(failures, 1) - 1), maxMs)
+  // The growth stays finite: a base of nothing times infinity would be no number.
+  const growth = Math.min(factor ** (Math.max(failures, 1) - 1), Number.MAX_VALUE)
+  return random() * Math.min(baseMs * growth, maxMs)
 }
 
 /** Undefined where it throws or gives no duration: a job must not hang on a mistake in its backoff. */

@@ -51,7 +51,7 @@ test('a dead group is repaired by the keyboard alone: found, replayed by canary,
   await keyboard.press('d')
   await page.locator('[data-row]').first().waitFor()
   await keyboard.press('j')
-  expect(await focused()).toMatch(/^Group [\da-f]{8}, /)
+  await expect.poll(focused).toMatch(/^Group [\da-f]{8}, /)
   await keyboard.press('r')
   await page.getByRole('heading', { name: 'Replay 12 jobs' }).waitFor()
   // The reason has the focus; before it stands how: all at once, or a canary.
@@ -59,7 +59,7 @@ test('a dead group is repaired by the keyboard alone: found, replayed by canary,
   await keyboard.press('Shift+Tab')
   await keyboard.press('ArrowDown')
   await keyboard.press('Tab')
-  expect(await focused()).toBe('Jobs of the canary')
+  await expect.poll(focused).toBe('Jobs of the canary')
   await keyboard.type('3')
   await page.locator('.cli code', { hasText: '--canary 3' }).waitFor()
   for (let press = 0; press < 3; press++) await keyboard.press('Tab')
@@ -99,6 +99,7 @@ test('edit & replay shows what the contract says at its field, then the change, 
   const [id = ''] = await givenDead(1, `edit.${randomUUID().slice(0, 8)}`)
   isBroken = false
   const page = await given.open(`jobs/${id}`)
+  await page.getByRole('button', { name: 'Edit & replay…' }).waitFor()
   await page.keyboard.press('e')
   const cents = page.getByLabel('cents', { exact: true })
   await cents.fill('-5')
