@@ -3,7 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { OperationInfo, Preview } from '../client/operations.ts'
 import type { Stint } from '../client/stint.ts'
 import { startOperationsWorker } from '../console-worker/operations-worker.ts'
-import type { OperationAction } from '../operations/operation.ts'
+import { isUnderWay } from '../core/operation.ts'
+import type { OperationAction } from '../core/operation.ts'
 import { asTyped } from './actor.ts'
 import { UsageError, wholeNumber } from './arguments.ts'
 import { exitCodes } from './errors.ts'
@@ -150,7 +151,7 @@ async function follow(stint: Stint, id: string, output: Output): Promise<Operati
     const line = progressLine(operation)
     if (output === 'table' && line !== said) note(line)
     said = line
-    if (!['pending', 'canary', 'ramping'].includes(operation.state)) return operation
+    if (!isUnderWay(operation.state)) return operation
     await pause(500)
   }
 }

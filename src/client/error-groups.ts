@@ -9,15 +9,10 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../core/options.ts'
-import {
-  errorStatuses,
-  getError,
-  ignoreError,
-  listErrors,
-  reopenError,
-  resolveError,
-} from '../numbers/error-groups.ts'
-import type { ErrorGroup, ErrorGroupSummary, ErrorStatus } from '../numbers/error-groups.ts'
+import { getError, ignoreError, listErrors, reopenError, resolveError } from '../numbers/error-groups.ts'
+import { errorStatuses } from '../core/error-status.ts'
+import type { ErrorGroup, ErrorGroupSummary } from '../numbers/error-groups.ts'
+import type { ErrorStatus } from '../core/error-status.ts'
 import type { Calls } from './calls.ts'
 import { textOption } from './list-options.ts'
 

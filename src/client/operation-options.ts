@@ -3,8 +3,9 @@ import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../cor
 import { isUuid } from '../core/uuid.ts'
 import { isEmptyWhere, parseWhere, printWhere } from '../core/where.ts'
 import type { Where } from '../core/where.ts'
-import { operationActions } from '../operations/operation.ts'
-import type { OperationAction, OperationSettings, StopRule } from '../operations/operation.ts'
+import { operationActions } from '../core/operation.ts'
+import type { OperationSettings, StopRule } from '../operations/operation.ts'
+import type { OperationAction } from '../core/operation.ts'
 import { reasonOption } from './actor.ts'
 
 export interface PreviewOptions {

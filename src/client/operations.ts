@@ -18,8 +18,10 @@ import {
   setPace,
 } from '../operations/change.ts'
 import { operationJob } from '../operations/contract.ts'
-import { getOperation, listOperations, missingOperation, operationStates } from '../operations/operation.ts'
-import type { Operation, OperationPage, OperationSettings, OperationState } from '../operations/operation.ts'
+import { getOperation, listOperations, missingOperation } from '../operations/operation.ts'
+import { operationStates } from '../core/operation.ts'
+import type { Operation, OperationPage, OperationSettings } from '../operations/operation.ts'
+import type { OperationState } from '../core/operation.ts'
 import { probe } from '../operations/probe.ts'
 import type { Probe } from '../operations/probe.ts'
 import { hiddenWheres, targetWhere } from '../operations/target.ts'

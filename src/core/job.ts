@@ -1,8 +1,5 @@
 /** Where a job is in its life. The first five are live; the others have ended. */
-export type JobState =
-  'scheduled' | 'waiting' | 'ready' | 'running' | 'retrying' | 'succeeded' | 'cancelled' | 'dead'
-
-export const jobStates: readonly JobState[] = [
+export const jobStates = [
   'scheduled',
   'waiting',
   'ready',
@@ -11,7 +8,8 @@ export const jobStates: readonly JobState[] = [
   'succeeded',
   'cancelled',
   'dead',
-]
+] as const
+export type JobState = (typeof jobStates)[number]
 
 /** A job as it was when it was read, without what it carries. */
 export interface JobSummary {

@@ -75,7 +75,8 @@ export type { Attempt } from '../jobs/attempts.ts'
 export type { DeadLetterFacts, DeadLetterPage, DeadLetterSummary, DeadReason } from '../jobs/list-dead.ts'
 export type { JobPage } from '../jobs/list.ts'
 export type { LogLine } from '../jobs/logs.ts'
-export type { ErrorGroup, ErrorGroupSummary, ErrorHour, ErrorStatus } from '../numbers/error-groups.ts'
+export type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../numbers/error-groups.ts'
+export type { ErrorStatus } from '../core/error-status.ts'
 export type {
   Percentiles,
   QueueGauge,
@@ -99,11 +100,5 @@ export type { ListOperationsOptions, OperationInfo, Operations, Preview } from '
 export type { ActOptions, Operator, OperatorSchedules } from '../client/operator.ts'
 export type { SearchOptions } from '../client/search-options.ts'
 export type { FoundJob, SearchPage } from '../jobs/search.ts'
-export type {
-  CanaryResult,
-  Operation,
-  OperationAction,
-  OperationPage,
-  OperationState,
-  StopRule,
-} from '../operations/operation.ts'
+export type { CanaryResult, Operation, OperationPage, StopRule } from '../operations/operation.ts'
+export type { OperationAction, OperationState } from '../core/operation.ts'

@@ -1,3 +1,4 @@
+import type { ErrorStatus } from '../core/error-status.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { getErrorSql } from './get-error.sql.ts'
@@ -5,9 +6,6 @@ import { ignoreErrorSql } from './ignore-error.sql.ts'
 import { listErrorsSql } from './list-errors.sql.ts'
 import { reopenErrorSql } from './reopen-error.sql.ts'
 import { resolveErrorSql } from './resolve-error.sql.ts'
-
-export const errorStatuses = ['open', 'resolved', 'ignored'] as const
-export type ErrorStatus = (typeof errorStatuses)[number]
 
 /** How often an error happened in an hour. */
 export interface ErrorHour {

@@ -1,16 +1,9 @@
 import { StintError } from '../core/errors.ts'
+import type { OperationAction, OperationState } from '../core/operation.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
-
-export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const
-export type OperationAction = (typeof operationActions)[number]
-
-export const operationStates = [
-  ...(['pending', 'canary', 'ramping', 'paused', 'stopped', 'aborted', 'done'] as const),
-] as const
-export type OperationState = (typeof operationStates)[number]
 
 /** Percent of the canary above which an operation stops; null where that does not stop it. */
 export interface StopRule {

@@ -1,7 +1,7 @@
 import { StintError } from '../core/errors.ts'
 import type { JobState } from '../core/job.ts'
 import type { Where } from '../core/where.ts'
-import type { OperationAction } from './operation.ts'
+import type { OperationAction } from '../core/operation.ts'
 
 /** The states that each action is about. */
 const statesOf: Readonly<Record<OperationAction, readonly JobState[]>> = {

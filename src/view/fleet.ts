@@ -1,28 +1,18 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import type { LiveWorker } from '../queues/workers.ts'
 import { upkeepStatus } from '../upkeep/status.ts'
 import type { LeaderStatus, ServiceStatus } from '../upkeep/status.ts'
 import { leasesSql } from './leases.sql.ts'
 import { workersSql } from './workers.sql.ts'
 
 /** A worker that lives, or was lost a short while ago. */
-export interface WorkerView {
-  id: string
-  host: string | null
-  pid: number | null
-  /** Of the app's code, as it was told. */
-  version: string | null
-  stintVersion: string | null
-  /** How many jobs of each queue it runs at once. */
-  queues: Readonly<Record<string, number>>
-  kinds: readonly string[]
+export interface WorkerView extends LiveWorker {
   /** Jobs that it has in hand. */
   running: number
   rssBytes: number | null
-  startedAt: Date
   /** Its last heartbeat. */
   renewedAt: Date
-  leaseUntil: Date
   /** Late: it missed heartbeats, and its jobs will be anybody's when its lease ends. Lost: they are. */
   status: 'active' | 'late' | 'lost'
   /** How its process ended, where somebody saw that. */

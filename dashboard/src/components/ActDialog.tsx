@@ -4,7 +4,7 @@ import type { JobDetail, Verb } from '../api/jobs.ts'
 import { shortId } from '../text/format.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
-import { Field } from './Field.tsx'
+import { ReasonField, TextField } from './TextField.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
 import { useAct } from './use-act.ts'
@@ -74,50 +74,27 @@ export function ActDialog({
             : ''}
         </p>
         {verb === 'reschedule' ? (
-          <Field label="Run in, or at" hint="A duration like 10m, or a time like 2026-11-16T10:00:00Z.">
-            {({ id, describedBy }) => (
-              <input
-                id={id}
-                aria-describedby={describedBy}
-                required
-                value={value}
-                onInput={(event) => {
-                  setValue(event.currentTarget.value)
-                }}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Run in, or at"
+            hint="A duration like 10m, or a time like 2026-11-16T10:00:00Z."
+            value={value}
+            set={setValue}
+            required
+          />
         ) : null}
         {verb === 'reprioritize' ? (
-          <Field label="Priority" hint="Higher runs first.">
-            {({ id, describedBy }) => (
-              <input
-                id={id}
-                aria-describedby={describedBy}
-                type="number"
-                min={-32_768}
-                max={32_767}
-                required
-                value={value}
-                onInput={(event) => {
-                  setValue(event.currentTarget.value)
-                }}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Priority"
+            hint="Higher runs first."
+            value={value}
+            set={setValue}
+            type="number"
+            min={-32_768}
+            max={32_767}
+            required
+          />
         ) : null}
-        <Field label="Reason, for the audit">
-          {({ id }) => (
-            <input
-              id={id}
-              maxLength={1_000}
-              value={reason}
-              onInput={(event) => {
-                setReason(event.currentTarget.value)
-              }}
-            />
-          )}
-        </Field>
+        <ReasonField value={reason} set={setReason} />
       </form>
       <CliLine command={cli} />
       {run.error === null ? null : <ProblemNote error={run.error} />}

@@ -8,6 +8,7 @@ import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Diff } from './Diff.tsx'
 import { Field } from './Field.tsx'
+import { ReasonField } from './TextField.tsx'
 import { pretty } from './Json.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { useAct } from './use-act.ts'
@@ -133,20 +134,7 @@ export function EditDialog({
             )}
           </Field>
         )}
-        <Field label="Reason, for the audit">
-          {({ id }) => (
-            <input
-              id={id}
-              required
-              maxLength={1_000}
-              autoComplete="off"
-              value={reason}
-              onInput={(event) => {
-                setReason(event.currentTarget.value)
-              }}
-            />
-          )}
-        </Field>
+        <ReasonField value={reason} set={setReason} required autoComplete="off" />
       </form>
       <h3>Changes</h3>
       <Diff before={before} after={text} />

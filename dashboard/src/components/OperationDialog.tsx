@@ -8,6 +8,7 @@ import { countText, plural, span, whole } from '../text/format.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Field } from './Field.tsx'
+import { ReasonField, TextField } from './TextField.tsx'
 import { JobTable } from './JobTable.tsx'
 import { Loading } from './Loaded.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
@@ -119,40 +120,27 @@ export function OperationDialog({
           <Care form={form} change={change} count={count} />
         ) : null}
         {action === 'reprioritize' ? (
-          <Field label="New priority" hint="Higher runs first; from −32,768 to 32,767.">
-            {({ id, describedBy }) => (
-              <input
-                id={id}
-                aria-describedby={describedBy}
-                type="number"
-                value={form.priority}
-                onInput={(event) => {
-                  change({ priority: event.currentTarget.value })
-                }}
-              />
-            )}
-          </Field>
+          <TextField
+            label="New priority"
+            hint="Higher runs first; from −32,768 to 32,767."
+            value={form.priority}
+            set={(priority) => {
+              change({ priority })
+            }}
+            type="number"
+          />
         ) : null}
-        <Field
-          label="Reason, for the audit"
+        <ReasonField
           hint={action === 'discard' ? 'They go to the trash, and can be restored for a day.' : undefined}
-        >
-          {({ id, describedBy }) => (
-            <input
-              id={id}
-              data-first
-              aria-describedby={describedBy}
-              required
-              maxLength={1_000}
-              placeholder="fixed in v215"
-              autoComplete="off"
-              value={form.reason}
-              onInput={(event) => {
-                change({ reason: event.currentTarget.value })
-              }}
-            />
-          )}
-        </Field>
+          value={form.reason}
+          set={(reason) => {
+            change({ reason })
+          }}
+          data-first
+          required
+          placeholder="fixed in v215"
+          autoComplete="off"
+        />
         {mustType ? (
           <Field
             label={`Type ${count} to confirm`}

@@ -5,7 +5,7 @@ import { span } from '../text/format.ts'
 import { shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
-import { Field } from './Field.tsx'
+import { ReasonField, TextField } from './TextField.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
 import { useAct } from './use-act.ts'
@@ -44,44 +44,19 @@ export function QueueSettings({ detail, close }: { detail: QueueDetail; close: (
         </>
       }
     >
-      <Field
+      <TextField
         label="Keep finished jobs"
         hint="A duration like 7d; 0 for not at all; default for as long as everywhere."
-      >
-        {({ id, describedBy }) => (
-          <input
-            id={id}
-            aria-describedby={describedBy}
-            value={keep}
-            onInput={(event) => {
-              setKeep(event.currentTarget.value)
-            }}
-          />
-        )}
-      </Field>
-      <Field label="Keep dead letters" hint="A duration like 90d, or forever.">
-        {({ id, describedBy }) => (
-          <input
-            id={id}
-            aria-describedby={describedBy}
-            value={keepDead}
-            onInput={(event) => {
-              setKeepDead(event.currentTarget.value)
-            }}
-          />
-        )}
-      </Field>
-      <Field label="Reason, for the audit">
-        {({ id }) => (
-          <input
-            id={id}
-            value={reason}
-            onInput={(event) => {
-              setReason(event.currentTarget.value)
-            }}
-          />
-        )}
-      </Field>
+        value={keep}
+        set={setKeep}
+      />
+      <TextField
+        label="Keep dead letters"
+        hint="A duration like 90d, or forever."
+        value={keepDead}
+        set={setKeepDead}
+      />
+      <ReasonField value={reason} set={setReason} />
       <CliLine
         command={shell('stint', 'queue', 'set', detail.queue, '--keep', keep, '--keep-dead', keepDead)}
       />

@@ -6,6 +6,7 @@ import { shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Field } from './Field.tsx'
+import { ReasonField, TextField } from './TextField.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { Time } from './Time.tsx'
 import { say } from './toasts.tsx'
@@ -125,29 +126,13 @@ function PauseDialog({ name, close }: { name: string; close: () => void }) {
           run.mutate(undefined)
         }}
       >
-        <Field label="For" hint="A duration like 1d. Empty: until it is resumed.">
-          {({ id, describedBy }) => (
-            <input
-              id={id}
-              aria-describedby={describedBy}
-              value={length}
-              onInput={(event) => {
-                setLength(event.currentTarget.value)
-              }}
-            />
-          )}
-        </Field>
-        <Field label="Reason, for the audit">
-          {({ id }) => (
-            <input
-              id={id}
-              value={reason}
-              onInput={(event) => {
-                setReason(event.currentTarget.value)
-              }}
-            />
-          )}
-        </Field>
+        <TextField
+          label="For"
+          hint="A duration like 1d. Empty: until it is resumed."
+          value={length}
+          set={setLength}
+        />
+        <ReasonField value={reason} set={setReason} />
       </form>
       <CliLine
         command={shell(
@@ -222,17 +207,7 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
           {({ id }) => <input id={id} type="datetime-local" value={to} onInput={edit(setTo)} />}
         </Field>
       </div>
-      <Field label="Reason, for the audit">
-        {({ id }) => (
-          <input
-            id={id}
-            value={reason}
-            onInput={(event) => {
-              setReason(event.currentTarget.value)
-            }}
-          />
-        )}
-      </Field>
+      <ReasonField value={reason} set={setReason} />
       {fires === undefined ? null : (
         <>
           <p role="status">

@@ -3,7 +3,7 @@ import { triage } from '../api/error-groups.ts'
 import { shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
-import { Field } from './Field.tsx'
+import { ReasonField, TextField } from './TextField.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
 import { useAct } from './use-act.ts'
@@ -63,48 +63,22 @@ export function TriageDialog({
         }}
       >
         {verb === 'resolve' ? (
-          <Field
+          <TextField
             label="In version"
             hint="Seen again on this version or a later one, it comes back as regressed. Empty: from now on."
-          >
-            {({ id, describedBy }) => (
-              <input
-                id={id}
-                aria-describedby={describedBy}
-                placeholder="v215"
-                value={value}
-                onInput={(event) => {
-                  setValue(event.currentTarget.value)
-                }}
-              />
-            )}
-          </Field>
+            value={value}
+            set={setValue}
+            placeholder="v215"
+          />
         ) : (
-          <Field label="For" hint="A duration like 7d. Empty: until it is reopened.">
-            {({ id, describedBy }) => (
-              <input
-                id={id}
-                aria-describedby={describedBy}
-                value={value}
-                onInput={(event) => {
-                  setValue(event.currentTarget.value)
-                }}
-              />
-            )}
-          </Field>
+          <TextField
+            label="For"
+            hint="A duration like 7d. Empty: until it is reopened."
+            value={value}
+            set={setValue}
+          />
         )}
-        <Field label="Reason, for the audit">
-          {({ id }) => (
-            <input
-              id={id}
-              maxLength={1_000}
-              value={reason}
-              onInput={(event) => {
-                setReason(event.currentTarget.value)
-              }}
-            />
-          )}
-        </Field>
+        <ReasonField value={reason} set={setReason} />
       </form>
       <CliLine
         command={shell(

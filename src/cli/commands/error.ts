@@ -1,5 +1,5 @@
 import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/error-groups.ts'
-import { errorStatuses } from '../../numbers/error-groups.ts'
+import { errorStatuses } from '../../core/error-status.ts'
 import { missingGroup } from '../../client/error-groups.ts'
 import { durationMs } from '../../core/duration.ts'
 import { asTyped } from '../actor.ts'

@@ -1,7 +1,8 @@
 import type { OperationInfo } from '../../client/operations.ts'
 import type { Operator } from '../../client/operator.ts'
 import { isUuid } from '../../core/uuid.ts'
-import { missingOperation, operationStates } from '../../operations/operation.ts'
+import { missingOperation } from '../../operations/operation.ts'
+import { operationStates } from '../../core/operation.ts'
 import { asTyped } from '../actor.ts'
 import {
   choose,

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { jobStates } from '../../core/job.ts'
 
 /**
  * What all answers share. These schemas check requests, type the routes and the dashboard, and make the OpenAPI
@@ -10,16 +11,6 @@ export const Name = z.string().min(1).max(200)
 /** An error group: the fingerprint of its error. */
 export const Fingerprint = z.string().regex(/^[\da-f]{8,64}$/)
 
-export const jobStates = [
-  'scheduled',
-  'waiting',
-  'ready',
-  'running',
-  'retrying',
-  'succeeded',
-  'cancelled',
-  'dead',
-] as const
 export const State = z.enum(jobStates)
 export type State = z.infer<typeof State>
 

@@ -1,7 +1,6 @@
 import { z } from '@hono/zod-openapi'
+import { errorStatuses } from '../../core/error-status.ts'
 import { DurationText, pageOf, Reason, Time } from './common.ts'
-
-export const errorStatuses = ['open', 'resolved', 'ignored'] as const
 
 export const ErrorGroupItem = z
   .object({

@@ -1,17 +1,7 @@
 import { z } from '@hono/zod-openapi'
+import { operationActions, operationStates } from '../../core/operation.ts'
 import { Id, pageOf, Reason, Time } from './common.ts'
 import { JobItem } from './job.ts'
-
-export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const
-export const operationStates = [
-  'pending',
-  'canary',
-  'ramping',
-  'paused',
-  'stopped',
-  'aborted',
-  'done',
-] as const
 
 /** Either a filter, frozen by the time it was given, or ids. */
 export const NewOperation = z

@@ -2,14 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { missingGroup } from '../../client/error-groups.ts'
 import type { DeadCount } from '../../jobs/dead-counts.ts'
 import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/error-groups.ts'
-import {
-  ErrorGroupDetail,
-  ErrorGroupPage,
-  errorStatuses,
-  IgnoreBody,
-  ReopenBody,
-  ResolveBody,
-} from '../api/error-group.ts'
+import { ErrorGroupDetail, ErrorGroupPage, IgnoreBody, ReopenBody, ResolveBody } from '../api/error-group.ts'
+import { errorStatuses } from '../../core/error-status.ts'
 import type { ErrorGroupItem } from '../api/error-group.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
 import { demand } from '../demand.ts'

@@ -3,14 +3,8 @@ import type { OperationInfo } from '../../client/operations.ts'
 import { parseWhere } from '../../core/where.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { Id } from '../api/common.ts'
-import {
-  NewOperation,
-  Operation,
-  OperationPage,
-  operationStates,
-  PaceBody,
-  Preview,
-} from '../api/operation.ts'
+import { NewOperation, Operation, OperationPage, PaceBody, Preview } from '../api/operation.ts'
+import { isUnderWay, operationStates } from '../../core/operation.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { timeOf, toJobItem } from '../job-item.ts'
@@ -129,7 +123,7 @@ export const operationRoutes: Routes = (app, parts) => {
     demand(c, 'view')
     const page = await stint.operations.list(c.req.valid('query'))
     // One that somebody left behind is gone on with.
-    if (page.operations.some(({ state }) => isActive(state))) parts.executor?.wake()
+    if (page.operations.some(({ state }) => isUnderWay(state))) parts.executor?.wake()
     const items = page.operations.map(toOperation)
     return c.json({ items, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
   })
@@ -138,7 +132,7 @@ export const operationRoutes: Routes = (app, parts) => {
     demand(c, 'view')
     const { id } = c.req.valid('param')
     const found = (await stint.operations.get(id)) ?? missingOperation(id)
-    if (isActive(found.state)) parts.executor?.wake()
+    if (isUnderWay(found.state)) parts.executor?.wake()
     return c.json(toOperation(found), 200)
   })
 
@@ -183,10 +177,6 @@ export const operationRoutes: Routes = (app, parts) => {
     const as = await demandOperator(c, parts, { action: 'operation', act: 'operation.pace', target: id })
     return c.json(toOperation(await as.operations.setPace(id, wanted)), 200)
   })
-}
-
-function isActive(state: OperationInfo['state']): boolean {
-  return state === 'pending' || state === 'canary' || state === 'ramping'
 }
 
 export function toOperation(info: OperationInfo): z.infer<typeof Operation> {
