@@ -2,6 +2,8 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { migrationStatus } from '../schema/migrate.ts'
 import { deadlyErrorsSql } from './deadly-errors.sql.ts'
+import { glanceAtJobs } from './glances.ts'
+import type { JobGlance } from './glances.ts'
 import { stoppedOperationsSql } from './stopped-operations.sql.ts'
 import { troubledSchedulesSql } from './troubled-schedules.sql.ts'
 
@@ -16,6 +18,8 @@ export interface DeadlyError {
   /** It was resolved, and came back. */
   regressedAt: Date | null
   deaths: number
+  /** The job that failed so last; null where it is gone. */
+  seenWith: Pick<JobGlance, 'queue' | 'kind' | 'key'> | null
 }
 
 /** A schedule that fails to fire, or missed fires within the last day. */
@@ -54,9 +58,22 @@ const mostOperations = 200
 export async function readTrouble(db: Queryable): Promise<Trouble> {
   const { pending } = await migrationStatus(db)
   return {
-    errors: await run(db, deadlyErrorsSql, { limit: most }, (row: DeadlyError) => row),
+    errors: await readDeadlyErrors(db),
     schedules: await run(db, troubledSchedulesSql, { limit: most }, (row: TroubledSchedule) => row),
     operations: await run(db, stoppedOperationsSql, { seen: mostOperations }, (row: StoppedOperation) => row),
     pendingMigrations: pending,
   }
+}
+
+async function readDeadlyErrors(db: Queryable): Promise<DeadlyError[]> {
+  type Row = Omit<DeadlyError, 'seenWith'> & { sampleJob: string }
+  const rows = await run(db, deadlyErrorsSql, { limit: most }, (row: Row) => row)
+  const found =
+    rows.length === 0 ? [] : await glanceAtJobs(db, [...new Set(rows.map(({ sampleJob }) => sampleJob))])
+  const jobs = new Map(found.map((job) => [job.id, job]))
+  return rows.map(({ sampleJob, ...error }) => {
+    const job = jobs.get(sampleJob)
+    const seenWith = job === undefined ? null : { queue: job.queue, kind: job.kind, key: job.key }
+    return { ...error, seenWith }
+  })
 }
