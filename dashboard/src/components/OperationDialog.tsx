@@ -122,7 +122,7 @@ export function OperationDialog({
         {action === 'reprioritize' ? (
           <TextField
             label="New priority"
-            hint="Higher runs first; from −32,768 to 32,767."
+            hint="Higher runs first; from −100 to 100."
             value={form.priority}
             set={(priority) => {
               change({ priority })
