@@ -105,10 +105,12 @@ function ofMigrations({ pendingMigrations: pending }: Trouble): Found[] {
   return [{ problem: { level: 'fail', about: 'database', title, detail, link: '/system' } }]
 }
 
+const told: ReadonlySet<string> = new Set(['queues', 'schedules', 'upkeep'])
+
 function ofFindings({ findings }: OverviewFacts, names: readonly Resource[]): Found[] {
   return findings.flatMap(({ check, level, title, detail }): Found[] => {
-    // Queues and schedules have problems of their own here.
-    if (check === 'queues' || check === 'schedules' || (level !== 'fail' && level !== 'warn')) return []
+    // Of these there are problems here already, by name.
+    if (told.has(check) || (level !== 'fail' && level !== 'warn')) return []
     const problem = { level, about: 'database', title, detail, link: '/system' } as const
     return [nameless.has(check) ? { problem } : { problem, of: names }]
   })
@@ -141,7 +143,7 @@ function ofErrors({ errors }: Trouble, names: readonly Resource[]): Found[] {
         about: 'error-group',
         title: `${name}: ${title}`.slice(0, 200),
         detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
-        link: `/dead/${fingerprint}`,
+        link: `/dead?group=${fingerprint}`,
       },
       // What it says is what the last job said.
       of: seenWith === null ? names : [seenWith],
@@ -181,7 +183,7 @@ function ofSchedules({ schedules }: Trouble): Found[] {
           ? `Schedule ${name} does not fire`
           : `Schedule ${name} missed ${counted(missed, 'fire')}`,
         detail: isFailing ? `${counted(failures, 'failure')} in a row.` : `Within the last day${why}.`,
-        link: `/schedules/${encodeURIComponent(name)}`,
+        link: `/schedules?schedule=${encodeURIComponent(name)}`,
       },
       of: [{ queue, kind }],
     }
