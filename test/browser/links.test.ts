@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import type { Overview } from '../../src/server/api/overview.ts'
 import { bury } from '../support/dead-letters.ts'
+import { eventually } from '../support/eventually.ts'
 import { charge, chargeCard, contracts, sendMail } from './shop.ts'
-import { stage } from './stage.ts'
+import { stage, tokenOf } from './stage.ts'
 
 const given = stage({ contracts })
 
@@ -111,6 +113,14 @@ test('each problem of the overview leads to the screen that it is about', async 
              'stopped', 'the same error', 'try', 'ana', 'cli')`,
     [id],
   )
+  // What is found later waits above the list until somebody lets it in.
+  await eventually(async () => {
+    const headers = { Authorization: `Bearer ${tokenOf('viewer')}` }
+    const answer = (await (await fetch(`${given.url}v1/overview`, { headers })).json()) as Overview
+    const found = new Set(answer.problems.map(({ about }) => about))
+    if (!['queue', 'error-group', 'schedule', 'operation'].every((about) => found.has(about as never)))
+      throw new Error('not yet')
+  })
   const page = await given.open('')
   const problems = page.locator('.problem')
   const screens: [about: RegExp, screen: RegExp][] = [
