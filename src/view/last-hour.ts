@@ -31,7 +31,10 @@ interface MinuteRow {
 
 /** A minute of a queue. */
 interface Minute extends MinuteRow {
-  bins: MergedBins
+  /** Those of its rows whose histograms are taken, as they are printed: that is less than anything made of them. */
+  measured: Measured[]
+  /** How many rows each of them stands for. */
+  every: number
 }
 
 const minuteMs = 60_000
@@ -42,8 +45,8 @@ const openMs = 2 * minuteMs
 const anewEveryMs = 5 * minuteMs
 
 /**
- * The last hour by queue. It remembers the minutes that are over: merging the histograms of a whole hour is dear where
- * many processes run many kinds, and whoever looks once looks again in a second.
+ * The last hour by queue. It remembers the minutes that are over: reading a whole hour is dear where many processes run
+ * many kinds, and whoever looks once looks again in a second.
  */
 export class LastHour {
   readonly #minutes = new Map<number, Map<string, Minute>>()
@@ -52,30 +55,30 @@ export class LastHour {
 
   async read(db: Queryable): Promise<Map<string, QueueHour>> {
     const isAnew = performance.now() - this.#anewAt > anewEveryMs
-    const fromMs = isAnew ? minuteOf(new Date()) - 2 * minutes * minuteMs : this.#readAt - openMs
-    const from = new Date(fromMs).toISOString()
-    const rows = await run(db, lastHourSql, { from }, (row: MinuteRow) => row)
+    const openFrom = isAnew ? null : new Date(this.#readAt - openMs)
+    const rows = await run(db, lastHourSql, { from: openFrom }, (row: MinuteRow) => row)
     const nowMs = minuteOf(rows[0]?.now ?? new Date())
     const sinceMs = nowMs - (minutes - 1) * minuteMs
-    const counted = rows.filter(({ minute }) => minute !== null && minute.getTime() >= sinceMs)
-    const request = { from: new Date(Math.max(fromMs, sinceMs)).toISOString(), every: everyOf(counted) }
+    const fromMs = Math.max(sinceMs, openFrom?.getTime() ?? sinceMs)
+    const counted = rows.filter(({ minute }) => minute !== null)
+    const request = { from: new Date(fromMs).toISOString(), every: everyOf(counted) }
     type Row = Measured & { minute: Date; queue: string }
     const measured = counted.length === 0 ? [] : await run(db, lastHourBinsSql, request, (row: Row) => row)
     if (isAnew) this.#anewAt = performance.now()
     this.#readAt = nowMs
     for (const minute of this.#minutes.keys())
       if (minute >= fromMs || minute < sinceMs) this.#minutes.delete(minute)
-    for (const row of counted) this.#keep(row)
-    for (const row of measured)
-      this.#minutes.get(row.minute.getTime())?.get(row.queue)?.bins.add(row, request.every)
+    for (const row of counted) this.#keep(row, request.every)
+    for (const { minute, queue, wait, run: ran } of measured)
+      this.#minutes.get(minute.getTime())?.get(queue)?.measured.push({ wait, run: ran })
     return this.#byQueue(nowMs)
   }
 
-  #keep(row: MinuteRow): void {
+  #keep(row: MinuteRow, every: number): void {
     const at = row.minute?.getTime() ?? 0
     let queues = this.#minutes.get(at)
     if (queues === undefined) this.#minutes.set(at, (queues = new Map<string, Minute>()))
-    queues.set(row.queue, { ...row, bins: new MergedBins() })
+    queues.set(row.queue, { ...row, measured: [], every })
   }
 
   #byQueue(nowMs: number): Map<string, QueueHour> {
@@ -94,8 +97,8 @@ function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): Qu
   const spark = Array.from({ length: minutes }, () => 0)
   const hour = { succeeded: 0, failed: 0, dead: 0 }
   const merged = new MergedBins()
-  for (const [at, { succeeded, failed, dead, cancelled, bins }] of rows) {
-    merged.add(bins)
+  for (const [at, { succeeded, failed, dead, cancelled, measured, every }] of rows) {
+    for (const one of measured) merged.add(one, every)
     // A process whose clock is ahead is of this minute.
     const index = Math.min(minutes - 1, minutes - 1 - (nowMs - at) / minuteMs)
     spark[index] = (spark[index] ?? 0) + succeeded + dead + cancelled

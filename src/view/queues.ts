@@ -61,8 +61,7 @@ export async function readQueues(
   db: Queryable,
   { hour, current, letters, workers }: QueuesRequest,
 ): Promise<QueuesView> {
-  const hasWorkers = workers.some(({ status }) => status === 'active')
-  const gauges = new Map((await current.read(db, { hasWorkers })).map((gauge) => [gauge.queue, gauge]))
+  const gauges = new Map((await current.read(db)).map((gauge) => [gauge.queue, gauge]))
   const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
   const hours = await hour.read(db)
   const dead = await letters.read(db)
