@@ -5,7 +5,7 @@ with seen as materialized (
     where 'running' = any(:states::text[])
       and state = 'running'
     order by worker_id
-    limit :most::integer)
+    limit (select :most::integer))
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -17,7 +17,7 @@ with seen as materialized (
               and state = 'ready'
               and key is null
             order by priority desc, run_at, id
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -29,7 +29,7 @@ with seen as materialized (
               and state = 'ready'
               and key is not null
             order by key, priority desc, run_at, id
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -40,7 +40,7 @@ with seen as materialized (
               and queue = wanted.name
               and state in ('scheduled', 'retrying')
             order by run_at
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -51,7 +51,7 @@ with seen as materialized (
               and queue = wanted.name
               and state = 'waiting'
             order by run_at
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
 ), page as (
   select job.id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
          created_at, run_at, started_at, null::timestamptz as finished_at, deadline_at, worker_id,
