@@ -55,6 +55,8 @@ export interface DatabaseConfig {
 /** A pool of connections of one purpose; every call through it has a deadline of ours. */
 export class Database implements Copyable {
   readonly schema: string
+  /** Connections at most. */
+  readonly poolSize: number
   readonly #pool: pg.Pool
   readonly #deadlineMs: number
   readonly #begin: string
@@ -69,6 +71,7 @@ export class Database implements Copyable {
     const { url, schema, poolSize, deadlineMs, poolWaitMs = deadlineMs, applicationName } = config
     const { isKept = false } = config
     this.schema = schema
+    this.poolSize = poolSize
     this.#deadlineMs = deadlineMs
     this.#begin = beginText(config)
     this.#pool = new pg.Pool({
