@@ -1,0 +1,38 @@
+import type { Machine } from '../surroundings.ts'
+import { markdownTable } from '../table.ts'
+import type { Condition, Took } from './measure.ts'
+
+/** What an answer may take. */
+export const limitMs = 300
+
+export interface Report extends Machine {
+  size: string
+  conditions: readonly Condition[]
+}
+
+/** Its section of docs/benchmarks.md. */
+export function sectionOf({ date, commit, machine, loadAtStart, size, conditions }: Report): string {
+  return [
+    `Measured on ${date} at commit ${commit}. ${machine}; load before the start ${loadAtStart.toFixed(2)}.`,
+    'The server and the console share this machine.',
+    '',
+    `A database with ${size}, 20 workers that have 4,000 of them in hand, 20 queues with`,
+    'the figures of a week by the minute, 100 schedules, 2,000 operations, 200,000 lines of audit. Milliseconds from the',
+    'request to the last byte of its answer. *First*: the median of five consoles that have just been made, and remember',
+    'nothing; *again*: the same from each of them a second later; *worst*: the slowest of all ten.',
+    '',
+    ...conditions.flatMap(({ name, took, crowd }) => [
+      `### ${name}`,
+      '',
+      markdownTable(['request', 'first', 'again', 'worst', ''], took.map(cellsOf)),
+      '',
+      `50 requests at once beside a stream: ${crowd.connections} connections at most, as the server counts them;`,
+      `${crowd.answered} answered, the last after ${crowd.worst.toFixed(0)} ms, ${crowd.refused} refused.`,
+      '',
+    ]),
+  ].join('\n')
+}
+
+export function cellsOf({ name, first, again, worst }: Took): string[] {
+  return [name, ...[first, again, worst].map((ms) => ms.toFixed(0)), worst > limitMs ? 'too slow' : '']
+}
