@@ -48,12 +48,12 @@ with seen as materialized (
     from seen
    cross join lateral (select * from stint.job where job.id = seen.id offset 0) as job
    where (select count(*) from seen) < :most::integer
+     and seen.id < :before::uuid
+     and seen.id >= :from::uuid
 ), matching as (
   select *
     from page
-   where id < :before::uuid
-     and id >= :from::uuid
-     and (:states::text[] is null or state::text = any(:states::text[]))
+   where (:states::text[] is null or state::text = any(:states::text[]))
      and (:queues::text[] is null or queue = any(:queues::text[]))
      and (:kinds::text[] is null or kind like any(:kinds::text[]))
      and (:keys::text[] is null or key = any(:keys::text[]))
