@@ -6,6 +6,8 @@ export interface Asked {
   path: string
   /** Answered from what was read a moment ago, where somebody else has asked: so it is asked of a new console too. */
   isShared?: boolean
+  /** @default 300 */
+  mayTakeMs?: number
   /** Sent as a POST. */
   body?: object
 }
@@ -72,8 +74,10 @@ export async function requests(db: Client): Promise<Asked[]> {
       name: `jobs: ${where === '' ? 'all' : where}`,
       path: `/v1/jobs?limit=50&where=${encodeURIComponent(where)}`,
     })),
+    // No screen waits for these: they are what a person sees before an act, counted for up to a second.
     ...['queue:billing', 'state:dead', 'error:b02c'].map((where) => ({
       name: `preview of a replay: ${where}`,
+      mayTakeMs: 2_000,
       path: '/v1/operations',
       body: { action: 'replay', where, dryRun: true },
     })),
