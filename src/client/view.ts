@@ -93,7 +93,7 @@ export class View {
         const { queues, gauges } = await this.#queues(tx, fleet)
         const found = queues.find((one) => one.queue === queue)
         if (found === undefined) return undefined
-        return { ...(await readQueue(tx, found, { gauge: gauges.get(queue), workers, asOf })), asOf }
+        return { ...(await readQueue(tx, found, { gauge: gauges.get(queue), workers })), asOf }
       })
     })
   }

@@ -19,8 +19,8 @@ export interface QueueHour {
 }
 
 interface MinuteRow {
-  now: Date
-  minute: Date | null
+  nowMs: number
+  minuteMs: number | null
   queue: string
   succeeded: number
   failed: number
@@ -57,25 +57,25 @@ export class LastHour {
     const isAnew = performance.now() - this.#anewAt > anewEveryMs
     const openFrom = isAnew ? null : new Date(this.#readAt - openMs)
     const rows = await run(db, lastHourSql, { from: openFrom }, (row: MinuteRow) => row)
-    const nowMs = minuteOf(rows[0]?.now ?? new Date())
+    const nowMs = minuteOf(rows[0]?.nowMs ?? Date.now())
     const sinceMs = nowMs - (minutes - 1) * minuteMs
     const fromMs = Math.max(sinceMs, openFrom?.getTime() ?? sinceMs)
-    const counted = rows.filter(({ minute }) => minute !== null)
+    const counted = rows.filter((row) => row.minuteMs !== null)
     const request = { from: new Date(fromMs).toISOString(), every: everyOf(counted) }
-    type Row = Measured & { minute: Date; queue: string }
+    type Row = Measured & { minuteMs: number; queue: string }
     const measured = counted.length === 0 ? [] : await run(db, lastHourBinsSql, request, (row: Row) => row)
     if (isAnew) this.#anewAt = performance.now()
     this.#readAt = nowMs
     for (const minute of this.#minutes.keys())
       if (minute >= fromMs || minute < sinceMs) this.#minutes.delete(minute)
     for (const row of counted) this.#keep(row, request.every)
-    for (const { minute, queue, wait, run: ran } of measured)
-      this.#minutes.get(minute.getTime())?.get(queue)?.measured.push({ wait, run: ran })
+    for (const { minuteMs: at, queue, wait, run: ran } of measured)
+      this.#minutes.get(at)?.get(queue)?.measured.push({ wait, run: ran })
     return this.#byQueue(nowMs)
   }
 
   #keep(row: MinuteRow, every: number): void {
-    const at = row.minute?.getTime() ?? 0
+    const at = row.minuteMs ?? 0
     let queues = this.#minutes.get(at)
     if (queues === undefined) this.#minutes.set(at, (queues = new Map<string, Minute>()))
     queues.set(row.queue, { ...row, measured: [], every })
@@ -109,6 +109,6 @@ function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): Qu
   return { ...hour, wait: merged.wait, run: merged.run, spark }
 }
 
-function minuteOf(time: Date): number {
-  return Math.floor(time.getTime() / minuteMs) * minuteMs
+function minuteOf(ms: number): number {
+  return Math.floor(ms / minuteMs) * minuteMs
 }

@@ -119,6 +119,6 @@ export function waitP95Of(hours: readonly QueueHour[]): number | null {
   return percentile(mergeBins(...hours.map(({ wait }) => wait)), 0.95)
 }
 
-function percentilesOf(bins: Bins): Percentiles {
+export function percentilesOf(bins: Bins): Percentiles {
   return { p50: percentile(bins, 0.5), p95: percentile(bins, 0.95), p99: percentile(bins, 0.99) }
 }

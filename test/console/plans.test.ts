@@ -14,6 +14,8 @@ import { jobGlancesSql } from '../../src/view/job-glances.sql.ts'
 import { lastHourBinsSql } from '../../src/view/last-hour-bins.sql.ts'
 import { lastHourSql } from '../../src/view/last-hour.sql.ts'
 import { leasesSql } from '../../src/view/leases.sql.ts'
+import { queueKindsBinsSql } from '../../src/view/queue-kinds-bins.sql.ts'
+import { queueKindsSql } from '../../src/view/queue-kinds.sql.ts'
 import { seriesBinsSql } from '../../src/view/series-bins.sql.ts'
 import { seriesCountsSql } from '../../src/view/series-counts.sql.ts'
 import { seriesHourBinsSql } from '../../src/view/series-hour-bins.sql.ts'
@@ -119,6 +121,18 @@ const figures: Record<string, Case> = {
   'last-hour-bins': {
     statement: lastHourBinsSql,
     params: () => ({ from: ago(hourMs), every: 7 }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'queue-kinds': {
+    statement: queueKindsSql,
+    params: () => ({ minutes: 60, queue: 'q1' }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'queue-kinds-bins': {
+    statement: queueKindsBinsSql,
+    params: () => ({ minutes: 60, queue: 'q1', every: 7 }),
     uses: /^stat_minute_pkey$/,
     blocks: 60,
   },

@@ -6,7 +6,7 @@
  *   npm run bench -- console [--millions 2] [--only overview,system] [--no-write] [--page file] [--url postgres://…]
  *
  * With `--url` it is a database that an earlier run has filled, or an empty one, which is filled and stays. One that was
- * filled before is measured as it is, or with `--analyze` analyzed.
+ * filled before is measured as it is, or with `--analyze` analyzed; with `--page` both, where nobody has analyzed it yet.
  */
 import { loadavg } from 'node:os'
 import { resolve } from 'node:path'
@@ -32,7 +32,7 @@ const { values } = parseArgs({
     millions: { type: 'string', default: '2' },
     only: { type: 'string' },
     'no-write': { type: 'boolean', default: false },
-    page: { type: 'string', default: 'docs/benchmarks.md' },
+    page: { type: 'string' },
     url: { type: 'string' },
     analyze: { type: 'boolean', default: false },
   },
@@ -63,12 +63,13 @@ async function main(url: string): Promise<number> {
     await fill(db, url, size)
   }
   const conditions: Condition[] = []
-  if (isNew || !values.analyze) conditions.push(await look(db, url, { isAnalyzed: false }))
-  if (isNew || values.analyze) conditions.push(await look(db, url, { isAnalyzed: true }))
+  const isBoth = isNew || values.page !== undefined
+  if (isBoth || !values.analyze) conditions.push(await look(db, url, { isAnalyzed: false }))
+  if (isBoth || values.analyze) conditions.push(await look(db, url, { isAnalyzed: true }))
   await db.end()
-  const isWhole = isNew && values.only === undefined && !values['no-write']
+  const isWhole = isBoth && values.only === undefined && !values['no-write']
   if (isWhole) {
-    const file = resolve(root, values.page)
+    const file = resolve(root, values.page ?? 'docs/benchmarks.md')
     const text = sectionOf({ ...surroundings, size: textOf(size), conditions })
     writeSection(file, { name: 'console', title: 'Console', text })
     say(`wrote ${file}`)

@@ -119,6 +119,8 @@ const atOnce = 50
 
 /** Many who ask at once, and one who watches. */
 export async function measureCrowd(open: () => Served, db: Client, all: readonly Asked[]): Promise<Crowd> {
+  // A server takes a moment to end those of consoles that are closed.
+  while ((await connectionsOf(db)) > 0) await pause(10)
   const served = open()
   const stream = await served.fetch(new Request('http://console.test/v1/events?topics=overview,workers'))
   const crowd: Crowd = { connections: 0, answered: 0, refused: 0, worst: 0 }
@@ -134,15 +136,20 @@ export async function measureCrowd(open: () => Served, db: Client, all: readonly
     isDone = true
   })
   while (!isDone) {
-    const { rows } = await db.query<{ count: number }>(
-      `select count(*)::integer as count from pg_stat_activity
-        where datname = current_database() and application_name in ('stint', 'stint listen')`,
-    )
-    crowd.connections = Math.max(crowd.connections, rows[0]?.count ?? 0)
+    crowd.connections = Math.max(crowd.connections, await connectionsOf(db))
     await pause(10)
   }
   await asking
   await stream.body?.cancel()
   await served.close()
   return crowd
+}
+
+/** That consoles have, as the server counts them. */
+async function connectionsOf(db: Client): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
+    `select count(*)::integer as count from pg_stat_activity
+      where datname = current_database() and application_name in ('stint', 'stint listen')`,
+  )
+  return rows[0]?.count ?? 0
 }
