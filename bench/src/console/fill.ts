@@ -113,7 +113,7 @@ async function fillActs(db: Client): Promise<void> {
   )
 }
 
-/** Figures up to this moment, as 20 processes write them: two hours by process, a week as it was rolled up. */
+/** Figures up to this moment, as 20 processes write them, one minute after the other: two hours by process, a week rolled up. */
 export async function fillFigures(db: Client): Promise<void> {
   await db.query('truncate stint.stat_minute, stint.stat_hour, stint.error_group, stint.error_hour')
   const bins = `(select jsonb_object_agg(b::text, 10) from generate_series(100, 125) as b)`
@@ -121,13 +121,15 @@ export async function fillFigures(db: Client): Promise<void> {
     `insert into stint.stat_minute (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, wait, run)
      select date_trunc('minute', now()) - m * interval '1 minute', 'queue-' || q, 'kind-' || q % 3,
             ${workerOf('p')}, 1, 250, 260, 250, 10, ${bins}, ${bins}
-       from generate_series(0, 119) as m, generate_series(0, 19) as q, generate_series(0, 19) as p where (p + q) % 4 = 0`,
+       from generate_series(0, 119) as m, generate_series(0, 19) as q, generate_series(0, 19) as p where (p + q) % 4 = 0
+      order by m desc`,
   )
   await db.query(
     `insert into stint.stat_minute (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, wait, run)
      select date_trunc('minute', now()) - m * interval '1 minute', 'queue-' || q, 'kind-' || q % 3,
             '00000000-0000-0000-0000-000000000000', 1, 250, 260, 250, 10, ${bins}, ${bins}
-       from generate_series(120, 10079) as m, generate_series(0, 19) as q`,
+       from generate_series(120, 10079) as m, generate_series(0, 19) as q
+      order by m desc`,
   )
   await db.query(
     `insert into stint.stat_hour (hour, queue, kind, enqueued, started, succeeded, failed, dead, lease_expired, refused, cancelled,
