@@ -229,12 +229,13 @@ export class Database implements Copyable {
 /**
  * Limits are set by every transaction for itself, in the message that begins it. Set once for a connection they would
  * be lost behind PgBouncer, or worse, stay with a session of somebody else; as parameters of the connection PgBouncer
- * refuses them.
+ * refuses them. Whoever has limits has no helpers either: a parallel scan would take two more processes of the server.
  */
 function beginText({ statementTimeoutMs, lockTimeoutMs }: DatabaseConfig): string {
   const set = (name: string, ms: number | undefined): string =>
     ms === undefined ? '' : `; set local ${name} = ${Math.ceil(ms)}`
-  return `begin${set('statement_timeout', statementTimeoutMs)}${set('lock_timeout', lockTimeoutMs)}`
+  const limits = `${set('statement_timeout', statementTimeoutMs)}${set('lock_timeout', lockTimeoutMs)}`
+  return limits === '' ? 'begin' : `begin${limits}; set local max_parallel_workers_per_gather = 0`
 }
 
 type PooledClient = ResettableClient & pg.PoolClient

@@ -3,7 +3,7 @@
  * a screen asks for, right after loading when the planner knows nothing of the tables, and vacuumed and analyzed. And how
  * many connections that takes.
  *
- *   npm run bench -- console [--millions 2] [--only overview,system] [--no-write] [--page file] [--url postgres://…]
+ *   npm run bench -- console [--millions 2] [--only 'overview;system'] [--no-write] [--page file] [--url postgres://…]
  *
  * With `--url` it is a database that an earlier run has filled, or an empty one, which is filled and stays. One that was
  * filled before is measured as it is, or with `--analyze` analyzed; with `--page` both, where nobody has analyzed it yet.
@@ -88,7 +88,7 @@ async function look(db: pg.Client, url: string, { isAnalyzed }: { isAnalyzed: bo
   say(`${name}; load ${(loadavg()[0] ?? 0).toFixed(2)}`)
   const open = (): ReturnType<typeof server.createConsole> =>
     server.createConsole({ connection: url, insecure: true })
-  const only = values.only?.split(',')
+  const only = values.only?.split(';')
   const wanted = (one: { name: string }): boolean => only?.includes(one.name) ?? true
   const asked = await requests(db)
   const took: Took[] = []

@@ -149,7 +149,8 @@ export async function measureCrowd(open: () => Served, db: Client, all: readonly
 async function connectionsOf(db: Client): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select count(*)::integer as count from pg_stat_activity
-      where datname = current_database() and application_name in ('stint', 'stint listen')`,
+      where datname = current_database() and application_name in ('stint', 'stint listen')
+        and backend_type = 'client backend'`,
   )
   return rows[0]?.count ?? 0
 }
