@@ -126,7 +126,8 @@ export function commandLine(
     ...(canary > 0 && rules.length > 0 ? ['--stop-if', rules.join(',')] : []),
     ...(pace === null || where === null ? [] : ['--pace', `${pace}/s`]),
     ...(max === 10_000 || where === null ? [] : ['--max', String(max)]),
-    ...['--reason', reason ?? '…'],
+    // What begins with a dash would be taken for an option.
+    ...(reason?.startsWith('-') === true ? [`--reason=${reason}`] : ['--reason', reason ?? '…']),
   ]
   return words.map(quoted).join(' ')
 }

@@ -11,7 +11,7 @@ import { holdRunning } from '../jobs/while-running.ts'
 import { act } from './act.ts'
 import type { Acted, ActedJob } from './act.ts'
 import { addJobs, noteCursor } from './change.ts'
-import { chooseCanarySql } from './choose-canary.sql.ts'
+import { chooseCanary } from './canary.ts'
 import { endingsSql } from './endings.sql.ts'
 import { holdSql } from './hold.sql.ts'
 import { noteCanarySql } from './note-canary.sql.ts'
@@ -28,7 +28,7 @@ import { untouchedSql } from './untouched.sql.ts'
  * Carries out an operation, from wherever it stands.
  *
  * pending: all that match are noted in `operation_job`, down from the newest; only then is anything acted on, so that a
- * ceiling is kept by doing nothing. canary: some of them, spread over all, are acted on, and their endings waited for.
+ * ceiling is kept by doing nothing. canary: some of them, spread over times, kinds and keys, are acted on, and their endings waited for.
  * ramping: the rest, in batches.
  *
  * Each step is one short transaction that first takes the row of the job that executes this, under its lease, and then
@@ -148,7 +148,7 @@ async function begin(db: Database, execution: Execution): Promise<void> {
   await step(db, execution, async (tx, { settings, matched }) => {
     if (matched === 0) return become(tx, id, { state: 'done', note: 'Nothing matched.' })
     if (settings.canary === 0) return become(tx, id, { state: 'ramping' })
-    await run(tx, chooseCanarySql, { id, canary: settings.canary }, () => undefined)
+    await chooseCanary(tx, { id, count: settings.canary })
     await become(tx, id, { state: 'canary' })
   })
 }

@@ -13,13 +13,15 @@ export interface Caller {
   role: Role
   /** Whether this caller may do it; a role's actions, narrowed by `can` of the host's `auth`. */
   can: (action: Action, resource?: Resource) => boolean
+  /** False where nobody narrows it, so that nothing has to be looked up to know that. */
+  isNarrowed?: boolean | undefined
   /** A browser with a cookie, or a program with a token. */
   origin: 'dashboard' | 'api'
   /** The host's own redaction of a value that a job carries, after ours; see `redactFor`. */
   redact?: ((value: unknown, job: RedactedJob) => unknown) | undefined
 }
 
-/** What an action is about, for a host that scopes its people. */
+/** What an action is about, for a host that scopes its people. What is left out is meant with all there is of it. */
 export interface Resource {
   queue?: string | undefined
   kind?: string | undefined

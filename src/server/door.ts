@@ -117,6 +117,7 @@ function callerOf({ actor, role, can, redact, origin = 'dashboard' }: Identity):
     actor,
     role,
     origin,
+    isNarrowed: can !== undefined,
     can: (action, resource) => own.has(action) && (can?.(action, resource) ?? true),
     redact,
   }

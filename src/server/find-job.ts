@@ -17,7 +17,8 @@ export async function findJob(
 ): Promise<Job> {
   const job = await parts.stint.get(id, { blob: false })
   if (job === undefined) throw await missing(parts, id)
-  demand(c, 'view', resourceOf(job))
+  // The same answer as for none: nobody learns by asking what exists outside their scope.
+  if (!c.get('caller').can('view', resourceOf(job))) throw await missing(parts, id)
   if (action !== 'view') demand(c, action, resourceOf(job))
   return job
 }

@@ -6,7 +6,7 @@ import type { JobItem, StoredError } from './api/job.ts'
 import type { Resource } from './context.ts'
 
 /** What rights to a job hang on. */
-export function resourceOf({ queue, kind, key }: JobSummary): Resource {
+export function resourceOf({ queue, kind, key }: Pick<JobSummary, 'queue' | 'kind' | 'key'>): Resource {
   return { queue, kind, key }
 }
 

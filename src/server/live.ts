@@ -28,7 +28,8 @@ import { eventText, Viewer } from './live/viewer.ts'
  * no id: it could not go on from there.
  *
  * What a viewer may see is asked of its caller, for every event; whether the caller still is one, every minute. A caller who
- * sees only some queues gets the overview of these, whole each time: it shares no deltas with others.
+ * sees only some queues gets the overview of these, and the workers that serve them, whole each time: it shares no deltas
+ * with others. Who may see an operation is asked when the stream is opened (routes/events.ts).
  *
  * A reader that does not read is cut off when a megabyte waits for it, and comes back by itself. When the database does not
  * answer, all are told so (`trouble`), and when it does again (`healed`); what they show is then brought up to date.
@@ -37,20 +38,25 @@ import { eventText, Viewer } from './live/viewer.ts'
 /** What is looked at, as the API answers it. */
 export interface LiveSource {
   overview(): Promise<LiveOverview>
-  workers(): Promise<State>
+  workers(): Promise<LiveView<NonNullable<State>>>
   jobs(ids: readonly string[]): Promise<readonly JobBrief[]>
   operations(ids: readonly string[]): Promise<readonly { id: string }[]>
   /** Hears of queues in which something is stored, until the returned function is called. */
   listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>>
 }
 
-export interface LiveOverview {
+/** What not everybody sees the same of. */
+export interface LiveView<Whole> {
   /** For those who may see everything that it is about. */
-  all: { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
+  all: Whole
   about: readonly Resource[]
   /** For those who may not. */
   for(caller: Caller): NonNullable<State>
 }
+
+export type LiveOverview = LiveView<
+  { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
+>
 
 interface JobBrief {
   id: string
@@ -131,7 +137,8 @@ export class Live {
   readonly #waits = new Set<Wait>()
   readonly #stored = new Set<string>()
   readonly #readAt = { queues: -Infinity, workers: -Infinity }
-  #overview: LiveOverview | undefined
+  /** Of the topics that not everybody sees the same of. */
+  readonly #views = new Map<Topic['type'], Pick<LiveView<unknown>, 'for'>>()
   #looking: Promise<void> | undefined
   #wake: (() => void) | undefined
   #trouble: { detail: string; since: string } | undefined
@@ -379,10 +386,11 @@ export class Live {
     const queues = this.#seen('queue')
     const overview = this.#watched.get('overview')
     if ((queues.length > 0 || isSeen(overview)) && now - this.#readAt.queues >= queuesEveryMs) {
-      this.#overview = await this.#source.overview()
+      const view = await this.#source.overview()
+      this.#views.set('overview', view)
       this.#readAt.queues = now
-      const { all } = this.#overview
-      if (isSeen(overview)) this.#found(overview, all, this.#overview.about)
+      const { all } = view
+      if (isSeen(overview)) this.#found(overview, all, view.about)
       const byName = new Map(all.queues.map((queue) => [queue.queue, queue as NonNullable<State>]))
       for (const watched of queues) {
         const queue = ofTopic(watched)
@@ -391,9 +399,10 @@ export class Live {
     }
     const workers = this.#watched.get('workers')
     if (isSeen(workers) && now - this.#readAt.workers >= workersEveryMs) {
-      const state = await this.#source.workers()
+      const view = await this.#source.workers()
+      this.#views.set('workers', view)
       this.#readAt.workers = now
-      this.#found(workers, state, [])
+      this.#found(workers, view.all, view.about)
     }
     this.#tellStored()
   }
@@ -473,9 +482,9 @@ export class Live {
     else viewer.send(eventText('snapshot', { topic: name, data: watched.state }), this.#ring.seq)
   }
 
-  /** For those who may not see all of it: of the overview what they may, of the rest nothing. */
+  /** For those who may not see all of it: of the overview and the workers what they may, of the rest nothing. */
   #showOwn(topic: Topic, viewer: Viewer): void {
-    const data = topic.type === 'overview' ? (this.#overview?.for(viewer.caller) ?? null) : null
+    const data = this.#views.get(topic.type)?.for(viewer.caller) ?? null
     viewer.send(eventText('snapshot', { topic: topic.name, data }), this.#ring.seq)
   }
 

@@ -1,6 +1,7 @@
 import type { QueuesOverview } from '../client/view.ts'
 import type { TotalName, Totals } from '../view/totals.ts'
 import type { Caller } from './context.ts'
+import { workersFor } from './worker-list.ts'
 
 export interface MetricFacts {
   caller: Pick<Caller, 'can'>
@@ -63,13 +64,14 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
     for (const total of visible) metric({ queue: total.queue, kind: total.kind }, total[name as TotalName])
   }
 
+  const fleet = workersFor(caller, all.workers)
   const workers = page.metric('stint_workers', 'gauge', 'Workers by status; those lost within the last hour.')
   for (const status of ['active', 'late', 'lost'])
-    workers({ status }, all.workers.filter((worker) => worker.status === status).length)
+    workers({ status }, fleet.filter((worker) => worker.status === status).length)
   const memory = page.metric('stint_workers_resident_memory_bytes', 'gauge', 'Of live workers together.')
   memory(
     {},
-    all.workers.reduce((sum, { status, rssBytes }) => sum + (status === 'lost' ? 0 : (rssBytes ?? 0)), 0),
+    fleet.reduce((sum, { status, rssBytes }) => sum + (status === 'lost' ? 0 : (rssBytes ?? 0)), 0),
   )
 
   const age = (at: Date | null): number | null =>

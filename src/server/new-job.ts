@@ -7,7 +7,7 @@ import { resolveJob } from '../intake/enqueue-options.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
 import { asInvalidInput } from '../intake/new-job.ts'
 import type { NewJob } from './api/job.ts'
-import type { ConsoleParts, Resource } from './context.ts'
+import type { Caller, ConsoleParts, Resource } from './context.ts'
 import { HttpProblem } from './problem.ts'
 
 /** A job that a producer sent and that can be stored as it is. */
@@ -21,6 +21,13 @@ export interface CheckedJob {
   startState: 'ready' | 'scheduled'
 }
 
+/** Whoever sends it. */
+export interface Admission {
+  caller: Pick<Caller, 'can'>
+  /** Throws where they may not store such a job. */
+  admit: (resource: Resource) => void
+}
+
 /** Inputs past what fits a row are refused, or go to the blob store, when they are stored. */
 const anySize = 67_108_864
 
@@ -28,8 +35,11 @@ const anySize = 67_108_864
 export async function checkNewJob(
   parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { kind, queue, input, deadline, ...rest }: z.infer<typeof NewJob>,
+  caller: Admission,
 ): Promise<CheckedJob> {
-  const contract = contractOf(parts, kind, queue)
+  const contract = contractOf(parts, { kind, queue }, caller)
+  // Before anything is said about its input: what a contract asks for is not for everybody.
+  caller.admit({ kind, queue: queue ?? contract.queue })
   const options: JobOptions = {
     ...rest,
     ...(queue === undefined ? {} : { queue }),
@@ -48,12 +58,20 @@ export async function checkNewJob(
 
 function contractOf(
   { contracts, acceptUnknownKinds }: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
-  kind: string,
-  queue: string | undefined,
+  { kind, queue }: { kind: string; queue: string | undefined },
+  { caller }: Admission,
 ): JobContract {
   const known = contracts.get(kind)
   if (known !== undefined) return known
-  if (!acceptUnknownKinds) throw unknownKind(kind, contracts)
+  if (!acceptUnknownKinds) {
+    const visible = [...contracts.values()].filter((one) =>
+      caller.can('view', { queue: one.queue, kind: one.kind }),
+    )
+    throw unknownKind(
+      kind,
+      visible.map((one) => one.kind),
+    )
+  }
   if (queue === undefined) {
     throw new HttpProblem({
       status: 422,
@@ -66,8 +84,8 @@ function contractOf(
   return asInvalidInput(kind, () => defineJob({ kind, queue }))
 }
 
-function unknownKind(kind: string, contracts: ReadonlyMap<string, JobContract>): HttpProblem {
-  const near = nearest(kind, [...contracts.keys()])
+function unknownKind(kind: string, kinds: readonly string[]): HttpProblem {
+  const near = nearest(kind, kinds)
   return new HttpProblem({
     status: 422,
     code: 'unknown-kind',

@@ -4,7 +4,9 @@ import { failureRateOf, waitP95Of } from '../view/queues.ts'
 import type { Finding } from './api/system.ts'
 import type { Overview, OverviewProblem } from './api/overview.ts'
 import type { Caller, Resource } from './context.ts'
+import { allOf, knownIn } from './scope.ts'
 import { wire } from './wire.ts'
+import { workersFor } from './worker-list.ts'
 
 /** All that the overview is made of. */
 export interface OverviewFacts {
@@ -19,12 +21,13 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
   const { queues: all } = facts
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
   const hours = queues.flatMap(({ queue }) => all.hours.get(queue) ?? [])
-  const living = all.workers.filter(({ status }) => status !== 'lost')
+  const workers = workersFor(caller, all.workers)
+  const living = workers.filter(({ status }) => status !== 'lost')
   const sum = (of: (queue: (typeof queues)[number]) => number): number =>
     queues.reduce((total, queue) => total + of(queue), 0)
   const ages = queues.flatMap(({ oldestReadyMs }) => oldestReadyMs ?? [])
   return wire({
-    problems: problemsIn(facts)
+    problems: problemsIn(facts, workers)
       .filter(({ of = [] }) => of.every((resource) => caller.can('view', resource)))
       .map(({ problem }) => problem),
     queues,
@@ -43,25 +46,25 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
 /** All that the whole overview is about: who may see all of this may see it whole. */
 export function aboutOverview(facts: OverviewFacts): Resource[] {
   const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
-  return [...queues, ...problemsIn(facts).flatMap(({ of = [] }) => of)]
+  // Each once: all names are what several of them are about.
+  return [...new Set([...queues, ...problemsIn(facts).flatMap(({ of = [] }) => of)])]
 }
 
 /** What the doctor found, as this caller may see it: some of it names queues, kinds or schedules, whosever they are. */
 export function findingsFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Finding[] {
   const seesAll = allIn(facts).every((resource) => caller.can('view', resource))
-  return facts.findings.filter(({ check }) => seesAll || !naming.has(check))
+  return facts.findings.filter(({ check }) => seesAll || nameless.has(check))
 }
 
-const naming: ReadonlySet<string> = new Set(['queues', 'kinds', 'schedules'])
+/** Checks of the doctor that speak of the database alone; the others name queues, kinds, schedules, hosts or statements. */
+const nameless: ReadonlySet<string> = new Set([
+  ...['server', 'fsync', 'full-page-writes', 'synchronous-commit', 'clock', 'schema', 'invalid-indexes'],
+  ...['index-bloat', 'partitions', 'autovacuum', 'dead-rows', 'xid-age', 'notify-queue'],
+])
 
 /** All that has a name here. */
-function allIn({ queues, trouble }: OverviewFacts): Resource[] {
-  const kinds = new Set([
-    ...queues.workers.flatMap((worker) => worker.kinds),
-    ...trouble.errors.map(({ kind }) => kind),
-    ...trouble.schedules.map(({ kind }) => kind),
-  ])
-  return [...queues.queues.map(({ queue }) => ({ queue })), ...[...kinds].map((kind) => ({ kind }))]
+function allIn(facts: OverviewFacts): Resource[] {
+  return allOf(knownIn(facts))
 }
 
 interface Found {
@@ -75,17 +78,21 @@ const oldMs = 5 * 60_000
 const mostAlike = 10
 
 /** What somebody should look at, the worst first. */
-function problemsIn(facts: OverviewFacts): Found[] {
+function problemsIn(
+  facts: OverviewFacts,
+  workers: QueuesOverview['workers'] = facts.queues.workers,
+): Found[] {
   const { queues, trouble } = facts
+  const names = allIn(facts)
   const found = [
     ...ofMigrations(trouble),
-    ...ofFindings(facts),
+    ...ofFindings(facts, names),
     ...ofQueues(queues),
-    ...ofErrors(trouble),
-    ...ofWorkers(queues),
+    ...ofErrors(trouble, names),
+    ...ofWorkers(workers),
     ...ofSchedules(trouble),
     ...ofServices(queues),
-    ...ofOperations(trouble),
+    ...ofOperations(trouble, names),
   ]
   const isFailing = ({ problem }: Found): boolean => problem.level === 'fail'
   return [...found.filter(isFailing), ...found.filter((one) => !isFailing(one))]
@@ -98,13 +105,14 @@ function ofMigrations({ pendingMigrations: pending }: Trouble): Found[] {
   return [{ problem: { level: 'fail', about: 'database', title, detail, link: '/system' } }]
 }
 
-function ofFindings(facts: OverviewFacts): Found[] {
-  const names = allIn(facts)
-  return facts.findings.flatMap(({ check, level, title, detail }): Found[] => {
-    // Queues and schedules have problems of their own here.
-    if (check === 'queues' || check === 'schedules' || (level !== 'fail' && level !== 'warn')) return []
+const told: ReadonlySet<string> = new Set(['queues', 'schedules', 'upkeep'])
+
+function ofFindings({ findings }: OverviewFacts, names: readonly Resource[]): Found[] {
+  return findings.flatMap(({ check, level, title, detail }): Found[] => {
+    // Of these there are problems here already, by name.
+    if (told.has(check) || (level !== 'fail' && level !== 'warn')) return []
     const problem = { level, about: 'database', title, detail, link: '/system' } as const
-    return [naming.has(check) ? { problem, of: names } : { problem }]
+    return [nameless.has(check) ? { problem } : { problem, of: names }]
   })
 }
 
@@ -126,20 +134,23 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
   })
 }
 
-function ofErrors({ errors }: Trouble): Found[] {
-  return errors.slice(0, mostAlike).map(({ fingerprint, kind, name, title, regressedAt, deaths }) => ({
-    problem: {
-      level: 'fail',
-      about: 'error-group',
-      title: `${name}: ${title}`.slice(0, 200),
-      detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
-      link: `/dead/${fingerprint}`,
-    },
-    of: [{ kind }],
-  }))
+function ofErrors({ errors }: Trouble, names: readonly Resource[]): Found[] {
+  return errors
+    .slice(0, mostAlike)
+    .map(({ fingerprint, kind, name, title, regressedAt, deaths, seenWith }) => ({
+      problem: {
+        level: 'fail',
+        about: 'error-group',
+        title: `${name}: ${title}`.slice(0, 200),
+        detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
+        link: `/dead?group=${fingerprint}`,
+      },
+      // What it says is what the last job said.
+      of: seenWith === null ? names : [seenWith],
+    }))
 }
 
-function ofWorkers({ workers }: QueuesOverview): Found[] {
+function ofWorkers(workers: QueuesOverview['workers']): Found[] {
   const troubled = workers.filter(({ status }) => status !== 'active')
   return troubled.slice(0, mostAlike).map(({ id, host, pid, status, death, running, leaseUntil }) => {
     const name = host === null ? id : `${host}/${String(pid)}`
@@ -172,7 +183,7 @@ function ofSchedules({ schedules }: Trouble): Found[] {
           ? `Schedule ${name} does not fire`
           : `Schedule ${name} missed ${counted(missed, 'fire')}`,
         detail: isFailing ? `${counted(failures, 'failure')} in a row.` : `Within the last day${why}.`,
-        link: `/schedules/${encodeURIComponent(name)}`,
+        link: `/schedules?schedule=${encodeURIComponent(name)}`,
       },
       of: [{ queue, kind }],
     }
@@ -197,7 +208,7 @@ function ofServices({ services, leader, workers }: QueuesOverview): Found[] {
   return [...found, { problem: { level: 'warn', about: 'service', title, detail, link: '/system' } }]
 }
 
-function ofOperations({ operations }: Trouble): Found[] {
+function ofOperations({ operations }: Trouble, names: readonly Resource[]): Found[] {
   return operations.slice(0, mostAlike).map(({ id, action, note, actor }) => ({
     problem: {
       level: 'warn',
@@ -206,6 +217,7 @@ function ofOperations({ operations }: Trouble): Found[] {
       detail: note ?? 'Its stop rule held.',
       link: `/operations/${id}`,
     },
+    of: names,
   }))
 }
 

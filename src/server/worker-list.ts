@@ -1,13 +1,53 @@
-import type { Fleet } from '../view/fleet.ts'
+import type { Fleet, WorkerView } from '../view/fleet.ts'
 import type { WorkerList } from './api/system.ts'
+import type { Caller, Resource } from './context.ts'
+import { allOf, unheardOf } from './scope.ts'
+import type { Known } from './scope.ts'
 import { wire } from './wire.ts'
 
-/** The workers as the API answers them. */
-export function workerList({ workers, leader, services, asOf }: Fleet): WorkerList {
+/** The workers as the API answers them to somebody. */
+export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerList {
+  const { leader, services, asOf } = fleet
+  const seesAll = aboutWorkers(fleet).every((resource) => caller.can('view', resource))
   return wire({
-    items: workers.map((worker) => ({ ...worker, queues: { ...worker.queues }, kinds: [...worker.kinds] })),
+    items: workersFor(caller, fleet.workers).map((worker) => ({
+      ...worker,
+      queues: { ...worker.queues },
+      kinds: [...worker.kinds],
+    })),
     leader: leader === null ? null : { workerId: leader.workerId, since: leader.since, until: leader.until },
-    services,
+    // An error may name what it was about.
+    services: seesAll
+      ? services
+      : services.map((one) => ({ ...one, lastError: one.lastError === null ? null : 'It failed' })),
     asOf,
   })
+}
+
+/** What has to be allowed to whoever may see all workers as they are. */
+export function aboutWorkers(fleet: Fleet): Resource[] {
+  return allOf(namesIn(fleet))
+}
+
+/**
+ * Workers that serve a queue which this caller may see. Of one that serves others too, only the queues that it may: which
+ * of its kinds belong to them nobody knows.
+ */
+export function workersFor(caller: Pick<Caller, 'can'>, workers: readonly WorkerView[]): WorkerView[] {
+  return workers.flatMap((worker) => {
+    const served = Object.entries(worker.queues)
+    const queues = served.filter(([queue]) => caller.can('view', { queue }))
+    if (queues.length === 0) return caller.can('view', unheardOf) && served.length === 0 ? [worker] : []
+    if (queues.length < served.length) return [{ ...worker, queues: Object.fromEntries(queues), kinds: [] }]
+    const isVisible = (kind: string): boolean =>
+      caller.can('view', { kind }) && queues.some(([queue]) => caller.can('view', { queue, kind }))
+    return worker.kinds.every(isVisible) ? [worker] : [{ ...worker, kinds: worker.kinds.filter(isVisible) }]
+  })
+}
+
+function namesIn({ workers }: Fleet): Known {
+  return {
+    queues: [...new Set(workers.flatMap(({ queues }) => Object.keys(queues)))],
+    kinds: [...new Set(workers.flatMap(({ kinds }) => kinds))],
+  }
 }

@@ -3,6 +3,9 @@
 -- What stays however old it is: the last one of a schedule, which says when it last fired; one that waits; and one whose
 -- job has not ended, for the next fire looks at that (overlap).
 -- By schedule, each from its earliest on and no further than the batch goes: one that fires every second may have millions.
+-- As a range of the whole key, in its order, and with one condition that says nothing of how many it holds for: where a
+-- planner without statistics expects fewer than a batch, it reads and sorts all there are. The job is looked up for one fire
+-- at a time, which the limit sees to: joined, all jobs were read.
 with gone as (
   delete from stint.fire
    where ctid = any(array(
@@ -14,12 +17,12 @@ with gone as (
             cross join lateral (
                     select f.ctid
                       from stint.fire as f
-                     where f.schedule = s.name
-                       and f.fire_at < least(s.kept_from, last.fire_at)
-                       and f.at < s.kept_from
-                       and f.outcome <> 'queued'
-                       and not exists (select from stint.job where job.id = f.job_id)
-                     order by f.fire_at
+                     where (f.schedule, f.fire_at) >= (s.name, '-infinity')
+                       and (f.schedule, f.fire_at) < (s.name, least(s.kept_from, last.fire_at))
+                       and case when f.at < s.kept_from and f.outcome <> 'queued'
+                                then (select true from stint.job where job.id = f.job_id limit 1) is null
+                            end
+                     order by f.schedule, f.fire_at
                      limit :skip::integer + :limit::integer
                        for update skip locked) as old
            offset :skip::integer

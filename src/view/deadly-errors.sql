@@ -11,7 +11,7 @@ with lately as materialized (
    group by fingerprint
 )
 select error_group.fingerprint, error_group.kind, error_group.name, error_group.title, error_group.first_seen as "firstSeen",
-       error_group.last_seen as "lastSeen", error_group.regressed_at as "regressedAt", lately.deaths
+       error_group.last_seen as "lastSeen", error_group.regressed_at as "regressedAt", error_group.sample_job as "sampleJob", lately.deaths
   from lately
   join stint.error_group using (fingerprint)
  where error_group.last_seen > stint.now() - interval '1 hour'

@@ -1,7 +1,10 @@
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
 import { migrationStatus } from '../schema/migrate.ts'
 import { deadlyErrorsSql } from './deadly-errors.sql.ts'
+import { glanceAtJobs } from './glances.ts'
+import type { JobGlance } from './glances.ts'
 import { stoppedOperationsSql } from './stopped-operations.sql.ts'
 import { troubledSchedulesSql } from './troubled-schedules.sql.ts'
 
@@ -16,6 +19,8 @@ export interface DeadlyError {
   /** It was resolved, and came back. */
   regressedAt: Date | null
   deaths: number
+  /** The job that failed so last; null where it is gone. */
+  seenWith: Pick<JobGlance, 'queue' | 'kind' | 'key'> | null
 }
 
 /** A schedule that fails to fire, or missed fires within the last day. */
@@ -54,9 +59,22 @@ const mostOperations = 200
 export async function readTrouble(db: Database): Promise<Trouble> {
   const { pending: pendingMigrations } = await migrationStatus(db)
   return db.transaction(async (tx) => ({
-    errors: await run(tx, deadlyErrorsSql, { limit: most }, (row: DeadlyError) => row),
+    errors: await readDeadlyErrors(tx),
     schedules: await run(tx, troubledSchedulesSql, { limit: most }, (row: TroubledSchedule) => row),
     operations: await run(tx, stoppedOperationsSql, { seen: mostOperations }, (row: StoppedOperation) => row),
     pendingMigrations,
   }))
+}
+
+async function readDeadlyErrors(db: Queryable): Promise<DeadlyError[]> {
+  type Row = Omit<DeadlyError, 'seenWith'> & { sampleJob: string }
+  const rows = await run(db, deadlyErrorsSql, { limit: most }, (row: Row) => row)
+  const found =
+    rows.length === 0 ? [] : await glanceAtJobs(db, [...new Set(rows.map(({ sampleJob }) => sampleJob))])
+  const jobs = new Map(found.map((job) => [job.id, job]))
+  return rows.map(({ sampleJob, ...error }) => {
+    const job = jobs.get(sampleJob)
+    const seenWith = job === undefined ? null : { queue: job.queue, kind: job.kind, key: job.key }
+    return { ...error, seenWith }
+  })
 }

@@ -114,18 +114,28 @@ function workerOf({
       await pause(20 + (orderId % 40))
       if (orderId % 4 === 0) {
         ctx.log.warn('the provider says no', { code: 'do_not_honor' })
-        throw new CardDeclined(`do not honor, order ${orderId}`, {
-          cause: new Error('402 from api.pay.example'),
-        })
+        const cause = new Error('402 from api.pay.example')
+        throw thrownAt(
+          new CardDeclined(`do not honor, order ${orderId}`, { cause }),
+          'charge (/app/src/billing/charge.ts:41:11)',
+        )
       }
       return { charged: true, receipt: `r-${orderId}` }
     })
     .handle(sendMail, async ({ to }) => {
       await pause(10)
-      if (to.startsWith('cy')) throw new Error('connect ETIMEDOUT smtp.example.com:587')
+      if (to.startsWith('cy'))
+        throw thrownAt(
+          new Error('connect ETIMEDOUT smtp.example.com:587'),
+          'send (/app/src/mail/send.ts:18:9)',
+        )
     })
     .handle(resizeImage, async ({ imageId, width }, ctx) => {
-      if (width === 1) throw new PermanentError('an image of one pixel is no image')
+      if (width === 1)
+        throw thrownAt(
+          new PermanentError('an image of one pixel is no image'),
+          'resize (/app/src/media/resize.ts:27:13)',
+        )
       if (imageId !== 'img-held') return { url: `https://images.example.com/${imageId}-${width}.webp` }
       ctx.log.info('reading', { imageId })
       await ctx.progress(42, 'tile 21 of 50')
@@ -137,6 +147,16 @@ function workerOf({
     })
 }
 
+/** As if it had happened on a server: pictures show no path of whoever makes them. */
+function thrownAt<Thrown extends Error>(error: Thrown, place: string): Thrown {
+  error.stack = [
+    `${error.name}: ${error.message}`,
+    `    at ${place}`,
+    '    at async execute (/app/node_modules/stint/dist/worker/execute.js:39:21)',
+  ].join('\n')
+  return error
+}
+
 /** As processes would have counted it, minute by minute. */
 async function giveHistory(db: Pick<TestDatabase, 'query'>): Promise<void> {
   const kinds = [
@@ -145,7 +165,7 @@ async function giveHistory(db: Pick<TestDatabase, 'query'>): Promise<void> {
     ['media', 'image.resize', 1_400, 0.004],
   ] as const
   for (const [queue, kind, usual, failing] of kinds) {
-    for (let ago = 60; ago > 1; ago--) {
+    for (let ago = 60; ago > 0; ago--) {
       const wave = 1 + 0.25 * Math.sin(ago / 9) + 0.12 * Math.sin(ago * 2.1 + usual)
       const started = Math.round(usual * wave)
       const failed = Math.round(started * failing * (ago < 18 && queue === 'billing' ? 4 : 1))

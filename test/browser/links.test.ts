@@ -88,3 +88,43 @@ test('what is not there is said, with the way on', async () => {
   await page.goto(`${given.url}nowhere`)
   await page.getByText('No screen has this address.').waitFor()
 })
+
+test('each problem of the overview leads to the screen that it is about', async () => {
+  const { id } = await given.stint.enqueue(chargeCard, charge(9), { queue: 'nobody/serves%20it' })
+  const { id: died } = await given.stint.enqueue(chargeCard, charge(10))
+  await bury(given.db, died, { fingerprint: 'b02c9e51b02c9e51' })
+  await given.db.query(
+    `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+     values ('b02c9e51b02c9e51', 'card.charge', 'transient', 'CardDeclined', 'no', 'no', now(), now(), $1)`,
+    [died],
+  )
+  await given.db.query(
+    `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
+     values ('b02c9e51b02c9e51', date_trunc('hour', now()), gen_random_uuid(), 1, 5, 3)`,
+  )
+  const input = { to: 'all@example.com', template: 'reminder' } as const
+  await given.stint.schedules.set({ name: 'by/night%20', job: sendMail, input, cron: '0 2 * * *' })
+  await given.db.query(`update stint.schedule set failures = 2 where name = 'by/night%20'`)
+  await given.db.query(
+    `insert into stint.operation (id, job_id, action, as_of, settings, state, note, reason, actor, origin)
+     values ($1, $1, 'replay', now(), '{"ids": 0, "canary": 0, "pace": null, "max": 1, "priority": null, "stopIf": {"sameError": 20, "anyFailure": null}}',
+             'stopped', 'the same error', 'try', 'ana', 'cli')`,
+    [id],
+  )
+  const page = await given.open('')
+  const problems = page.locator('.problem')
+  const screens: [about: RegExp, screen: RegExp][] = [
+    [/No worker serves nobody/, /nobody\/serves%20it/],
+    [/CardDeclined: no/, /CardDeclined/],
+    [/Schedule by\/night%20 does not fire/, /by\/night%20/],
+    [/A replay by ana stopped itself/, /It stopped itself/],
+  ]
+  for (const [about, screen] of screens) {
+    await problems.filter({ hasText: about }).getByRole('link').click()
+    await page.locator('main', { hasText: screen }).waitFor()
+    await page.locator('main .problem').first().waitFor({ state: 'detached' })
+    expect(await page.getByText('No screen has this address').count()).toBe(0)
+    await page.goBack()
+    await problems.first().waitFor()
+  }
+})

@@ -28,6 +28,7 @@ export async function givenMinute(db: TestDatabase, given: GivenMinute): Promise
 }
 
 export interface GivenWorker {
+  host?: string
   queues?: Record<string, number>
   kinds?: string[]
   version?: string | null
@@ -39,6 +40,7 @@ export interface GivenWorker {
 
 export async function givenWorker(db: TestDatabase, given: GivenWorker = {}): Promise<string> {
   const {
+    host = 'here',
     queues = {},
     kinds = [],
     version = null,
@@ -47,7 +49,7 @@ export async function givenWorker(db: TestDatabase, given: GivenWorker = {}): Pr
     lost,
   } = given
   const id = randomUUID()
-  const about = { host: 'here', pid: 42, version, stintVersion: '0.0.0', queues, kinds, schedules: [] }
+  const about = { host, pid: 42, version, stintVersion: '0.0.0', queues, kinds, schedules: [] }
   await db.query(
     `insert into stint.worker (id, started_at, renewed_at, lease_until, lost_at, about, rss_bytes, death)
      values ($1, now() - $2::interval, now() - $3::interval, now() - $3::interval + interval '30 seconds',

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOperationsWorker } from '../../src/console-worker/operations-worker.ts'
+import { defineJob } from '../../src/entry/index.ts'
 import type { OperationInfo, OperationState } from '../../src/entry/index.ts'
 import type { JobContract } from '../../src/entry/index.ts'
 import { bury } from '../support/dead-letters.ts'
@@ -16,6 +17,11 @@ async function deadLetters(contract: JobContract, count: number, fingerprint = g
     contract,
     Array.from({ length: count }, (_, n) => ({ n })),
   )
+  await buryAll(contract.queue, fingerprint)
+  return jobs.map(({ id }) => id)
+}
+
+async function buryAll(queue: string, fingerprint = group): Promise<void> {
   await scene.db.query(
     `with gone as (delete from stint.job where queue = $1 returning *)
      insert into stint.dead (id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at,
@@ -23,9 +29,8 @@ async function deadLetters(contract: JobContract, count: number, fingerprint = g
      select id, queue, kind, key, priority, 5, max_attempts, 0, 7, version, created_at, run_at, search, options, input,
             unique_key, 'exhausted', $2
        from gone`,
-    [contract.queue, fingerprint],
+    [queue, fingerprint],
   )
-  return jobs.map(({ id }) => id)
 }
 
 async function executor(options: { undecidedMs?: number } = {}): Promise<void> {
@@ -281,7 +286,28 @@ describe('an operation', () => {
       [id],
     )
     const places = chosen.map((one) => [probe.id, ...ids].sort().indexOf(one.id))
-    expect(places).toEqual(Array.from({ length: 6 }, (_, n) => Math.floor(((n + 1) * (count + 1) - 1) / 6)))
+    expect(places).toEqual(Array.from({ length: 6 }, (_, n) => Math.floor((n * (count + 1)) / 6)))
+  })
+
+  test('tries jobs of as many keys and kinds as its canary has room for', async () => {
+    await executor()
+    const contract = newJob()
+    const other = defineJob({ kind: 'rare', queue: contract.queue })
+    const keyOf = (n: number): string => (n % 10 === 0 ? `small-${n}` : 'large')
+    for (let n = 0; n < 100; n++) await scene.stint.enqueue(contract, { n }, { key: keyOf(n) })
+    for (let n = 0; n < 20; n++) await scene.stint.enqueue(other, { n }, { key: 'large' })
+    await buryAll(contract.queue)
+    const { id } = await ana().operations.start({
+      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 6, reason: 'fixed' },
+    })
+    await until(id, ({ state, acted }) => state === 'canary' && acted === 6)
+    const chosen = await scene.db.query<{ kind: string; key: string }>(
+      `select kind, key from stint.operation_job join stint.job using (id) where operation_id = $1 and is_canary`,
+      [id],
+    )
+    expect(chosen).toHaveLength(6)
+    expect(new Set(chosen.map(({ key }) => key)).size).toBeGreaterThanOrEqual(5)
+    expect(chosen.map(({ kind }) => kind)).toContain('rare')
   })
 
   test('goes on when its canary succeeds', async () => {

@@ -106,7 +106,7 @@ describe('overview', () => {
         level: 'fail',
         about: 'error-group',
         title: 'CardDeclined: do not honor <id>',
-        link: `/dead/${fingerprint}`,
+        link: `/dead?group=${fingerprint}`,
       },
     ])
     expect(seen.problems[0]?.detail).toContain('3 jobs of card.charge')

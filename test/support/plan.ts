@@ -99,6 +99,8 @@ function pathOf(plan: Plan): AccessPath | undefined {
   const relation = plan['Relation Name']
   if (!type.endsWith('Scan') || relation === undefined) return undefined
   if (type === 'Bitmap Heap Scan') return { relation, path: bitmapIndexes(plan).join('+') }
+  // By where the rows lie, which was found out before.
+  if (type === 'Tid Scan') return { relation, path: 'ctid' }
   const index = plan['Index Name'] ?? relation
   return { relation, path: plan['Scan Direction'] === 'Backward' ? `${index} backward` : index }
 }

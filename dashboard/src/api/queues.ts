@@ -57,3 +57,8 @@ const stepOf: Record<Range, string> = { '1h': '1m', '6h': '5m', '24h': '15m', '7
 export function setQueue(queue: string, body: object): Promise<unknown> {
   return send('PATCH', at('queues', queue), body)
 }
+
+/** The steps that are over: in the last one, a few seconds old, everything would look as if it had stopped or failed. */
+export function stepsOver({ points, stepMs, asOf }: StatSeries): StatSeries['points'] {
+  return points.filter((point) => Date.parse(point.at) + stepMs <= Date.parse(asOf))
+}

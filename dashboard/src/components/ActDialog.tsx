@@ -2,6 +2,7 @@ import { useState } from 'react'
 import { act } from '../api/jobs.ts'
 import type { JobDetail, Verb } from '../api/jobs.ts'
 import { shortId } from '../text/format.ts'
+import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { ReasonField, TextField } from './TextField.tsx'
@@ -16,17 +17,7 @@ const words: Partial<Record<Verb, { title: string; button: string; done: string 
 }
 
 /** An act on one job that needs a word more, or cannot be taken back. */
-export function ActDialog({
-  job,
-  verb,
-  cli,
-  close,
-}: {
-  job: JobDetail
-  verb: Verb
-  cli: string
-  close: () => void
-}) {
+export function ActDialog({ job, verb, close }: { job: JobDetail; verb: Verb; close: () => void }) {
   const [reason, setReason] = useState('')
   const [value, setValue] = useState(verb === 'reprioritize' ? String(job.priority) : '10m')
   const text = words[verb]
@@ -85,28 +76,36 @@ export function ActDialog({
         {verb === 'reprioritize' ? (
           <TextField
             label="Priority"
-            hint="Higher runs first."
+            hint="Higher runs first; from −100 to 100."
             value={value}
             set={setValue}
             type="number"
-            min={-32_768}
-            max={32_767}
+            min={-100}
+            max={100}
             required
           />
         ) : null}
         <ReasonField value={reason} set={setReason} />
       </form>
-      <CliLine command={cli} />
+      <CliLine command={shell('stint', 'job', verb, job.id, ...optionsOf(verb, value), ...because(reason))} />
       {run.error === null ? null : <ProblemNote error={run.error} />}
     </Dialog>
   )
 }
 
-function bodyOf(verb: Verb, value: string): object {
+function bodyOf(verb: Verb, value: string): { priority?: number; delay?: string; runAt?: string } {
   if (verb === 'reprioritize') return { priority: Number(value) }
   if (verb !== 'reschedule') return {}
   const given = value.trim()
   return /^\d+(\.\d+)?(ms|s|m|h|d|w)$/.test(given) ? { delay: given } : { runAt: isoOf(given) }
+}
+
+/** The same for the command line; with `=`, for a priority may begin with a dash. */
+function optionsOf(verb: Verb, value: string): string[] {
+  const { priority, delay, runAt } = bodyOf(verb, value)
+  if (priority !== undefined) return [`--priority=${priority}`]
+  if (delay !== undefined) return ['--delay', delay]
+  return runAt === undefined ? [] : ['--at', runAt]
 }
 
 function isoOf(text: string): string {

@@ -1,6 +1,6 @@
 import type { JobAttempt, JobDetail } from '../api/jobs.ts'
 import { useNow } from '../text/clock.ts'
-import { span } from '../text/format.ts'
+import { plural, span } from '../text/format.ts'
 import { outcomeTone } from './outcomes.ts'
 import type { Tone } from './outcomes.ts'
 import { Time } from './Time.tsx'
@@ -52,13 +52,11 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
       <div className="timeline-ends">
         <Time at={new Date(first.from).toISOString()} exact />
         <span className="legend">
-          {(['scheduled', 'ready', 'between', 'running'] as const)
-            .filter((type) => (sums.get(type) ?? 0) > 0)
-            .map((type) => (
-              <span key={type} className={`swatch swatch-${type}`}>
-                {typeWords[type]} {span(sums.get(type) ?? 0)}
-              </span>
-            ))}
+          {legendOf(segments).map(({ colour, words, ms }) => (
+            <span key={colour} className={`swatch swatch-${colour}`}>
+              {words} {span(ms)}
+            </span>
+          ))}
         </span>
         {job.finishedAt === null ? <span className="muted">now</span> : <Time at={job.finishedAt} exact />}
       </div>
@@ -72,6 +70,26 @@ const typeWords = {
   between: 'between attempts',
   running: 'running',
 } as const
+
+const toneWords: Readonly<Record<Tone, string>> = {
+  good: 'succeeded after',
+  bad: 'failed after',
+  warn: 'lost after',
+  flow: 'running',
+  quiet: 'given back after',
+}
+
+/** Each colour once, in the order of a life: what waited by what for, what ran by what came of it. */
+function legendOf(segments: readonly Segment[]): { colour: string; words: string; ms: number }[] {
+  const all = new Map<string, { colour: string; words: string; ms: number }>()
+  for (const { type, tone, from, to } of segments) {
+    const colour = type === 'running' ? tone : type
+    const words = type === 'running' ? toneWords[tone] : typeWords[type]
+    const entry = all.get(colour) ?? { colour, words, ms: 0 }
+    all.set(colour, { ...entry, ms: entry.ms + to - from })
+  }
+  return [...all.values()]
+}
 
 function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number): Segment[] {
   const created = Date.parse(job.createdAt)
@@ -114,5 +132,5 @@ function gap(from: number, to: number, due: number | undefined): Segment[] {
 
 function summary(sums: ReadonlyMap<Segment['type'], number>, attempts: readonly JobAttempt[]): string {
   const times = [...sums].map(([type, ms]) => `${typeWords[type]} ${span(ms)}`).join(', ')
-  return `${attempts.length} attempts. ${times}`
+  return `${plural(attempts.length, 'attempt')}. ${times}`
 }

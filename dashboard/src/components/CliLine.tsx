@@ -5,7 +5,7 @@ import { Icon } from './Icon.tsx'
 export function CliLine({ command, label = 'Command line' }: { command: string; label?: string }) {
   const line = useRef<HTMLElement>(null)
   return (
-    <div className="cli">
+    <div className={/^(npx )?stint /.test(command) ? 'cli' : 'cli no-prompt'}>
       <code aria-label={label} ref={line}>
         {command}
       </code>

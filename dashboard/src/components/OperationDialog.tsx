@@ -5,6 +5,7 @@ import type { ApiError } from '../api/client.ts'
 import { previewOperation, startOperation } from '../api/operations.ts'
 import type { NewOperation, OperationAction, Preview } from '../api/operations.ts'
 import { countText, plural, span, whole } from '../text/format.ts'
+import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Field } from './Field.tsx'
@@ -122,7 +123,7 @@ export function OperationDialog({
         {action === 'reprioritize' ? (
           <TextField
             label="New priority"
-            hint="Higher runs first; from −32,768 to 32,767."
+            hint="Higher runs first; from −100 to 100."
             value={form.priority}
             set={(priority) => {
               change({ priority })
@@ -165,11 +166,17 @@ export function OperationDialog({
           </Field>
         ) : null}
       </form>
-      {data === undefined ? null : <CliLine command={data.cli} />}
+      {data === undefined ? null : <CliLine command={reasoned(data.cli, form.reason)} />}
       {preview.error !== null && data !== undefined ? <ProblemNote error={preview.error} /> : null}
       {start.error === null ? null : <ProblemNote error={start.error} />}
     </Dialog>
   )
+}
+
+/** The preview does not know the reason yet. */
+function reasoned(cli: string, reason: string): string {
+  const said = shell(...because(reason))
+  return said === '' ? cli : cli.replace(/--reason …$/, () => said)
 }
 
 interface Form {

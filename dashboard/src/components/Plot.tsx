@@ -94,7 +94,8 @@ function optionsOf(
   return {
     width: box.clientWidth,
     height,
-    padding: [8, 8, 0, 0],
+    // On the right, half of the last time of the axis.
+    padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: sync.key }, drag: { x: false, y: false }, points: { size: 6 } },
     scales: { y: { range: (_plot, _low, high) => [0, high <= 0 ? 1 : high * 1.08] } },

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { setQueue } from '../api/queues.ts'
 import type { QueueDetail } from '../api/queues.ts'
 import { span } from '../text/format.ts'
-import { shell } from '../text/shell.ts'
+import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { ReasonField, TextField } from './TextField.tsx'
@@ -58,7 +58,10 @@ export function QueueSettings({ detail, close }: { detail: QueueDetail; close: (
       />
       <ReasonField value={reason} set={setReason} />
       <CliLine
-        command={shell('stint', 'queue', 'set', detail.queue, '--keep', keep, '--keep-dead', keepDead)}
+        command={shell(
+          ...['stint', 'queue', 'set', detail.queue, '--keep', keep, '--keep-dead', keepDead],
+          ...because(reason),
+        )}
       />
       {save.error === null ? null : <ProblemNote error={save.error} />}
     </Dialog>

@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { backfillSchedule, pauseSchedule, resumeSchedule, runSchedule } from '../api/schedules.ts'
 import type { BackfillAnswer, ScheduleDetail } from '../api/schedules.ts'
 import { plural } from '../text/format.ts'
-import { shell } from '../text/shell.ts'
+import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Field } from './Field.tsx'
@@ -142,7 +142,7 @@ function PauseDialog({ name, close }: { name: string; close: () => void }) {
           'pause',
           name,
           ...(given === '' ? [] : ['--for', given]),
-          ...(reason === '' ? [] : ['--reason', reason]),
+          ...because(reason),
         )}
       />
       {run.error === null ? null : <ProblemNote error={run.error} />}
@@ -224,7 +224,12 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
           </ol>
         </>
       )}
-      <CliLine command={shell('stint', 'schedule', 'backfill', name, '--from', body.from, '--to', body.to)} />
+      <CliLine
+        command={shell(
+          ...['stint', 'schedule', 'backfill', name, '--from', body.from, '--to', body.to],
+          ...because(reason),
+        )}
+      />
       {look.error === null ? null : <ProblemNote error={look.error} />}
       {run.error === null ? null : <ProblemNote error={run.error} />}
     </Dialog>

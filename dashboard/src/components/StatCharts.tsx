@@ -1,4 +1,5 @@
 import { useMemo } from 'react'
+import { stepsOver } from '../api/queues.ts'
 import type { StatSeries } from '../api/queues.ts'
 import { percent, short, span } from '../text/format.ts'
 import { Chart } from './Chart.tsx'
@@ -6,7 +7,7 @@ import { Chart } from './Chart.tsx'
 /** How it went over the range: what ended, how long it waited and ran. */
 export function StatCharts({ series }: { series: StatSeries }) {
   const { times, flow, wait, run } = useMemo(() => {
-    const { points } = series
+    const points = stepsOver(series)
     const seconds = series.stepMs / 1_000
     return {
       times: points.map((point) => point.at),

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { triage } from '../api/error-groups.ts'
-import { shell } from '../text/shell.ts'
+import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { ReasonField, TextField } from './TextField.tsx'
@@ -84,6 +84,7 @@ export function TriageDialog({
           verb,
           group,
           ...(given === '' ? [] : [verb === 'resolve' ? '--in' : '--for', given]),
+          ...because(reason),
         )}
       />
       {run.error === null ? null : <ProblemNote error={run.error} />}

@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
 import { errorGroupQuery, errorGroupsQuery, triage } from '../api/error-groups.ts'
-import type { ErrorGroupItem, ErrorGroupPage } from '../api/error-groups.ts'
+import type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage } from '../api/error-groups.ts'
 import { useLive } from '../api/use-live.ts'
 import { CliLine } from '../components/CliLine.tsx'
 import { Loaded } from '../components/Loaded.tsx'
@@ -311,7 +311,7 @@ function Group({ group }: { group: string }) {
           {answer.hours.length === 0 ? null : (
             <Sparkline
               tone="bad"
-              values={answer.hours.slice(-168).map((hour) => hour.failures + hour.deaths)}
+              values={byTheHour(answer)}
               label="Failures and deaths by the hour, up to a week"
             />
           )}
@@ -325,4 +325,15 @@ function Group({ group }: { group: string }) {
       )}
     </Loaded>
   )
+}
+
+const hourMs = 3_600_000
+
+/** Every hour from the first in which it happened on, a day at least and a week at most: those in which it did not, too. */
+function byTheHour({ hours, asOf }: Pick<ErrorGroupDetail, 'hours' | 'asOf'>): number[] {
+  const counts = new Map(hours.map(({ at, failures, deaths }) => [Date.parse(at), failures + deaths]))
+  const last = Math.floor(Date.parse(asOf) / hourMs)
+  const first = Math.floor(Math.min(...counts.keys()) / hourMs)
+  const length = Math.min(168, Math.max(24, last - first + 1))
+  return Array.from({ length }, (_, index) => counts.get((last - length + 1 + index) * hourMs) ?? 0)
 }

@@ -138,7 +138,7 @@ function Actions({ job }: { job: JobDetail }) {
           }}
         />
       ) : open === undefined ? null : (
-        <ActDialog job={job} verb={open as Verb} cli={can.get(open) ?? ''} close={panel.close} />
+        <ActDialog job={job} verb={open as Verb} close={panel.close} />
       )}
     </>
   )

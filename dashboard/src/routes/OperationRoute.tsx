@@ -162,7 +162,7 @@ function PaceDialog({ operation, close }: { operation: Operation; close: () => v
           )}
         </Field>
       </form>
-      <CliLine command={`stint op pace ${operation.id} ${pace === '' ? 'none' : pace}`} />
+      <CliLine command={`stint op pace ${operation.id} ${pace === '' ? 'max' : pace}`} />
       {run.error === null ? null : <ProblemNote error={run.error} />}
     </Dialog>
   )

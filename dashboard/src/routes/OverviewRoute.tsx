@@ -1,7 +1,7 @@
 import { useMemo } from 'react'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { overviewQuery, statsQuery } from '../api/queues.ts'
+import { overviewQuery, statsQuery, stepsOver } from '../api/queues.ts'
 import type { Overview, OverviewProblem } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
 import { Icon } from '../components/Icon.tsx'
@@ -23,6 +23,8 @@ export function OverviewRoute() {
   const [range] = useRange()
   const overview = useLive(overviewQuery())
   const stats = useLive(statsQuery(range))
+  const { data: series } = stats
+  const points = useMemo(() => (series === undefined ? [] : stepsOver(series)), [series])
   useRowKeys()
   return (
     <Page title="Overview" actions={<RangePicker />}>
@@ -30,7 +32,7 @@ export function OverviewRoute() {
         {(answer) => (
           <>
             <Problems problems={answer.problems} />
-            <Headline overview={answer} points={stats.data?.points ?? []} />
+            <Headline overview={answer} points={points} />
             <QueueSection overview={answer} />
             {stats.data === undefined || answer.queues.length === 0 ? null : (
               <StatCharts series={stats.data} />

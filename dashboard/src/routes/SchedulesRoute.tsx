@@ -51,7 +51,6 @@ function List({ list }: { list: ScheduleList }) {
             <tr>
               <th scope="col">Schedule</th>
               <th scope="col">Rule</th>
-              <th scope="col">Zone</th>
               <th scope="col">Last fires</th>
               <th scope="col">Next</th>
               <th scope="col">Makes</th>
@@ -74,7 +73,6 @@ function List({ list }: { list: ScheduleList }) {
                     </Link>
                   </th>
                   <td className="wrap">{item.rule}</td>
-                  <td>{item.timeZone}</td>
                   <td>
                     <FireMarks fires={item.recent} />
                   </td>
@@ -89,7 +87,7 @@ function List({ list }: { list: ScheduleList }) {
                 </tr>
                 {open === key ? (
                   <tr key={`${key} open`} className="opened">
-                    <td colSpan={8}>
+                    <td colSpan={7}>
                       <Detail name={key} />
                     </td>
                   </tr>

@@ -5,3 +5,11 @@ export function shell(...words: (string | undefined)[]): string {
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
     .join(' ')
 }
+
+/** `--reason …`, where one is given. */
+export function because(reason: string): string[] {
+  const given = reason.trim()
+  // What begins with a dash would be taken for an option.
+  if (given.startsWith('-')) return [`--reason=${given}`]
+  return given === '' ? [] : ['--reason', given]
+}

@@ -118,6 +118,7 @@ const resolveHelp = `stint error resolve FINGERPRINT    say that it is repaired
 Seen again in that version of your app or a newer one, it is open again, as regressed.
 
   --in VERSION          the version that has the repair (default: any, as of now)
+  --reason TEXT         why, for the audit
 ${fingerprintHelp}
 
 Examples
@@ -126,6 +127,7 @@ Examples
 const ignoreHelp = `stint error ignore FINGERPRINT    say that nobody wants to hear of it
 
   --for DURATION        30m, 2h, 7d (default: for ever)
+  --reason TEXT         why, for the audit
 ${fingerprintHelp}
 
 Examples
@@ -133,12 +135,14 @@ Examples
 
 const reopenHelp = `stint error reopen FINGERPRINT    take back that it is resolved or ignored
 
+  --reason TEXT         why, for the audit
 ${fingerprintHelp}
 
 Examples
   stint error reopen b02c9e5177aa01f3`
 
 const oneOptions = { ...outputOption, ...databaseOptions, ...helpOption } as const
+const triageOptions = { reason: { type: 'string' }, ...oneOptions } as const
 
 function onlyFingerprint([fingerprint, ...more]: readonly string[]): string {
   if (fingerprint === undefined) throw new UsageError('Say which: the fingerprint of an error.')
@@ -183,32 +187,34 @@ async function get(args: readonly string[]): Promise<number> {
 }
 
 async function resolve(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, { in: { type: 'string' }, ...oneOptions })
+  const { values, positionals } = parse(args, { in: { type: 'string' }, ...triageOptions })
   if (values.help) return say(resolveHelp)
   const fingerprint = onlyFingerprint(positionals)
   const group = await withStint(values, (stint) =>
-    asTyped(stint).errors.resolve(fingerprint, { version: values.in }),
+    asTyped(stint).errors.resolve(fingerprint, { version: values.in, reason: values.reason }),
   )
   return sayGroup(group, outputOf(values.output))
 }
 
 async function ignore(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, { for: { type: 'string' }, ...oneOptions })
+  const { values, positionals } = parse(args, { for: { type: 'string' }, ...triageOptions })
   if (values.help) return say(ignoreHelp)
   const fingerprint = onlyFingerprint(positionals)
   if (values.for !== undefined && durationMs(values.for) === undefined)
     throw new UsageError(`Expected --for to be a duration such as 2h or 7d, got '${values.for}'.`)
   const group = await withStint(values, (stint) =>
-    asTyped(stint).errors.ignore(fingerprint, { for: values.for }),
+    asTyped(stint).errors.ignore(fingerprint, { for: values.for, reason: values.reason }),
   )
   return sayGroup(group, outputOf(values.output))
 }
 
 async function reopen(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, oneOptions)
+  const { values, positionals } = parse(args, triageOptions)
   if (values.help) return say(reopenHelp)
   const fingerprint = onlyFingerprint(positionals)
-  const group = await withStint(values, (stint) => asTyped(stint).errors.reopen(fingerprint))
+  const group = await withStint(values, (stint) =>
+    asTyped(stint).errors.reopen(fingerprint, { reason: values.reason }),
+  )
   return sayGroup(group, outputOf(values.output))
 }
 

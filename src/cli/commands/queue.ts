@@ -75,6 +75,7 @@ What is not given stays as it was.
 
   --keep DURATION       of finished jobs: 12h, 7d, 0 for a few minutes, or default (7d)
   --keep-dead DURATION  of dead letters: 30d, or forever, which is the default
+  --reason TEXT         why, for the audit
 ${formatHelp}
 ${databaseHelp}
 
@@ -84,16 +85,16 @@ Examples
 
 async function set(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ keep: { type: 'string' }, 'keep-dead': { type: 'string' } },
+    ...{ keep: { type: 'string' }, 'keep-dead': { type: 'string' }, reason: { type: 'string' } },
     ...options,
   })
   if (values.help) return say(setHelp)
   const asJson = isJson(values.output)
   const name = nameOf(positionals)
-  const { keep, 'keep-dead': keepDead } = values
+  const { keep, 'keep-dead': keepDead, reason } = values
   if (keep === undefined && keepDead === undefined)
     throw new UsageError('Say what to set: --keep, --keep-dead or both.')
-  const change = { keep: durationOf(keep), keepDead: durationOf(keepDead) }
+  const change = { keep: durationOf(keep), keepDead: durationOf(keepDead), reason }
   return show(await withStint(values, (stint) => asTyped(stint).setQueue(name, change)), asJson)
 }
 

@@ -32,6 +32,8 @@ stint schedule delete      forget it
 stint schedule <command> --help has options and examples.`
 
 const common = { ...outputOption, ...databaseOptions, ...helpOption } as const
+const reasonOption = { reason: { type: 'string' } } as const
+const reasonHelp = `  --reason TEXT         why, for the audit`
 
 function onlyName([name, ...more]: readonly string[]): string {
   if (name === undefined) throw new UsageError('Say which schedule, by its name.')
@@ -241,6 +243,7 @@ function show(found: ScheduleDetails, asJson: boolean): number {
 
 const runHelp = `stint schedule run NAME    make a job of it now, whatever its times and the jobs before it; prints the job's id
 
+${reasonHelp}
 ${formatHelp}
 ${databaseHelp}
 
@@ -249,11 +252,11 @@ Examples
   stint job get $(stint schedule run nightly-report)`
 
 async function runNow(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, common)
+  const { values, positionals } = parse(args, { ...reasonOption, ...common })
   if (values.help) return say(runHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  const made = await withStint(values, (stint) => asTyped(stint).schedules.run(name))
+  const made = await withStint(values, (stint) => asTyped(stint).schedules.run(name, values))
   return asJson ? sayJson(made) : say(made.jobId)
 }
 
@@ -286,6 +289,7 @@ async function pause(args: readonly string[]): Promise<number> {
 
 const resumeHelp = `stint schedule resume NAME    let a paused schedule go on, from now
 
+${reasonHelp}
 ${formatHelp}
 ${databaseHelp}
 
@@ -294,11 +298,11 @@ Examples
   stint schedule resume nightly-report -o json`
 
 async function resume(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, common)
+  const { values, positionals } = parse(args, { ...reasonOption, ...common })
   if (values.help) return say(resumeHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  return show(await withStint(values, (stint) => asTyped(stint).schedules.resume(name)), asJson)
+  return show(await withStint(values, (stint) => asTyped(stint).schedules.resume(name, values)), asJson)
 }
 
 const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided
@@ -307,6 +311,7 @@ What fired does not fire again. At most 1,000 times. Look first, with --dry-run.
 
   --from TIME           from then on: 2026-03-27T00:00:00Z
   --to TIME             to then, not in the future
+${reasonHelp}
   --dry-run             say what would be done, and do nothing
 ${formatHelp}
 ${databaseHelp}
@@ -319,17 +324,18 @@ async function backfill(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
     ...{ from: { type: 'string' }, to: { type: 'string' } },
     ...{ 'dry-run': { type: 'boolean', default: false } },
+    ...reasonOption,
     ...common,
   })
   if (values.help) return say(backfillHelp)
   const name = onlyName(positionals)
-  const { from, to, 'dry-run': dryRun } = values
+  const { from, to, reason, 'dry-run': dryRun } = values
   if (from === undefined || to === undefined) throw new UsageError('Say the range: --from and --to.')
   const asJson = isJson(values.output)
   const plan = await withStint(values, (stint) =>
     dryRun
       ? stint.schedules.backfill(name, { from, to, dryRun })
-      : asTyped(stint).schedules.backfill(name, { from, to }),
+      : asTyped(stint).schedules.backfill(name, { from, to, reason }),
   )
   if (asJson) return sayJson(plan)
   const rows = plan.map(({ fireAt, action, before, jobId }) => [
@@ -345,6 +351,7 @@ const deleteHelp = `stint schedule delete NAME    forget a schedule and its fire
 
 One that live workers have in their code is refused: remove it there, or pause it.
 
+${reasonHelp}
 ${databaseHelp}
 
 Examples
@@ -352,10 +359,10 @@ Examples
   stint schedule delete nightly-report --schema other`
 
 async function remove(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parse(args, { ...databaseOptions, ...helpOption })
+  const { values, positionals } = parse(args, { ...reasonOption, ...databaseOptions, ...helpOption })
   if (values.help) return say(deleteHelp)
   const name = onlyName(positionals)
-  await withStint(values, (stint) => asTyped(stint).schedules.delete(name))
+  await withStint(values, (stint) => asTyped(stint).schedules.delete(name, values))
   note(`'${name}' is gone`)
   return 0
 }

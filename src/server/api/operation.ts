@@ -9,7 +9,7 @@ export const NewOperation = z
     action: z.enum(operationActions),
     where: z.string().min(1).max(2_000).optional(),
     ids: z.array(Id).min(1).max(1_000).optional(),
-    priority: z.int().min(-32_768).max(32_767).optional().describe('For reprioritize.'),
+    priority: z.int().min(-100).max(100).optional().describe('For reprioritize.'),
     canary: z
       .int()
       .min(0)

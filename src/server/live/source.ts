@@ -3,7 +3,7 @@ import type { Caller } from '../context.ts'
 import type { LiveSource } from '../live.ts'
 import type { Looks } from '../looks.ts'
 import { aboutOverview, overviewFor } from '../overview.ts'
-import { workerList } from '../worker-list.ts'
+import { aboutWorkers, workerList } from '../worker-list.ts'
 
 /** What is looked at for streams: the same that the routes answer, read once for both. */
 export function liveSource(
@@ -20,7 +20,14 @@ export function liveSource(
         for: (caller) => overviewFor(caller, facts),
       }
     },
-    workers: async () => workerList(await looks.workers.get()),
+    workers: async () => {
+      const fleet = await looks.workers.get()
+      return {
+        all: workerList(seesAll, fleet),
+        about: aboutWorkers(fleet),
+        for: (caller) => workerList(caller, fleet),
+      }
+    },
     jobs: (ids) => view.jobs(ids),
     operations: (ids) => view.operations(ids),
     listen: (onStored) => (hasEar ? view.listen(onStored) : Promise.resolve(() => Promise.resolve())),

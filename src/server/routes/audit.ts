@@ -3,6 +3,7 @@ import { AuditPage } from '../api/system.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { problems } from '../route-parts.ts'
+import { mayAll, tooWide } from '../scope.ts'
 
 const list = createRoute({
   method: 'get',
@@ -26,9 +27,16 @@ const list = createRoute({
   },
 })
 
-export const auditRoutes: Routes = (app, { stint }) => {
+export const auditRoutes: Routes = (app, parts) => {
+  const { stint } = parts
   app.openapi(list, async (c) => {
-    demand(c, 'audit')
+    const caller = demand(c, 'audit')
+    // An entry names what it is about, and by then that may be gone: nobody could say whose it was.
+    if (!(await mayAll(caller, parts, 'audit')))
+      throw tooWide(
+        'The audit is about all queues, and you may see some.',
+        'Ask somebody who may see all of them.',
+      )
     const page = await stint.audit.list(c.req.valid('query'))
     return c.json(
       {

@@ -5,11 +5,12 @@ import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/err
 import { ErrorGroupDetail, ErrorGroupPage, IgnoreBody, ReopenBody, ResolveBody } from '../api/error-group.ts'
 import { errorStatuses } from '../../core/error-status.ts'
 import type { ErrorGroupItem } from '../api/error-group.ts'
-import type { ConsoleParts, Routes } from '../context.ts'
+import type { Caller, ConsoleParts, Resource, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
-import { timeOf, toStoredError } from '../job-item.ts'
+import { resourceOf, timeOf, toStoredError } from '../job-item.ts'
 import { demandOperator } from '../operator.ts'
 import { accepts, problems } from '../route-parts.ts'
+import { mayAll } from '../scope.ts'
 
 const params = z.object({ group: z.string().regex(/^[\da-f]{4,64}$/) })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -72,9 +73,10 @@ export const errorGroupRoutes: Routes = (app, parts) => {
     const caller = demand(c, 'view')
     const { status, kind, deadly, limit } = c.req.valid('query')
     const found = await stint.errors.list({ status, kind, deadly: deadly === 'true', limit })
-    const shown = found.filter((group) => caller.can('view', { kind: group.kind }))
+    const seesAll = await mayAll(caller, parts)
+    const shown = seesAll ? found : await visibleTo(caller, parts, found)
     const counts = await stint.dead.counts(shown.map(({ fingerprint }) => fingerprint))
-    const { trash, oldestDiedAt } = await stint.dead.overview()
+    const { trash, oldestDiedAt } = seesAll ? await stint.dead.overview() : notCounted
     return c.json(
       {
         items: shown.map((group) => toItem(group, counts.get(group.fingerprint))),
@@ -88,8 +90,7 @@ export const errorGroupRoutes: Routes = (app, parts) => {
   })
 
   app.openapi(get, async (c) => {
-    const group = await find(parts, c.req.valid('param').group)
-    demand(c, 'view', { kind: group.kind })
+    const { group } = await findFor(demand(c, 'view'), parts, c.req.valid('param').group)
     return c.json(await toDetail(group, parts), 200)
   })
 
@@ -99,13 +100,12 @@ export const errorGroupRoutes: Routes = (app, parts) => {
     verb: string,
     reason?: string,
   ) => {
-    const { kind } = await find(parts, group)
-    demand(c, 'view', { kind })
+    const { resource } = await findFor(demand(c, 'view'), parts, group)
     return demandOperator(c, parts, {
       action: 'triage',
       act: `error.${verb}`,
       target: group,
-      resource: { kind },
+      resource,
       reason,
     })
   }
@@ -131,8 +131,34 @@ export const errorGroupRoutes: Routes = (app, parts) => {
   })
 }
 
-async function find({ stint }: ConsoleParts, group: string): Promise<ErrorGroup> {
-  return (await stint.errors.get(group)) ?? missingGroup(group)
+/** For those who may see only some dead letters: all of them are not counted by queue. */
+const notCounted = { trash: { count: 0, isExact: false }, oldestDiedAt: null }
+
+/**
+ * The group and what it is about: the same answer for one that is not there and for one that this caller may not see. What
+ * a group says is what its last job said, so whoever may see that job may see the group.
+ */
+async function findFor(
+  caller: Caller,
+  parts: ConsoleParts,
+  fingerprint: string,
+): Promise<{ group: ErrorGroup; resource: Resource }> {
+  const group = (await parts.stint.errors.get(fingerprint)) ?? missingGroup(fingerprint)
+  const { kind } = group
+  if (await mayAll(caller, parts)) return { group, resource: { kind } }
+  const [job] = await parts.stint.view.jobs([group.sampleJob])
+  if (job === undefined || !caller.can('view', resourceOf(job))) return missingGroup(fingerprint)
+  return { group, resource: resourceOf(job) }
+}
+
+async function visibleTo<Group extends ErrorGroupSummary>(
+  caller: Caller,
+  { stint }: ConsoleParts,
+  groups: readonly Group[],
+): Promise<Group[]> {
+  const jobs = await stint.view.jobs(groups.map(({ sampleJob }) => sampleJob))
+  const visible = new Set(jobs.filter((job) => caller.can('view', resourceOf(job))).map(({ id }) => id))
+  return groups.filter(({ sampleJob }) => visible.has(sampleJob))
 }
 
 function toItem(group: ErrorGroupSummary, dead: DeadCount | undefined): z.infer<typeof ErrorGroupItem> {

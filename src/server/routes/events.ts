@@ -2,6 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { LiveActivity, LiveDelta, LiveSnapshot, LiveTrouble, Topics } from '../api/events.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
+import { missingOperation } from '../../operations/operation.ts'
+import { isWithin } from '../operation-scope.ts'
 import { topicsIn } from '../live.ts'
 import type { Topic } from '../live/topic.ts'
 import { HttpProblem } from '../problem.ts'
@@ -32,13 +34,19 @@ const events = createRoute({
 
 const mostTopics = 50
 
-export const eventRoutes: Routes = (app, { live, identify }) => {
-  app.openapi(events, (c) => {
+export const eventRoutes: Routes = (app, parts) => {
+  const { live, identify, stint } = parts
+  app.openapi(events, async (c) => {
     const caller = demand(c, 'view')
     const { topics: text } = c.req.valid('query')
     const { topics, unknown } = topicsIn(text)
     if (unknown !== undefined || topics.length > mostTopics) throw badTopics(unknown)
-    for (const topic of topics) if (topic.type === 'queue') demand(c, 'view', { queue: topic.of })
+    for (const topic of topics) {
+      if (topic.type === 'queue') demand(c, 'view', { queue: topic.of })
+      if (topic.type !== 'operation' || caller.isNarrowed === false) continue
+      const operation = await stint.operations.get(topic.of)
+      if (operation !== undefined && !(await isWithin(caller, parts, operation))) missingOperation(topic.of)
+    }
     if (!live.hasRoomFor(caller.actor)) throw tooMany()
     const request = c.req.raw
     const stream = live.open({

@@ -76,7 +76,7 @@ const edit = createRoute({
   summary: 'Make a new job of a dead letter, with another input',
   description: 'Checked against the contract of its kind. What was shown as `[redacted]` stays as it was.',
   'x-action': 'edit',
-  'x-cli': 'stint job edit {id} --input FILE --contracts FILE',
+  'x-cli': 'stint job edit {id} --input FILE --contracts FILE --reason {reason}',
   request: { params: z.object({ id: Id }), body: accepts(EditBody) },
   responses: {
     202: {

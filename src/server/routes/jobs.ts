@@ -14,6 +14,7 @@ import { resourceOf, timeOf, toJobItem, toStoredError } from '../job-item.ts'
 import { HttpProblem } from '../problem.ts'
 import { redactFor } from '../redact.ts'
 import { problems } from '../route-parts.ts'
+import { searchFor } from '../search-for.ts'
 
 const params = z.object({ id: Id })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -124,11 +125,10 @@ export const jobRoutes: Routes = (app, parts) => {
 
   app.openapi(listJobs, async (c) => {
     const caller = demand(c, 'view')
-    const { where, cursor, limit } = c.req.valid('query')
-    const page = await stint.search({ where, cursor, limit })
+    const page = await searchFor(caller, parts, c.req.valid('query'))
     return c.json(
       {
-        items: page.jobs.filter((job) => caller.can('view', resourceOf(job))).map(toJobItem),
+        items: page.jobs.map(toJobItem),
         next: page.next ?? null,
         looked: { rows: page.looked.rows, complete: page.looked.isComplete },
         asOf: page.asOf.toISOString(),

@@ -1,16 +1,20 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import type { OperationInfo } from '../../client/operations.ts'
+import type { Operator } from '../../client/operator.ts'
 import { parseWhere } from '../../core/where.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { Id } from '../api/common.ts'
 import { NewOperation, Operation, OperationPage, PaceBody, Preview } from '../api/operation.ts'
 import { isUnderWay, operationStates } from '../../core/operation.ts'
-import type { Routes } from '../context.ts'
+import type { Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { timeOf, toJobItem } from '../job-item.ts'
-import { demandOperator } from '../operator.ts'
+import { isWithin, mayActOn, scopeTarget } from '../operation-scope.ts'
+import { demandOperator, operatorOf } from '../operator.ts'
 import { HttpProblem } from '../problem.ts'
 import { accepts, problems } from '../route-parts.ts'
+import { tooWide } from '../scope.ts'
 import { Reason } from '../api/common.ts'
 
 const params = z.object({ id: Id })
@@ -63,14 +67,14 @@ const get = createRoute({
   responses: { 200: json('The operation.', Operation), ...problems(401, 403, 404, 422, 503) },
 })
 
-function steering<Body extends z.ZodType>(verb: string, summary: string, body: Body) {
+function steering<Body extends z.ZodType>(verb: string, summary: string, body: Body, more = '') {
   return createRoute({
     method: 'post',
     path: `/v1/operations/{id}/${verb}`,
     tags: ['Operations'],
     summary,
     'x-action': 'operation',
-    'x-cli': `stint op ${verb} {id}`,
+    'x-cli': `stint op ${verb} {id}${more}`,
     request: { params, body: accepts(body) },
     responses: { 200: json('The operation.', Operation), ...failures },
   })
@@ -79,22 +83,28 @@ function steering<Body extends z.ZodType>(verb: string, summary: string, body: B
 const abort = steering('abort', 'End it for good; what it has done stays', Why)
 const pause = steering('pause', 'Let it rest after the batch that is under way', Why)
 const resume = steering('resume', 'Let it go on', Why)
-const pace = steering('pace', 'Change how many jobs a second it acts on', PaceBody)
+const pace = steering('pace', 'Change how many jobs a second it acts on', PaceBody, ' {pace}')
 
 export const operationRoutes: Routes = (app, parts) => {
   const { stint } = parts
 
   app.openapi(start, async (c) => {
-    const { dryRun = false, reason, ...request } = c.req.valid('json')
-    const { action } = request
+    const { dryRun = false, reason, ...given } = c.req.valid('json')
+    const { action } = given
     // The right to many is the right to the verb and to operations; of queues that the filter names, to each of them.
-    const queues = request.where === undefined ? undefined : parseWhere(request.where).queues
-    const target = request.where ?? `${request.ids?.length ?? 0} jobs`
+    const queues = given.where === undefined ? undefined : parseWhere(given.where).queues
+    const target = given.where ?? `${given.ids?.length ?? 0} jobs`
     const act = `operation.${action}`
     for (const resource of queues?.map((queue) => ({ queue })) ?? [undefined]) {
       await demandOperator(c, parts, { action: 'operation', act, target, resource, reason })
       await demandOperator(c, parts, { action, act, target, resource, reason })
     }
+    const scoped = await scopeTarget(c.get('caller'), parts, { where: given.where, ids: given.ids })
+    if (scoped === undefined) throw noneOfThem()
+    const request = { ...given, where: undefined, ids: undefined, ...scoped.target }
+    for (const right of ['operation', action] as const)
+      if (!(await mayActOn(c.get('caller'), parts, { action: right, about: scoped.about })))
+        throw await refused(operatorOf(c, parts), { act, target, reason })
     if (dryRun) {
       const preview = await stint.operations.preview(request)
       const { matched, samples, asOf, ...rest } = preview
@@ -120,53 +130,52 @@ export const operationRoutes: Routes = (app, parts) => {
   })
 
   app.openapi(list, async (c) => {
-    demand(c, 'view')
+    const caller = demand(c, 'view')
     const page = await stint.operations.list(c.req.valid('query'))
     // One that somebody left behind is gone on with.
     if (page.operations.some(({ state }) => isUnderWay(state))) parts.executor?.wake()
-    const items = page.operations.map(toOperation)
+    const visible: OperationInfo[] = []
+    for (const one of page.operations) if (await isWithin(caller, parts, one)) visible.push(one)
+    const items = visible.map(toOperation)
     return c.json({ items, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
   })
 
   app.openapi(get, async (c) => {
-    demand(c, 'view')
+    const caller = demand(c, 'view')
     const { id } = c.req.valid('param')
-    const found = (await stint.operations.get(id)) ?? missingOperation(id)
+    const found = await stint.operations.get(id)
+    if (found === undefined || !(await isWithin(caller, parts, found))) return missingOperation(id)
     if (isUnderWay(found.state)) parts.executor?.wake()
     return c.json(toOperation(found), 200)
   })
 
+  const steer = async (c: Context<Env>, id: string, verb: string, reason?: string): Promise<Operator> => {
+    const doing = { action: 'operation', act: `operation.${verb}`, target: id, reason } as const
+    const operator = await demandOperator(c, parts, doing)
+    const caller = c.get('caller')
+    const found = caller.isNarrowed === false ? undefined : await stint.operations.get(id)
+    if (found === undefined) return operator
+    if (!(await isWithin(caller, parts, found))) return missingOperation(id)
+    if (!(await isWithin(caller, parts, found, 'operation'))) throw await refused(operator, doing)
+    return operator
+  }
+
   app.openapi(abort, async (c) => {
     const { id } = c.req.valid('param')
     const { reason } = c.req.valid('json')
-    const as = await demandOperator(c, parts, {
-      action: 'operation',
-      act: 'operation.abort',
-      target: id,
-      reason,
-    })
+    const as = await steer(c, id, 'abort', reason)
     return c.json(toOperation(await as.operations.abort(id, { reason })), 200)
   })
   app.openapi(pause, async (c) => {
     const { id } = c.req.valid('param')
     const { reason } = c.req.valid('json')
-    const as = await demandOperator(c, parts, {
-      action: 'operation',
-      act: 'operation.pause',
-      target: id,
-      reason,
-    })
+    const as = await steer(c, id, 'pause', reason)
     return c.json(toOperation(await as.operations.pause(id, { reason })), 200)
   })
   app.openapi(resume, async (c) => {
     const { id } = c.req.valid('param')
     const { reason } = c.req.valid('json')
-    const as = await demandOperator(c, parts, {
-      action: 'operation',
-      act: 'operation.resume',
-      target: id,
-      reason,
-    })
+    const as = await steer(c, id, 'resume', reason)
     const resumed = await as.operations.resume(id, { reason })
     parts.executor?.wake()
     return c.json(toOperation(resumed), 200)
@@ -174,8 +183,28 @@ export const operationRoutes: Routes = (app, parts) => {
   app.openapi(pace, async (c) => {
     const { id } = c.req.valid('param')
     const { pace: wanted } = c.req.valid('json')
-    const as = await demandOperator(c, parts, { action: 'operation', act: 'operation.pace', target: id })
+    const as = await steer(c, id, 'pace')
     return c.json(toOperation(await as.operations.setPace(id, wanted)), 200)
+  })
+}
+
+/** Refused, and noted as such. */
+async function refused(
+  operator: Operator,
+  { act, target, reason }: { act: string; target: string; reason?: string | undefined },
+): Promise<HttpProblem> {
+  const problem = tooWide(
+    'This is about jobs that you may not do it to.',
+    'Name queues that are yours: queue:…, and kinds or keys where you have only some.',
+  )
+  await operator.refused({ action: act, target, why: problem.detail, reason })
+  return problem
+}
+
+function noneOfThem(): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 404, code: 'not-found', title: 'Not found' },
+    detail: 'None of these jobs is there.',
   })
 }
 

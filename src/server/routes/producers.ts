@@ -10,7 +10,7 @@ import type { ConsoleParts, Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { digestOf, earlierResponse, keptResponse, onceRequest, scopeOf } from '../idempotency.ts'
 import { checkNewJob } from '../new-job.ts'
-import type { CheckedJob } from '../new-job.ts'
+import type { Admission, CheckedJob } from '../new-job.ts'
 import { accepts, problems } from '../route-parts.ts'
 import { HttpProblem, pointerOf, toProblem } from '../problem.ts'
 import type { PointedError } from '../problem.ts'
@@ -58,7 +58,7 @@ const addJobs = createRoute({
 
 export const producerRoutes: Routes = (app, parts) => {
   app.openapi(addJob, async (c) => {
-    const checked = await checkNewJob(parts, c.req.valid('json'))
+    const checked = await checkNewJob(parts, c.req.valid('json'), admissionOf(c))
     demand(c, 'enqueue', checked.resource)
     const { response, id } = await storeOne(c, parts, checked)
     return (await afterWait(c, parts, id, response)) as never
@@ -66,10 +66,19 @@ export const producerRoutes: Routes = (app, parts) => {
 
   app.openapi(addJobs, async (c) => {
     const { jobs } = c.req.valid('json')
-    const checked = await checkAll(parts, jobs)
+    const checked = await checkAll(parts, jobs, admissionOf(c))
     for (const { resource } of checked) demand(c, 'enqueue', resource)
     return (await storeAll(c, parts, checked)) as never
   })
+}
+
+function admissionOf(c: Context<Env>): Admission {
+  return {
+    caller: c.get('caller'),
+    admit: (resource) => {
+      demand(c, 'enqueue', resource)
+    },
+  }
 }
 
 async function storeOne(
@@ -151,12 +160,16 @@ function byContract(checked: readonly CheckedJob[]): Placed[][] {
 const mostErrors = 1_000
 
 /** Every item is checked before any is stored, and all that is wrong is told at once. */
-async function checkAll(parts: ConsoleParts, jobs: readonly z.infer<typeof NewJob>[]): Promise<CheckedJob[]> {
+async function checkAll(
+  parts: ConsoleParts,
+  jobs: readonly z.infer<typeof NewJob>[],
+  admission: Admission,
+): Promise<CheckedJob[]> {
   const checked: CheckedJob[] = []
   const errors: PointedError[] = []
   for (const [index, job] of jobs.entries()) {
     try {
-      checked.push(await checkNewJob(parts, job))
+      checked.push(await checkNewJob(parts, job, admission))
     } catch (error) {
       if (!isOfItem(error)) throw error
       const { detail, errors: own = [{ pointer: '', message: detail }] } = toProblem(error)

@@ -57,10 +57,12 @@ export const queueRoutes: Routes = (app, { looks, stint }) => {
   })
   app.openapi(one, async (c) => {
     const { queue } = c.req.valid('param')
-    demand(c, 'view', { queue })
+    const caller = demand(c, 'view', { queue })
     const found = await stint.view.queue(queue)
     if (found === undefined) throw unknownQueue(queue)
-    return c.json(wire(found), 200)
+    const kinds = found.kinds.filter(({ kind }) => caller.can('view', { queue, kind }))
+    const topKeys = found.topKeys.filter(({ key }) => caller.can('view', { queue, key }))
+    return c.json(wire({ ...found, kinds, topKeys }), 200)
   })
   app.openapi(set, async (c) => {
     const { queue } = c.req.valid('param')

@@ -126,27 +126,22 @@ export const scheduleRoutes: Routes = (app, parts) => {
   app.openapi(list, async (c) => {
     const caller = demand(c, 'view')
     const { cursor, limit = 50 } = c.req.valid('query')
-    const found = await stint.schedules.list({ after: cursor, limit })
+    const { found, next: last } = await listFor(caller, parts, { after: cursor, limit })
     const recent = await stint.schedules.recent(found.map(({ name }) => name))
-    const items = found
-      .filter(({ queue, kind }) => caller.can('view', { queue, kind }))
-      .map((info) => toItem(info, recent.get(info.name) ?? []))
-    const last = found.length === limit ? (found.at(-1)?.name ?? null) : null
+    const items = found.map((info) => toItem(info, recent.get(info.name) ?? []))
     return c.json({ items, next: last, asOf: now() }, 200)
   })
 
   app.openapi(get, async (c) => {
     const { name } = c.req.valid('param')
-    const found = await find(parts, name)
-    const caller = demand(c, 'view', { queue: found.queue, kind: found.kind })
-    return c.json(await toDetail(found, caller, parts), 200)
+    const caller = demand(c, 'view')
+    return c.json(await toDetail(await findFor(caller, parts, name), caller, parts), 200)
   })
 
   app.openapi(next, async (c) => {
     const { name } = c.req.valid('param')
     const { n = 5 } = c.req.valid('query')
-    const { queue, kind } = await find(parts, name)
-    demand(c, 'view', { queue, kind })
+    await findFor(demand(c, 'view'), parts, name)
     const times = await stint.schedules.next(name, n)
     return c.json(
       { items: times.map(({ at, shift }) => ({ at: at.toISOString(), shift })), asOf: now() },
@@ -157,8 +152,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
   app.openapi(fires, async (c) => {
     const { name } = c.req.valid('param')
     const { cursor, limit = 20 } = c.req.valid('query')
-    const { queue, kind } = await find(parts, name)
-    demand(c, 'view', { queue, kind })
+    await findFor(demand(c, 'view'), parts, name)
     const found = await stint.schedules.fires(name, { limit, before: cursor })
     const last = found.length === limit ? (found.at(-1)?.fireAt.toISOString() ?? null) : null
     return c.json({ items: found.map(toFire), next: last, asOf: now() }, 200)
@@ -173,8 +167,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
       reason,
     }: { action: 'schedule.run' | 'schedule.edit'; act: string; reason: string | undefined },
   ) => {
-    const { queue, kind } = await find(parts, name)
-    demand(c, 'view', { queue, kind })
+    const { queue, kind } = await findFor(demand(c, 'view'), parts, name)
     return demandOperator(c, parts, { action, act, target: name, resource: { queue, kind }, reason })
   }
 
@@ -216,8 +209,39 @@ export const scheduleRoutes: Routes = (app, parts) => {
   })
 }
 
-async function find({ stint }: ConsoleParts, name: string): Promise<ScheduleDetails> {
-  return (await stint.schedules.get(name)) ?? missingSchedule(name)
+/** The same answer for one that is not there and for one that this caller may not see. */
+async function findFor(caller: Caller, { stint }: ConsoleParts, name: string): Promise<ScheduleDetails> {
+  const found = await stint.schedules.get(name)
+  if (found === undefined || !isVisible(caller, found)) return missingSchedule(name)
+  return found
+}
+
+function isVisible(caller: Caller, { queue, kind }: Pick<ScheduleInfo, 'queue' | 'kind'>): boolean {
+  return caller.can('view', { queue, kind })
+}
+
+/** Schedules that are read at once where most of them are not for whoever asks. */
+const fartherOn = 200
+
+/** A page of those that this caller may see; where it ends is a name too, and so is one of them. */
+async function listFor(
+  caller: Caller,
+  { stint }: ConsoleParts,
+  { after, limit }: { after: string | undefined; limit: number },
+): Promise<{ found: ScheduleInfo[]; next: string | null }> {
+  const found: ScheduleInfo[] = []
+  let last = after
+  for (let size = limit; ; size = Math.max(limit, fartherOn)) {
+    const page = await stint.schedules.list({ after: last, limit: size })
+    found.push(...page.filter((one) => isVisible(caller, one)))
+    last = page.at(-1)?.name
+    if (found.length >= limit) {
+      const shown = found.slice(0, limit)
+      const isMore = found.length > limit || page.length === size
+      return { found: shown, next: isMore ? (shown.at(-1)?.name ?? null) : null }
+    }
+    if (page.length < size) return { found, next: null }
+  }
 }
 
 async function toDetail(

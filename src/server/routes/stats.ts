@@ -5,7 +5,9 @@ import type { Duration } from '../../core/duration.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { problems } from '../route-parts.ts'
+import { mayAll, tooWide } from '../scope.ts'
 import { wire } from '../wire.ts'
+import { workersFor } from '../worker-list.ts'
 
 const stats = createRoute({
   method: 'get',
@@ -29,12 +31,20 @@ const stats = createRoute({
   },
 })
 
-export const statRoutes: Routes = (app, { stint }) => {
+export const statRoutes: Routes = (app, parts) => {
+  const { stint, looks } = parts
   app.openapi(stats, async (c) => {
     const { queue, kind, from, to, step } = c.req.valid('query')
+    const caller = demand(c, 'view', queue === undefined && kind === undefined ? undefined : { queue, kind })
+    const seesAll = await mayAll(caller, parts)
     // Without a queue it is of all of them: not for those who may see only some.
-    demand(c, 'view', queue === undefined && kind === undefined ? undefined : { queue, kind })
+    if (queue === undefined && !seesAll)
+      throw tooWide('Without a queue these are the figures of all queues, and you may see some.', '?queue=…')
     const series = await stint.view.series({ queue, kind, from, to, step: step as Duration | undefined })
-    return c.json(wire({ ...series, asOf: new Date() }), 200)
+    if (seesAll) return c.json(wire({ ...series, asOf: new Date() }), 200)
+    const { workers } = await looks.workers.get()
+    const versions = new Set(workersFor(caller, workers).map(({ version }) => version))
+    const deploys = series.deploys.filter(({ version }) => versions.has(version))
+    return c.json(wire({ ...series, deploys, asOf: new Date() }), 200)
   })
 }

@@ -34,8 +34,8 @@ const leases = createRoute({
 
 export const workerRoutes: Routes = (app, { looks }) => {
   app.openapi(workers, async (c) => {
-    demand(c, 'view')
-    return c.json(workerList(await looks.workers.get()), 200)
+    const caller = demand(c, 'view')
+    return c.json(workerList(caller, await looks.workers.get()), 200)
   })
   app.openapi(leases, async (c) => {
     const caller = demand(c, 'view')

@@ -1,0 +1,369 @@
+/*
+ * Each act names the command that does the same. Whatever the API says of that is typed into a shell here, and has to do
+ * the thing: the lines of its description, those of a job, and those of an operation.
+ */
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, Stint } from '../../src/entry/index.ts'
+import type { JobState } from '../../src/entry/index.ts'
+import { consoleOpenApi } from '../../src/server/console.ts'
+import { bury } from '../support/dead-letters.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { typed } from '../support/typed.ts'
+import { givenWorker } from './numbers-given.ts'
+import { call, openConsole, tokens } from './scene.ts'
+
+const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
+/** What a shell would take apart. */
+const odd = `it's "fixed" in $HOME; see #7`
+
+let db: TestDatabase
+let stint: Stint
+let folder: string
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+  folder = mkdtempSync(join(tmpdir(), 'stint-lines-'))
+  writeFileSync(join(folder, 'input.json'), '{"to": "ana"}')
+  const contracts = join(import.meta.dirname, '../../dist/entry/contracts.js')
+  writeFileSync(
+    join(folder, 'contracts.mjs'),
+    `import { defineJob } from ${JSON.stringify(contracts)}\nexport const mail = defineJob({ kind: 'mail.send', queue: 'mail' })\n`,
+  )
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+/** Types a line; what stands for a file becomes one. Where there is no terminal to ask, it is said beforehand. */
+async function type(line: string): Promise<string> {
+  const whole = line
+    .replace('--input FILE', `--input ${join(folder, 'input.json')}`)
+    .replace('--contracts FILE', `--contracts ${join(folder, 'contracts.mjs')}`)
+  const asks = whole.includes('--where') && !whole.includes('job list')
+  const { code, stdout, stderr } = await typed(asks ? `${whole} --yes --max 100` : whole, db.url)
+  expect({ line, code, stderr }).toMatchObject({ line, code: 0 })
+  return stdout
+}
+
+async function jobThat(state: JobState, queue = 'mail'): Promise<string> {
+  const { id } = await stint.enqueue(mail, null, { queue, ...(state === 'scheduled' ? { delay: '1h' } : {}) })
+  if (state === 'dead') await bury(db, id)
+  if (state === 'retrying')
+    await db.query(
+      `update stint.job set state = 'retrying', run_at = now() + interval '9 hours', attempt = 1 where id = $1`,
+      [id],
+    )
+  if (state === 'running')
+    await db.query(
+      `update stint.job set state = 'running', worker_id = $2, lease_id = gen_random_uuid(), started_at = now() where id = $1`,
+      [id, await givenWorker(db, { queues: { [queue]: 1 } })],
+    )
+  return id
+}
+
+async function trashed(): Promise<string> {
+  const id = await jobThat('dead')
+  await stint.dead.discard(id)
+  return id
+}
+
+async function schedule({ isPaused = false } = {}): Promise<string> {
+  const name = `nightly.${randomUUID().slice(0, 8)}`
+  await stint.schedules.set({ name, job: mail, cron: '0 2 * * *' })
+  if (isPaused) await stint.schedules.pause(name)
+  return name
+}
+
+async function operation(state: string): Promise<string> {
+  const queue = `op.${randomUUID().slice(0, 8)}`
+  await jobThat('dead', queue)
+  const as = stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
+  const { id } = await as.operations.start({ action: 'replay', where: `queue:${queue}`, reason: 'x' })
+  await db.query(`update stint.operation set state = $2, paused_in = 'pending' where id = $1`, [id, state])
+  return id
+}
+
+async function errorGroup({ isIgnored = false } = {}): Promise<string> {
+  const group = randomUUID().replaceAll('-', '').slice(0, 16)
+  await db.query(
+    `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+     values ($1, 'mail.send', 'transient', 'SmtpError', 'no such box', 'no such box', now(), now(), $2)`,
+    [group, randomUUID()],
+  )
+  if (isIgnored) await stint.errors.ignore(group)
+  return group
+}
+
+interface Line {
+  /** What the line needs to be about. */
+  given?: () => Promise<Given> | Given
+  /** What it has to say. */
+  says?: string
+  /** What it has to have made, and of what. */
+  to?: unknown
+  becomes?: (given: Given, said: string) => Promise<unknown>
+}
+
+type Given = Record<string, string>
+
+const job = async (id = ''): ReturnType<Stint['get']> => stint.get(id)
+const stateOf = async (id = ''): Promise<unknown> => (await job(id))?.state
+const run = async (id = ''): ReturnType<Stint['operations']['get']> => stint.operations.get(id)
+const statusOf = async (group = ''): Promise<unknown> => (await stint.errors.get(group))?.status
+const ruleOf = async (name = ''): ReturnType<Stint['schedules']['get']> => stint.schedules.get(name)
+
+const lines: Record<string, Line> = {
+  'GET /v1/openapi.json': { says: '"openapi": "3.1' },
+  'GET /v1/jobs': {
+    given: async () => {
+      const id = await jobThat('ready')
+      return { id, where: `'id:${id} state:ready'` }
+    },
+    says: '{id}',
+  },
+  'GET /v1/jobs/{id}': { given: async () => ({ id: await jobThat('ready') }), says: '{id}' },
+  'GET /v1/jobs/{id}/attempts': { given: async () => ({ id: await jobThat('dead') }), says: 'exhausted' },
+  'GET /v1/jobs/{id}/logs': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
+  'GET /v1/jobs/{id}/lineage': { given: async () => ({ id: await jobThat('ready') }), says: '{id}' },
+  'GET /v1/jobs/{id}/result': { given: async () => ({ id: await jobThat('ready') }), says: '"result"' },
+  'POST /v1/jobs/{id}/replay': {
+    given: async () => ({ id: await jobThat('dead') }),
+    becomes: ({ id }) => stateOf(id),
+    to: 'ready',
+  },
+  'POST /v1/jobs/{id}/cancel': {
+    given: async () => ({ id: await jobThat('ready') }),
+    becomes: ({ id }) => stateOf(id),
+    to: 'cancelled',
+  },
+  'POST /v1/jobs/{id}/run-now': {
+    given: async () => ({ id: await jobThat('scheduled') }),
+    becomes: ({ id }) => stateOf(id),
+    to: 'ready',
+  },
+  'POST /v1/jobs/{id}/reschedule': {
+    given: async () => ({ id: await jobThat('ready') }),
+    becomes: async ({ id }) => Math.round((Number((await job(id))?.runAt) - Date.now()) / 3_600_000),
+    to: 1,
+  },
+  'POST /v1/jobs/{id}/reprioritize': {
+    given: async () => ({ id: await jobThat('ready') }),
+    becomes: async ({ id }) => (await job(id))?.priority,
+    to: 5,
+  },
+  'POST /v1/jobs/{id}/discard': {
+    given: async () => ({ id: await jobThat('dead') }),
+    becomes: async ({ id }) => (await job(id))?.discardedAt,
+    to: expect.any(Date),
+  },
+  'POST /v1/jobs/{id}/restore': {
+    given: async () => ({ id: await trashed() }),
+    becomes: async ({ id }) => (await job(id))?.discardedAt,
+    to: null,
+  },
+  'POST /v1/jobs/{id}/edit-and-replay': {
+    given: async () => ({ id: await jobThat('dead'), reason: 'typo' }),
+    becomes: async ({ id }) => (await job((await job(id))?.replacedBy ?? ''))?.input,
+    to: { to: 'ana' },
+  },
+  'POST /v1/operations': {
+    given: async () => ({ id: await jobThat('dead', 'many.a'), where: 'queue:many.a', reason: 'fixed' }),
+    becomes: ({ id }) => stateOf(id),
+    to: 'ready',
+  },
+  'GET /v1/operations': { given: async () => ({ id: await operation('done') }), says: '{id}' },
+  'GET /v1/operations/{id}': { given: async () => ({ id: await operation('done') }), says: '{id}' },
+  'POST /v1/operations/{id}/abort': {
+    given: async () => ({ id: await operation('paused') }),
+    becomes: async ({ id }) => (await run(id))?.state,
+    to: 'aborted',
+  },
+  'POST /v1/operations/{id}/pause': {
+    given: async () => ({ id: await operation('pending') }),
+    becomes: async ({ id }) => (await run(id))?.state,
+    to: 'paused',
+  },
+  'POST /v1/operations/{id}/resume': {
+    given: async () => ({ id: await operation('paused') }),
+    becomes: async ({ id }) => (await run(id))?.state,
+    to: 'pending',
+  },
+  'POST /v1/operations/{id}/pace': {
+    given: async () => ({ id: await operation('pending'), pace: '7' }),
+    becomes: async ({ id }) => (await run(id))?.pace,
+    to: 7,
+  },
+  'GET /v1/error-groups': { given: async () => ({ group: await errorGroup() }), says: '{group}' },
+  'GET /v1/error-groups/{group}': { given: async () => ({ group: await errorGroup() }), says: '{group}' },
+  'POST /v1/error-groups/{group}/resolve': {
+    given: async () => ({ group: await errorGroup() }),
+    becomes: ({ group }) => statusOf(group),
+    to: 'resolved',
+  },
+  'POST /v1/error-groups/{group}/ignore': {
+    given: async () => ({ group: await errorGroup() }),
+    becomes: ({ group }) => statusOf(group),
+    to: 'ignored',
+  },
+  'POST /v1/error-groups/{group}/reopen': {
+    given: async () => ({ group: await errorGroup({ isIgnored: true }) }),
+    becomes: ({ group }) => statusOf(group),
+    to: 'open',
+  },
+  'GET /v1/schedules': { given: async () => ({ name: await schedule() }), says: '{name}' },
+  'GET /v1/schedules/{name}': { given: async () => ({ name: await schedule() }), says: '{name}' },
+  'GET /v1/schedules/{name}/next': { given: async () => ({ name: await schedule() }), says: '02:00:00' },
+  'GET /v1/schedules/{name}/fires': { given: async () => ({ name: await schedule() }), says: '{name}' },
+  'POST /v1/schedules/{name}/run': {
+    given: async () => ({ name: await schedule() }),
+    becomes: (_, said) => stateOf(said.trim()),
+    to: 'ready',
+  },
+  'POST /v1/schedules/{name}/pause': {
+    given: async () => ({ name: await schedule() }),
+    becomes: async ({ name }) => (await ruleOf(name))?.isPaused,
+    to: true,
+  },
+  'POST /v1/schedules/{name}/resume': {
+    given: async () => ({ name: await schedule({ isPaused: true }) }),
+    becomes: async ({ name }) => (await ruleOf(name))?.isPaused,
+    to: false,
+  },
+  'POST /v1/schedules/{name}/backfill': {
+    given: async () => ({ name: await schedule(), from: '2026-03-01T00:00:00Z', to: '2026-03-03T00:00:00Z' }),
+    becomes: async ({ name = '' }) => (await stint.schedules.fires(name)).map(({ outcome }) => outcome),
+    to: ['fired', 'fired'],
+  },
+  'DELETE /v1/schedules/{name}': {
+    given: async () => ({ name: await schedule() }),
+    becomes: ({ name }) => ruleOf(name),
+    to: undefined,
+  },
+  'GET /v1/audit': { says: 'ACTION' },
+  'GET /v1/overview': { given: async () => ({ id: await jobThat('ready') }), says: 'mail' },
+  'GET /v1/queues': { given: async () => ({ id: await jobThat('ready') }), says: 'mail' },
+  'GET /v1/queues/{queue}': { given: () => ({ queue: 'mail' }), says: 'mail' },
+  'PATCH /v1/queues/{queue}': {
+    given: () => ({ queue: 'mail', keep: '2d', keepDead: 'forever' }),
+    becomes: async () => (await stint.queues.get('mail')).keepMs,
+    to: 2 * 86_400_000,
+  },
+  'GET /v1/stats': { says: '' },
+  'GET /v1/workers': { says: '' },
+  'GET /v1/leases': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
+  'GET /v1/system': { says: 'PostgreSQL' },
+}
+
+const document = consoleOpenApi() as { paths: Record<string, Record<string, { 'x-cli'?: string }>> }
+const described = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item).flatMap(([method, route]) =>
+    route['x-cli'] === undefined ? [] : [{ name: `${method.toUpperCase()} ${path}`, cli: route['x-cli'] }],
+  ),
+)
+
+describe('a command line of the description', () => {
+  test('is typed here for every route that has one', () => {
+    expect(described.map(({ name }) => name).sort()).toEqual(Object.keys(lines).sort())
+  })
+
+  const typeOne = async ({ name, cli }: (typeof described)[number]): Promise<void> => {
+    const line = lines[name]
+    if (line === undefined) throw new Error(`no line for ${name}`)
+    const given = (await line.given?.()) ?? {}
+    const filled = filledWith(cli, given)
+    // What the doctor finds is another exit code, and none of the line's.
+    const isDoctor = cli === 'stint doctor'
+    const said = await type(isDoctor ? `${filled} || test $? = 7` : filled)
+    expect(said).toContain(filledWith(line.says ?? '', given))
+    if (line.becomes !== undefined) expect(await line.becomes(given, said)).toEqual(line.to)
+  }
+  // One that starts an operation executes others that wait as well.
+  const isAlone = ({ name }: { name: string }): boolean => name.includes('/operations')
+  test.concurrent.each(described.filter((one) => !isAlone(one)))('$name: $cli', typeOne)
+  test.each(described.filter(isAlone))('$name: $cli', typeOne)
+})
+
+function filledWith(text: string, given: Given): string {
+  return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => given[name] ?? whole)
+}
+
+interface Can {
+  verb: string
+  cli: string
+}
+
+describe('a command line of a job', () => {
+  test.each<[JobState | 'trashed', string[]]>([
+    ['dead', ['replay', 'edit-and-replay', 'discard']],
+    ['trashed', ['restore']],
+    ['scheduled', ['run-now', 'reschedule', 'reprioritize', 'cancel']],
+    ['retrying', ['run-now', 'reschedule', 'reprioritize', 'cancel']],
+    ['ready', ['reschedule', 'reprioritize', 'cancel']],
+    ['running', ['cancel']],
+  ])('that is %s does what it says', async (state, verbs) => {
+    const served = openConsole(db.url, { contracts: [mail] })
+    const linesOf = async (id: string): Promise<Can[]> =>
+      (await call(served, `GET /v1/jobs/${id}`, { token: tokens.admin.token })).body['can'] as Can[]
+    const give = (): Promise<string> => (state === 'trashed' ? trashed() : jobThat(state))
+    expect((await linesOf(await give())).map(({ verb }) => verb)).toEqual(verbs)
+    for (const verb of verbs) {
+      const id = await give()
+      const { cli = '' } = (await linesOf(id)).find((one) => one.verb === verb) ?? {}
+      const said = await type(cli)
+      const isAsked = verb === 'cancel' && state === 'running'
+      if (isAsked) expect((await stint.get(id))?.cancelRequestedAt).not.toBeNull()
+      else {
+        const line = lines[`POST /v1/jobs/{id}/${verb}`]
+        expect(await line?.becomes?.({ id }, said)).toEqual(line?.to)
+      }
+    }
+  })
+})
+
+describe('a command line of an operation', () => {
+  test.each([
+    ['replay', 'dead', 'ready', { canary: 0 }],
+    ['replay', 'dead', 'ready', { pace: 500, max: 50 }],
+    ['discard', 'dead', 'dead', {}],
+    ['cancel', 'ready', 'cancelled', {}],
+    ['run-now', 'scheduled', 'ready', { pace: 100 }],
+    ['reprioritize', 'ready', 'ready', { priority: -7 }],
+  ] as const)('that would %s what is %s does so', async (action, state, after, settings) => {
+    const served = openConsole(db.url)
+    const token = tokens.admin.token
+    const queue = `${action}.${randomUUID().slice(0, 8)}`
+    const ids = [await jobThat(state, queue), await jobThat(state, queue)]
+    const request = { action, where: `queue:${queue} age<1d`, ...settings }
+    const preview = await call(served, 'POST /v1/operations', { token, json: { ...request, dryRun: true } })
+    const cli = preview.body['cli'] as string
+    expect(cli).toMatch(/--reason …$/)
+    await type(cli.replace('…', `'${odd.replaceAll("'", `'\\''`)}'`))
+    for (const id of ids) expect(await stateOf(id)).toBe(after)
+    const [started] = (await stint.operations.list({ limit: 1 })).operations
+    expect(started).toMatchObject({ action, acted: 2, state: 'done', reason: odd })
+    // As it is shown of one that was started, reason and all.
+    const shown = await call(served, `GET /v1/operations/${started?.id ?? ''}`, { token })
+    const again = await jobThat(state, queue)
+    await type(shown.body['cli'] as string)
+    expect(await stateOf(again)).toBe(after)
+    const [second] = (await stint.operations.list({ limit: 1 })).operations
+    expect(second).toMatchObject({ action, reason: odd })
+    expect(second?.id).not.toBe(started?.id)
+  })
+
+  test('by ids does so too', async () => {
+    const ids = [await jobThat('dead'), await jobThat('dead')]
+    const { body } = await call(openConsole(db.url), 'POST /v1/operations', {
+      token: tokens.operator.token,
+      json: { action: 'replay', ids, dryRun: true },
+    })
+    await type(body['cli'] as string)
+    for (const id of ids) expect(await stateOf(id)).toBe('ready')
+  })
+})

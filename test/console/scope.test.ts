@@ -1,0 +1,469 @@
+/*
+ * Whoever is narrowed to one queue learns nothing of another: not by what is answered, not by how it is refused, and not by
+ * what an act does. Every route that the API describes is asked, so none can be forgotten: one without a request here fails.
+ */
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { defineJob, Stint } from '../../src/entry/index.ts'
+import type { JobContract } from '../../src/entry/index.ts'
+import { createConsole } from '../../src/entry/server.ts'
+import type { Console, Identity } from '../../src/entry/server.ts'
+import { consoleOpenApi } from '../../src/server/console.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { bury } from '../support/dead-letters.ts'
+import { EventReader } from './event-reader.ts'
+import { givenMinute, givenWorker } from './numbers-given.ts'
+import { call } from './scene.ts'
+import type { Answer } from './scene.ts'
+
+/** In the name of everything that is not for the caller. */
+const mark = 'zqsecret'
+
+interface Side {
+  contract: JobContract
+  key: string
+  schedule: string
+  error: string
+  group: string
+}
+const own: Side = {
+  contract: defineJob({ kind: 'mail.send', queue: 'mail' }),
+  ...{ key: 'acme', schedule: 'mail.nightly', error: 'no such box', group: 'aaaaaaaaaaaaaaaa' },
+}
+const secret: Side = {
+  contract: defineJob({ kind: `${mark}.kind`, queue: `${mark}.queue` }),
+  ...{ key: `${mark}-key`, schedule: `${mark}.nightly`, error: `${mark} broke`, group: 'bbbbbbbbbbbbbbbb' },
+}
+
+/** What is there of each side. */
+interface Planted {
+  ready: string
+  running: string
+  dead: string
+  trashed: string
+  finished: string
+  operation: string
+  worker: string
+}
+
+let db: TestDatabase
+let stint: Stint
+let mine: Planted
+let theirs: Planted
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+  mine = await plant(own, 'mel')
+  theirs = await plant(secret, `${mark}-ana`)
+  // One process may serve both.
+  await givenWorker(db, {
+    queues: { mail: 1, [secret.contract.queue]: 1 },
+    kinds: ['mail.send', secret.contract.kind],
+  })
+  // The consoles execute operations, and whoever works takes the jobs of those that are lost.
+  await db.query(`update stint.worker set lease_until = now() + interval '1 hour'`)
+  await db.query(
+    `insert into stint.service (name, last_error, last_error_at) values ('fires', $1, now())
+     on conflict (name) do update set last_error = excluded.last_error, last_error_at = now()`,
+    [`${mark}: no such schedule`],
+  )
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+async function plant(side: Side, actor: string): Promise<Planted> {
+  const { contract, key, schedule, error, group } = side
+  const { queue, kind } = contract
+  const text = kind.startsWith(mark) ? mark : 'plain'
+  const correlationId = 'shared'
+  const add = async (): Promise<string> =>
+    (await stint.enqueue(contract, { text }, { key, correlationId })).id
+  const worker = await givenWorker(db, {
+    ...{ host: `${text}-host`, queues: { [queue]: 3 }, kinds: [kind], version: `${text}-v1` },
+    silentFor: '26 seconds',
+  })
+  const [ready, running, dead, trashed, finished] = [
+    ...[await add(), await add(), await add(), await add(), await add()],
+  ] as [string, string, string, string, string]
+  await db.query(
+    `update stint.job set state = 'running', worker_id = $2, lease_id = gen_random_uuid(), started_at = now() where id = $1`,
+    [running, worker],
+  )
+  const broken = { name: `${text}Error`, message: error, stack: `${error}\n at x`, fingerprint: group }
+  for (const id of [dead, trashed]) await bury(db, id, { error: broken, fingerprint: group })
+  await stint.dead.discard(trashed)
+  await stint.cancel(finished)
+  await db.query(
+    `insert into stint.log (job_id, epoch, line, level, message, data) values ($1, 1, 1, 'info', $2, $3)`,
+    [running, `${text} said`, { text }],
+  )
+  await db.query(
+    `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+     values ($1, $2, 'transient', $3, $4, $4, now(), now(), $5)`,
+    [group, kind, `${text}Error`, error, dead],
+  )
+  await db.query(
+    `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
+     values ($1, date_trunc('hour', now()), $2, 1, 5, 3)`,
+    [group, randomUUID()],
+  )
+  await stint.schedules.set({ name: schedule, job: contract, input: { text }, cron: '0 2 * * *' })
+  await db.query(`update stint.schedule set failures = 2, last_error = $2 where name = $1`, [schedule, error])
+  await givenMinute(db, { queue, kind, ago: 1, succeeded: 7, dead: 3 })
+  const as = stint.as({ actor, role: 'operator', origin: 'cli' })
+  const { id: operation } = await as.operations.start({
+    ...{ action: 'replay', where: `queue:${queue} error:${group}`, reason: `${text} reason` },
+  })
+  await db.query(`update stint.operation set state = 'stopped', note = $2 where id = $1`, [
+    operation,
+    `${text} note`,
+  ])
+  return { ready, running, dead, trashed, finished, operation, worker }
+}
+
+/** The ways in which a host may say it: by what is left out it means one or the other. */
+const hosts: Record<string, NonNullable<Identity['can']>> = {
+  'that lets through what has no queue': (_, of) => of?.queue === undefined || of.queue === 'mail',
+  'that wants to know the queue': (_, of) => of === undefined || of.queue === 'mail',
+  'that forbids one queue': (_, of) => of?.queue !== secret.contract.queue,
+}
+
+const consoles = new Map<Identity['can'], Console>()
+afterAll(async () => {
+  for (const served of consoles.values()) await served.close()
+})
+
+/** One for each host: a route is asked hundreds of times. */
+function consoleOf(can: Identity['can']): Console {
+  const known = consoles.get(can)
+  if (known !== undefined) return known
+  const served = createConsole({
+    connection: db.url,
+    contracts: [own.contract, secret.contract],
+    auth: () => ({ actor: 'scoped', role: 'admin', origin: 'api', can }),
+    onError: (error) => {
+      throw error
+    },
+  })
+  consoles.set(can, served)
+  return served
+}
+
+interface Described {
+  'x-action'?: string
+}
+const document = consoleOpenApi() as { paths: Record<string, Record<string, Described>> }
+const routes = Object.entries(document.paths).flatMap(([path, item]) =>
+  ['get', 'put', 'post', 'patch', 'delete'].flatMap((method) =>
+    item[method] === undefined ? [] : [`${method.toUpperCase()} ${path}`],
+  ),
+)
+
+interface Sent {
+  query?: string
+  json?: unknown
+}
+
+/** How each route is asked about a side; some in several ways. */
+const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
+  'GET /v1/me': () => [{}],
+  'GET /v1/openapi.json': () => [{}],
+  'GET /v1/health/live': () => [{}],
+  'GET /v1/health/ready': () => [{}],
+  'GET /v1/overview': () => [{}],
+  'GET /v1/queues': () => [{}],
+  'GET /v1/queues/{queue}': () => [{}],
+  'PATCH /v1/queues/{queue}': () => [{ json: { keep: '2d', reason: 'disk' } }],
+  'GET /v1/stats': ({ contract: { queue, kind } }) => [
+    {},
+    { query: `?queue=${queue}` },
+    { query: `?kind=${kind}` },
+    { query: `?queue=${queue}&kind=${kind}` },
+  ],
+  'GET /v1/workers': () => [{}],
+  'GET /v1/leases': () => [{}],
+  'GET /v1/system': () => [{}],
+  'GET /v1/kinds': () => [{}],
+  'GET /v1/metrics': () => [{}],
+  'GET /metrics': () => [{}],
+  'GET /v1/audit': ({ schedule }) => [{}, { query: `?target=${schedule}` }],
+  'GET /v1/jobs': ({ contract: { queue, kind }, key, group }, { worker, dead }) => [
+    ...[{}, { query: '?limit=1' }, { query: '?where=correlation:shared' }, { query: '?where=is:discarded' }],
+    ...[
+      `queue:${queue}`,
+      `kind:${kind}`,
+      `key:${key}`,
+      `error:${group}`,
+      `worker:${worker}`,
+      `id:${dead}`,
+    ].map((where) => ({ query: `?where=${encodeURIComponent(where)}` })),
+    { query: `?where=${encodeURIComponent(`queue:mail,${queue} state:dead`)}` },
+  ],
+  'POST /v1/jobs': ({ contract: { kind } }) => [
+    { json: { kind, input: { text: 'x' } } },
+    // Nearly the kind: what is proposed is not one that the caller may not see.
+    { json: { kind: `${kind}s`, input: null } },
+  ],
+  'POST /v1/jobs/batch': ({ contract: { kind } }) => [{ json: { jobs: [{ kind, input: { text: 'x' } }] } }],
+  'GET /v1/jobs/{id}': () => [{}],
+  'GET /v1/jobs/{id}/attempts': () => [{}],
+  'GET /v1/jobs/{id}/logs': () => [{}],
+  'GET /v1/jobs/{id}/lineage': () => [{}],
+  'GET /v1/jobs/{id}/result': () => [{}],
+  'POST /v1/jobs/{id}/replay': () => [{ json: {} }],
+  'POST /v1/jobs/{id}/cancel': () => [{ json: {} }],
+  'POST /v1/jobs/{id}/run-now': () => [{ json: {} }],
+  'POST /v1/jobs/{id}/reschedule': () => [{ json: { delay: '1h' } }],
+  'POST /v1/jobs/{id}/reprioritize': () => [{ json: { priority: 5 } }],
+  'POST /v1/jobs/{id}/discard': () => [{ json: {} }],
+  'POST /v1/jobs/{id}/restore': () => [{ json: {} }],
+  'POST /v1/jobs/{id}/edit-and-replay': () => [{ json: { input: { text: 'y' }, reason: 'try' } }],
+  'GET /v1/operations': () => [{}],
+  'GET /v1/operations/{id}': () => [{}],
+  'POST /v1/operations': ({ contract: { queue, kind }, group }, { dead, ready }) =>
+    [
+      ...[
+        { where: `queue:${queue}` },
+        { where: `kind:${kind}` },
+        { where: `error:${group}` },
+        { ids: [dead] },
+      ],
+      ...[{ where: 'state:dead' }, { where: `queue:mail,${queue}` }, { where: `id:${dead},${ready}` }],
+    ].flatMap((target) => [
+      { json: { action: 'discard', ...target, dryRun: true } },
+      { json: { action: 'discard', ...target, reason: 'try' } },
+    ]),
+  'POST /v1/operations/{id}/abort': () => [{ json: {} }],
+  'POST /v1/operations/{id}/pause': () => [{ json: {} }],
+  'POST /v1/operations/{id}/resume': () => [{ json: {} }],
+  'POST /v1/operations/{id}/pace': () => [{ json: { pace: 5 } }],
+  'GET /v1/error-groups': ({ contract: { kind } }) => [{}, { query: `?kind=${kind}` }],
+  'GET /v1/error-groups/{group}': () => [{}],
+  'POST /v1/error-groups/{group}/resolve': () => [{ json: {} }],
+  'POST /v1/error-groups/{group}/ignore': () => [{ json: { for: '1h' } }],
+  'POST /v1/error-groups/{group}/reopen': () => [{ json: {} }],
+  'GET /v1/schedules': () => [{}, { query: '?limit=1' }],
+  'GET /v1/schedules/{name}': () => [{}],
+  'GET /v1/schedules/{name}/next': () => [{}],
+  'GET /v1/schedules/{name}/fires': () => [{}],
+  'POST /v1/schedules/{name}/run': () => [{ json: {} }],
+  'POST /v1/schedules/{name}/pause': () => [{ json: {} }],
+  'POST /v1/schedules/{name}/resume': () => [{ json: {} }],
+  'POST /v1/schedules/{name}/backfill': () => [
+    { json: { from: '2026-03-01T00:00:00Z', to: '2026-03-03T00:00:00Z', dryRun: true } },
+  ],
+  'DELETE /v1/schedules/{name}': () => [{}],
+  'GET /v1/events': ({ contract: { queue } }, { ready, operation }) => [
+    { query: '?topics=overview,workers' },
+    { query: `?topics=job:${ready}` },
+    { query: `?topics=queue:${queue}` },
+    { query: `?topics=operation:${operation}` },
+  ],
+}
+
+/** The path with the names of a side in it. */
+function pathOf(route: string, { contract, group, schedule }: Side, of: Planted): string {
+  const isOperation = route.includes('/operations/')
+  return route
+    .replace('{queue}', contract.queue)
+    .replace('{group}', group)
+    .replace('{name}', schedule)
+    .replace('{id}', isOperation ? of.operation : route.includes('/re') ? of.dead : of.ready)
+}
+
+async function ask(served: Console, path: string, { query = '', json }: Sent): Promise<Answer> {
+  if (path === 'GET /v1/events') return listen(served, `/v1/events${query}`)
+  const headers = path.startsWith('POST') ? { 'Idempotency-Key': randomUUID() } : {}
+  return call(served, `${path}${query}`, { json, headers })
+}
+
+/** What a stream tells until every topic was shown. */
+async function listen(served: Console, path: string): Promise<Answer> {
+  const response = await served.fetch(new Request(`http://console.test${path}`))
+  const { status, headers, body } = response
+  if (status !== 200 || body === null) return { status, headers, text: await response.text(), body: {} }
+  const reader = new EventReader(body)
+  const topics = path.split('=')[1]?.split(',') ?? []
+  const isShown = (topic: string): boolean => reader.events.some(({ data }) => data['topic'] === topic)
+  await reader.until(() => topics.every(isShown), `${topics.join()} at first`)
+  await reader.close()
+  return { status, headers, text: JSON.stringify(reader.events), body: {} }
+}
+
+/** All that is of the other side, as it is stored. */
+async function stored(): Promise<unknown> {
+  const of = [secret.contract.queue]
+  return {
+    jobs: await db.query(`select * from stint.job where queue = $1 order by id`, of),
+    dead: await db.query(`select * from stint.dead where queue = $1 order by id`, of),
+    queue: await db.query(`select * from stint.queue where name = $1`, of),
+    schedules: await db.query(`select * from stint.schedule where name = $1`, [secret.schedule]),
+    fires: await db.query(`select * from stint.fire where schedule = $1`, [secret.schedule]),
+    groups: await db.query(`select * from stint.error_group where fingerprint = $1`, [secret.group]),
+    operations: await db.query(`select * from stint.operation where id = $1`, [theirs.operation]),
+    hit: await db.query(
+      `select operation_job.id from stint.operation_job join stint.operation on operation.id = operation_id
+        where actor = 'scoped' and operation_job.id = any($1::uuid[])`,
+      [Object.values(theirs)],
+    ),
+  }
+}
+
+/** Of an answer what does not differ by when it was asked. */
+function still({ status, text }: Answer): { status: number; text: string } {
+  const quiet = text
+    .replaceAll(/"requestId":"[^"]*"/g, '')
+    .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '')
+    .replaceAll(/[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}/g, 'ID')
+  return { status, text: quiet }
+}
+
+/** As the other side, but of names and ids that nothing has. */
+const unknownSide: Side = {
+  contract: defineJob({ kind: 'zqnobody.kind', queue: 'zqnobody.queue' }),
+  ...{ key: 'zqnobody-key', schedule: 'zqnobody.nightly', error: 'x', group: 'cccccccccccccccc' },
+}
+function unknownIds(): Planted {
+  const { operation } = theirs
+  const like = (id: string): string => id.slice(0, 24) + randomUUID().slice(24)
+  return {
+    ...{ ready: like(theirs.ready), running: like(theirs.running), dead: like(theirs.dead) },
+    ...{ trashed: like(theirs.trashed), finished: like(theirs.finished), operation: like(operation) },
+    worker: randomUUID(),
+  }
+}
+
+/** What is there for whoever sees everything: otherwise nothing would be proved. */
+const telling = [
+  ...[
+    'GET /v1/overview',
+    'GET /v1/queues',
+    'GET /v1/workers',
+    'GET /v1/leases',
+    'GET /v1/system',
+    'GET /v1/kinds',
+  ],
+  ...['GET /v1/metrics', 'GET /v1/audit', 'GET /v1/jobs', 'GET /v1/operations', 'GET /v1/error-groups'],
+  ...['GET /v1/schedules', 'GET /v1/events'],
+]
+
+test('every route is asked', () => {
+  expect(Object.keys(requests).sort()).toEqual([...routes].sort())
+})
+
+test.each(telling)('%s names what the others have, to those who may see it', async (route) => {
+  const served = consoleOf(undefined)
+  const [first = {}] = requests[route]?.(own, mine) ?? []
+  expect((await ask(served, route, first)).text).toContain(mark)
+})
+
+describe.each(Object.entries(hosts))('a host %s', (_, can) => {
+  const isAllowList = !can('view', { queue: 'zqnobody.queue' })
+
+  test.each(routes)('%s tells nothing of the others', async (route) => {
+    const served = consoleOf(can)
+    for (const sent of requests[route]?.(own, mine) ?? [])
+      if (!route.startsWith('DELETE')) {
+        const answer = await ask(served, pathOf(route, own, mine), sent)
+        expect(answer.text, JSON.stringify(sent)).not.toContain(mark)
+        expect(answer.status, `${JSON.stringify(sent)} ${answer.text}`).toBeLessThan(500)
+      }
+  })
+
+  test.each(routes)('%s answers as if the others were not there, and does nothing to them', async (route) => {
+    const served = consoleOf(can)
+    const before = await stored()
+    const asked = requests[route]?.(secret, theirs) ?? []
+    const unknown = unknownIds()
+    const instead = requests[route]?.(unknownSide, unknown) ?? []
+    for (const [index, sent] of asked.entries()) {
+      const answer = await ask(served, pathOf(route, secret, theirs), sent)
+      const isAskedFor = JSON.stringify([pathOf(route, secret, theirs), sent]).includes(mark)
+      if (!isAskedFor) expect(answer.text, JSON.stringify(sent)).not.toContain(mark)
+      expect(answer.status).toBeLessThan(500)
+      // A host that forbids one queue says of any other name that it may be seen.
+      if (!isAllowList || !isByName(route)) continue
+      const other = await ask(served, pathOf(route, unknownSide, unknown), instead[index] ?? {})
+      const named = still(answer)
+      expect({
+        ...named,
+        text: named.text.replaceAll(mark, 'zqnobody').replaceAll('b'.repeat(16), 'c'.repeat(16)),
+      }).toEqual(still(other))
+    }
+    expect(await stored()).toEqual(before)
+  })
+})
+
+/** Whether what is asked about is in the path: then the answer is that for what is not there. */
+function isByName(route: string): boolean {
+  return route.includes('{')
+}
+
+describe('somebody who is narrowed', () => {
+  test('sees and does what is theirs', async () => {
+    const served = consoleOf(hosts['that lets through what has no queue'])
+    const names = async (path: string, name: string): Promise<unknown[]> => {
+      const { body } = await call(served, path)
+      return (body['items'] as Record<string, unknown>[]).map((item) => item[name])
+    }
+    expect(await names('GET /v1/queues', 'queue')).toEqual(['mail'])
+    expect(await names('GET /v1/kinds', 'kind')).toEqual(['mail.send'])
+    expect(await names('GET /v1/schedules', 'name')).toContain(own.schedule)
+    expect(await names('GET /v1/error-groups', 'group')).toEqual([own.group])
+    expect(await names('GET /v1/operations', 'id')).toContain(mine.operation)
+    expect(await names('GET /v1/leases', 'jobId')).toContain(mine.running)
+    expect(await names('GET /v1/workers', 'id')).toContain(mine.worker)
+    expect((await call(served, 'GET /v1/stats?queue=mail')).status).toBe(200)
+    expect((await call(served, 'GET /v1/stats')).status).toBe(403)
+    expect((await call(served, 'GET /v1/audit')).status).toBe(403)
+    const { body } = await call(served, 'GET /v1/overview')
+    expect(body).toMatchObject({ workers: 2, queues: [{ queue: 'mail' }] })
+    const titles = (body['problems'] as { title: string }[]).map(({ title }) => title)
+    expect(titles).toEqual(
+      expect.arrayContaining(['plainError: no such box', 'Schedule mail.nightly does not fire']),
+    )
+  })
+
+  test('acts on many where a filter names only what is theirs, or by ids', async () => {
+    const served = consoleOf(hosts['that lets through what has no queue'])
+    const preview = async (target: object): Promise<Answer> =>
+      call(served, 'POST /v1/operations', { json: { action: 'cancel', dryRun: true, ...target } })
+    const { id } = await stint.enqueue(own.contract, null, {})
+    expect((await preview({ where: 'queue:mail' })).status).toBe(200)
+    expect((await preview({ where: 'kind:mail.send' })).status).toBe(403)
+    expect((await preview({ where: 'state:ready' })).status).toBe(403)
+    expect((await preview({ where: `queue:mail,${secret.contract.queue}` })).status).toBe(404)
+    const byIds = await preview({ ids: [id, theirs.ready] })
+    expect(byIds.body).toMatchObject({ matched: { count: 1, exact: true }, samples: [{ id }] })
+    expect((await preview({ ids: [theirs.ready] })).status).toBe(404)
+  })
+
+  test('to a kind or a key does not act on, or see, another of the same queue', async () => {
+    const other = await stint.enqueue(defineJob({ kind: 'mail.other', queue: 'mail' }), null, {
+      key: 'other',
+    })
+    for (const [can, filter] of [
+      [
+        (_: unknown, of?: { kind?: string }) => of?.kind === undefined || of.kind === 'mail.send',
+        'kind:mail.send',
+      ],
+      [
+        (_: unknown, of?: { key?: string | null }) => of?.key === undefined || of.key === own.key,
+        `key:${own.key}`,
+      ],
+    ] as const) {
+      const served = consoleOf(can as Identity['can'])
+      expect((await call(served, `GET /v1/jobs/${other.id}`)).status).toBe(404)
+      const { body } = await call(served, 'GET /v1/jobs?where=queue:mail&limit=200')
+      expect((body['items'] as { id: string }[]).map(({ id }) => id)).not.toContain(other.id)
+      const cancel = { action: 'cancel', dryRun: true }
+      const wide = await call(served, 'POST /v1/operations', { json: { ...cancel, where: 'queue:mail' } })
+      expect(wide.status).toBe(403)
+      const narrow = { ...cancel, where: `queue:mail ${filter}` }
+      expect((await call(served, 'POST /v1/operations', { json: narrow })).status).toBe(200)
+    }
+  })
+})
