@@ -34,7 +34,7 @@ const kinds = createRoute({
 })
 
 /** The doctor asks twenty things, some of them of the whole catalog. What it finds later is in the next answer. */
-const patienceMs = 100
+const patienceMs = 50
 
 export const systemRoutes: Routes = (app, { stint, looks, live, limits, contracts, connections }) => {
   app.openapi(system, async (c) => {
