@@ -13,6 +13,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     // Files wait for processes and the server more than they compute: two at a time, also where there are two cores.
     maxWorkers: 2,
+    // A process for each file would spend a minute on loading the same modules again; what a file needs for itself is its database.
+    isolate: false,
     sequence: { concurrent: false },
   },
 })

@@ -18,19 +18,28 @@ export interface Run {
   results: readonly { workload: Workload; results: readonly Result[] }[]
 }
 
-/** Rewrites the suite's section between its markers and leaves the rest of the page to people. */
 export function writePage(file: string, run: Run): void {
-  const start = `<!-- bench:${run.suite.name}:start -->`
-  const end = `<!-- bench:${run.suite.name}:end -->`
+  writeSection(file, { name: run.suite.name, title: run.suite.title, text: renderSection(run) })
+}
+
+/** Rewrites a section between its markers and leaves the rest of the page to people. */
+export function writeSection(
+  file: string,
+  { name, title, text }: { name: string; title: string; text: string },
+): void {
+  const start = `<!-- bench:${name}:start -->`
+  const end = `<!-- bench:${name}:end -->`
   const page = existsSync(file) ? readFileSync(file, 'utf8') : skeleton
   const from = page.indexOf(start)
   const to = page.indexOf(end)
-  const section = `${start}\n\n${renderSection(run)}\n${end}`
+  const section = `${start}\n\n${text}\n${end}`
   const kept = from >= 0 && to > from
-  const text = kept
-    ? page.slice(0, from) + section + page.slice(to + end.length)
-    : `${page.trimEnd()}\n\n## ${run.suite.title}\n\n${section}\n`
-  writeFileSync(file, text)
+  writeFileSync(
+    file,
+    kept
+      ? page.slice(0, from) + section + page.slice(to + end.length)
+      : `${page.trimEnd()}\n\n## ${title}\n\n${section}\n`,
+  )
 }
 
 function renderSection({ suite, systems, sizes, surroundings, results }: Run): string {

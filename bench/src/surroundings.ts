@@ -6,26 +6,36 @@ import { installedVersion } from './systems/installed.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** Where and with what the figures were made: without it they say nothing. */
-export interface Surroundings {
+/** When and where figures were made: without it they say nothing. */
+export interface Machine {
   date: string
   commit: string
   machine: string
   /** What else ran: a load near 0 before the start means that the machine was ours. */
   loadAtStart: number
-  versions: Record<string, string>
 }
 
-export function describeSurroundings(bench: Bench): Surroundings {
+export function describeMachine(): Machine {
   const [cpu] = cpus()
   const memory = `${Math.round(totalmem() / 2 ** 30)} GB`
-  const packages = ['pg', 'ioredis'].map((name): [string, string] => [name, installedVersion(name)])
-  const compared = bench.systems.map(({ name, version }): [string, string] => [name, version])
   return {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
     machine: `${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${memory}, ${type()} ${release()}`,
     loadAtStart: loadavg()[0] ?? 0,
+  }
+}
+
+/** And with what. */
+export interface Surroundings extends Machine {
+  versions: Record<string, string>
+}
+
+export function describeSurroundings(bench: Bench): Surroundings {
+  const packages = ['pg', 'ioredis'].map((name): [string, string] => [name, installedVersion(name)])
+  const compared = bench.systems.map(({ name, version }): [string, string] => [name, version])
+  return {
+    ...describeMachine(),
     versions: {
       node: process.versions.node,
       postgres: bench.postgres.version,

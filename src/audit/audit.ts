@@ -60,7 +60,7 @@ export interface AuditPage {
 }
 
 /** An action has no index: it is looked for among so many. */
-const window = 20_000
+const mostSeen = 20_000
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 export async function listAudit(
@@ -68,6 +68,9 @@ export async function listAudit(
   { limit, before, ...filter }: ListAuditRequest,
 ): Promise<AuditPage> {
   const by = filter.target !== null ? 'target' : filter.actor !== null ? 'actor' : 'id'
+  // What the index gives is the page, where nothing else is asked for.
+  const isWhole = filter.action === null && (filter.target === null || filter.actor === null)
+  const window = isWhole ? limit + 1 : mostSeen
   const request = { ...filter, by, before: before ?? lastId, window, limit: limit + 1 }
   const found = await run(db, listSql, request, (row: AuditEntry) => row)
   return {

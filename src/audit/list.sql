@@ -1,34 +1,33 @@
 -- One page of what people did, newest first. :by chooses the index; the rest is looked for among the :window rows it gives.
 with seen as (
-  (select id
+  (select id, at, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'target'
       and (target, id) < (:target::text, :before::uuid)
       and target >= :target::text
     order by target desc, id desc
-    limit :window::integer)
+    limit (select :window::integer))
   union all
-  (select id
+  (select id, at, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'actor'
       and (actor, id) < (:actor::text, :before::uuid)
       and actor >= :actor::text
     order by actor desc, id desc
-    limit :window::integer)
+    limit (select :window::integer))
   union all
-  (select id
+  (select id, at, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'id'
       and id < :before::uuid
     order by id desc
-    limit :window::integer)
+    limit (select :window::integer))
 )
-select audit.id, at, actor, role, origin, action, target, outcome, reason, before, after,
+select id, at, actor, role, origin, action, target, outcome, reason, before, after,
        operation_id as "operationId", request_id as "requestId"
   from seen
- cross join lateral (select * from stint.audit where audit.id = seen.id offset 0) as audit
  where (:target::text is null or target = :target::text)
    and (:actor::text is null or actor = :actor::text)
    and (:action::text is null or action = :action::text or starts_with(action, :action::text || '.'))
- order by audit.id desc
+ order by id desc
  limit :limit::integer

@@ -1,18 +1,5 @@
 #!/usr/bin/env node
 import { choose } from './arguments.ts'
-import { audit } from './commands/audit.ts'
-import { dead } from './commands/dead.ts'
-import { dev } from './commands/dev.ts'
-import { error } from './commands/error.ts'
-import { doctor } from './commands/doctor.ts'
-import { job } from './commands/job.ts'
-import { migrate } from './commands/migrate.ts'
-import { op } from './commands/op.ts'
-import { queue } from './commands/queue.ts'
-import { schedule } from './commands/schedule.ts'
-import { stats } from './commands/stats.ts'
-import { status } from './commands/status.ts'
-import { work } from './commands/work.ts'
 import { stintVersion } from '../version/version.ts'
 import { report } from './errors.ts'
 import { say } from './output.ts'
@@ -65,29 +52,25 @@ The database is DATABASE_URL, or --database-url; without one, outside production
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
 4 refused (the job is in another state, or another has its unique key), 5 done for some of several, 7 the doctor found something.`
 
-/** Loaded when they are called: no other command pays for a server. */
-const later: Readonly<Record<'console' | 'token' | 'openapi', Command>> = {
+/** Each loaded when it is called: no other pays for a server, a worker or a schedule. */
+const commands = {
+  status: async (args) => (await import('./commands/status.ts')).status(args),
+  stats: async (args) => (await import('./commands/stats.ts')).stats(args),
+  doctor: async (args) => (await import('./commands/doctor.ts')).doctor(args),
+  job: async (args) => (await import('./commands/job.ts')).job(args),
+  dead: async (args) => (await import('./commands/dead.ts')).dead(args),
+  error: async (args) => (await import('./commands/error.ts')).error(args),
+  op: async (args) => (await import('./commands/op.ts')).op(args),
+  audit: async (args) => (await import('./commands/audit.ts')).audit(args),
+  queue: async (args) => (await import('./commands/queue.ts')).queue(args),
+  schedule: async (args) => (await import('./commands/schedule.ts')).schedule(args),
+  work: async (args) => (await import('./commands/work.ts')).work(args),
+  dev: async (args) => (await import('./commands/dev.ts')).dev(args),
+  migrate: async (args) => (await import('./commands/migrate.ts')).migrate(args),
   console: async (args) => (await import('./commands/console.ts')).consoleCommand(args),
   token: async (args) => (await import('./commands/token.ts')).token(args),
   openapi: async (args) => (await import('./commands/openapi.ts')).openapi(args),
-}
-
-const commands = {
-  status,
-  stats,
-  doctor,
-  job,
-  dead,
-  error,
-  op,
-  audit,
-  queue,
-  schedule,
-  work,
-  dev,
-  migrate,
-  ...later,
-}
+} satisfies Record<string, Command>
 const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and gives its exit code. */

@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OperationInfo, Preview } from '../client/operations.ts'
 import type { Stint } from '../client/stint.ts'
-import { startOperationsWorker } from '../console-worker/operations-worker.ts'
+import type { OperationsWorker, OperationsWorkerOptions } from '../console-worker/operations-worker.ts'
 import { isUnderWay } from '../core/operation.ts'
 import type { OperationAction } from '../core/operation.ts'
 import { asTyped } from './actor.ts'
@@ -81,9 +81,7 @@ export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Pro
   const { id } = await operations.start({ ...request, reason: reason ?? '' })
   const { connection, schema } = { connection: values['database-url'], schema: values.schema }
   // Without a console or another such process nobody would do it.
-  const own = (await operations.hasExecutor())
-    ? undefined
-    : await startOperationsWorker({ connection, schema })
+  const own = (await operations.hasExecutor()) ? undefined : await startWorker({ connection, schema })
   try {
     return showEnd(await follow(stint, id, output), output)
   } finally {
@@ -183,4 +181,10 @@ function stopOf(text: string | undefined): { sameError?: number; anyFailure?: nu
     rules[name === 'same' ? 'sameError' : 'anyFailure'] = Number(percent)
   }
   return rules
+}
+
+/** A worker is much to load for a command that rarely needs one. */
+async function startWorker(options: OperationsWorkerOptions): Promise<OperationsWorker> {
+  const { startOperationsWorker } = await import('../console-worker/operations-worker.ts')
+  return startOperationsWorker(options)
 }

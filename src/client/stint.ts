@@ -157,7 +157,8 @@ export class Stint<Tx = PgTransaction> {
    */
   async search(options?: SearchOptions): Promise<SearchPage> {
     const request = resolveSearchOptions(options)
-    return this.#calls.send((db) => search(db, request))
+    // All that it takes in one transaction, and not each statement in its own.
+    return this.#calls.send((db) => db.transaction((tx) => search(tx, request)))
   }
 
   /** This client in the name of a person: what is done through it is noted in the audit, in the same transaction. */

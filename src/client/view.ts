@@ -1,5 +1,6 @@
 import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
+import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
 import { Subscription } from '../db/subscription.ts'
 import { DeadLetterCounts } from '../view/dead-counts.ts'
@@ -52,7 +53,8 @@ const probeEveryMs = 15_000
 
 /**
  * What people look at: `stint.view`. Nothing here counts jobs: figures come from gauges and from what workers have counted
- * by the minute, lists are read through indexes and end after some hundreds.
+ * by the minute, lists are read through indexes and end after some hundreds. What is read together is read in one
+ * transaction: with limits of the server each statement would have one of its own, and wait for three answers.
  */
 export class View {
   readonly #calls: Calls
@@ -75,8 +77,8 @@ export class View {
   /** What every queue has and how it fares, with the workers that serve them. */
   queues(): Promise<QueuesOverview> {
     return this.#calls.send(async (db) => {
-      const fleet = await readFleet(db)
-      const { queues, hours } = await this.#queues(db, fleet)
+      const fleet = await this.#fleet(db)
+      const { queues, hours } = await db.transaction((tx) => this.#queues(tx, fleet))
       return { ...fleet, queues, hours }
     })
   }
@@ -85,12 +87,14 @@ export class View {
   async queue(name: string): Promise<(QueueDetails & { asOf: Date }) | undefined> {
     const queue = nameOption('queue', name)
     return this.#calls.send(async (db) => {
-      const fleet = await readFleet(db)
-      const { queues, gauges } = await this.#queues(db, fleet)
+      const fleet = await this.#fleet(db)
       const { workers, asOf } = fleet
-      const found = queues.find((one) => one.queue === queue)
-      if (found === undefined) return undefined
-      return { ...(await readQueue(db, found, { gauge: gauges.get(queue), workers, asOf })), asOf }
+      return db.transaction(async (tx) => {
+        const { queues, gauges } = await this.#queues(tx, fleet)
+        const found = queues.find((one) => one.queue === queue)
+        if (found === undefined) return undefined
+        return { ...(await readQueue(tx, found, { gauge: gauges.get(queue), workers })), asOf }
+      })
     })
   }
 
@@ -100,12 +104,12 @@ export class View {
    */
   async series(options?: Omit<StatsOptions, 'by'>): Promise<MergedSeries> {
     const request = resolveStatsOptions({ ...options, by: 'all' })
-    return this.#calls.send((db) => readSeries(db, request))
+    return this.#calls.send((db) => db.transaction((tx) => readSeries(tx, request)))
   }
 
   /** The workers that live and those lost within the last hour, who of them leads, and how upkeep fares. */
   workers(): Promise<Fleet> {
-    return this.#calls.send(readFleet)
+    return this.#calls.send((db) => db.transaction(readFleet))
   }
 
   /** Jobs that run, up to 200, those whose lease ends first first. */
@@ -168,6 +172,13 @@ export class View {
     })
     subscription.start()
     return () => subscription.stop()
+  }
+
+  /** The workers; where none of them lives, the gauges are refreshed for what is read next. */
+  async #fleet(db: Database): Promise<Fleet> {
+    const fleet = await db.transaction(readFleet)
+    if (!fleet.workers.some(({ status }) => status === 'active')) await this.#current.refresh(db)
+    return fleet
   }
 
   #queues(db: Queryable, { workers }: Fleet): Promise<QueuesView> {

@@ -46,7 +46,8 @@ export async function startOperationsWorker(
   const connected = await connect(connection, process.env)
   const { url } = connected
   const db = new Database({
-    ...{ url, schema, poolSize: concurrency, deadlineMs: 10_000, applicationName: 'stint operations' },
+    // One for all: a step is one short transaction, and between two of them nothing is held.
+    ...{ url, schema, poolSize: 1, deadlineMs: 10_000, applicationName: 'stint operations' },
   })
   const announcer = new Announcer({
     database: () => Promise.resolve(db),
@@ -60,7 +61,18 @@ export async function startOperationsWorker(
     for (const worker of workers) announcer.askedToStop(worker)
   }
   const worker = new Worker({
-    ...{ connection: url, schema, log, upkeep: false, poolSize: 2, txPoolSize: 1, drain: '1s' },
+    // It hears of operations of its own process at once, of others' when it looks. So it has four connections and no more:
+    // these two, its heartbeat's, and the one of the steps.
+    ...{
+      connection: url,
+      schema,
+      log,
+      upkeep: false,
+      poolSize: 2,
+      txPoolSize: 1,
+      notify: false,
+      drain: '1s',
+    },
     queues: { [operationQueue]: { concurrency, prefetch: 0 } },
   }).handle(operationJob, async ({ id }, ctx) => {
     const job = { id: ctx.jobId, lease: ctx.fence.token }

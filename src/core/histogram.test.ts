@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { binCount, binOf, countOf, mergeBins, middleOf, percentile, toBins } from './histogram.ts'
+import { addPrinted, binCount, binOf, countOf, mergeBins, middleOf, percentile, toBins } from './histogram.ts'
 import type { Bins } from './histogram.ts'
 
 /** Over many magnitudes alike, from a microsecond to a month. */
@@ -51,4 +51,25 @@ describe('a histogram', () => {
     expect(percentile({}, 0.5)).toBeNull()
     expect(percentile({ 0: 3 }, 0.99)).toBe(0)
   })
+
+  test('is added as it is printed, as often as it stands for', () => {
+    fc.assert(
+      fc.property(durations, durations, fc.integer({ min: 1, max: 9 }), (one, other, times) => {
+        const counts = new Float64Array(binCount)
+        addPrinted(counts, printed(counted(one)), 1)
+        addPrinted(counts, printed(counted(other)), times)
+        const all = mergeBins(counted(one), ...Array.from({ length: times }, () => counted(other)))
+        expect(toBins(counts)).toEqual(all)
+      }),
+    )
+    const counts = new Float64Array(binCount)
+    for (const text of ['{}', '{"7": 2.75, "8": 1}', `{"${binCount}": 5}`, '{"7": 1}'])
+      addPrinted(counts, text, 1)
+    expect(toBins(counts)).toEqual({ 7: 3, 8: 1 })
+  })
 })
+
+/** As Postgres prints jsonb. */
+function printed(bins: Bins): string {
+  return JSON.stringify(bins).replaceAll(':', ': ').replaceAll(',', ', ')
+}

@@ -26,10 +26,34 @@ export function middleOf(bin: number): number {
 }
 
 /** What is counted densely in memory, as it is stored. */
-export function toBins(counts: Uint32Array): Bins {
+export function toBins(counts: Uint32Array | Float64Array): Bins {
   const bins: Record<string, number> = {}
   for (const [bin, count] of counts.entries()) if (count > 0) bins[bin] = count
   return bins
+}
+
+const [zero, nine, colon, comma, brace, point] = [48, 57, 58, 44, 125, 46] as const
+
+/**
+ * Adds a histogram as the database prints it, `{"131": 4, "132": 1}`, to one that is counted densely; `times` is how many
+ * such ones it stands for. Thousands are merged for a screen, and an object for each would be most of what that costs.
+ */
+export function addPrinted(counts: Float64Array, printed: string, times: number): void {
+  let [bin, number, isFraction] = [0, 0, false]
+  for (let at = 0; at < printed.length; at++) {
+    const code = printed.charCodeAt(at)
+    if (code >= zero && code <= nine) {
+      if (!isFraction) number = number * 10 + code - zero
+    } else if (code === point) isFraction = true
+    else if (code === colon) {
+      bin = number
+      number = 0
+    } else if (code === comma || code === brace) {
+      if (bin < counts.length) counts[bin] = (counts[bin] ?? 0) + number * times
+      number = 0
+      isFraction = false
+    }
+  }
 }
 
 export function mergeBins(...all: readonly Bins[]): Bins {

@@ -55,6 +55,8 @@ export interface DatabaseConfig {
 /** A pool of connections of one purpose; every call through it has a deadline of ours. */
 export class Database implements Copyable {
   readonly schema: string
+  /** Connections at most. */
+  readonly poolSize: number
   readonly #pool: pg.Pool
   readonly #deadlineMs: number
   readonly #begin: string
@@ -69,6 +71,7 @@ export class Database implements Copyable {
     const { url, schema, poolSize, deadlineMs, poolWaitMs = deadlineMs, applicationName } = config
     const { isKept = false } = config
     this.schema = schema
+    this.poolSize = poolSize
     this.#deadlineMs = deadlineMs
     this.#begin = beginText(config)
     this.#pool = new pg.Pool({
@@ -226,12 +229,13 @@ export class Database implements Copyable {
 /**
  * Limits are set by every transaction for itself, in the message that begins it. Set once for a connection they would
  * be lost behind PgBouncer, or worse, stay with a session of somebody else; as parameters of the connection PgBouncer
- * refuses them.
+ * refuses them. Whoever has limits has no helpers either: a parallel scan would take two more processes of the server.
  */
 function beginText({ statementTimeoutMs, lockTimeoutMs }: DatabaseConfig): string {
   const set = (name: string, ms: number | undefined): string =>
     ms === undefined ? '' : `; set local ${name} = ${Math.ceil(ms)}`
-  return `begin${set('statement_timeout', statementTimeoutMs)}${set('lock_timeout', lockTimeoutMs)}`
+  const limits = `${set('statement_timeout', statementTimeoutMs)}${set('lock_timeout', lockTimeoutMs)}`
+  return limits === '' ? 'begin' : `begin${limits}; set local max_parallel_workers_per_gather = 0`
 }
 
 type PooledClient = ResettableClient & pg.PoolClient

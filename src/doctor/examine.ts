@@ -30,8 +30,8 @@ export interface ExamineOptions {
 const statementMs = 3_000
 /** Beyond the server's own limit, for a connection that answers nothing at all. */
 const deadlineMs = 5_000
-/** How many are asked at once: few, for the pool is also others'. */
-const lanes = 3
+/** How many are asked at once: few, and never all that the pool can have, for it is also others'. */
+const mostLanes = 3
 
 /** Looks at what is named, in the order of the list of checks. */
 export async function examine(db: Database, { only, limits }: ExamineOptions): Promise<Examination> {
@@ -44,6 +44,7 @@ export async function examine(db: Database, { only, limits }: ExamineOptions): P
     for (const [place, check] of next)
       findings[place] = { check, ...(await verdictOf(db, checks[check], all)) }
   }
+  const lanes = Math.max(1, Math.min(mostLanes, db.poolSize - 1))
   await Promise.all(Array.from({ length: lanes }, lane))
   return { findings, asOf }
 }

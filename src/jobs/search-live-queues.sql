@@ -5,7 +5,7 @@ with seen as materialized (
     where 'running' = any(:states::text[])
       and state = 'running'
     order by worker_id
-    limit :most::integer)
+    limit (select :most::integer))
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -17,7 +17,7 @@ with seen as materialized (
               and state = 'ready'
               and key is null
             order by priority desc, run_at, id
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -29,7 +29,7 @@ with seen as materialized (
               and state = 'ready'
               and key is not null
             order by key, priority desc, run_at, id
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -40,7 +40,7 @@ with seen as materialized (
               and queue = wanted.name
               and state in ('scheduled', 'retrying')
             order by run_at
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
   union all
   (select found.id
      from unnest(:queues::text[]) as wanted (name)
@@ -51,7 +51,7 @@ with seen as materialized (
               and queue = wanted.name
               and state = 'waiting'
             order by run_at
-            limit :most::integer) as found)
+            limit (select :most::integer)) as found)
 ), page as (
   select job.id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
          created_at, run_at, started_at, null::timestamptz as finished_at, deadline_at, worker_id,
@@ -60,12 +60,12 @@ with seen as materialized (
     from seen
    cross join lateral (select * from stint.job where job.id = seen.id offset 0) as job
    where (select count(*) from seen) < :most::integer
+     and seen.id < :before::uuid
+     and seen.id >= :from::uuid
 ), matching as (
   select *
     from page
-   where id < :before::uuid
-     and id >= :from::uuid
-     and (:states::text[] is null or state::text = any(:states::text[]))
+   where (:states::text[] is null or state::text = any(:states::text[]))
      and (:queues::text[] is null or queue = any(:queues::text[]))
      and (:kinds::text[] is null or kind like any(:kinds::text[]))
      and (:keys::text[] is null or key = any(:keys::text[]))

@@ -1,6 +1,7 @@
 -- Live jobs in some states, each state by its own index, where there are fewer than :most of them: running or retrying
 -- jobs are few and are found behind millions that are ready. Where there are more it says so in `looked`, gives nothing,
--- and search-window.sql finds enough of them. In the order of each index, so that no other is chosen.
+-- and search-window.sql finds enough of them. In the order of each index, so that no other is chosen; and the planner is not
+-- told how many are wanted: until it has statistics it believes that there are fewer, reads them all and sorts them.
 -- There is always a row: without a job in it when none matched.
 with seen as materialized (
   (select id
@@ -8,7 +9,7 @@ with seen as materialized (
     where 'running' = any(:states::text[])
       and state = 'running'
     order by worker_id
-    limit :most::integer)
+    limit (select :most::integer))
   union all
   (select id
      from stint.job
@@ -16,7 +17,7 @@ with seen as materialized (
       and state = 'ready'
       and key is null
     order by queue, priority desc, run_at, id
-    limit :most::integer)
+    limit (select :most::integer))
   union all
   (select id
      from stint.job
@@ -24,21 +25,21 @@ with seen as materialized (
       and state = 'ready'
       and key is not null
     order by queue, key, priority desc, run_at, id
-    limit :most::integer)
+    limit (select :most::integer))
   union all
   (select id
      from stint.job
     where :states::text[] && '{scheduled,retrying}'
       and state in ('scheduled', 'retrying')
     order by queue, run_at
-    limit :most::integer)
+    limit (select :most::integer))
   union all
   (select id
      from stint.job
     where 'waiting' = any(:states::text[])
       and state = 'waiting'
     order by queue, run_at
-    limit :most::integer)
+    limit (select :most::integer))
 ), page as (
   select job.id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
          created_at, run_at, started_at, null::timestamptz as finished_at, deadline_at, worker_id,
@@ -47,12 +48,12 @@ with seen as materialized (
     from seen
    cross join lateral (select * from stint.job where job.id = seen.id offset 0) as job
    where (select count(*) from seen) < :most::integer
+     and seen.id < :before::uuid
+     and seen.id >= :from::uuid
 ), matching as (
   select *
     from page
-   where id < :before::uuid
-     and id >= :from::uuid
-     and (:states::text[] is null or state::text = any(:states::text[]))
+   where (:states::text[] is null or state::text = any(:states::text[]))
      and (:queues::text[] is null or queue = any(:queues::text[]))
      and (:kinds::text[] is null or kind like any(:kinds::text[]))
      and (:keys::text[] is null or key = any(:keys::text[]))

@@ -15,7 +15,7 @@ const longestRestMs = 60_000
  * Rows that all groups of a sort share, each counted one by one up to its part; beyond, it is an estimate. Of those that lie
  * about in the table half as many.
  */
-const rows = 6_000
+const usualRows = 6_000
 /** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
 const glance = 100
 /** Groups of a sort that are looked for. */
@@ -30,6 +30,8 @@ const topKeys = 50
 export interface GaugesConfig {
   /** When it last heard or did something that changes what queues have, as performance.now(). @default never */
   stirredAt?: (() => number) | undefined
+  /** Rows that all groups of a sort share. @default 6,000 */
+  rows?: number | undefined
 }
 
 /**
@@ -38,6 +40,7 @@ export interface GaugesConfig {
  */
 export class Gauges {
   readonly #stirredAt: () => number
+  readonly #rows: number
   #lookedAt = -Infinity
   #restUntil = -Infinity
   #quietUntil = -Infinity
@@ -45,8 +48,9 @@ export class Gauges {
   /** How many jobs each group has that was too large to be counted. */
   #estimates: ReadonlyMap<string, Estimate> = new Map()
 
-  constructor({ stirredAt = () => -Infinity }: GaugesConfig = {}) {
+  constructor({ stirredAt = () => -Infinity, rows = usualRows }: GaugesConfig = {}) {
     this.#stirredAt = stirredAt
+    this.#rows = rows
   }
 
   /** One turn, every 2 s: does nothing where it cost too much the last time, or nothing seems to have changed. */
@@ -60,7 +64,7 @@ export class Gauges {
   async refresh(db: Queryable): Promise<void> {
     this.#lookedAt = performance.now()
     const large = [...this.#estimates].filter(([, { isGood }]) => isGood).map(([group]) => group)
-    const request = { rows, glance, groups, topKeys, large }
+    const request = { rows: this.#rows, glance, groups, topKeys, large }
     const found = await run(db, gaugeProbeSql, request, (row: ProbeRow) => row)
     const capped = cappedIn(found)
     const isBeyond = capped.size > 0 || cutIn(found).size > 0

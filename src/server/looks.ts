@@ -14,6 +14,19 @@ export class Shared<Answer> {
     this.#freshMs = freshMs
   }
 
+  /** The answer where it comes within `ms`, else the last one, however old that is; undefined where there is none yet. */
+  async soon(ms: number): Promise<Answer | undefined> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, ms, undefined)
+    })
+    try {
+      return (await Promise.race([this.get(), late])) ?? this.#last
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
   /** The last answer, without waiting for one; a newer one is asked for where it is old. */
   latest(): Answer | undefined {
     this.get().catch(() => undefined)
@@ -43,6 +56,12 @@ export class Shared<Answer> {
 
 type View = Stint['view']
 
+/** What the doctor found, and when. */
+export interface Examined {
+  findings: readonly Finding[]
+  asOf: Date
+}
+
 /**
  * What all screens and streams of a console look at: read once for all of them, as often as it can change. Gauges are
  * refreshed every two seconds, so whoever asks twice within one of them gets the same.
@@ -53,7 +72,7 @@ export class Looks {
   readonly workers: Shared<Awaited<ReturnType<View['workers']>>>
   readonly leases: Shared<Awaited<ReturnType<View['leases']>>>
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
-  readonly findings: Shared<readonly Finding[]>
+  readonly findings: Shared<Examined>
 
   constructor(stint: Pick<Stint, 'view' | 'doctor'>) {
     const { view } = stint
@@ -65,14 +84,17 @@ export class Looks {
     this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 
-  /** What the overview is made of. What the doctor finds takes its time, so it is what was found last. */
+  /**
+   * What the overview is made of. What the doctor finds takes its time, so it is what was found last; and it is asked when
+   * the rest is there, for it would take the connections that the rest waits for.
+   */
   async overview(): Promise<OverviewFacts> {
-    const [queues, trouble] = [this.queues.get(), this.trouble.get()]
-    return { queues: await queues, trouble: await trouble, findings: this.findings.latest() ?? [] }
+    const [queues, trouble] = await Promise.all([this.queues.get(), this.trouble.get()])
+    return { queues, trouble, findings: this.findings.latest()?.findings ?? [] }
   }
 }
 
-async function findingsOf(stint: Pick<Stint, 'doctor'>): Promise<Finding[]> {
-  const { findings } = await stint.doctor()
-  return findings.map(({ fix = null, ...finding }) => ({ ...finding, fix }))
+async function findingsOf(stint: Pick<Stint, 'doctor'>): Promise<Examined> {
+  const { findings, asOf } = await stint.doctor()
+  return { findings: findings.map(({ fix = null, ...finding }) => ({ ...finding, fix })), asOf }
 }

@@ -1,46 +1,48 @@
-import { percentile } from '../core/histogram.ts'
+import { addPrinted, binCount, percentile, toBins } from '../core/histogram.ts'
 import type { Bins } from '../core/histogram.ts'
 
-/** A row with the histograms of wait and run. */
+/** A row with the histograms of wait and run, as the database prints them. */
 export interface Measured {
-  wait: Bins
-  run: Bins
+  wait: string
+  run: string
 }
 
 /** Histograms that others are added to. */
-export class MergedBins implements Measured {
-  readonly wait: Record<string, number> = {}
-  readonly run: Record<string, number> = {}
+export class MergedBins {
+  readonly #wait = new Float64Array(binCount)
+  readonly #run = new Float64Array(binCount)
 
   /** `times`: how many rows it stands for. */
   add({ wait, run }: Measured, times = 1): void {
-    addTo(this.wait, wait, times)
-    addTo(this.run, run, times)
+    addPrinted(this.#wait, wait, times)
+    addPrinted(this.#run, run, times)
   }
 
-  get waitP50(): number | null {
-    return percentile(this.wait, 0.5)
+  get wait(): Bins {
+    return toBins(this.#wait)
   }
 
-  get waitP95(): number | null {
-    return percentile(this.wait, 0.95)
+  get run(): Bins {
+    return toBins(this.#run)
   }
 
-  get runP50(): number | null {
-    return percentile(this.run, 0.5)
+  /** Of both the middle, and what few exceed. */
+  percentiles(): {
+    waitP50: number | null
+    waitP95: number | null
+    runP50: number | null
+    runP95: number | null
+  } {
+    const { wait, run } = this
+    return {
+      ...{ waitP50: percentile(wait, 0.5), waitP95: percentile(wait, 0.95) },
+      ...{ runP50: percentile(run, 0.5), runP95: percentile(run, 0.95) },
+    }
   }
-
-  get runP95(): number | null {
-    return percentile(this.run, 0.95)
-  }
-}
-
-function addTo(sum: Record<string, number>, bins: Bins, times: number): void {
-  for (const bin in bins) sum[bin] = (sum[bin] ?? 0) + (bins[bin] ?? 0) * times
 }
 
 /** Rows whose histograms are merged at most, for one answer. Each has dozens of bins; this takes some milliseconds. */
-const mostRows = 2_000
+const mostRows = 1_000
 
 /** One in how many rows is taken. */
 export function everyOf(rows: readonly { rows: number }[]): number {

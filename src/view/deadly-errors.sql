@@ -1,9 +1,12 @@
 -- Errors that nobody has decided about and that jobs died of within the last hour or so (hours are what is counted), the
 -- deadliest first. One that is ignored until a time that has passed counts as open.
-with lately as (
+--
+-- The upper bound of hours is as in last-hour.sql.
+with lately as materialized (
   select fingerprint, sum(deaths)::float8 as deaths
     from stint.error_hour
    where hour >= date_trunc('hour', stint.now() - interval '1 hour')
+     and hour < stint.now() + interval '1 day'
      and deaths > 0
    group by fingerprint
 )

@@ -12,18 +12,18 @@ const anyAgeMs = 10 * 365 * 86_400_000
  * serves is the one that people want to see. Where that is not allowed, they are as old as they say.
  */
 export class CurrentGauges {
-  // Never quiet: nobody tells this process of what is stored.
-  readonly #own = new Gauges({ stirredAt: () => performance.now() })
+  // Never quiet: nobody tells this process of what is stored. And of fewer rows than a worker: somebody waits for it.
+  readonly #own = new Gauges({ stirredAt: () => performance.now(), rows: 2_000 })
   #refreshedAt = -Infinity
   #isForbidden = false
 
-  async read(db: Queryable, { hasWorkers }: { hasWorkers: boolean }): Promise<QueueGauge[]> {
-    if (!hasWorkers) await this.#refresh(db)
+  async read(db: Queryable): Promise<QueueGauge[]> {
     const fresh = await readGauges(db)
     return fresh.length > 0 ? fresh : readGauges(db, { oldestMs: anyAgeMs })
   }
 
-  async #refresh(db: Queryable): Promise<void> {
+  /** Where no worker does. Not in a transaction with anything else: it may be refused. */
+  async refresh(db: Queryable): Promise<void> {
     const now = performance.now()
     if (this.#isForbidden || now - this.#refreshedAt < gaugesEveryMs) return
     this.#refreshedAt = now

@@ -1,11 +1,17 @@
--- What happened since :from, by minute and queue, of all processes and kinds together, and how many rows that is; and the
--- database's time. There is always a row.
-select clock.now, counted.*
-  from (select stint.now() as now) as clock
+-- What happened within the last hour, or since :from where that is later, by minute and queue, of all processes and kinds
+-- together, and how many rows that is; and the database's time. There is always a row.
+--
+-- Minutes have an upper bound too, later than any clock: by one alone the planner, until it has statistics, takes a third
+-- of the table for wanted and reads all of it.
+--
+-- Times are milliseconds: thousands of dates are dear to read.
+select clock."nowMs", counted.*
+  from (select date_part('epoch', stint.now()) * 1000 as "nowMs") as clock
   left join (
-         select minute, queue, sum(succeeded)::float8 as succeeded, sum(failed)::float8 as failed, sum(dead)::float8 as dead,
+         select date_part('epoch', minute) * 1000 as "minuteMs", queue, sum(succeeded)::float8 as succeeded, sum(failed)::float8 as failed, sum(dead)::float8 as dead,
                 sum(cancelled)::float8 as cancelled, count(*)::integer as rows
            from stint.stat_minute
-          where minute >= :from::timestamptz
+          where minute >= greatest(:from::timestamptz, date_trunc('minute', stint.now()) - interval '59 minutes')
+            and minute < stint.now() + interval '1 day'
           group by minute, queue) as counted
     on true

@@ -19,8 +19,8 @@ export interface QueueHour {
 }
 
 interface MinuteRow {
-  now: Date
-  minute: Date | null
+  nowMs: number
+  minuteMs: number | null
   queue: string
   succeeded: number
   failed: number
@@ -31,7 +31,10 @@ interface MinuteRow {
 
 /** A minute of a queue. */
 interface Minute extends MinuteRow {
-  bins: MergedBins
+  /** Those of its rows whose histograms are taken, as they are printed: that is less than anything made of them. */
+  measured: Measured[]
+  /** How many rows each of them stands for. */
+  every: number
 }
 
 const minuteMs = 60_000
@@ -42,8 +45,8 @@ const openMs = 2 * minuteMs
 const anewEveryMs = 5 * minuteMs
 
 /**
- * The last hour by queue. It remembers the minutes that are over: merging the histograms of a whole hour is dear where
- * many processes run many kinds, and whoever looks once looks again in a second.
+ * The last hour by queue. It remembers the minutes that are over: reading a whole hour is dear where many processes run
+ * many kinds, and whoever looks once looks again in a second.
  */
 export class LastHour {
   readonly #minutes = new Map<number, Map<string, Minute>>()
@@ -52,30 +55,30 @@ export class LastHour {
 
   async read(db: Queryable): Promise<Map<string, QueueHour>> {
     const isAnew = performance.now() - this.#anewAt > anewEveryMs
-    const fromMs = isAnew ? minuteOf(new Date()) - 2 * minutes * minuteMs : this.#readAt - openMs
-    const from = new Date(fromMs).toISOString()
-    const rows = await run(db, lastHourSql, { from }, (row: MinuteRow) => row)
-    const nowMs = minuteOf(rows[0]?.now ?? new Date())
+    const openFrom = isAnew ? null : new Date(this.#readAt - openMs)
+    const rows = await run(db, lastHourSql, { from: openFrom }, (row: MinuteRow) => row)
+    const nowMs = minuteOf(rows[0]?.nowMs ?? Date.now())
     const sinceMs = nowMs - (minutes - 1) * minuteMs
-    const counted = rows.filter(({ minute }) => minute !== null && minute.getTime() >= sinceMs)
-    const request = { from: new Date(Math.max(fromMs, sinceMs)).toISOString(), every: everyOf(counted) }
-    type Row = Measured & { minute: Date; queue: string }
+    const fromMs = Math.max(sinceMs, openFrom?.getTime() ?? sinceMs)
+    const counted = rows.filter((row) => row.minuteMs !== null)
+    const request = { from: new Date(fromMs).toISOString(), every: everyOf(counted) }
+    type Row = Measured & { minuteMs: number; queue: string }
     const measured = counted.length === 0 ? [] : await run(db, lastHourBinsSql, request, (row: Row) => row)
     if (isAnew) this.#anewAt = performance.now()
     this.#readAt = nowMs
     for (const minute of this.#minutes.keys())
       if (minute >= fromMs || minute < sinceMs) this.#minutes.delete(minute)
-    for (const row of counted) this.#keep(row)
-    for (const row of measured)
-      this.#minutes.get(row.minute.getTime())?.get(row.queue)?.bins.add(row, request.every)
+    for (const row of counted) this.#keep(row, request.every)
+    for (const { minuteMs: at, queue, wait, run: ran } of measured)
+      this.#minutes.get(at)?.get(queue)?.measured.push({ wait, run: ran })
     return this.#byQueue(nowMs)
   }
 
-  #keep(row: MinuteRow): void {
-    const at = row.minute?.getTime() ?? 0
+  #keep(row: MinuteRow, every: number): void {
+    const at = row.minuteMs ?? 0
     let queues = this.#minutes.get(at)
     if (queues === undefined) this.#minutes.set(at, (queues = new Map<string, Minute>()))
-    queues.set(row.queue, { ...row, bins: new MergedBins() })
+    queues.set(row.queue, { ...row, measured: [], every })
   }
 
   #byQueue(nowMs: number): Map<string, QueueHour> {
@@ -94,8 +97,8 @@ function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): Qu
   const spark = Array.from({ length: minutes }, () => 0)
   const hour = { succeeded: 0, failed: 0, dead: 0 }
   const merged = new MergedBins()
-  for (const [at, { succeeded, failed, dead, cancelled, bins }] of rows) {
-    merged.add(bins)
+  for (const [at, { succeeded, failed, dead, cancelled, measured, every }] of rows) {
+    for (const one of measured) merged.add(one, every)
     // A process whose clock is ahead is of this minute.
     const index = Math.min(minutes - 1, minutes - 1 - (nowMs - at) / minuteMs)
     spark[index] = (spark[index] ?? 0) + succeeded + dead + cancelled
@@ -106,6 +109,6 @@ function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): Qu
   return { ...hour, wait: merged.wait, run: merged.run, spark }
 }
 
-function minuteOf(time: Date): number {
-  return Math.floor(time.getTime() / minuteMs) * minuteMs
+function minuteOf(ms: number): number {
+  return Math.floor(ms / minuteMs) * minuteMs
 }

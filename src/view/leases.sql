@@ -1,7 +1,8 @@
 -- The jobs that run, those whose lease ends first first. A lease is its worker's; a job whose worker is not there any
 -- more has none.
 --
--- :seen of them at most are looked at, through the index by worker.
+-- :seen of them at most are looked at, through the index by worker: a planner that is told how many believes that there are
+-- fewer, reads them all and sorts them.
 select running.id as "jobId", running.kind, running.queue, running.key, running.worker_id as "workerId", running.epoch,
        running.attempt, running.started_at as "startedAt", worker.lease_until as "leaseUntil",
        (running.progress ->> 'percent')::float8 as progress, running.cancel_at as "cancelRequestedAt"
@@ -9,7 +10,7 @@ select running.id as "jobId", running.kind, running.queue, running.key, running.
           from stint.job
          where state = 'running'
          order by worker_id
-         limit :seen::integer) as running
+         limit (select :seen::integer)) as running
   left join stint.worker
     on worker.id = running.worker_id
  order by worker.lease_until nulls first, running.started_at nulls last, running.id

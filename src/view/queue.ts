@@ -1,8 +1,13 @@
+import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { readStats } from '../numbers/read-stats.ts'
 import type { Percentiles, QueueGauge } from '../numbers/read-stats.ts'
 import { settingsOf } from '../queues/settings.ts'
+import { everyOf, MergedBins } from './bins.ts'
+import type { Measured } from './bins.ts'
 import type { WorkerView } from './fleet.ts'
+import { queueKindsBinsSql } from './queue-kinds-bins.sql.ts'
+import { queueKindsSql } from './queue-kinds.sql.ts'
+import { failureRateOf, percentilesOf } from './queues.ts'
 import type { QueueView } from './queues.ts'
 
 /** A kind of jobs in a queue. */
@@ -29,35 +34,24 @@ export interface QueueDetails extends QueueView {
 }
 
 const minutes = 60
-const minuteMs = 60_000
 
 /** What else there is to see of one queue. */
 export async function readQueue(
   db: Queryable,
   queue: QueueView,
-  { gauge, workers, asOf }: { gauge: QueueGauge | undefined; workers: readonly WorkerView[]; asOf: Date },
+  { gauge, workers }: { gauge: QueueGauge | undefined; workers: readonly WorkerView[] },
 ): Promise<QueueDetails> {
-  const from = new Date(asOf.getTime() - minutes * minuteMs)
-  // In minutes, of which as many make one step: hours begin with the hour.
-  const request = {
-    queue: queue.queue,
-    kind: null,
-    from,
-    to: asOf,
-    stepMs: (minutes + 1) * minuteMs,
-    by: 'kind',
-  } as const
-  const series = new Map((await readStats(db, request)).map((one) => [one.kind ?? '', one]))
+  const hours = await readKinds(db, queue.queue)
   const { keepMs, keepDeadMs } = await settingsOf(db, queue.queue)
   const serving = workers.filter(({ status, queues }) => status !== 'lost' && queue.queue in queues)
-  const kinds = [...new Set([...Object.keys(gauge?.kinds ?? {}), ...series.keys()])].sort()
+  const kinds = [...new Set([...Object.keys(gauge?.kinds ?? {}), ...hours.keys()])].sort()
   return {
     ...queue,
     kinds: kinds.map((kind) => {
       const { ready = 0, running = 0, retrying = 0, scheduled = 0, waiting = 0 } = gauge?.kinds[kind] ?? {}
-      const { perSecond = 0, failureRate = null, run = nothingMeasured } = series.get(kind) ?? {}
+      const hour = hours.get(kind) ?? nothingHappened
       const handled = serving.some((worker) => worker.kinds.includes(kind))
-      return { kind, ready, running, retrying, scheduled, waiting, perSecond, failureRate, run, handled }
+      return { kind, ready, running, retrying, scheduled, waiting, ...hour, handled }
     }),
     priorities: Object.entries(gauge?.priorities ?? {})
       .map(([priority, ready]) => ({ priority: Number(priority), ready }))
@@ -67,4 +61,32 @@ export async function readQueue(
   }
 }
 
-const nothingMeasured: Percentiles = { p50: null, p95: null, p99: null }
+type KindHour = Pick<KindView, 'perSecond' | 'failureRate' | 'run'>
+
+const nothingHappened: KindHour = {
+  ...{ perSecond: 0, failureRate: null },
+  run: { p50: null, p95: null, p99: null },
+}
+
+/** What happened to each kind of a queue within the last hour. */
+async function readKinds(db: Queryable, queue: string): Promise<Map<string, KindHour>> {
+  const request = { queue, minutes }
+  type Counts = { kind: string; succeeded: number; failed: number; dead: number; rows: number }
+  const counted = await run(db, queueKindsSql, request, (row: Counts) => row)
+  const every = everyOf(counted)
+  type Row = Measured & { kind: string }
+  const measured =
+    counted.length === 0 ? [] : await run(db, queueKindsBinsSql, { ...request, every }, (row: Row) => row)
+  const bins = new Map(counted.map(({ kind }) => [kind, new MergedBins()]))
+  for (const row of measured) bins.get(row.kind)?.add(row)
+  return new Map(
+    counted.map((counts) => [
+      counts.kind,
+      {
+        perSecond: counts.succeeded / (minutes * 60),
+        failureRate: failureRateOf([counts]),
+        run: percentilesOf(bins.get(counts.kind)?.run ?? {}),
+      },
+    ]),
+  )
+}

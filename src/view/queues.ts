@@ -61,8 +61,7 @@ export async function readQueues(
   db: Queryable,
   { hour, current, letters, workers }: QueuesRequest,
 ): Promise<QueuesView> {
-  const hasWorkers = workers.some(({ status }) => status === 'active')
-  const gauges = new Map((await current.read(db, { hasWorkers })).map((gauge) => [gauge.queue, gauge]))
+  const gauges = new Map((await current.read(db)).map((gauge) => [gauge.queue, gauge]))
   const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
   const hours = await hour.read(db)
   const dead = await letters.read(db)
@@ -120,6 +119,6 @@ export function waitP95Of(hours: readonly QueueHour[]): number | null {
   return percentile(mergeBins(...hours.map(({ wait }) => wait)), 0.95)
 }
 
-function percentilesOf(bins: Bins): Percentiles {
+export function percentilesOf(bins: Bins): Percentiles {
   return { p50: percentile(bins, 0.5), p95: percentile(bins, 0.95), p99: percentile(bins, 0.99) }
 }

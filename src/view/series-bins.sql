@@ -1,10 +1,11 @@
 -- The histograms of what happened from :from to :to, each with the step it belongs to. They are merged by whoever asks, which
 -- is many times cheaper than here; of very many one in :every is taken, always the same ones.
-select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::timestamptz) as at, wait, run
+select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::timestamptz) as at, wait::text, run::text
   from stint.stat_minute
  where minute >= :from::timestamptz
    and minute < :to::timestamptz
    and queue = coalesce(:queue::text, queue)
    and kind = coalesce(:kind::text, kind)
    and (:every::integer = 1
-        or mod(hashtext(minute::text || process::text || kind || queue)::bigint + 2147483648, :every::integer) = 0)
+        or mod(hashint8(date_part('epoch', minute)::bigint)::bigint + uuid_hash(process) + hashtext(kind) + hashtext(queue),
+               :every::integer) = 0)

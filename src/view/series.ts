@@ -94,17 +94,13 @@ async function readSteps(db: Queryable, request: StatsRequest): Promise<Steps> {
     steps.get(row.at.getTime())?.bins.add(row)
   }
   return {
-    known: new Map([...steps].map(([at, step]) => [at, { ...step.counts, ...figuresOf(step.bins) }])),
-    total: { ...countsOf(...rows), ...figuresOf(all) },
+    known: new Map([...steps].map(([at, step]) => [at, { ...step.counts, ...step.bins.percentiles() }])),
+    total: { ...countsOf(...rows), ...all.percentiles() },
     sampled: 1 / every,
   }
 }
 
 type BinRow = Measured & { at: Date }
-
-function figuresOf({ waitP50, waitP95, runP50, runP95 }: MergedBins): Omit<Step, keyof Counts> {
-  return { waitP50, waitP95, runP50, runP95 }
-}
 
 function countsOf(...rows: (Counts | undefined)[]): Counts {
   const counts = countNames.map((name) => [name, rows.reduce((sum, row) => sum + (row?.[name] ?? 0), 0)])

@@ -1,5 +1,5 @@
 -- What happened by queue and kind in the minutes from :from on: those before :until, which are over and written, and those
--- since. And the database's time. There is always a row.
+-- since. And the database's time. There is always a row. The upper bound is as in last-hour.sql.
 select clock.now, counted.*
   from (select stint.now() as now) as clock
   left join (
@@ -10,5 +10,6 @@ select clock.now, counted.*
                 sum(lease_expired)::float8 as "leaseExpired", sum(refused)::float8 as refused
            from stint.stat_minute
           where minute >= :from::timestamptz
+            and minute < stint.now() + interval '1 day'
           group by queue, kind, minute < :until::timestamptz) as counted
     on true

@@ -1,3 +1,4 @@
+import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { migrationStatus } from '../schema/migrate.ts'
@@ -55,14 +56,14 @@ export interface Trouble {
 const most = 20
 const mostOperations = 200
 
-export async function readTrouble(db: Queryable): Promise<Trouble> {
-  const { pending } = await migrationStatus(db)
-  return {
-    errors: await readDeadlyErrors(db),
-    schedules: await run(db, troubledSchedulesSql, { limit: most }, (row: TroubledSchedule) => row),
-    operations: await run(db, stoppedOperationsSql, { seen: mostOperations }, (row: StoppedOperation) => row),
-    pendingMigrations: pending,
-  }
+export async function readTrouble(db: Database): Promise<Trouble> {
+  const { pending: pendingMigrations } = await migrationStatus(db)
+  return db.transaction(async (tx) => ({
+    errors: await readDeadlyErrors(tx),
+    schedules: await run(tx, troubledSchedulesSql, { limit: most }, (row: TroubledSchedule) => row),
+    operations: await run(tx, stoppedOperationsSql, { seen: mostOperations }, (row: StoppedOperation) => row),
+    pendingMigrations,
+  }))
 }
 
 async function readDeadlyErrors(db: Queryable): Promise<DeadlyError[]> {

@@ -2,14 +2,15 @@
 -- database's time. There is always a row.
 --
 -- One that ended in good order is not lost: it gave its lease back before that ran out, and nobody told of its death.
--- What runs is counted up to :mostRunning together; `order by` in the order of the index leaves the planner no choice.
+-- What runs is counted up to :mostRunning together, in the order of the index; a planner that is told how many that is
+-- believes that there are fewer, reads them all and sorts them.
 with running as (
   select worker_id, count(*)::integer as jobs
     from (select worker_id
             from stint.jobs
            where place = 'live' and state = 'running'
            order by worker_id
-           limit :mostRunning::integer) as seen
+           limit (select :mostRunning::integer)) as seen
    group by worker_id
 )
 select clock.now as "asOf", worker.id, worker.started_at as "startedAt", worker.renewed_at as "renewedAt",

@@ -135,7 +135,7 @@ export class FencedTransactions {
     return holdRunning(tx, { id: job.id, lease: job.leaseId, idleMs: Math.ceil(this.#leaseMs) })
   }
 
-  /** After a COMMIT whose answer was lost. Throws where the database does not say. */
+  /** After a COMMIT whose answer was lost. Where the database does not say, that is no failure of the handler. */
   async #wasCommitted(held: HeldJob): Promise<boolean> {
     const { job } = held
     const giveUpAt = performance.now() + this.#leaseMs
@@ -152,11 +152,8 @@ export class FencedTransactions {
       } catch (error) {
         if (isStintError(error)) throw error
         const trouble = classify(error)
-        if (
-          (trouble !== 'unknown' && trouble !== 'wait' && trouble !== 'again') ||
-          performance.now() > giveUpAt
-        )
-          throw error
+        const mayAnswer = trouble === 'unknown' || trouble === 'wait' || trouble === 'again'
+        if (!mayAnswer || performance.now() > giveUpAt) throw ownTrouble(error)
         await pause(Math.random() * 200)
       }
     }

@@ -7,9 +7,20 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { render } from '../../src/db/statement.ts'
 import type { Statement } from '../../src/db/statement.ts'
+import { readRatesSql } from '../../src/numbers/read-rates.sql.ts'
 import { deadCountsSql } from '../../src/view/dead-counts.sql.ts'
+import { deadlyErrorsSql } from '../../src/view/deadly-errors.sql.ts'
 import { jobGlancesSql } from '../../src/view/job-glances.sql.ts'
+import { lastHourBinsSql } from '../../src/view/last-hour-bins.sql.ts'
+import { lastHourSql } from '../../src/view/last-hour.sql.ts'
 import { leasesSql } from '../../src/view/leases.sql.ts'
+import { queueKindsBinsSql } from '../../src/view/queue-kinds-bins.sql.ts'
+import { queueKindsSql } from '../../src/view/queue-kinds.sql.ts'
+import { seriesBinsSql } from '../../src/view/series-bins.sql.ts'
+import { seriesCountsSql } from '../../src/view/series-counts.sql.ts'
+import { seriesHourBinsSql } from '../../src/view/series-hour-bins.sql.ts'
+import { seriesHourCountsSql } from '../../src/view/series-hour-counts.sql.ts'
+import { totalsSql } from '../../src/view/totals.sql.ts'
 import { workersSql } from '../../src/view/workers.sql.ts'
 import { connectTo, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -34,6 +45,23 @@ beforeAll(async () => {
      select gen_random_uuid(), now(), now(), 1, 1, 1, 0, 0, 1, 'q' || n % 5, 'k', 'exhausted', jsonb_build_object('text', repeat('x', 200))
        from generate_series(1, 30000) as n`,
   )
+  // A week by the minute and by the hour, of which a screen wants an hour or so.
+  await db.query(
+    `insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, wait)
+     select date_trunc('minute', now()) - m * interval '1 minute', 'q' || q, 'k', gen_random_uuid(), 1, 1, '{"100": 1}'
+       from generate_series(0, 10079) as m, generate_series(0, 4) as q`,
+  )
+  await db.query(
+    `insert into stint.stat_hour (hour, queue, kind, enqueued, started, succeeded, failed, dead, lease_expired, refused,
+                                  cancelled, snoozed, released, crashed, attempts, wait, run)
+     select date_trunc('hour', now()) - h * interval '1 hour', 'q' || q, 'k', 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, '{"100": 1}', '{}'
+       from generate_series(2, 2160) as h, generate_series(0, 9) as q`,
+  )
+  await db.query(
+    `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
+     select lpad(to_hex(n), 16, '0'), date_trunc('hour', now()) - h * interval '1 hour', gen_random_uuid(), 1, 3, 3
+       from generate_series(0, 99) as n, generate_series(0, 299) as h`,
+  )
   await db.query(
     `insert into stint.finished (id, created_at, run_at, state, epoch, attempt, max_attempts, crashes, priority, version, queue, kind)
      select gen_random_uuid(), now(), now(), 'succeeded', 1, 1, 1, 0, 0, 1, 'q', 'k' from generate_series(1, 30000) as n`,
@@ -45,9 +73,15 @@ interface Case {
   statement: Statement<string>
   params: () => Record<string, unknown>
   uses: RegExp
-  /** Of the 5,000 and more that each table has. */
+  /** Of the hundreds and more that each table has. */
   blocks: number
 }
+
+const hourMs = 3_600_000
+const ago = (ms: number): Date => new Date(Date.now() - ms)
+const lately = (ms: number): Record<string, unknown> => ({
+  ...{ from: ago(ms), to: ago(0), stepMs: 60_000, queue: null, kind: null, every: 7 },
+})
 
 const cases: Record<string, Case> = {
   workers: {
@@ -76,6 +110,76 @@ const cases: Record<string, Case> = {
   },
 }
 
+/** Figures: an hour of a week, a few hours of three months. */
+const figures: Record<string, Case> = {
+  'last-hour': {
+    statement: lastHourSql,
+    params: () => ({ from: null }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'last-hour-bins': {
+    statement: lastHourBinsSql,
+    params: () => ({ from: ago(hourMs), every: 7 }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'queue-kinds': {
+    statement: queueKindsSql,
+    params: () => ({ minutes: 60, queue: 'q1' }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'queue-kinds-bins': {
+    statement: queueKindsBinsSql,
+    params: () => ({ minutes: 60, queue: 'q1', every: 7 }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  rates: {
+    statement: readRatesSql,
+    params: () => ({ windowMs: 300_000 }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  totals: {
+    statement: totalsSql,
+    params: () => ({ from: ago(hourMs / 3), until: ago(hourMs / 3) }),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'series-counts': {
+    statement: seriesCountsSql,
+    params: () => lately(hourMs),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'series-bins': {
+    statement: seriesBinsSql,
+    params: () => lately(hourMs),
+    uses: /^stat_minute_pkey$/,
+    blocks: 60,
+  },
+  'series-hour-counts': {
+    statement: seriesHourCountsSql,
+    params: () => lately(4 * hourMs),
+    uses: /^(stat_hour_pkey|stat_minute_raw|stat_minute_pkey)$/,
+    blocks: 100,
+  },
+  'series-hour-bins': {
+    statement: seriesHourBinsSql,
+    params: () => lately(4 * hourMs),
+    uses: /^(stat_hour_pkey|stat_minute_raw|stat_minute_pkey)$/,
+    blocks: 100,
+  },
+  'deadly-errors': {
+    statement: deadlyErrorsSql,
+    params: () => ({ limit: 20 }),
+    uses: /^error_hour_(age|pkey)$/,
+    blocks: 150,
+  },
+}
+
 async function explain(client: pg.Client, { statement, params }: Case): Promise<Explained> {
   const values = params()
   const { rows } = await client.query<{ 'QUERY PLAN': [Explained] }>(
@@ -88,26 +192,29 @@ async function explain(client: pg.Client, { statement, params }: Case): Promise<
 }
 
 describe.each(['never analyzed', 'analyzed'])('%s', (statistics) => {
-  test.each(Object.entries(cases))('%s reads through an index, up to its limit', async (_, one) => {
-    const client = await connectTo(db.url)
-    if (statistics === 'analyzed') await client.query('analyze stint.job, stint.dead, stint.finished')
-    await client.query(`set statement_timeout = '20s'`)
-    const explained = await explain(client, one)
-    const large = accessPaths(explained.Plan).filter(({ relation }) =>
-      /^(job|dead|finished_\d+)$/.test(relation),
-    )
-    // Days that are made ahead are empty, and read whole as well as not.
-    const used = large.filter(
-      ({ relation, path }) => !(relation.startsWith('finished_') && path === relation),
-    )
-    expect(used.length).toBeGreaterThan(0)
-    for (const { relation, path } of used) {
-      // A place of the view that is asked for nothing.
-      if (path === relation) expect(neverRun(explained, relation), `reads all of ${relation}`).toBe(true)
-      else expect(path).toMatch(one.uses)
-    }
-    expect(touchedBlocks(explained)).toBeLessThan(one.blocks)
-  })
+  test.each(Object.entries({ ...cases, ...figures }))(
+    '%s reads through an index, up to its limit',
+    async (_, one) => {
+      const client = await connectTo(db.url)
+      if (statistics === 'analyzed') await client.query('analyze')
+      await client.query(`set statement_timeout = '20s'`)
+      const explained = await explain(client, one)
+      const large = accessPaths(explained.Plan).filter(({ relation }) =>
+        /^(job|dead|finished_\d+|stat_minute|stat_hour|error_hour)$/.test(relation),
+      )
+      // Days that are made ahead are empty, and read whole as well as not.
+      const used = large.filter(
+        ({ relation, path }) => !(relation.startsWith('finished_') && path === relation),
+      )
+      expect(used.length).toBeGreaterThan(0)
+      for (const { relation, path } of used) {
+        // A place of the view that is asked for nothing.
+        if (path === relation) expect(neverRun(explained, relation), `reads all of ${relation}`).toBe(true)
+        else expect(path).toMatch(one.uses)
+      }
+      expect(touchedBlocks(explained)).toBeLessThan(one.blocks)
+    },
+  )
 })
 
 /** Whether no scan of a whole table was carried out. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { middleOf } from '../../src/core/histogram.ts'
 import { Stint } from '../../src/entry/index.ts'
 import { QueueDetail, QueueList } from '../../src/server/api/queue.ts'
 import { bury } from '../support/dead-letters.ts'
@@ -60,6 +61,22 @@ describe('queues', () => {
     ])
     expect(detail.topKeys).toEqual([{ key: 'acme', ready: 1 }])
     expect(detail.settings).toEqual({ keepMs: 86_400_000, keepDeadMs: null })
+  })
+
+  test('have an hour behind them that is 60 minutes long, and see what is written into it later', async () => {
+    const queue = 'hourly'
+    await givenMinute(db, { queue, ago: 61, succeeded: 1_000, run: { '200': 1_000 } })
+    await givenMinute(db, { queue, ago: 57, succeeded: 10, run: { '100': 10 } })
+    await givenMinute(db, { queue, ago: 0, succeeded: 1, run: { '100': 1 } })
+    const ended = async (): Promise<number | undefined> => {
+      const { queues } = await stint.view.queues()
+      const found = queues.find((one) => one.queue === queue)
+      expect(found?.run.p99).toBeCloseTo(middleOf(100))
+      return found?.spark.reduce((sum, jobs) => sum + jobs, 0)
+    }
+    expect(await ended()).toBe(11)
+    await givenMinute(db, { queue, ago: 1, succeeded: 100, run: { '100': 100 } })
+    expect(await ended()).toBe(111)
   })
 
   test('that nobody has heard of are not there', async () => {

@@ -18,7 +18,7 @@ import { searchWindowEndSql } from '../../src/jobs/search-window-end.sql.ts'
 import { searchWindowSql } from '../../src/jobs/search-window.sql.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { accessPaths, touchedBlocks } from '../support/plan.ts'
+import { accessPaths, touchedBlocks, unboundedWork } from '../support/plan.ts'
 import type { Explained } from '../support/plan.ts'
 
 const rows = 100_000
@@ -80,6 +80,8 @@ interface Case {
   paths: RegExp
   /** Blocks that it may touch. */
   blocks: number
+  /** Of no index of live jobs all is gathered and sorted. */
+  isBounded?: boolean
 }
 
 const cases: Record<string, Case> = {
@@ -106,6 +108,13 @@ const cases: Record<string, Case> = {
     params: { ...page, states: '{running}', most: 5_000 },
     paths: /job_(running|pkey|ready|ready_keyed|due|waiting)/,
     blocks: 20_000,
+  },
+  'ready jobs': {
+    statement: searchLiveSql,
+    params: { ...page, states: '{ready}', most: 1_000 },
+    paths: /job_(running|pkey|ready|ready_keyed|due|waiting)/,
+    blocks: 5_000,
+    isBounded: true,
   },
   'a quiet queue': {
     statement: searchLiveQueuesSql,
@@ -199,6 +208,11 @@ describe.each([
       const wrong = paths.filter(({ path, relation }) => path === relation || !one.paths.test(path))
       expect.soft({ name, mode, wrong: await onlyFilled(wrong) }).toEqual({ name, mode, wrong: [] })
       expect.soft(touchedBlocks(explained), `${name} ${mode}`).toBeLessThan(one.blocks)
+      const unbounded = unboundedWork(explained.Plan, new Set(['job'])).filter(
+        (work) => !work.endsWith('pkey'),
+      )
+      if (one.isBounded === true)
+        expect.soft({ name, mode, unbounded }).toEqual({ name, mode, unbounded: [] })
     }
   })
 })

@@ -75,11 +75,19 @@ export class Ledger {
   /** The first `count` lines that pass. */
   wroteMany(test: LineTest, count: number): Promise<Line[]> {
     return new Promise((resolve, reject) => {
+      const passed: Line[] = []
+      let looked = 0
       const look = (): void => {
-        const found = this.lines(test)
-        if (found.length < count) return
+        this.#read()
+        // What a function says of a line may change; of a pattern only new lines can.
+        if (typeof test === 'function') looked = passed.length = 0
+        for (; looked < this.#lines.length && passed.length < count; looked++) {
+          const line = this.#lines[looked] as Line
+          if (passes(line, test)) passed.push(line)
+        }
+        if (passed.length < count) return
         done()
-        resolve(found.slice(0, count))
+        resolve(passed)
       }
       const done = (): void => {
         clearTimeout(timer)

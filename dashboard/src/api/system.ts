@@ -44,7 +44,12 @@ export function leasesQuery(): LiveQuery<LeaseList> {
 }
 
 export function systemQuery(): LiveQuery<SystemReport> {
-  return { queryKey: ['system'], queryFn: ({ signal }) => get('system', {}, signal), everyMs: 30_000 }
+  return {
+    queryKey: ['system'],
+    queryFn: ({ signal }) => get('system', {}, signal),
+    // Until the doctor has looked for the first time.
+    everyMs: (report) => (report?.findingsAsOf === null ? 1_000 : 30_000),
+  }
 }
 
 export function kindsQuery(): LiveQuery<KindList> {

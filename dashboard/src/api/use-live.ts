@@ -39,7 +39,7 @@ export interface LiveQuery<Answer> {
   /** Where the stream says all of it: its lists, and by which field their items are known. */
   merge?: Readonly<Record<string, string>> | undefined
   /** How often it is polled, where it has no topic or the stream is down. */
-  everyMs?: number | undefined
+  everyMs?: number | ((answer: Answer | undefined) => number) | undefined
   /** How often also while the stream is up: for what it says only a part of. */
   anywayEveryMs?: number | undefined
   enabled?: boolean | undefined
@@ -84,7 +84,11 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
     queryKey: query.queryKey,
     queryFn: query.queryFn,
     enabled,
-    refetchInterval: isPaused ? false : isFollowed ? (anywayEveryMs ?? false) : everyMs,
+    refetchInterval: ({ state }) => {
+      if (isPaused) return false
+      if (isFollowed) return anywayEveryMs ?? false
+      return typeof everyMs === 'function' ? everyMs(state.data) : everyMs
+    },
     refetchOnMount: !isPaused,
     ...(query.keep === true && { placeholderData: keepPreviousData }),
   })

@@ -10,7 +10,7 @@ import { ReasonField, TextField } from './TextField.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { Time } from './Time.tsx'
 import { say } from './toasts.tsx'
-import { useAct } from './use-act.ts'
+import { undoing, useAct } from './use-act.ts'
 import { useMe } from './use-me.ts'
 import { usePanel } from './use-panel.ts'
 
@@ -105,7 +105,8 @@ function PauseDialog({ name, close }: { name: string; close: () => void }) {
       isQuiet: true,
       done: () => {
         close()
-        say({ tone: 'done', text: `${name} is paused.`, undo: () => void resumeSchedule(name) })
+        const undo = undoing(() => resumeSchedule(name), `${name} fires again.`)
+        say({ tone: 'done', text: `${name} is paused.`, undo })
       },
     },
   )

@@ -6,7 +6,7 @@ import { Dialog } from './Dialog.tsx'
 import { ReasonField, TextField } from './TextField.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
-import { useAct } from './use-act.ts'
+import { undoing, useAct } from './use-act.ts'
 
 /** Decides about a group without touching its jobs: resolved in a version, or ignored for a while. */
 export function TriageDialog({
@@ -33,10 +33,7 @@ export function TriageDialog({
       say({
         tone: 'done',
         text: `Group ${name} is ${verb === 'resolve' ? 'resolved' : 'ignored'}.`,
-        undo: () =>
-          void triage(group, 'reopen', {}).then(() => {
-            say({ tone: 'done', text: `Group ${name} is open again.` })
-          }),
+        undo: undoing(() => triage(group, 'reopen', {}), `Group ${name} is open again.`),
       })
     },
   })

@@ -16,7 +16,21 @@ export function useAct<Input, Answer>(
       await queries.invalidateQueries()
     },
     onError: (error) => {
-      if (options.isQuiet !== true) say({ tone: 'fail', text: `${error.problem.title}: ${error.message}` })
+      if (options.isQuiet !== true) sayFailed(error)
     },
   })
+}
+
+/** What takes an act back, for its toast: by then the place where it was done may be gone from the screen. */
+export function undoing(run: () => Promise<unknown>, text: string): () => void {
+  return () => {
+    run().then(() => {
+      say({ tone: 'done', text })
+      return queries.invalidateQueries()
+    }, sayFailed)
+  }
+}
+
+function sayFailed(error: ApiError): void {
+  say({ tone: 'fail', text: `${error.problem.title}: ${error.message}` })
 }

@@ -19,7 +19,7 @@ import { StoredErrorNote } from '../components/StoredErrorNote.tsx'
 import { Tabs } from '../components/Tabs.tsx'
 import { Time } from '../components/Time.tsx'
 import { say } from '../components/toasts.tsx'
-import { useAct } from '../components/use-act.ts'
+import { undoing, useAct } from '../components/use-act.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { useKeys } from '../keys.ts'
 import { shortId } from '../text/format.ts'
@@ -80,11 +80,7 @@ function Actions({ job }: { job: JobDetail }) {
         text: `${doneWords[verb] ?? verb}: ${job.kind} ${shortId(job.id)}.`,
         undo:
           verb === 'discard'
-            ? () => {
-                void act({ ...job, discardedAt: null }, 'restore').then(() => {
-                  say({ tone: 'done', text: `Restored ${job.kind} ${shortId(job.id)}.` })
-                })
-              }
+            ? undoing(() => act(job, 'restore'), `Restored ${job.kind} ${shortId(job.id)}.`)
             : undefined,
       })
     },

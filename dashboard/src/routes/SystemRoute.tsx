@@ -60,6 +60,7 @@ function Report({ report }: { report: SystemReport }) {
   const findings = report.findings.toSorted((a, b) => order.indexOf(a.level) - order.indexOf(b.level))
   const bad = findings.filter((finding) => finding.level !== 'ok')
   const good = findings.filter((finding) => finding.level === 'ok')
+  const isLooking = report.findingsAsOf === null
   return (
     <>
       <dl className="facts">
@@ -81,8 +82,12 @@ function Report({ report }: { report: SystemReport }) {
           </span>
         </Fact>
       </dl>
-      <Section title={bad.length === 0 ? 'Nothing found' : plural(bad.length, 'finding')}>
-        {bad.length === 0 ? (
+      <Section
+        title={isLooking ? 'Looking' : bad.length === 0 ? 'Nothing found' : plural(bad.length, 'finding')}
+      >
+        {isLooking ? (
+          <p className="muted">The doctor has not finished its first round.</p>
+        ) : bad.length === 0 ? (
           <p className="all-well">
             <Icon name="succeeded" /> {plural(good.length, 'check')}, all well.
           </p>

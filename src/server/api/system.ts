@@ -84,6 +84,9 @@ export const SystemReport = z
     pendingMigrations: z.array(z.string()),
     postgresVersion: z.string().nullable(),
     findings: z.array(Finding),
+    findingsAsOf: Time.nullable().describe(
+      'When the doctor looked, some seconds ago; null while it looks for the first time, and `findings` are still to come.',
+    ),
     console: z.object({
       connections: z.int(),
       maxConnections: z.int(),

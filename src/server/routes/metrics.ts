@@ -26,10 +26,9 @@ export const metricRoutes: Routes = (app, parts) => {
     app.openapi(metricsAt(path), async (c) => {
       const caller = demand(c, 'view')
       const { looks, live, limits } = parts
+      const [queues, totals] = await Promise.all([looks.queues.get(), looks.totals.get()])
       const text = metricsText({
-        caller,
-        queues: await looks.queues.get(),
-        totals: await looks.totals.get(),
+        ...{ caller, queues, totals },
         console: { viewers: live.viewers, waits: live.waits, dropped: live.dropped, refused: limits.refused },
       })
       return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })

@@ -33,17 +33,22 @@ const kinds = createRoute({
   },
 })
 
+/** The doctor asks twenty things, some of them of the whole catalog. What it finds later is in the next answer. */
+const patienceMs = 50
+
 export const systemRoutes: Routes = (app, { stint, looks, live, limits, contracts, connections }) => {
   app.openapi(system, async (c) => {
     const caller = demand(c, 'view')
-    const findings = await looks.findings.get()
     const { version, applied, pending, asOf } = await stint.view.system()
+    const facts = await looks.overview()
+    const examined = await looks.findings.soon(patienceMs)
     const report = {
       stintVersion: stintVersion(),
       schemaVersion: applied,
       pendingMigrations: pending,
       postgresVersion: version,
-      findings: findingsFor(caller, { ...(await looks.overview()), findings }),
+      findings: findingsFor(caller, { ...facts, findings: examined?.findings ?? [] }),
+      findingsAsOf: examined?.asOf ?? null,
       console: {
         connections: stint.view.connections + (live.isListening ? 1 : 0),
         maxConnections: connections,

@@ -66,6 +66,8 @@ export async function audit(db: TestDatabase, ledger: Ledger): Promise<Audit> {
   const succeeded = rows.filter(({ state }) => state === 'succeeded')
   const numbers = rows.map(({ n }) => n)
   const started = new Set(starts.map(({ job }) => job))
+  const burned = rows.filter(({ attempt }) => attempt > 1)
+  await tellStories(db, { ledger, ids: burned.map(({ id }) => id) })
   return {
     lost: acknowledged.filter(({ job }) => !byId.has(job ?? '')).length,
     stuck: rows.filter(({ place }) => place === 'live').length,
@@ -82,9 +84,21 @@ export async function audit(db: TestDatabase, ledger: Ledger): Promise<Audit> {
       dead: rows.filter(({ place }) => place === 'dead').length,
       starts: starts.length,
       duplicateRunRate: started.size === 0 ? 0 : (starts.length - started.size) / started.size,
-      burnedAttempts: rows.reduce((sum, { attempt }) => sum + Math.max(0, attempt - 1), 0),
+      burnedAttempts: burned.reduce((sum, { attempt }) => sum + attempt - 1, 0),
       crashes: rows.reduce((sum, { crashes }) => sum + crashes, 0),
     },
+  }
+}
+
+/** Prints what ledger and database know of a few jobs: a verdict alone would not say how it came about. */
+async function tellStories(
+  db: TestDatabase,
+  { ledger, ids }: { ledger: Ledger; ids: readonly string[] },
+): Promise<void> {
+  for (const id of ids.slice(0, 3)) {
+    const attempts = await db.query('select * from stint.attempt where job_id = $1 order by epoch', [id])
+    const story = [...ledger.lines({ job: id }), ...attempts]
+    process.stdout.write(`${story.map((one) => JSON.stringify(one)).join('\n')}\n\n`)
   }
 }
 
