@@ -12,6 +12,7 @@ import { consoleOpenApi } from '../../src/server/console.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'
+import { eventually } from '../support/workers.ts'
 import { EventReader } from './event-reader.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
 import { call } from './scene.ts'
@@ -276,8 +277,19 @@ function pathOf(route: string, { contract, group, schedule }: Side, of: Planted)
 
 async function ask(served: Console, path: string, { query = '', json }: Sent): Promise<Answer> {
   if (path === 'GET /v1/events') return listen(served, `/v1/events${query}`)
+  if (path === 'GET /v1/system') return examined(served)
   const headers = path.startsWith('POST') ? { 'Idempotency-Key': randomUUID() } : {}
   return call(served, `${path}${query}`, { json, headers })
+}
+
+/** What the doctor finds takes its time, and is answered once it is there. */
+async function examined(served: Console): Promise<Answer> {
+  let answer = await call(served, 'GET /v1/system')
+  await eventually(async () => {
+    answer = await call(served, 'GET /v1/system')
+    return answer.body['findingsAsOf'] !== null
+  }, 'what the doctor found')
+  return answer
 }
 
 /** What a stream tells until every topic was shown. */
