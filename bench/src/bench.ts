@@ -60,7 +60,8 @@ export const fullSizes: Sizes = {
   steadyMs: 20_000,
   trialSteadyMs: 6_000,
   // PostgreSQL may take ten seconds to count what an idle session did last.
-  idleSettleMs: 12_000,
+  // Whoever leads does all of its upkeep once when it has come to lead, which is up to half a minute after its start.
+  idleSettleMs: 45_000,
   idleMs: 30_000,
 }
 
