@@ -1,3 +1,5 @@
+import { expect } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { monotonicMs } from '../support/ledger.ts'
 import { startOwnServer } from '../support/own-server.ts'
 import { audit, percentile, untilQuiet, verdictsOf } from './harness/audit.ts'
@@ -12,7 +14,7 @@ experiment(
     name: 'restarts',
     title: 'a PostgreSQL that is stopped or crashes under load costs no job, no attempt and no worker',
     method:
-      'Two workers and a producer on a server of their own, which is stopped fast, stopped immediately, and has one of its sessions killed by SIGKILL, so that it ends all others and recovers; each time it comes back at once.',
+      'Two workers and a producer on a server of their own, which is stopped fast, stopped immediately, and has one of its sessions killed by SIGKILL, so that it ends all others and recovers; each time it comes back at once, and the next time is when all that was under way has ended: a block of `ctx.tx` that breaks three times in a row counts as a failure of its handler.',
     short: { times: 5, jobsPerSecond: 60 },
     long: { times: 50, jobsPerSecond: 60 },
   },
@@ -46,6 +48,12 @@ experiment(
         const stored = await ledger.wrote((line) => line.type === 'ack' && line.at > backAt)
         const first = await ledger.wrote((line) => line.type === 'start' && line.at >= stored.at)
         waits[fault].push((first.at - at) / 1_000)
+        await eventually(() => {
+          const ended = new Set(ledger.lines({ type: 'end' }).map(({ token }) => token))
+          const under = ledger.lines((line) => line.type === 'start' && line.at < backAt)
+          expect(under.filter(({ token }) => !ended.has(token))).toEqual([])
+          return Promise.resolve()
+        })
       }
     }
     await endOf(stream)
