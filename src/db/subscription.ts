@@ -60,7 +60,9 @@ export class Subscription {
 
   async #listen(onSuccess: () => void): Promise<void> {
     const { url, channel, applicationName, deadlineMs, probeEveryMs, onPayload, onConnected } = this.#config
-    const { signal } = this.#stop
+    // Ended with the connection: a wait for its next probe must not outlive it.
+    const over = new AbortController()
+    const signal = AbortSignal.any([this.#stop.signal, over.signal])
     const client = new ResettableClient({
       connectionString: url,
       application_name: applicationName,
@@ -88,6 +90,7 @@ export class Subscription {
         await within(deadlineMs, client.query('select 1'))
       }
     } finally {
+      over.abort()
       client.reset()
     }
   }

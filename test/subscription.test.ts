@@ -1,0 +1,37 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Subscription } from '../src/db/subscription.ts'
+import { createTestDatabase } from './support/database.ts'
+
+test('a connection that ends again and again leaves nothing waiting behind', async () => {
+  const db = await createTestDatabase()
+  onTestFinished(() => db.drop())
+  const warnings: string[] = []
+  const onWarning = ({ message }: Error): number => warnings.push(message)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
+  let onConnected: () => void = () => undefined
+  const subscription = new Subscription({
+    ...{ url: db.url, channel: 'news', applicationName: 'listener under test', deadlineMs: 10_000 },
+    // Longer than the test: no wait for a probe comes to its own end.
+    probeEveryMs: 3_600_000,
+    onPayload: () => undefined,
+    onConnected: () => {
+      onConnected()
+    },
+  })
+  onTestFinished(() => subscription.stop())
+  const connected = (): Promise<void> => new Promise((resolve) => (onConnected = resolve))
+  let next = connected()
+  subscription.start()
+  // More often than a signal may have listeners without a warning.
+  for (let times = 0; times < 12; times++) {
+    await next
+    next = connected()
+    await db.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'listener under test' and datname = current_database()`,
+    )
+  }
+  await next
+  expect(warnings).toEqual([])
+})
