@@ -9,6 +9,7 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../core/options.ts'
+import { priorityRange } from '../core/priority.ts'
 import { conflictPolicies } from './contract.ts'
 import type { JobContract, JobDefinition, UniqueOptions, UniqueRule, Upcasters } from './contract.ts'
 import { resolveRetry } from './retry.ts'
@@ -78,7 +79,7 @@ export function typed<Type>(): StandardSchemaV1<Type> {
 }
 
 export function priorityOption(priority: unknown): number {
-  return integerOption('priority', priority, { min: -100, max: 100 })
+  return integerOption('priority', priority, priorityRange)
 }
 
 /** `own` is what may stand beside these: `by` in a contract, `key` in a call. */

@@ -4,6 +4,7 @@ import { jobStates } from './job.ts'
 import type { JobState } from './job.ts'
 import { nearest } from './options.ts'
 import { isUuid } from './uuid.ts'
+import { priorityRange } from './priority.ts'
 
 /**
  * Which jobs are meant, in words: `state:dead queue:billing kind:charge.* error:b02c age>1h`. One grammar for the API,
@@ -245,7 +246,7 @@ function isFingerprint(value: string): value is string {
 }
 
 function isPriority(value: string): value is string {
-  return /^-?\d{1,3}$/.test(value) && Math.abs(Number(value)) <= 100
+  return /^-?\d{1,3}$/.test(value) && Math.abs(Number(value)) <= priorityRange.max
 }
 
 function isFlag(value: string): value is 'discarded' | 'replaced' {

@@ -64,8 +64,7 @@ export async function readQueue(
 type KindHour = Pick<KindView, 'perSecond' | 'failureRate' | 'run'>
 
 const nothingHappened: KindHour = {
-  ...{ perSecond: 0, failureRate: null },
-  run: { p50: null, p95: null, p99: null },
+  ...{ perSecond: 0, failureRate: null, run: percentilesOf({}) },
 }
 
 /** What happened to each kind of a queue within the last hour. */

@@ -4,16 +4,16 @@
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
-import type { JobState } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/entry/index.ts'
+import type { JobState, Stint } from '../../src/entry/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
 import { bury } from '../support/dead-letters.ts'
-import { createTestDatabase } from '../support/database.ts'
-import type { TestDatabase } from '../support/database.ts'
 import { typed } from '../support/typed.ts'
+import { workerScene } from '../support/workers.ts'
 import { givenWorker } from './numbers-given.ts'
 import { call, openConsole, tokens } from './scene.ts'
 
@@ -21,12 +21,9 @@ const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
 /** What a shell would take apart. */
 const odd = `it's "fixed" in $HOME; see #7`
 
-let db: TestDatabase
-let stint: Stint
+const scene = workerScene()
 let folder: string
-beforeAll(async () => {
-  db = await createTestDatabase()
-  stint = new Stint({ connection: db.url })
+beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'stint-lines-'))
   writeFileSync(join(folder, 'input.json'), '{"to": "ana"}')
   const contracts = join(import.meta.dirname, '../../dist/entry/contracts.js')
@@ -36,8 +33,7 @@ beforeAll(async () => {
   )
 })
 afterAll(async () => {
-  await stint.close()
-  await db.drop()
+  await rm(folder, { recursive: true, force: true })
 })
 
 /** Types a line; what stands for a file becomes one. Where there is no terminal to ask, it is said beforehand. */
@@ -46,57 +42,63 @@ async function type(line: string): Promise<string> {
     .replace('--input FILE', `--input ${join(folder, 'input.json')}`)
     .replace('--contracts FILE', `--contracts ${join(folder, 'contracts.mjs')}`)
   const asks = whole.includes('--where') && !whole.includes('job list')
-  const { code, stdout, stderr } = await typed(asks ? `${whole} --yes --max 100` : whole, db.url)
+  const { code, stdout, stderr } = await typed(asks ? `${whole} --yes --max 100` : whole, scene.db.url)
   expect({ line, code, stderr }).toMatchObject({ line, code: 0 })
   return stdout
 }
 
 async function jobThat(state: JobState, queue = 'mail'): Promise<string> {
-  const { id } = await stint.enqueue(mail, null, { queue, ...(state === 'scheduled' ? { delay: '1h' } : {}) })
-  if (state === 'dead') await bury(db, id)
+  const { id } = await scene.stint.enqueue(mail, null, {
+    queue,
+    ...(state === 'scheduled' ? { delay: '1h' } : {}),
+  })
+  if (state === 'dead') await bury(scene.db, id)
   if (state === 'retrying')
-    await db.query(
+    await scene.db.query(
       `update stint.job set state = 'retrying', run_at = now() + interval '9 hours', attempt = 1 where id = $1`,
       [id],
     )
   if (state === 'running')
-    await db.query(
+    await scene.db.query(
       `update stint.job set state = 'running', worker_id = $2, lease_id = gen_random_uuid(), started_at = now() where id = $1`,
-      [id, await givenWorker(db, { queues: { [queue]: 1 } })],
+      [id, await givenWorker(scene.db, { queues: { [queue]: 1 } })],
     )
   return id
 }
 
 async function trashed(): Promise<string> {
   const id = await jobThat('dead')
-  await stint.dead.discard(id)
+  await scene.stint.dead.discard(id)
   return id
 }
 
 async function schedule({ isPaused = false } = {}): Promise<string> {
   const name = `nightly.${randomUUID().slice(0, 8)}`
-  await stint.schedules.set({ name, job: mail, cron: '0 2 * * *' })
-  if (isPaused) await stint.schedules.pause(name)
+  await scene.stint.schedules.set({ name, job: mail, cron: '0 2 * * *' })
+  if (isPaused) await scene.stint.schedules.pause(name)
   return name
 }
 
 async function operation(state: string): Promise<string> {
   const queue = `op.${randomUUID().slice(0, 8)}`
   await jobThat('dead', queue)
-  const as = stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
+  const as = scene.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
   const { id } = await as.operations.start({ action: 'replay', where: `queue:${queue}`, reason: 'x' })
-  await db.query(`update stint.operation set state = $2, paused_in = 'pending' where id = $1`, [id, state])
+  await scene.db.query(`update stint.operation set state = $2, paused_in = 'pending' where id = $1`, [
+    id,
+    state,
+  ])
   return id
 }
 
 async function errorGroup({ isIgnored = false } = {}): Promise<string> {
   const group = randomUUID().replaceAll('-', '').slice(0, 16)
-  await db.query(
+  await scene.db.query(
     `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
      values ($1, 'mail.send', 'transient', 'SmtpError', 'no such box', 'no such box', now(), now(), $2)`,
     [group, randomUUID()],
   )
-  if (isIgnored) await stint.errors.ignore(group)
+  if (isIgnored) await scene.stint.errors.ignore(group)
   return group
 }
 
@@ -112,11 +114,11 @@ interface Line {
 
 type Given = Record<string, string>
 
-const job = async (id = ''): ReturnType<Stint['get']> => stint.get(id)
+const job = async (id = ''): ReturnType<Stint['get']> => scene.stint.get(id)
 const stateOf = async (id = ''): Promise<unknown> => (await job(id))?.state
-const run = async (id = ''): ReturnType<Stint['operations']['get']> => stint.operations.get(id)
-const statusOf = async (group = ''): Promise<unknown> => (await stint.errors.get(group))?.status
-const ruleOf = async (name = ''): ReturnType<Stint['schedules']['get']> => stint.schedules.get(name)
+const run = async (id = ''): ReturnType<Stint['operations']['get']> => scene.stint.operations.get(id)
+const statusOf = async (group = ''): Promise<unknown> => (await scene.stint.errors.get(group))?.status
+const ruleOf = async (name = ''): ReturnType<Stint['schedules']['get']> => scene.stint.schedules.get(name)
 
 const lines: Record<string, Line> = {
   'GET /v1/openapi.json': { says: '"openapi": "3.1' },
@@ -237,7 +239,7 @@ const lines: Record<string, Line> = {
   },
   'POST /v1/schedules/{name}/backfill': {
     given: async () => ({ name: await schedule(), from: '2026-03-01T00:00:00Z', to: '2026-03-03T00:00:00Z' }),
-    becomes: async ({ name = '' }) => (await stint.schedules.fires(name)).map(({ outcome }) => outcome),
+    becomes: async ({ name = '' }) => (await scene.stint.schedules.fires(name)).map(({ outcome }) => outcome),
     to: ['fired', 'fired'],
   },
   'DELETE /v1/schedules/{name}': {
@@ -251,7 +253,7 @@ const lines: Record<string, Line> = {
   'GET /v1/queues/{queue}': { given: () => ({ queue: 'mail' }), says: 'mail' },
   'PATCH /v1/queues/{queue}': {
     given: () => ({ queue: 'mail', keep: '2d', keepDead: 'forever' }),
-    becomes: async () => (await stint.queues.get('mail')).keepMs,
+    becomes: async () => (await scene.stint.queues.get('mail')).keepMs,
     to: 2 * 86_400_000,
   },
   'GET /v1/stats': { says: '' },
@@ -307,7 +309,7 @@ describe('a command line of a job', () => {
     ['ready', ['reschedule', 'reprioritize', 'cancel']],
     ['running', ['cancel']],
   ])('that is %s does what it says', async (state, verbs) => {
-    const served = openConsole(db.url, { contracts: [mail] })
+    const served = openConsole(scene.db.url, { contracts: [mail] })
     const linesOf = async (id: string): Promise<Can[]> =>
       (await call(served, `GET /v1/jobs/${id}`, { token: tokens.admin.token })).body['can'] as Can[]
     const give = (): Promise<string> => (state === 'trashed' ? trashed() : jobThat(state))
@@ -317,7 +319,7 @@ describe('a command line of a job', () => {
       const { cli = '' } = (await linesOf(id)).find((one) => one.verb === verb) ?? {}
       const said = await type(cli)
       const isAsked = verb === 'cancel' && state === 'running'
-      if (isAsked) expect((await stint.get(id))?.cancelRequestedAt).not.toBeNull()
+      if (isAsked) expect((await scene.stint.get(id))?.cancelRequestedAt).not.toBeNull()
       else {
         const line = lines[`POST /v1/jobs/{id}/${verb}`]
         expect(await line?.becomes?.({ id }, said)).toEqual(line?.to)
@@ -335,7 +337,7 @@ describe('a command line of an operation', () => {
     ['run-now', 'scheduled', 'ready', { pace: 100 }],
     ['reprioritize', 'ready', 'ready', { priority: -7 }],
   ] as const)('that would %s what is %s does so', async (action, state, after, settings) => {
-    const served = openConsole(db.url)
+    const served = openConsole(scene.db.url)
     const token = tokens.admin.token
     const queue = `${action}.${randomUUID().slice(0, 8)}`
     const ids = [await jobThat(state, queue), await jobThat(state, queue)]
@@ -345,21 +347,21 @@ describe('a command line of an operation', () => {
     expect(cli).toMatch(/--reason …$/)
     await type(cli.replace('…', `'${odd.replaceAll("'", `'\\''`)}'`))
     for (const id of ids) expect(await stateOf(id)).toBe(after)
-    const [started] = (await stint.operations.list({ limit: 1 })).operations
+    const [started] = (await scene.stint.operations.list({ limit: 1 })).operations
     expect(started).toMatchObject({ action, acted: 2, state: 'done', reason: odd })
     // As it is shown of one that was started, reason and all.
     const shown = await call(served, `GET /v1/operations/${started?.id ?? ''}`, { token })
     const again = await jobThat(state, queue)
     await type(shown.body['cli'] as string)
     expect(await stateOf(again)).toBe(after)
-    const [second] = (await stint.operations.list({ limit: 1 })).operations
+    const [second] = (await scene.stint.operations.list({ limit: 1 })).operations
     expect(second).toMatchObject({ action, reason: odd })
     expect(second?.id).not.toBe(started?.id)
   })
 
   test('by ids does so too', async () => {
     const ids = [await jobThat('dead'), await jobThat('dead')]
-    const { body } = await call(openConsole(db.url), 'POST /v1/operations', {
+    const { body } = await call(openConsole(scene.db.url), 'POST /v1/operations', {
       token: tokens.operator.token,
       json: { action: 'replay', ids, dryRun: true },
     })

@@ -36,7 +36,6 @@ afterAll(async () => {
 })
 
 const document = consoleOpenApi() as { paths: Record<string, Record<string, unknown>> }
-const paths = Object.keys(document.paths)
 
 const words = [
   ...[
@@ -131,17 +130,37 @@ function value(random: Random, depth = 0): unknown {
   return Object.fromEntries(entries) as unknown
 }
 
-function bodyOf(random: Random): string | Uint8Array<ArrayBuffer> {
+/** What routes take, so that some requests get past the checks at the door. */
+const rightBodies: Record<string, Record<string, unknown>[]> = {
+  '/v1/jobs': [{ kind: 'any.thing', queue: 'q', input: { to: 'ana' } }],
+  '/v1/operations': [
+    { action: 'cancel', where: 'kind:mail.send', reason: 'fuzz' },
+    { action: 'replay', where: 'state:dead', reason: 'fuzz', dryRun: true },
+  ],
+}
+
+/** Those more often, so that every way of being answered comes up. */
+const paths = [...Object.keys(document.paths), ...Array<string[]>(5).fill(Object.keys(rightBodies)).flat()]
+
+/** One of them as it is, or with one field that is not what it should be. */
+function nearlyRight(random: Random, path: string): Record<string, unknown> {
+  const body = pick(random, rightBodies[path] ?? [{ reason: 'fuzz' }]) ?? {}
+  const field = pick(random, Object.keys(body)) ?? 'x'
+  return random() < 0.5 ? body : { ...body, [field]: value(random) }
+}
+
+function bodyOf(random: Random, path: string): string | Uint8Array<ArrayBuffer> {
   const roll = random()
   if (roll < 0.1) return word(random)
   if (roll < 0.15) return '['.repeat(Math.floor(random() * 20_000))
   if (roll < 0.2) return `{"kind":"any.thing","input":${'['.repeat(300)}${']'.repeat(300)}}`
   if (roll < 0.25) return Uint8Array.from({ length: 64 }, () => Math.floor(random() * 256))
   if (roll < 0.4) return JSON.stringify({ kind: pick(random, words), queue: 'q', input: value(random) })
-  if (roll < 0.5)
+  if (roll < 0.65) return JSON.stringify(nearlyRight(random, path))
+  if (roll < 0.7)
     return JSON.stringify({ jobs: [value(random), { kind: 'any.thing', input: value(random) }] })
   const text = JSON.stringify(value(random))
-  return roll < 0.6 ? text.slice(0, Math.floor(random() * text.length)) : text
+  return roll < 0.8 ? text.slice(0, Math.floor(random() * text.length)) : text
 }
 
 /** What a header may hold; others never leave a client. */
@@ -150,25 +169,13 @@ function headerText(text: string): string {
 }
 
 function requestOf(random: Random): Request {
-  const method =
-    pick(random, [
-      'GET',
-      'GET',
-      'GET',
-      'POST',
-      'POST',
-      'POST',
-      'PUT',
-      'PATCH',
-      'DELETE',
-      'OPTIONS',
-      'HEAD',
-      'PROPFIND',
-    ]) ?? 'GET'
-  const isKnown = random() < 0.85
-  const path = isKnown
-    ? (pick(random, paths) ?? '/').replaceAll(/\{\w+\}/g, () => encodeURIComponent(safe(word(random))))
-    : `/${encodeURI(safe(word(random)))}/${encodeURIComponent(safe(word(random)))}`
+  const known = random() < 0.85 ? pick(random, paths) : undefined
+  const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD', 'PROPFIND']
+  const takes = Object.keys(document.paths[known ?? ''] ?? {}).map((method) => method.toUpperCase())
+  const method = pick(random, takes.length > 0 && random() < 0.75 ? takes : methods) ?? 'GET'
+  const path =
+    known?.replaceAll(/\{\w+\}/g, () => encodeURIComponent(safe(word(random)))) ??
+    `/${encodeURI(safe(word(random)))}/${encodeURIComponent(safe(word(random)))}`
   const query = new URLSearchParams()
   for (let count = Math.floor(random() * 4); count > 0; count--)
     query.append(
@@ -195,7 +202,7 @@ function requestOf(random: Random): Request {
   const hasBody = method !== 'GET' && method !== 'HEAD' && random() < 0.9
   return new Request(`http://console.test${path}?${query.toString()}`, {
     ...{ method, headers },
-    ...(hasBody ? { body: bodyOf(random) } : {}),
+    ...(hasBody ? { body: bodyOf(random, known ?? '') } : {}),
   })
 }
 
@@ -245,8 +252,8 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
   // No name that came in has become a property of all objects.
   expect(inheritedNames()).toEqual([])
   // It did get to the routes, and was refused in many ways.
-  for (const status of [200, 202, 400, 401, 403, 404, 405, 415, 422])
-    expect(statuses.get(status) ?? 0).toBeGreaterThan(0)
+  const seen = [...statuses.keys()]
+  expect(seen).toEqual(expect.arrayContaining([200, 202, 400, 401, 403, 404, 405, 415, 422]))
   expect(statuses.get(503) ?? 0).toBeLessThan(requests / 100)
   expect(grown).toBeLessThan(64 * 1_048_576)
 }, 180_000)

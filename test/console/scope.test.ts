@@ -4,15 +4,13 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/entry/index.ts'
 import type { JobContract } from '../../src/entry/index.ts'
 import { createConsole } from '../../src/entry/server.ts'
 import type { Console, Identity } from '../../src/entry/server.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
-import { createTestDatabase } from '../support/database.ts'
-import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'
-import { eventually } from '../support/workers.ts'
+import { eventually, workerScene } from '../support/workers.ts'
 import { EventReader } from './event-reader.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
 import { call } from './scene.ts'
@@ -48,31 +46,24 @@ interface Planted {
   worker: string
 }
 
-let db: TestDatabase
-let stint: Stint
+const scene = workerScene()
 let mine: Planted
 let theirs: Planted
 beforeAll(async () => {
-  db = await createTestDatabase()
-  stint = new Stint({ connection: db.url })
   mine = await plant(own, 'mel')
   theirs = await plant(secret, `${mark}-ana`)
   // One process may serve both.
-  await givenWorker(db, {
+  await givenWorker(scene.db, {
     queues: { mail: 1, [secret.contract.queue]: 1 },
     kinds: ['mail.send', secret.contract.kind],
   })
   // The consoles execute operations, and whoever works takes the jobs of those that are lost.
-  await db.query(`update stint.worker set lease_until = now() + interval '1 hour'`)
-  await db.query(
+  await scene.db.query(`update stint.worker set lease_until = now() + interval '1 hour'`)
+  await scene.db.query(
     `insert into stint.service (name, last_error, last_error_at) values ('fires', $1, now())
      on conflict (name) do update set last_error = excluded.last_error, last_error_at = now()`,
     [`${mark}: no such schedule`],
   )
-})
-afterAll(async () => {
-  await stint.close()
-  await db.drop()
 })
 
 async function plant(side: Side, actor: string): Promise<Planted> {
@@ -81,44 +72,47 @@ async function plant(side: Side, actor: string): Promise<Planted> {
   const text = kind.startsWith(mark) ? mark : 'plain'
   const correlationId = 'shared'
   const add = async (): Promise<string> =>
-    (await stint.enqueue(contract, { text }, { key, correlationId })).id
-  const worker = await givenWorker(db, {
+    (await scene.stint.enqueue(contract, { text }, { key, correlationId })).id
+  const worker = await givenWorker(scene.db, {
     ...{ host: `${text}-host`, queues: { [queue]: 3 }, kinds: [kind], version: `${text}-v1` },
     silentFor: '26 seconds',
   })
   const [ready, running, dead, trashed, finished] = [
     ...[await add(), await add(), await add(), await add(), await add()],
   ] as [string, string, string, string, string]
-  await db.query(
+  await scene.db.query(
     `update stint.job set state = 'running', worker_id = $2, lease_id = gen_random_uuid(), started_at = now() where id = $1`,
     [running, worker],
   )
   const broken = { name: `${text}Error`, message: error, stack: `${error}\n at x`, fingerprint: group }
-  for (const id of [dead, trashed]) await bury(db, id, { error: broken, fingerprint: group })
-  await stint.dead.discard(trashed)
-  await stint.cancel(finished)
-  await db.query(
+  for (const id of [dead, trashed]) await bury(scene.db, id, { error: broken, fingerprint: group })
+  await scene.stint.dead.discard(trashed)
+  await scene.stint.cancel(finished)
+  await scene.db.query(
     `insert into stint.log (job_id, epoch, line, level, message, data) values ($1, 1, 1, 'info', $2, $3)`,
     [running, `${text} said`, { text }],
   )
-  await db.query(
+  await scene.db.query(
     `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
      values ($1, $2, 'transient', $3, $4, $4, now(), now(), $5)`,
     [group, kind, `${text}Error`, error, dead],
   )
-  await db.query(
+  await scene.db.query(
     `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
      values ($1, date_trunc('hour', now()), $2, 1, 5, 3)`,
     [group, randomUUID()],
   )
-  await stint.schedules.set({ name: schedule, job: contract, input: { text }, cron: '0 2 * * *' })
-  await db.query(`update stint.schedule set failures = 2, last_error = $2 where name = $1`, [schedule, error])
-  await givenMinute(db, { queue, kind, ago: 1, succeeded: 7, dead: 3 })
-  const as = stint.as({ actor, role: 'operator', origin: 'cli' })
+  await scene.stint.schedules.set({ name: schedule, job: contract, input: { text }, cron: '0 2 * * *' })
+  await scene.db.query(`update stint.schedule set failures = 2, last_error = $2 where name = $1`, [
+    schedule,
+    error,
+  ])
+  await givenMinute(scene.db, { queue, kind, ago: 1, succeeded: 7, dead: 3 })
+  const as = scene.stint.as({ actor, role: 'operator', origin: 'cli' })
   const { id: operation } = await as.operations.start({
     ...{ action: 'replay', where: `queue:${queue} error:${group}`, reason: `${text} reason` },
   })
-  await db.query(`update stint.operation set state = 'stopped', note = $2 where id = $1`, [
+  await scene.db.query(`update stint.operation set state = 'stopped', note = $2 where id = $1`, [
     operation,
     `${text} note`,
   ])
@@ -142,7 +136,7 @@ function consoleOf(can: Identity['can']): Console {
   const known = consoles.get(can)
   if (known !== undefined) return known
   const served = createConsole({
-    connection: db.url,
+    connection: scene.db.url,
     contracts: [own.contract, secret.contract],
     auth: () => ({ actor: 'scoped', role: 'admin', origin: 'api', can }),
     onError: (error) => {
@@ -309,14 +303,14 @@ async function listen(served: Console, path: string): Promise<Answer> {
 async function stored(): Promise<unknown> {
   const of = [secret.contract.queue]
   return {
-    jobs: await db.query(`select * from stint.job where queue = $1 order by id`, of),
-    dead: await db.query(`select * from stint.dead where queue = $1 order by id`, of),
-    queue: await db.query(`select * from stint.queue where name = $1`, of),
-    schedules: await db.query(`select * from stint.schedule where name = $1`, [secret.schedule]),
-    fires: await db.query(`select * from stint.fire where schedule = $1`, [secret.schedule]),
-    groups: await db.query(`select * from stint.error_group where fingerprint = $1`, [secret.group]),
-    operations: await db.query(`select * from stint.operation where id = $1`, [theirs.operation]),
-    hit: await db.query(
+    jobs: await scene.db.query(`select * from stint.job where queue = $1 order by id`, of),
+    dead: await scene.db.query(`select * from stint.dead where queue = $1 order by id`, of),
+    queue: await scene.db.query(`select * from stint.queue where name = $1`, of),
+    schedules: await scene.db.query(`select * from stint.schedule where name = $1`, [secret.schedule]),
+    fires: await scene.db.query(`select * from stint.fire where schedule = $1`, [secret.schedule]),
+    groups: await scene.db.query(`select * from stint.error_group where fingerprint = $1`, [secret.group]),
+    operations: await scene.db.query(`select * from stint.operation where id = $1`, [theirs.operation]),
+    hit: await scene.db.query(
       `select operation_job.id from stint.operation_job join stint.operation on operation.id = operation_id
         where actor = 'scoped' and operation_job.id = any($1::uuid[])`,
       [Object.values(theirs)],
@@ -443,7 +437,7 @@ describe('somebody who is narrowed', () => {
     const served = consoleOf(hosts['that lets through what has no queue'])
     const preview = async (target: object): Promise<Answer> =>
       call(served, 'POST /v1/operations', { json: { action: 'cancel', dryRun: true, ...target } })
-    const { id } = await stint.enqueue(own.contract, null, {})
+    const { id } = await scene.stint.enqueue(own.contract, null, {})
     expect((await preview({ where: 'queue:mail' })).status).toBe(200)
     expect((await preview({ where: 'kind:mail.send' })).status).toBe(403)
     expect((await preview({ where: 'state:ready' })).status).toBe(403)
@@ -454,7 +448,7 @@ describe('somebody who is narrowed', () => {
   })
 
   test('to a kind or a key does not act on, or see, another of the same queue', async () => {
-    const other = await stint.enqueue(defineJob({ kind: 'mail.other', queue: 'mail' }), null, {
+    const other = await scene.stint.enqueue(defineJob({ kind: 'mail.other', queue: 'mail' }), null, {
       key: 'other',
     })
     for (const [can, filter] of [

@@ -3,7 +3,7 @@ import { succeedSql } from '../../src/jobs/succeed.sql.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import type { Line } from '../support/ledger.ts'
 import { statementMarks } from '../support/statement-marks.ts'
-import { audit, untilQuiet, verdictsOf } from './harness/audit.ts'
+import { audit, tellStories, untilQuiet, verdictsOf } from './harness/audit.ts'
 import { experiment } from './harness/experiment.ts'
 import { createScene, endOf } from './harness/scene.ts'
 
@@ -87,10 +87,7 @@ async function cutAll(cuts: readonly Cutting[]): Promise<Found> {
   const falseFailures = ledger.lines(({ name = '' }) =>
     ['failed', 'dead', 'leaseLost', 'cancelled'].includes(name),
   )
-  for (const line of falseFailures) {
-    const story = ledger.lines(({ job }) => job === line.job)
-    process.stdout.write(`${story.map((one) => JSON.stringify(one)).join('\n')}\n\n`)
-  }
+  await tellStories(db, { ledger, ids: falseFailures.flatMap(({ job = [] }) => job) })
   return {
     counts: { cuts: Object.values(cutAt).reduce((sum, n) => sum + n, 0), jobs: acknowledged, ...cutAt },
     verdicts: {

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { jobStates } from '../../core/job.ts'
+import { priorityRange } from '../../core/priority.ts'
 
 /**
  * What all answers share. These schemas check requests, type the routes and the dashboard, and make the OpenAPI
@@ -10,6 +11,8 @@ export const Time = z.iso.datetime({ offset: true }).openapi({ example: '2026-11
 export const Name = z.string().min(1).max(200)
 /** An error group: the fingerprint of its error. */
 export const Fingerprint = z.string().regex(/^[\da-f]{8,64}$/)
+
+export const Priority = z.int().min(priorityRange.min).max(priorityRange.max)
 
 export const State = z.enum(jobStates)
 export type State = z.infer<typeof State>

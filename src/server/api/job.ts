@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { DurationText, Fingerprint, Id, Name, pageOf, Reason, State, Time } from './common.ts'
+import { DurationText, Fingerprint, Id, Name, pageOf, Priority, Reason, State, Time } from './common.ts'
 
 /** A job in a list. */
 export const JobItem = z
@@ -131,7 +131,7 @@ export const NewJob = z
     input: z.unknown().optional(),
     runAt: Time.optional(),
     delay: DurationText.optional(),
-    priority: z.int().min(-100).max(100).optional(),
+    priority: Priority.optional(),
     key: z.string().min(1).max(200).optional(),
     deadline: Time.optional(),
     attempts: z.int().min(1).max(1_000).optional(),
@@ -162,7 +162,7 @@ export const Expect = z.strictObject({ state: State, epoch: z.int().optional() }
 
 export const Act = z.strictObject({ expect: Expect.optional(), reason: Reason.optional() }).openapi('Act')
 export const RescheduleBody = Act.extend({ runAt: Time.optional(), delay: DurationText.optional() })
-export const ReprioritizeBody = Act.extend({ priority: z.int().min(-100).max(100) })
+export const ReprioritizeBody = Act.extend({ priority: Priority })
 export const EditBody = z.strictObject({ input: z.unknown(), reason: Reason, expect: Expect.optional() })
 
 export const JobFilter = z.object({

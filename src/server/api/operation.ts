@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { operationActions, operationStates } from '../../core/operation.ts'
-import { Id, pageOf, Reason, Time } from './common.ts'
+import { Id, pageOf, Priority, Reason, Time } from './common.ts'
 import { JobItem } from './job.ts'
 
 /** Either a filter, frozen by the time it was given, or ids. */
@@ -9,7 +9,7 @@ export const NewOperation = z
     action: z.enum(operationActions),
     where: z.string().min(1).max(2_000).optional(),
     ids: z.array(Id).min(1).max(1_000).optional(),
-    priority: z.int().min(-100).max(100).optional().describe('For reprioritize.'),
+    priority: Priority.optional().describe('For reprioritize.'),
     canary: z
       .int()
       .min(0)

@@ -91,7 +91,7 @@ export async function audit(db: TestDatabase, ledger: Ledger): Promise<Audit> {
 }
 
 /** Prints what ledger and database know of a few jobs: a verdict alone would not say how it came about. */
-async function tellStories(
+export async function tellStories(
   db: TestDatabase,
   { ledger, ids }: { ledger: Ledger; ids: readonly string[] },
 ): Promise<void> {
