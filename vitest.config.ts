@@ -11,6 +11,7 @@ export default defineConfig({
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    expect: { poll: { timeout: 20_000 } },
     // Files wait for processes and the server more than they compute: two at a time, also where there are two cores.
     maxWorkers: 2,
     // A process for each file would spend a minute on loading the same modules again; what a file needs for itself is its database.

@@ -82,7 +82,7 @@ describe('migrate', () => {
     await expect
       .poll(() =>
         db.query(
-          `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%migration%'`,
+          `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and query like '%migration%'`,
         ),
       )
       .toHaveLength(1)

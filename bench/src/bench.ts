@@ -62,7 +62,7 @@ export const fullSizes: Sizes = {
   // PostgreSQL may take ten seconds to count what an idle session did last.
   // Whoever leads does all of its upkeep once when it has come to lead, which is up to half a minute after its start.
   idleSettleMs: 45_000,
-  idleMs: 30_000,
+  idleMs: 60_000,
 }
 
 export const quickSizes: Sizes = {

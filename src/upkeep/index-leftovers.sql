@@ -1,4 +1,5 @@
--- What interrupted builds of indexes of ours have left behind. They are of no use, and each write pays for them.
+-- What interrupted builds of indexes of ours have left behind. They are of no use, and each write pays for them. While one
+-- is under way, what looks like that is its own, and nothing of its table could be dropped.
 select index_class.relname as name
   from pg_index
   join pg_class as index_class
@@ -9,4 +10,8 @@ select index_class.relname as name
    and not indisvalid
    and pg_has_role(table_class.relowner, 'usage')
    and substring(index_class.relname from '^(.+)_cc(?:new|old)[0-9]*$') = any(:names::text[])
+   and not exists (select
+                     from pg_stat_progress_create_index as building
+                    where building.datname = current_database()
+                      and building.relid = indrelid)
  order by index_class.relname

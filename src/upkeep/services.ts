@@ -30,7 +30,7 @@ export function usualServices({ blobs, stirredAt }: ServicesConfig): Service[] {
     { name: 'short-kept', everyMs: minuteMs, runOnce: (db, context) => shortKept.prune(db, context) },
     { name: 'dead-letters', everyMs: 10 * minuteMs, runOnce: pruneDead },
     { name: 'fires', everyMs: 10 * minuteMs, runOnce: pruneFires },
-    { name: 'expired', everyMs: minuteMs, runOnce: pruneExpired },
+    { name: 'expired', everyMs: 5 * minuteMs, runOnce: pruneExpired },
     { name: 'gauges', everyMs: gaugesEveryMs, runOnce: (db) => gauges.turn(db) },
     { name: 'roll-up', everyMs: 5 * minuteMs, runOnce: rollUp },
     { name: 'old-numbers', everyMs: hourMs, runOnce: pruneNumbers },

@@ -55,7 +55,7 @@ test('after a claim that failed none is sent before the wait is over, and hints 
     dispatcher.fill(now)
     await vi.waitFor(() => {
       expect(troubles).toHaveLength(failures + 1)
-    })
+    }, 20_000)
     expect(dispatcher.holdUntil - sentAt).toBeGreaterThanOrEqual(boundMs / 2)
     // Hints come in as soon as producers are back.
     for (let hint = 0; hint < 10; hint++) {

@@ -68,12 +68,18 @@ function invalid(): Promise<{ name: string }[]> {
   return db.query(`select indexrelid::regclass::text as name from pg_index where not indisvalid order by 1`)
 }
 
+/** What the builds of indexes in this database are at. */
+async function phases(): Promise<string[]> {
+  const rows = await db.query<{ phase: string }>(
+    `select phase from pg_stat_progress_create_index where datname = current_database()`,
+  )
+  return rows.map(({ phase }) => phase)
+}
+
 /** Waits until the build of an index has come as far as to wait for others. */
 async function isWaiting(): Promise<void> {
   await eventually(async () => {
-    expect(
-      await db.query(`select phase from pg_stat_progress_create_index where phase like 'waiting%'`),
-    ).toHaveLength(1)
+    expect(await phases()).toEqual([expect.stringMatching(/^waiting/)])
   })
 }
 
@@ -202,7 +208,7 @@ describe('an index that is mostly empty', () => {
     await passing
     expect(told).toEqual([expect.stringContaining('canceling statement due to user request')])
     expect(await invalid()).toEqual([])
-    expect(await db.query(`select 1 from pg_stat_progress_create_index`)).toEqual([])
+    expect(await phases()).toEqual([])
     await holder.query('rollback')
   })
 })
@@ -242,10 +248,31 @@ test.skipIf(pgBouncerVersion() === undefined)(
   },
 )
 
-test('two at once build an index once', async () => {
+test('a pass while another one builds leaves it to that one', async () => {
   await bloat()
-  await Promise.all([pass().done, pass().done])
-  expect(await tries()).toMatchObject([{ error: null, smaller: true }])
+  const holder = await connectTo(db.url)
+  await holder.query('begin isolation level repeatable read')
+  await holder.query('select 1 from stint.queue')
+  const first = pass()
+  await isWaiting()
+  const second = pass()
+  await second.done
+  expect(second.passedBy).toEqual([])
+  expect(await tries()).toMatchObject([{ ended: false }])
+  await holder.query('rollback')
+  await first.done
+  expect(first.passedBy).toEqual([])
+  expect(await tries()).toMatchObject([{ error: null, smaller: true, ended: true }])
+  expect(await invalid()).toEqual([])
+})
+
+test('two that begin at once both come to their end', async () => {
+  await bloat()
+  const both = [pass(), pass()]
+  await Promise.all(both.map(({ done }) => done))
+  expect(both.flatMap(({ passedBy }) => passedBy)).toEqual([])
+  // Whoever comes late finds the first index built, and has the second one to itself.
+  for (const one of await tries()) expect(one).toMatchObject({ error: null, smaller: true, ended: true })
   expect(await invalid()).toEqual([])
 })
 

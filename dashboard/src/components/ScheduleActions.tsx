@@ -202,7 +202,9 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
       <p>Jobs for the times of this range that never fired; those that did are left alone. Times are UTC.</p>
       <div className="pairs">
         <Field label="From">
-          {({ id }) => <input id={id} type="datetime-local" value={from} onInput={edit(setFrom)} />}
+          {({ id }) => (
+            <input id={id} data-first type="datetime-local" value={from} onInput={edit(setFrom)} />
+          )}
         </Field>
         <Field label="To">
           {({ id }) => <input id={id} type="datetime-local" value={to} onInput={edit(setTo)} />}

@@ -160,7 +160,10 @@ function Detail({ job }: { job: JobDetail }) {
         <div className="progress">
           <Meter value={job.progress.percent} of={100} />
           <span>
-            {Math.round(job.progress.percent)}% {job.progress.note} <Time at={job.progress.at} />
+            {Math.round(job.progress.percent)}% {job.progress.note}{' '}
+            <span className="muted">
+              <Time at={job.progress.at} />
+            </span>
           </span>
         </div>
       )}

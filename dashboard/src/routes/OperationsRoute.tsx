@@ -12,7 +12,7 @@ import { Pager } from '../components/Pager.tsx'
 import { Time } from '../components/Time.tsx'
 import { useHeld } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { plural, whole } from '../text/format.ts'
+import { plural, shortId, whole } from '../text/format.ts'
 import { useUrl } from '../url/use-url.ts'
 
 export function OperationsRoute() {
@@ -73,8 +73,9 @@ function List({ page, cursor }: { page: OperationPage; cursor: string }) {
               <tr key={key} data-row={key} className={isGone ? 'gone' : ''}>
                 <th scope="row">
                   <Link data-row-link className="name" href={`/operations/${item.id}`}>
-                    {verbs[item.action]} <span className="id">{item.id.slice(-4)}</span>
-                  </Link>
+                    {verbs[item.action]}
+                  </Link>{' '}
+                  <span className="muted id">{shortId(item.id)}</span>
                 </th>
                 <td>
                   <OperationState state={item.state} />
