@@ -126,7 +126,12 @@ export class Dispatcher {
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
         this.#failures = 0
         if (jobs.length > 0) onClaimed(jobs.length)
-        this.startAll()
+        // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
+        if (jobs.length > 0 && this.#wanted(pool) > 0)
+          setImmediate(() => {
+            this.startAll()
+          })
+        else this.startAll()
       }
     } catch (error) {
       this.#holdUntil = performance.now() + waitAfterMs(this.#failures++)

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { JobContract } from '../../src/entry/index.ts'
 import { Database } from '../../src/db/database.ts'
 import type { Queryable } from '../../src/db/statement.ts'
@@ -8,7 +9,13 @@ import { Claims } from '../../src/worker/claims.ts'
 import { QueuePool } from '../../src/worker/queue-pool.ts'
 import { HeldJob } from '../../src/worker/held-job.ts'
 import { claimOne } from '../support/claimed.ts'
-import { gate, newJob, workerScene } from '../support/workers.ts'
+import { gate, newJob, startFor, workerScene } from '../support/workers.ts'
+
+type Send = (
+  this: pg.Client,
+  query: { text?: string; values?: unknown[] },
+  ...rest: unknown[]
+) => Promise<{ rows: unknown[] }>
 
 const scene = workerScene()
 let db: Database
@@ -30,6 +37,35 @@ test('what has aged is started before what was taken in advance of higher priori
   ]
   for (const held of [first, second, aged]) pool.add(held)
   expect([pool.take(), pool.take(), pool.take(), pool.take()]).toEqual([aged, first, second, undefined])
+})
+
+test('while there is more to take, the next claim is sent before the jobs of the last one begin', async () => {
+  const job = newJob()
+  // More than two claims take, however far in advance.
+  const count = 4_000
+  await scene.stint.enqueueMany(job, Array.from({ length: count }))
+  let claimed = 0
+  let ran = 0
+  const inHandWhenSent: number[] = []
+  const { query: send } = pg.Client.prototype as unknown as { query: Send }
+  const spy = vi.spyOn(pg.Client.prototype as unknown as { query: Send }, 'query')
+  spy.mockImplementation(async function (this: pg.Client, ...args) {
+    const [{ text = '', values = [] }] = args
+    const isClaim = text.includes('jobs/claim.sql') && values.includes(job.queue)
+    if (isClaim) inHandWhenSent.push(claimed - ran)
+    const result = await send.apply(this, args)
+    if (isClaim) claimed += result.rows.length
+    return result
+  })
+  onTestFinished(() => {
+    spy.mockRestore()
+  })
+  const worker = await startFor(scene, job, () => {
+    ran++
+  })
+  await worker.tells('succeeded', () => true, count)
+  expect(ran).toBe(count)
+  expect(Math.max(...inHandWhenSent)).toBeGreaterThan(50)
 })
 
 test('a claim is on its way until its jobs are in hand, also while a slow one looks where the queue ends', async () => {
