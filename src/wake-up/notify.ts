@@ -14,7 +14,7 @@ export function isNotifyUsual(environment: NodeJS.ProcessEnv): boolean {
 }
 
 /** Hints of one process at most this often: workers that are awake find the rest by themselves. */
-const everyMs = 10
+const everyMs = 5
 
 /**
  * Sends hints to other processes: the first at once, those that follow gathered and at most every few milliseconds.
