@@ -3,8 +3,8 @@ import { StintError } from './errors.ts'
 import { jobStates } from './job.ts'
 import type { JobState } from './job.ts'
 import { nearest } from './options.ts'
-import { isUuid } from './uuid.ts'
 import { priorityRange } from './priority.ts'
+import { isUuid } from './uuid.ts'
 
 /**
  * Which jobs are meant, in words: `state:dead queue:billing kind:charge.* error:b02c age>1h`. One grammar for the API,
