@@ -7,7 +7,7 @@ import { nextId } from '../intake/ids.ts'
 import { prepareJob } from '../intake/new-job.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
 import { sendBatch } from '../intake/send-batch.ts'
-import { databaseTime, search } from '../jobs/search.ts'
+import { search } from '../jobs/search.ts'
 import type { FoundJob } from '../jobs/search.ts'
 import {
   endByHand,
@@ -22,7 +22,7 @@ import { getOperation, listOperations, missingOperation } from '../operations/op
 import { operationStates } from '../core/operation.ts'
 import type { Operation, OperationPage, OperationSettings } from '../operations/operation.ts'
 import type { OperationState } from '../core/operation.ts'
-import { probe } from '../operations/probe.ts'
+import { momentOf, probe } from '../operations/probe.ts'
 import type { Probe } from '../operations/probe.ts'
 import { hiddenWheres, targetWhere } from '../operations/target.ts'
 import { Act } from './act.ts'
@@ -277,7 +277,7 @@ export class Operations {
 
   #probe({ action, where, ids }: OperationRequest, most: number): Promise<{ asOf: Date; found: Probe }> {
     return this.#calls.send(async (db) => {
-      const asOf = await databaseTime(db)
+      const asOf = await momentOf(db)
       if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
       const target = targetWhere(action, where ?? {})
       return { asOf, found: await probe(db, { where: target, asOf, most, mostMs: probeMs }) }

@@ -117,7 +117,7 @@ export async function search(db: Queryable, request: SearchRequest): Promise<Sea
 }
 
 /** The time that ages are counted from. */
-export async function databaseTime(db: Queryable): Promise<Date> {
+async function databaseTime(db: Queryable): Promise<Date> {
   const [now = new Date(0)] = await run(db, searchNowSql, {}, (row: { now: Date }) => row.now)
   return now
 }

@@ -1,6 +1,8 @@
 import type { Where } from '../core/where.ts'
+import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { search } from '../jobs/search.ts'
+import { asOfSql } from './as-of.sql.ts'
 
 export interface Probe {
   ids: string[]
@@ -37,4 +39,10 @@ export async function probe(
     if (before === undefined) return { ids, isAll: true, cursor: undefined }
   } while (ids.length < most && performance.now() < giveUpAt)
   return { ids, isAll: false, cursor: before }
+}
+
+/** The `asOf` of an operation that is asked for now. */
+export async function momentOf(db: Queryable): Promise<Date> {
+  const [asOf = new Date(0)] = await run(db, asOfSql, {}, (row: { asOf: Date }) => row.asOf)
+  return asOf
 }

@@ -3,7 +3,7 @@ import { defineJob } from '../../src/entry/index.ts'
 import { startWorker } from '../support/workers.ts'
 import { eventually } from '../support/eventually.ts'
 import { givenWorker } from '../console/numbers-given.ts'
-import { stage } from './stage.ts'
+import { settled, stage } from './stage.ts'
 
 const given = stage()
 const anything = defineJob({ kind: 'hostile', queue: 'hostile', retry: { attempts: 1 } })
@@ -89,8 +89,7 @@ test('no text that a job brings along is run: input, error, log, progress, key, 
   ]
   for (const screen of screens) {
     await page.goto(`${given.url}${screen}`)
-    await page.locator('main h1').waitFor()
-    await page.locator('.loading').waitFor({ state: 'detached' })
+    await settled(page)
     const found = await page.evaluate<object>(`({
       hacked: 'hacked' in window,
       scripts: document.querySelectorAll('script').length,

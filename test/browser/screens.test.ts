@@ -7,8 +7,7 @@ import type { Page } from 'playwright-core'
 import { beginLife } from './life.ts'
 import type { Life } from './life.ts'
 import { contracts } from './shop.ts'
-import { eventually } from '../support/eventually.ts'
-import { stage } from './stage.ts'
+import { settled, stage } from './stage.ts'
 
 const given = stage({ contracts, environment: 'production' })
 const shots = join(import.meta.dirname, '../../.artifacts/screenshots')
@@ -70,15 +69,6 @@ async function violations(page: Page): Promise<string[]> {
   return found.flatMap(({ id, nodes }) =>
     nodes.map((node) => `${id}: ${node.html.slice(0, 200)} ${node.failureSummary}`),
   )
-}
-
-async function settled(page: Page): Promise<void> {
-  await page.locator('main h1').waitFor()
-  // Not by a function in the page: its policy evaluates no text.
-  await eventually(async () => {
-    expect(await page.locator('.loading').count()).toBe(0)
-  })
-  await page.waitForLoadState('load')
 }
 
 describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {

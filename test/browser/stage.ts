@@ -11,6 +11,7 @@ import { makeToken } from '../../src/server/tokens.ts'
 import { launchChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 
 /** A real console on a real database, and a browser that people of each role sign in with. */
 export interface Stage {
@@ -169,4 +170,14 @@ function there<Part>(part: Part | undefined): Part {
 
 export function tokenOf(role: Role): string {
   return tokens[role].token
+}
+
+/** When all that a screen asks for is there. */
+export async function settled(page: Page): Promise<void> {
+  await page.locator('main h1').waitFor()
+  // Not by a function in the page: its policy evaluates no text.
+  await eventually(async () => {
+    expect(await page.locator('.loading').count()).toBe(0)
+  })
+  await page.waitForLoadState('load')
 }

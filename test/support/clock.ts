@@ -5,6 +5,8 @@ export interface TestClock {
   advance(interval: string): Promise<void>
   /** Sets it to a time, from which on it goes. */
   moveTo(at: Date): Promise<void>
+  /** Stops it: '2026-11-05 12:00:00.123456Z'. */
+  stopAt(at: string): Promise<void>
 }
 
 /** Puts a clock under stint.now() that this database's tests can move; everything that asks the time asks it. */
@@ -19,6 +21,10 @@ export async function movableClock(db: TestDatabase): Promise<TestClock> {
     },
     moveTo: async (at) => {
       await db.query('update stint.test_clock set ahead = $1::timestamptz - statement_timestamp()', [at])
+    },
+    stopAt: async (at) => {
+      await db.query(`create or replace function stint.now() returns timestamptz language sql stable
+                      as $$ select timestamptz '${at}' $$`)
     },
   }
 }
