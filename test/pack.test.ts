@@ -58,7 +58,8 @@ test('holds the build and nothing else', () => {
       'dist/cli/main.js',
       'dist/dashboard/index.html',
       'dist/embedded/keeper.js',
-      'dist/jobs/enqueue.sql.js',
+      'dist/worker/lease-thread.js',
+      'dist/worker/isolate/child-program.js',
     ]),
   )
 })

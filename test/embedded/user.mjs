@@ -1,5 +1,5 @@
 // A process that uses the embedded server: says what it got, then releases when told to, or waits to be killed.
-import { startEmbedded } from '#dist/embedded/start'
+import { startEmbedded } from 'stint/embedded'
 
 const server = await startEmbedded(JSON.parse(process.argv[2] ?? '{}'))
 process.stdout.write(`${JSON.stringify(server)}\n`)

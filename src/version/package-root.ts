@@ -1,0 +1,7 @@
+import { createRequire } from 'node:module'
+import { dirname } from 'node:path'
+
+/** The folder of this package, from wherever in it this is loaded: the sources, or a chunk of the build. */
+export function packageRoot(): string {
+  return dirname(createRequire(import.meta.url).resolve('stint/package.json'))
+}
