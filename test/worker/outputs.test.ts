@@ -227,6 +227,8 @@ test.each(['return', 'throw'] as const)(
       },
     )
     await fc.assert(property, { numRuns: 6, endOnFailure: true })
+    // With its last numbers: errors are counted by what they say.
+    await worker.worker.stop()
     expect(worker.told('trouble')).toEqual([])
   },
 )
@@ -237,6 +239,8 @@ const hostileValues: Record<string, () => unknown> = {
   'NUL in text': () => 'a\0b',
   'half a surrogate pair': () => ['\ud800', '\udfff', 'x\ud83d'],
   'the other half in text': () => 'y\udc00',
+  'pairs wherever it is cut': () => '😀'.repeat(200_000),
+  'pairs beside where it is cut': () => `x${'😀'.repeat(200_000)}`,
   cycle: () => cycle,
   bigint: () => ({ n: 2n ** 80n }),
   'bare bigint': () => 1n,
@@ -328,6 +332,7 @@ describe.each(Object.entries(outputs))('%s', (_what, put) => {
     const isOver = (id: string): boolean =>
       endings.some((name) => worker.told(name).some((fact) => fact.id === id))
     await worker.until(() => jobs.every(({ id }) => isOver(id)), 'every ending')
+    await worker.worker.stop()
     expect(worker.told('trouble')).toEqual([])
     expect(worker.told('leaseLost')).toEqual([])
     for (const [index, { id }] of jobs.entries()) {
