@@ -443,6 +443,20 @@ describe('error groups', () => {
     return { worker, die, job }
   }
 
+  test('take messages whose characters lie where they are cut', async () => {
+    const job = newJob('cut')
+    // Cut after 500 and after 2,000 units; one more before shifts what lies there.
+    const worker = await startFor(scene, job, (input) => {
+      throw new PermanentError('x'.repeat(input as number) + '😀'.repeat(2_000))
+    })
+    const { jobs } = await scene.stint.enqueueMany(job, [0, 1])
+    for (const { id } of jobs) await worker.hears('dead', id)
+    await worker.worker.stop()
+    expect(worker.told('trouble')).toEqual([])
+    const groups = await scene.stint.errors.list({ kind: job.kind })
+    expect(groups).toHaveLength(2)
+  })
+
   test('one for the same error, with its counts', async () => {
     const kind = newName('group')
     const { worker, die, job } = await failing(kind, 'v1')

@@ -40,6 +40,12 @@ describe('normalizeMessage', () => {
     expect(normalizeMessage('no such thing '.repeat(1_000))).toHaveLength(500)
   })
 
+  test.each([499, 500])('does not end inside of a character: after %i', (before) => {
+    const text = normalizeMessage(`${'x'.repeat(before)}${'😀'.repeat(10)}`)
+    expect(text.length).toBeLessThanOrEqual(500)
+    expect(text).not.toMatch(/\p{Surrogate}/u)
+  })
+
   test('takes no longer for a hostile message', () => {
     const parts = [
       'a',

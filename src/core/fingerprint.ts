@@ -1,3 +1,5 @@
+import { prefixOf } from './utf8.ts'
+
 export interface FingerprintSource {
   kind: string
   failureClass: string
@@ -28,11 +30,11 @@ const mostCharacters = 500
  * a look at each character. Hex and numbers share a placeholder, because one hex id in fifty is all digits.
  */
 export function normalizeMessage(message: string): string {
-  return patterns
-    .reduce((text, [pattern, placeholder]) => text.replace(pattern, placeholder), message)
+  const text = patterns
+    .reduce((rest, [pattern, placeholder]) => rest.replace(pattern, placeholder), message)
     .replace(/\s+/g, ' ')
     .trim()
-    .slice(0, mostCharacters)
+  return prefixOf(text, mostCharacters)
 }
 
 const patterns: readonly (readonly [RegExp, string])[] = [

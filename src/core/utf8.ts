@@ -29,6 +29,13 @@ export function prefixWithin(
   return text.slice(0, end)
 }
 
+/** The first so many units of a text, without the first half of a pair at their end, which Postgres would refuse in JSON. */
+export function prefixOf(text: string, units: number): string {
+  if (text.length <= units) return text
+  const last = text.charCodeAt(units - 1)
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? units - 1 : units)
+}
+
 export function utf8Cost(codePoint: number): number {
   if (codePoint < 0x80) return 1
   if (codePoint < 0x800) return 2

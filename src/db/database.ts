@@ -246,16 +246,21 @@ async function withDeadline<Result>(
   deadlineMs: number,
 ): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
+  let turn: NodeJS.Immediate | undefined
   const deadline = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      client.reset()
-      reject(new DeadlineError(deadlineMs))
+      // Where this process stood still, its timers are served first, and the answer may be here already, unread.
+      turn = setImmediate(() => {
+        client.reset()
+        reject(new DeadlineError(deadlineMs))
+      })
     }, deadlineMs)
   })
   try {
     return await Promise.race([call, deadline])
   } finally {
     clearTimeout(timer)
+    clearImmediate(turn)
   }
 }
 

@@ -1,4 +1,5 @@
 import { normalizeMessage } from '../core/fingerprint.ts'
+import { prefixOf } from '../core/utf8.ts'
 import type { DatabaseClock } from './clock.ts'
 
 /** A failure, as much of it as a group needs. */
@@ -45,7 +46,7 @@ class Group {
       kind,
       class: failureClass,
       name,
-      message: message.slice(0, 4 * mostCharacters),
+      message: prefixOf(message, 4 * mostCharacters),
     }
     this.job = job
     this.firstAt = this.lastAt = at
@@ -127,7 +128,7 @@ function others({ kind }: SeenError): SeenError {
 function rowOf({ startsAt }: Hour, { error, job, firstAt, lastAt, failures, deaths }: Group): ErrorRow {
   return {
     ...error,
-    message: error.message.slice(0, mostCharacters),
+    message: prefixOf(error.message, mostCharacters),
     title: normalizeMessage(error.message),
     job,
     hour: new Date(startsAt).toISOString(),

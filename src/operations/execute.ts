@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { StintError } from '../core/errors.ts'
+import { cleanText } from '../core/storable.ts'
 import { parseWhere } from '../core/where.ts'
 import { messageOf } from '../core/thrown.ts'
 import { classify, mayBeOneRows } from '../db/classify.ts'
@@ -257,7 +258,7 @@ async function noteFailed(
     const jobs = ids.map((one): ActedJob => ({
       id: one,
       outcome: 'failed',
-      reason: messageOf(error).slice(0, 500),
+      reason: cleanText(messageOf(error), 500),
     }))
     await noteJobs(tx, id, jobs)
     return jobs.length

@@ -42,7 +42,9 @@ export class Cancellations {
     this.#askedAt = now
     for (const { id, leaseId, reason } of await cancellations(db, workerId())) {
       const one = held.get(id)
-      if (one?.job.leaseId === leaseId && one.abortedFor === undefined) this.#tell(one, reason)
+      // The answer to its claim is on its way to us: it is told once it is here.
+      if (one?.job.leaseId !== leaseId) this.#isHinted = true
+      else if (one.abortedFor === undefined) this.#tell(one, reason)
     }
   }
 

@@ -66,6 +66,7 @@ export interface RuntimeConfig {
 const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
+const longestDeadlineMs = 10_000
 /** How long a stop waits for the last numbers to be written: they are not worth more. */
 const lastNumbersMs = 5_000
 const unsureForMs = 60_000
@@ -127,7 +128,7 @@ export class Runtime {
     const { worker, url, handlers, events, log } = config
     this.#troubles = new TroubleLog(log)
     const { schema, leaseMs, poolSize, txPoolSize } = worker
-    const deadlineMs = Math.max(500, Math.min(10_000, leaseMs / 3))
+    const deadlineMs = deadlineMsOf(leaseMs)
     const connection = { url, schema, deadlineMs }
     this.#db = new Database({ ...connection, poolSize, applicationName: 'stint worker', isKept: true })
     this.#txDb = new Database({ ...connection, poolSize: txPoolSize, applicationName: 'stint ctx.tx' })
@@ -284,8 +285,10 @@ export class Runtime {
   async start(): Promise<void> {
     this.#dispatcher.use(this.#claims)
     await this.#children.check()
-    await this.#scheduler.synchronise()
-    await this.#lease.begin(this.#db, this.#about())
+    await this.#patiently(async (db) => {
+      await this.#scheduler.synchronise(db)
+      await this.#lease.begin(db, this.#about())
+    })
     this.#subscription?.start()
     for (const loop of this.#loops) loop.start()
     this.#upkeep?.start()
@@ -306,6 +309,17 @@ export class Runtime {
     )
     for (const about of this.#config.handlers.outside(this.#served.queues))
       this.#config.log.warn(about, 'a handler waits here for jobs of a queue that this worker does not serve')
+  }
+
+  /** A start is not tried again, so it may take its time, however short the lease and with it the usual deadline. */
+  async #patiently(work: (db: Database) => Promise<void>): Promise<void> {
+    const { url, worker } = this.#config
+    const { schema, leaseMs } = worker
+    if (deadlineMsOf(leaseMs) === longestDeadlineMs) return work(this.#db)
+    const deadlineMs = longestDeadlineMs
+    const db = new Database({ url, schema, deadlineMs, poolSize: 1, applicationName: 'stint worker' })
+    // Nobody waits for its goodbye, which a network that swallows everything would never let through.
+    return work(db).finally(() => void db.close())
   }
 
   /** Lets go of everything after a start that failed. */
@@ -800,6 +814,11 @@ export class Runtime {
     if (now - this.#brokenSince > brokenForMs)
       onFatal(error instanceof Error ? error : new Error(String(error)))
   }
+}
+
+/** Of one statement: several fit into a lease. */
+function deadlineMsOf(leaseMs: number): number {
+  return Math.max(500, Math.min(longestDeadlineMs, leaseMs / 3))
 }
 
 function leaseAtRisk({ job }: HeldJob): Error {

@@ -46,8 +46,8 @@ export class Scheduler {
   }
 
   /** Stores those of this process as they are in its code. */
-  async synchronise(): Promise<void> {
-    const { db, schedules, appVersion } = this.#config
+  async synchronise(db: Database): Promise<void> {
+    const { schedules, appVersion } = this.#config
     for (const schedule of schedules) {
       const digest = await setSchedule(db, schedule, { source: 'code', appVersion })
       this.#mine.set(schedule.name, { schedule, digest })

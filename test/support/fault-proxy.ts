@@ -54,7 +54,11 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
 
   const server = createServer((client) => {
     const upstream = connect(Number(target.port), target.hostname)
-    for (const socket of [client, upstream]) socket.on('error', () => undefined)
+    for (const socket of [client, upstream]) {
+      socket.on('error', () => undefined)
+      // Frames are passed on one by one: without this each statement waits for an acknowledgement that is delayed.
+      socket.setNoDelay(true)
+    }
     const ended = Promise.all([client, upstream].map(closed))
     const pair = { client, upstream, ended }
     pairs.add(pair)
@@ -191,10 +195,10 @@ function holds(frame: Buffer, text: string | readonly string[]): boolean {
 /** ReadyForQuery, inside of a transaction or out of it. */
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
-/** Cuts a client's byte stream into protocol frames. The first message of a connection has no type byte. */
 /** The frames that make the server do something: Execute, and Query. */
 const execute = new Set<number | undefined>([0x45, 0x51])
 
+/** Cuts a client's byte stream into protocol frames. The first message of a connection has no type byte. */
 class Frames {
   #rest = Buffer.alloc(0)
   #hasStarted = false

@@ -53,20 +53,27 @@ export function newJob(kind = 'job'): JobContract {
 type EventName = keyof WorkerEvents
 type Fact<Name extends EventName> = WorkerEvents[Name] extends [infer Only] ? Only : undefined
 
-/** How long to wait for what is surely coming: long enough for two busy cores. */
-const patienceMs = 20_000
+/**
+ * How long to wait for what is surely coming: it only says when to stop hoping, and no test shall fail because two busy
+ * cores took their time. Shorter than a test's own time, so that the error says what did not come.
+ */
+const patienceMs = 50_000
+/** Of what was told, so many are named where something did not come. */
+const lastTold = 40
 
 /** A worker of this process that remembers all it ever told, so that nothing is missed between two lines of a test. */
 export class TestWorker {
   readonly worker: Worker
-  readonly #told: { name: EventName; fact: unknown }[] = []
+  readonly #told = new Map<EventName, unknown[]>()
+  readonly #names: EventName[] = []
   readonly #waiting = new Set<() => void>()
 
   constructor(worker: Worker) {
     this.worker = worker
     for (const name of eventNames) {
       worker.on(name, (...[fact]: unknown[]) => {
-        this.#told.push({ name, fact })
+        this.#of(name).push(fact)
+        this.#names.push(name)
         for (const look of [...this.#waiting]) look()
       })
     }
@@ -74,7 +81,7 @@ export class TestWorker {
 
   /** All that it told under this name so far. */
   told<Name extends EventName>(name: Name): Fact<Name>[] {
-    return this.#told.filter((one) => one.name === name).map(({ fact }) => fact as Fact<Name>)
+    return [...this.#of(name)] as Fact<Name>[]
   }
 
   /** The first `count` events of a name that match, told already or yet to come. */
@@ -83,9 +90,19 @@ export class TestWorker {
     match: (fact: Fact<Name>) => boolean = () => true,
     count = 1,
   ): Promise<Fact<Name>[]> {
-    const found = (): Fact<Name>[] => this.told(name).filter(match)
-    await this.until(() => found().length >= count, `${count} × ${name}`)
-    return found().slice(0, count)
+    const told = this.#of(name) as Fact<Name>[]
+    const found: Fact<Name>[] = []
+    let looked = 0
+    // Each is looked at once: there may be thousands.
+    const hasAll = (): boolean => {
+      for (; looked < told.length && found.length < count; looked++) {
+        const fact = told[looked] as Fact<Name>
+        if (match(fact)) found.push(fact)
+      }
+      return found.length >= count
+    }
+    await this.until(hasAll, `${count} × ${name}`)
+    return found
   }
 
   /** The job's next event of this name, or the one it has told already. */
@@ -105,13 +122,20 @@ export class TestWorker {
       }
       const timer = setTimeout(() => {
         this.#waiting.delete(look)
+        const last = this.#names.slice(-lastTold).join(', ')
         reject(
-          new Error(`Nothing told of ${what}; told so far: ${this.#told.map(({ name }) => name).join(', ')}`),
+          new Error(`Nothing told of ${what}; of the ${this.#names.length} events so far the last: ${last}`),
         )
       }, patienceMs)
       this.#waiting.add(look)
       look()
     })
+  }
+
+  #of(name: EventName): unknown[] {
+    let facts = this.#told.get(name)
+    if (facts === undefined) this.#told.set(name, (facts = []))
+    return facts
   }
 }
 

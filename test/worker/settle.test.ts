@@ -191,7 +191,7 @@ describe('a day without partitions', () => {
       const job = newJob()
       const child = newJob('child')
       const client = await connectTo(scene.db.url)
-      const worker = await startFor(scene, job, async (_input, ctx) => {
+      const handler: Parameters<typeof startFor>[2] = async (_input, ctx) => {
         if (ctx.fence.epoch === 1) {
           await dropPartitions()
           if (how === 'fail') throw new Error('once')
@@ -209,7 +209,9 @@ describe('a day without partitions', () => {
           await client.query('commit')
         }
         return how
-      })
+      }
+      // Nobody else makes the days, nor stands in the way of their being dropped.
+      const worker = await startFor(scene, job, handler, { upkeep: false })
       const { id } = await scene.stint.enqueue(job)
       await worker.hears('succeeded', id)
       expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: how })

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
 import { Worker } from '../../src/entry/worker.ts'
+import { surveySql } from '../../src/jobs/survey.sql.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { statementMarks } from '../support/statement-marks.ts'
+import { optionsOfLane } from '../support/way.ts'
 import {
   attemptsOf,
   gate,
@@ -48,15 +52,18 @@ describe('a handler that does not end when it is told to', () => {
     const job = newJob('deaf')
     const quick = defineJob({ kind: 'quick', queue: job.queue })
     const { handler, end } = deaf()
+    const proxy = await startFaultProxy(scene.db.url)
     const options = { queues: { [job.queue]: 2 }, stuck: { grace: '20ms', recycle: false } } as const
-    const worker = await startWorker(scene, options, (one) =>
+    const worker = await startWorker(scene, { ...options, connection: proxy.url }, (one) =>
       one.handle(job, handler).handle(quick, () => 'done'),
     )
     for (let n = 0; n < 4; n++) await scene.stint.enqueue(job, n, { timeout: '20ms', attempts: 1 })
     await worker.tells('stuck', ({ stuckSlots }) => stuckSlots === 4)
     // Two slots, and two in the place of stuck ones: all four are gone now.
     const { id } = await scene.stint.enqueue(quick)
-    expect((await stored(scene, id)).state).toBe('ready')
+    // Two surveys, each in one frame or two: by the first it knows of the job, and would have started it if it could.
+    await proxy.saw(statementMarks(surveySql), 4)
+    expect(worker.told('started').map((fact) => fact.id)).not.toContain(id)
     end()
     await worker.hears('succeeded', id)
   })
@@ -92,8 +99,10 @@ describe('a handler that does not end when it is told to', () => {
     const slow = defineJob({ kind: 'slow', queue: job.queue })
     const { handler, end } = deaf()
     const { opened, open } = gate()
+    const connection = scene.db.url
     const worker = new Worker({
-      ...{ connection: scene.db.url, log: false, queues: { [job.queue]: 4 } },
+      ...optionsOfLane({ connection }),
+      ...{ connection, log: false, queues: { [job.queue]: 4 } },
       ...{ stuck: { grace: '20ms', recycle: '50ms' } },
     })
     worker.handle(job, handler).handle(slow, async () => opened)

@@ -159,7 +159,7 @@ describe('an attempt that is unusually slow', () => {
     expect(fact.ranMs).toBeGreaterThanOrEqual(60)
     // The watch looks again at the next one; the first is not told twice.
     const another = start('quick')
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await eventually(() => Promise.resolve(told.some(({ id }) => id === another.job.id)), 'that it is told')
     expect(told.map(({ id }) => id)).toEqual([sluggish.job.id, another.job.id])
     watch.stop()
   })

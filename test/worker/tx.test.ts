@@ -204,16 +204,12 @@ describe('ctx.tx', () => {
     const job = newJob()
     const isInside = gate()
     const never = gate()
-    const worker = await startFor(
-      scene,
-      job,
-      (_input, ctx) =>
-        ctx.tx(async (tx) => {
-          await effect(tx, ctx)
-          isInside.open(undefined)
-          await never.opened
-        }),
-      { lease: '1s' },
+    const worker = await startFor(scene, job, (_input, ctx) =>
+      ctx.tx(async (tx) => {
+        await effect(tx, ctx)
+        isInside.open(undefined)
+        await never.opened
+      }),
     )
     const { id } = await scene.stint.enqueue(job)
     await isInside.opened
@@ -263,7 +259,8 @@ describe('a block that Postgres asks to repeat', () => {
     let runs = 0
     const worker = await startFor(scene, job, (input, ctx) =>
       ctx.tx(async (tx) => {
-        runs++
+        // The other one has the rows to itself: again between its two updates, this one would only deadlock once more.
+        if (++runs === 3) await worker.tells('succeeded')
         const add = 'update public.account set balance = balance + 1 where name = $1'
         await tx.query(`set local deadlock_timeout = '20ms'`, [])
         const [first, second] = input as [string, string]
@@ -366,23 +363,30 @@ test('a block whose connection dies again and again is the handler’s failure',
 test('a block that is idle for longer than a lease has failed, and is not run again for it', async () => {
   const job = newJob()
   let runs = 0
+  const limits: unknown[] = []
   const handler = (_input: unknown, ctx: HandlerContext) =>
     ctx.tx(async (tx) => {
       runs++
-      const [{ pid } = { pid: 0 }] = (await tx.query('select pg_backend_pid() as pid', [])).rows as {
+      const asked = `select pg_backend_pid() as pid, current_setting('idle_in_transaction_session_timeout') as "limit"`
+      const [{ pid, limit } = { pid: 0, limit: '' }] = (await tx.query(asked, [])).rows as {
         pid: number
+        limit: string
       }[]
+      limits.push(limit)
       if (ctx.attempt > 1) return
+      // Sooner than the lease: one as short as that would be at risk itself on a busy machine.
+      await tx.query(`set local idle_in_transaction_session_timeout = '100ms'`, [])
       await eventually(async () => {
         const rows = await scene.db.query('select 1 from pg_stat_activity where pid = $1', [pid])
         return rows.length === 0
       }, 'the server ends the session')
       await effect(tx, ctx)
     })
-  const worker = await startFor(scene, job, handler, { lease: '1s' })
+  const worker = await startFor(scene, job, handler, { lease: '29s' })
   const { id } = await scene.stint.enqueue(job)
   await worker.hears('succeeded', id)
   expect(runs).toBe(2)
+  expect(limits).toEqual(['29s', '29s'])
   expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'failed' }])
 })
 

@@ -1,5 +1,10 @@
-import { expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { Watchdog } from '../../src/worker/watchdog.ts'
+
+afterEach(() => {
+  vi.restoreAllMocks()
+  vi.useRealTimers()
+})
 
 /** A watchdog over one loop, on a clock that the test moves. */
 function watched(): { stuck: string[]; begin: () => void; end: () => void; pass: (ms: number) => void } {
@@ -26,7 +31,6 @@ test('a loop that comes to no answer for longer than many deadlines is told once
   expect(stuck).toEqual([])
   pass(600_000)
   expect(stuck).toEqual(['sweep'])
-  vi.useRealTimers()
 })
 
 test('a loop that rests, or ends its turns in time, is left alone', () => {
@@ -38,7 +42,6 @@ test('a loop that rests, or ends its turns in time, is left alone', () => {
     end()
   }
   expect(stuck).toEqual([])
-  vi.useRealTimers()
 })
 
 test('a process that was stopped gives its loops their time again', () => {
@@ -50,6 +53,4 @@ test('a process that was stopped gives its loops their time again', () => {
   pass(6_000)
   expect(stuck).toEqual([])
   end()
-  vi.restoreAllMocks()
-  vi.useRealTimers()
 })

@@ -57,9 +57,11 @@ export class ProcessBody implements Body {
         clearTimeout(timer)
         onEnd(this.#story(code, signal))
       }
+      // One turn later in any case: where this process stood still, its timers are served before what was said is read.
+      const endSoon = (): void => void setImmediate(end)
       // What it said before its end may still be on its way.
-      const timer = setTimeout(end, child.connected ? lastWordsMs : 0)
-      if (child.connected) child.once('disconnect', () => setImmediate(end))
+      const timer = setTimeout(endSoon, child.connected ? lastWordsMs : 0)
+      if (child.connected) child.once('disconnect', endSoon)
     })
   }
 

@@ -9,6 +9,13 @@ import { CancelJob, currentJob, PermanentError, RetryAfter, Snooze, Worker } fro
 
 const forEver = () => new Promise(() => setInterval(() => undefined, 60_000))
 
+/** Resolves when it is told to stop, which may have been before it began: a busy child hears both at once. */
+const aborted = ({ signal }) =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', resolve)
+  })
+
 export const acts = {
   return: (_input, ctx) => ({
     ...{ pid: process.pid, threadId, child: process.env.STINT_CHILD, argv: process.argv.slice(2) },
@@ -22,7 +29,7 @@ export const acts = {
   },
   progressAndWait: async (_input, ctx) => {
     await ctx.progress(40, 'on its way')
-    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+    await aborted(ctx)
     throw ctx.signal.reason
   },
   tx: (input, ctx) =>
@@ -71,7 +78,7 @@ export const acts = {
     throw new CancelJob('no need')
   },
   obey: async (_input, ctx) => {
-    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+    await aborted(ctx)
     throw ctx.signal.reason
   },
   ignore: forEver,
@@ -84,7 +91,6 @@ export const acts = {
   busy: () => {
     for (;;);
   },
-  exit: () => process.exit(3),
   abort: () => process.abort(),
   segfault: async () => {
     process.kill(process.pid, 'SIGSEGV')
