@@ -82,7 +82,10 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
 
   return useQuery<Answer, ApiError>({
     queryKey: query.queryKey,
-    queryFn: query.queryFn,
+    queryFn: async (context) => {
+      const answer = await query.queryFn(context)
+      return merge === undefined ? answer : newer(queries.getQueryData<Answer>(query.queryKey), answer)
+    },
     enabled,
     refetchInterval: ({ state }) => {
       if (isPaused) return false
@@ -96,6 +99,15 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
 
 function isPassing(error: ApiError): boolean {
   return error.problem.status === 503 || error.problem.status === 0
+}
+
+/** The later of two answers: an answer may be overtaken by the stream, which would not say again what it has said. */
+function newer<Answer>(known: Answer | undefined, answer: Answer): Answer {
+  return known !== undefined && asOf(known) > asOf(answer) ? known : answer
+}
+
+function asOf(answer: unknown): number {
+  return Date.parse((answer as { asOf?: string }).asOf ?? '')
 }
 
 /** The answer as it is after what the stream said; as it was where there is nothing to change. */
