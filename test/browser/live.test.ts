@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
 import { startFor } from '../support/workers.ts'
@@ -50,6 +51,28 @@ test('a queue that is new waits behind a pill while somebody points at the other
   await page.getByRole('link', { name: 'another', exact: true }).waitFor()
 })
 
+test('news that come faster than the answers to them keep no answer from coming', async () => {
+  const queue = 'fast'
+  await given.stint.enqueue(sendMail, mail('a'), { queue })
+  const page = await given.open(`jobs?where=queue:${queue}`)
+  await page.locator('[data-row]').first().waitFor()
+  await page.route(/\/v1\/jobs\?/, async (route) => {
+    await pause(1_500)
+    // It may have been given up.
+    await route.continue().catch(() => undefined)
+  })
+  const isShown = page
+    .locator('.pill')
+    .waitFor()
+    .then(() => true)
+  let isOver = false
+  while (!isOver) {
+    await given.stint.enqueue(sendMail, mail('b'), { queue })
+    isOver = await Promise.race([isShown, pause(200, false)])
+  }
+  await page.unrouteAll({ behavior: 'ignoreErrors' })
+})
+
 test('a stream that is cut is said, resumed, and what happened meanwhile is shown', async () => {
   const queue = 'cut'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
@@ -84,7 +107,7 @@ test('paused, the page asks for nothing until it is resumed', async () => {
   await page.locator('.data-age-live').waitFor()
   await expect.poll(async () => (await ready(page).textContent())?.trim(), { timeout: 20_000 }).toBe('1')
   await page.keyboard.press('p')
-  await page.getByText('paused', { exact: true }).first().waitFor()
+  await page.locator('.data-age-paused').waitFor()
   // The timers of the screen are stopped after it was painted, by timers that come before this one.
   await page.evaluate('new Promise((done) => setTimeout(done, 100))')
   const asked: string[] = []

@@ -60,10 +60,22 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
     const queryKey = JSON.parse(keyText) as QueryKey
     let timer: ReturnType<typeof setTimeout> | undefined
     let lastAt = 0
+    let isAsking = false
+    let isNews = false
+    // One after the other: to ask anew ends what is under way, and answers that take longer than the news would never come.
+    const plan = (): void => {
+      isNews = isAsking
+      if (!isAsking) timer ??= setTimeout(refetch, Math.max(0, lastAt + throttleMs - performance.now()))
+    }
     const refetch = (): void => {
       timer = undefined
       lastAt = performance.now()
-      if (live.state.mode !== 'paused') void queries.invalidateQueries({ queryKey, exact: true })
+      if (live.state.mode === 'paused') return
+      isAsking = true
+      void queries.invalidateQueries({ queryKey, exact: true }).finally(() => {
+        isAsking = false
+        if (isNews) plan()
+      })
     }
     const stop = live.follow(topic, (message) => {
       if (
@@ -72,10 +84,11 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
       ) {
         if (message.type !== 'news') return
       }
-      timer ??= setTimeout(refetch, Math.max(0, lastAt + throttleMs - performance.now()))
+      plan()
     })
     return () => {
       stop()
+      isNews = false
       clearTimeout(timer)
     }
   }, [topic, enabled, keyText])
