@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { Stint } from '../../src/entry/index.ts'
-import { createConsole, nodeListener } from '../../src/entry/server.ts'
+import { nodeListener } from '../../src/entry/server.ts'
 import type { ConsoleOptions, Role } from '../../src/entry/server.ts'
+import { createConsoleWithin } from '../../src/server/console.ts'
 import { makeToken } from '../../src/server/tokens.ts'
+import { patient } from '../console/scene.ts'
 import { launchChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -44,7 +46,7 @@ export function stage(options: ConsoleOptions = {}): Stage {
 
   beforeAll(async () => {
     const db = await createTestDatabase()
-    const served = createConsole({
+    const served = createConsoleWithin(patient, {
       connection: db.url,
       environment: 'test',
       tokens: Object.values(tokens).map(({ line }) => line),
@@ -56,7 +58,7 @@ export function stage(options: ConsoleOptions = {}): Stage {
     parts.stint = new Stint({ connection: db.url })
     parts.door = await openDoor(nodeListener(served))
     parts.browser = await launchChromium()
-  })
+  }, 180_000)
   afterEach(async ({ task }) => {
     for (const context of parts.browser?.contexts() ?? []) {
       if (task.result?.state === 'fail')
