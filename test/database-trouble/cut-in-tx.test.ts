@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
+import { holdRunningSql } from '../../src/jobs/hold-running.sql.ts'
 import type { PgTransaction } from '../../src/db/foreign-tx.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
+import { statementMarks } from '../support/statement-marks.ts'
 import { attemptsOf, newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -39,6 +42,36 @@ test('one that breaks each time is the doing of the handler after three times, a
   const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
   await worker.hears('dead', id)
   expect(runs).toBe(3)
+})
+
+test('a COMMIT whose fate the database does not tell within a lease is no failure of the handler: the job is given back', async () => {
+  const job = newJob('fate')
+  const proxy = await startFaultProxy(scene.db.url)
+  let heal: (() => void) | undefined
+  let cutAtCommit: Promise<void> | undefined
+  const worker = await startFor(
+    scene,
+    job,
+    (_input, ctx) =>
+      ctx.tx((tx) => {
+        if (heal === undefined) {
+          // From here on nobody is told whether the job's row is still held.
+          cutAtCommit = proxy.cutNext({ text: 'commit', when: 'before' })
+          heal = proxy.cutEvery(statementMarks(holdRunningSql))
+        }
+        return tx.query('select 1', []).then(() => ({ done: true }))
+      }),
+    { lease: '3s', connection: proxy.url },
+  )
+  const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
+  await worker.hears('released', id)
+  await cutAtCommit
+  heal?.()
+  await worker.hears('succeeded', id)
+  expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1, result: { done: true } })
+  expect(await attemptsOf(scene, id)).toMatchObject([
+    { outcome: 'released', reason: 'the database did not answer ctx.tx or ctx.once' },
+  ])
 })
 
 test('a block that says nothing for longer than a lease is ended by the server, and that is a failure', async () => {

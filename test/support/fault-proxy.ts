@@ -13,6 +13,8 @@ export interface FaultProxy {
   url: string
   /** Arms one cut, and resolves once it has happened. */
   cutNext(cut: Cut): Promise<void>
+  /** Cuts every connection that says `text`, before the server sees it; gives the way to let it pass again. */
+  cutEvery(text: string | readonly string[]): () => void
   /** Resolves once so many frames that contain `text` have come by, from now on. */
   saw(text: string | readonly string[], times: number): Promise<void>
   /** How many statements went through it so far, of any sort. */
@@ -45,6 +47,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const watched = new Set<{ text: string | readonly string[]; left: number; seen: () => void }>()
   let armed: (Cut & { happened: () => void }) | undefined
   let toHold: { text: string | readonly string[]; happened: (letPass: () => void) => void } | undefined
+  let neverPasses: string | readonly string[] = []
   let statements = 0
   let isBlack = false
   let isHeld = false
@@ -89,7 +92,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
           cut = armed
           armed = undefined
         }
-        if (cut?.when === 'before') {
+        if (cut?.when === 'before' || holds(frame, neverPasses)) {
           cutNow()
           return
         }
@@ -126,6 +129,12 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
       new Promise((resolve) => {
         armed = { ...cut, happened: resolve }
       }),
+    cutEvery: (text) => {
+      neverPasses = text
+      return () => {
+        neverPasses = []
+      }
+    },
     holdNext: (text) =>
       new Promise((resolve) => {
         toHold = { text, happened: resolve }
