@@ -1,4 +1,4 @@
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Route, Switch, useLocation } from 'wouter'
 import { live } from './api/live.ts'
 import { Boundary } from './components/Boundary.tsx'
@@ -75,7 +75,6 @@ export function App() {
       },
     },
   ])
-  useFocusOnNavigation(path)
 
   return (
     <>
@@ -140,23 +139,6 @@ export function App() {
       {open === 'help' ? <KeyHelp close={close} /> : null}
     </>
   )
-}
-
-/** A reader hears where a link led; Back and forward restore their scroll by themselves. */
-function useFocusOnNavigation(path: string): void {
-  const [first] = useState(path)
-  const [isMoved, setMoved] = useState(false)
-  useEffect(() => {
-    if (path !== first) setMoved(true)
-    if (path === first && !isMoved) return
-    const timer = setTimeout(
-      () => document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: false }),
-      0,
-    )
-    return () => {
-      clearTimeout(timer)
-    }
-  }, [path, first, isMoved])
 }
 
 function togglePause(): void {

@@ -2,7 +2,7 @@
  * The keyboard. A screen registers its keys while it is mounted; the newest registration wins, so a dialog's keys go
  * before those of the screen below it. `g` begins a pair.
  */
-import { useEffect, useRef } from 'react'
+import { useLayoutEffect, useRef } from 'react'
 import { preferences } from './text/preferences.ts'
 
 export interface Key {
@@ -19,7 +19,8 @@ let first: { key: string; at: number } | undefined
 export function useKeys(keys: readonly Key[]): void {
   const latest = useRef(keys)
   latest.current = keys
-  useEffect(() => {
+  // With the screen and not after it was painted: who sees a screen may press its keys, and those of no other.
+  useLayoutEffect(() => {
     const layer = { keys: () => latest.current }
     layers.push(layer)
     return () => {

@@ -1,3 +1,4 @@
+import type { StintOptions } from '../client/options.ts'
 import { Stint } from '../client/stint.ts'
 import { isStintError } from '../core/errors.ts'
 import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
@@ -36,13 +37,18 @@ export interface RequestOrigin {
   address?: string | undefined
 }
 
+/** How long it waits for its database. */
+export type ConsoleLimits = Required<
+  Pick<StintOptions, 'timeout' | 'poolWait' | 'statementTimeout' | 'lockTimeout'>
+>
+
 /** So few connections and such short patience that the console never slows the queue; past them it answers 503. */
-const limits = {
+const usualLimits: ConsoleLimits = {
   timeout: '1s',
   poolWait: '1s',
   statementTimeout: '3s',
   lockTimeout: '250ms',
-} as const
+}
 
 /** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
 const answerWithinMs = 60_000
@@ -50,6 +56,11 @@ const answerWithinMs = 60_000
 const mostAtOnce = 256
 
 export function createConsole(options: ConsoleOptions = {}): Console {
+  return createConsoleWithin(usualLimits, options)
+}
+
+/** With another patience: for tests of everything else, on machines that stand still for a while. */
+export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptions = {}): Console {
   const config = resolveConsoleOptions(options, process.env)
   const { basePath, environment = null, readOnly, insecure, onError } = config
   const { connection, schema, blobs } = config

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startFor } from '../support/workers.ts'
 import { contracts, sendMail } from './shop.ts'
-import { stage } from './stage.ts'
+import { shown, stage } from './stage.ts'
 
 const given = stage({ contracts })
 
@@ -20,6 +20,8 @@ test('a console with nothing in it says so, and how to begin', async () => {
   ] as const) {
     await page.getByRole('link', { name: screen, exact: true }).click()
     await page.getByText(words).waitFor()
+    // A reader hears where the link led, also of a screen that had to be loaded first.
+    await page.locator('#main h1:focus').waitFor()
   }
 })
 
@@ -91,10 +93,10 @@ test('a theme is chosen and stays', async () => {
   const button = page.getByRole('button', { name: /^Theme/ })
   await button.click()
   await button.click()
-  expect(await button.getAttribute('aria-label')).toContain('dark')
+  await page.getByRole('button', { name: /^Theme: dark/ }).waitFor()
   const dark = await ground()
   expect(dark).not.toBe(light)
   await page.reload()
-  await page.waitForSelector('main h1')
+  await shown(page)
   expect(await ground()).toBe(dark)
 })

@@ -103,4 +103,4 @@ test('no text that a job brings along is run: input, error, log, progress, key, 
   await page.locator('.log-message', { hasText: corpus[1] }).first().waitFor()
   await page.goto(`${given.url}jobs/${first}`)
   expect(await page.locator('pre[aria-label=Input]').textContent()).toContain(JSON.stringify(corpus[0]))
-})
+}, 180_000)

@@ -69,6 +69,19 @@ test('Back undoes the last step, one by one', async () => {
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 })
 
+test('another filter shows its own jobs at once, and none of the one before', async () => {
+  const queue = 'filtered'
+  const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2), charge(3)], { queue })
+  const [died = ''] = jobs.map(({ id }) => id)
+  await bury(given.db, died)
+  const page = await given.open(`jobs?where=queue:${queue}`)
+  await page.locator('[data-row]').nth(2).waitFor()
+  await page.getByRole('button', { name: 'dead', exact: true }).click()
+  await expect.poll(() => page.locator('[data-row]').count()).toBe(1)
+  await page.locator(`[data-row="${died}"]`).waitFor()
+  expect(await page.locator('.pill').count()).toBe(0)
+})
+
 test('a queue with signs in its name has a screen and a link of its own', async () => {
   const queue = 'eu/west:a%2Fb.c'
   await given.stint.enqueue(sendMail, { to: 'ana@example.com', template: 'welcome' }, { queue })
@@ -84,7 +97,7 @@ test('a queue with signs in its name has a screen and a link of its own', async 
 
 test('what is not there is said, with the way on', async () => {
   const page = await given.open('jobs/01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4')
-  await page.getByRole('alert').waitFor()
+  await page.getByRole('alert').filter({ hasText: 'job' }).waitFor()
   await page.goto(`${given.url}jobs?where=colour:red`)
   await page.getByRole('alert').getByText('colour').first().waitFor()
   await page.goto(`${given.url}nowhere`)
@@ -131,8 +144,9 @@ test('each problem of the overview leads to the screen that it is about', async 
   ]
   for (const [about, screen] of screens) {
     await problems.filter({ hasText: about }).getByRole('link').click()
-    await page.locator('main', { hasText: screen }).waitFor()
+    // The overview says the same: it has to be gone.
     await page.locator('main .problem').first().waitFor({ state: 'detached' })
+    await page.locator('main', { hasText: screen }).waitFor()
     expect(await page.getByText('No screen has this address').count()).toBe(0)
     await page.goBack()
     await problems.first().waitFor()

@@ -70,7 +70,7 @@ describe('a viewer', () => {
     }
     expect((await given.stint.get(id))?.state).toBe('dead')
     await page.goto(`${given.url}audit`)
-    await page.getByRole('alert').waitFor()
+    await page.getByRole('alert').filter({ hasText: 'audit' }).waitFor()
   })
 })
 
@@ -86,7 +86,8 @@ test('who is signed out is led to the door and back', async () => {
   await page.getByText('PostgreSQL', { exact: true }).waitFor()
   await page.context().clearCookies()
   await page.getByRole('button', { name: 'Check again' }).click()
-  const door = page.getByRole('link', { name: 'Sign in' })
+  // One for each part of the screen that asks again.
+  const door = page.getByRole('link', { name: 'Sign in' }).first()
   await door.waitFor()
   expect(await door.getAttribute('href')).toContain(encodeURIComponent('/system'))
 })

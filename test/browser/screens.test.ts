@@ -24,7 +24,7 @@ beforeAll(async () => {
     reason: 'one pixel is no image',
   })
   operation = started.id
-}, 120_000)
+}, 400_000)
 afterAll(() => life.stop())
 
 /** Every screen and dialog, by name. */
@@ -82,7 +82,7 @@ describe.each(['light', 'dark'] as const)('in the %s theme', (theme) => {
       expect(await violations(page), `${name} in ${theme}`).toEqual([])
       await page.screenshot({ path: join(shots, `${name}-${theme}.png`) })
     }
-  }, 180_000)
+  }, 400_000)
 })
 
 /** What is too wide, and what is too small to be hit: asked inside of the page. */
@@ -106,4 +106,4 @@ test('at 320 pixels nothing is wider than the screen, and what can be pointed at
     expect(found, name).toEqual({ overflow: 0, small: [] })
     await page.screenshot({ path: join(shots, `${name}-320.png`) })
   }
-}, 120_000)
+}, 400_000)

@@ -5,9 +5,11 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { Stint } from '../../src/entry/index.ts'
-import { createConsole, nodeListener } from '../../src/entry/server.ts'
+import { nodeListener } from '../../src/entry/server.ts'
 import type { ConsoleOptions, Role } from '../../src/entry/server.ts'
+import { createConsoleWithin } from '../../src/server/console.ts'
 import { makeToken } from '../../src/server/tokens.ts'
+import { patient } from '../console/scene.ts'
 import { launchChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -44,7 +46,7 @@ export function stage(options: ConsoleOptions = {}): Stage {
 
   beforeAll(async () => {
     const db = await createTestDatabase()
-    const served = createConsole({
+    const served = createConsoleWithin(patient, {
       connection: db.url,
       environment: 'test',
       tokens: Object.values(tokens).map(({ line }) => line),
@@ -56,7 +58,7 @@ export function stage(options: ConsoleOptions = {}): Stage {
     parts.stint = new Stint({ connection: db.url })
     parts.door = await openDoor(nodeListener(served))
     parts.browser = await launchChromium()
-  })
+  }, 180_000)
   afterEach(async ({ task }) => {
     for (const context of parts.browser?.contexts() ?? []) {
       if (task.result?.state === 'fail')
@@ -100,9 +102,13 @@ export function stage(options: ConsoleOptions = {}): Stage {
         }
       })
       await page.goto(`${this.url}login?to=${encodeURIComponent(`/${path}`)}`)
-      await page.getByLabel('Token').fill(tokens[role].token)
-      await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.waitForSelector('main h1')
+      const token = page.getByLabel('Token')
+      await token.fill(tokens[role].token)
+      // Not by a click: where the pointer rests, what is new waits to be let in.
+      await token.press('Enter')
+      await shown(page)
+      // What somebody may do is known with who they are.
+      await page.locator('.actor').waitFor({ state: 'attached' })
       return page
     },
     cut: () => {
@@ -172,9 +178,14 @@ export function tokenOf(role: Role): string {
   return tokens[role].token
 }
 
+/** When a screen of the dashboard is there; the page to sign in has a heading too. */
+export async function shown(page: Page): Promise<void> {
+  await page.locator('#main h1').waitFor()
+}
+
 /** When all that a screen asks for is there. */
 export async function settled(page: Page): Promise<void> {
-  await page.locator('main h1').waitFor()
+  await shown(page)
   // Not by a function in the page: its policy evaluates no text.
   await eventually(async () => {
     expect(await page.locator('.loading').count()).toBe(0)

@@ -7,6 +7,8 @@ export interface GivenMinute {
   kind?: string
   /** Minutes before now. */
   ago?: number
+  /** For several that have to be in the same minute. @default the database's */
+  now?: Date
   process?: string
   enqueued?: number
   started?: number
@@ -18,12 +20,12 @@ export interface GivenMinute {
 }
 
 export async function givenMinute(db: TestDatabase, given: GivenMinute): Promise<void> {
-  const { queue, kind = 'job', ago = 0, process = randomUUID(), wait = {}, run = {} } = given
+  const { queue, kind = 'job', ago = 0, now, process = randomUUID(), wait = {}, run = {} } = given
   const { enqueued = 0, started = 0, succeeded = 0, failed = 0, dead = 0 } = given
   await db.query(
     `insert into stint.stat_minute (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, wait, run)
-     values (date_trunc('minute', now()) - $1 * interval '1 minute', $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, $11)`,
-    [ago, queue, kind, process, enqueued, started, succeeded, failed, dead, wait, run],
+     values (date_trunc('minute', coalesce($12::timestamptz, now())) - $1 * interval '1 minute', $2, $3, $4, 1, $5, $6, $7, $8, $9, $10, $11)`,
+    [ago, queue, kind, process, enqueued, started, succeeded, failed, dead, wait, run, now ?? null],
   )
 }
 

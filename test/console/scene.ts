@@ -3,6 +3,8 @@ import { z } from 'zod'
 import { defineJob, Stint } from '../../src/entry/index.ts'
 import { createConsole } from '../../src/entry/server.ts'
 import type { Console, ConsoleOptions, Role } from '../../src/entry/server.ts'
+import { createConsoleWithin } from '../../src/server/console.ts'
+import type { ConsoleLimits } from '../../src/server/console.ts'
 import type { Problem } from '../../src/server/api/common.ts'
 import { makeToken } from '../../src/server/tokens.ts'
 
@@ -50,9 +52,26 @@ export const tokens: Readonly<Record<Role, { token: string; line: string }>> = {
   admin: makeToken({ name: 'ada', role: 'admin', expiresAt: null }),
 }
 
-/** A console with a token of each role, that ends with the test. */
+/** A machine may stand still for longer than a console waits for its database: that is no answer to what a test asks. */
+export const patient: ConsoleLimits = {
+  timeout: '20s',
+  poolWait: '20s',
+  statementTimeout: '20s',
+  lockTimeout: '20s',
+}
+
+/** A console with a token of each role, that ends with the test. It waits longer than usual. */
 export function openConsole(url: string, options: ConsoleOptions = {}): Console {
-  const served = createConsole({
+  return opened(createConsoleWithin(patient, optionsOf(url, options)))
+}
+
+/** The same with its usual limits, for tests of these. */
+export function openUsualConsole(url: string, options: ConsoleOptions = {}): Console {
+  return opened(createConsole(optionsOf(url, options)))
+}
+
+function optionsOf(url: string, options: ConsoleOptions): ConsoleOptions {
+  return {
     connection: url,
     contracts,
     tokens: Object.values(tokens).map(({ line }) => line),
@@ -60,7 +79,10 @@ export function openConsole(url: string, options: ConsoleOptions = {}): Console 
       throw error
     },
     ...options,
-  })
+  }
+}
+
+function opened(served: Console): Console {
   onTestFinished(() => served.close())
   return served
 }

@@ -6,14 +6,13 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
 import type { JobContract } from '../../src/entry/index.ts'
-import { createConsole } from '../../src/entry/server.ts'
 import type { Console, Identity } from '../../src/entry/server.ts'
-import { consoleOpenApi } from '../../src/server/console.ts'
+import { consoleOpenApi, createConsoleWithin } from '../../src/server/console.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually, workerScene } from '../support/workers.ts'
 import { EventReader } from './event-reader.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
-import { call } from './scene.ts'
+import { call, patient } from './scene.ts'
 import type { Answer } from './scene.ts'
 
 /** In the name of everything that is not for the caller. */
@@ -102,7 +101,7 @@ async function plant(side: Side, actor: string): Promise<Planted> {
      values ($1, date_trunc('hour', now()), $2, 1, 5, 3)`,
     [group, randomUUID()],
   )
-  await scene.stint.schedules.set({ name: schedule, job: contract, input: { text }, cron: '0 2 * * *' })
+  await scene.stint.schedules.set({ name: schedule, job: contract, input: { text }, cron: '0 2 1 1 *' })
   await scene.db.query(`update stint.schedule set failures = 2, last_error = $2 where name = $1`, [
     schedule,
     error,
@@ -135,7 +134,7 @@ afterAll(async () => {
 function consoleOf(can: Identity['can']): Console {
   const known = consoles.get(can)
   if (known !== undefined) return known
-  const served = createConsole({
+  const served = createConsoleWithin(patient, {
     connection: scene.db.url,
     contracts: [own.contract, secret.contract],
     auth: () => ({ actor: 'scoped', role: 'admin', origin: 'api', can }),

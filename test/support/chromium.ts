@@ -15,6 +15,7 @@ export async function launchChromium(): Promise<Browser> {
   const launch = (env: Record<string, string>): Promise<Browser> =>
     chromium.launch({
       executablePath: join(dir, 'chromium'),
+      timeout: 120_000,
       // Containers run as root and have no user namespaces for a sandbox; what it opens is ours.
       args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'],
       env: {

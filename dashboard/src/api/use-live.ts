@@ -60,10 +60,22 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
     const queryKey = JSON.parse(keyText) as QueryKey
     let timer: ReturnType<typeof setTimeout> | undefined
     let lastAt = 0
+    let isAsking = false
+    let isNews = false
+    // One after the other: to ask anew ends what is under way, and answers that take longer than the news would never come.
+    const plan = (): void => {
+      isNews = isAsking
+      if (!isAsking) timer ??= setTimeout(refetch, Math.max(0, lastAt + throttleMs - performance.now()))
+    }
     const refetch = (): void => {
       timer = undefined
       lastAt = performance.now()
-      if (live.state.mode !== 'paused') void queries.invalidateQueries({ queryKey, exact: true })
+      if (live.state.mode === 'paused') return
+      isAsking = true
+      void queries.invalidateQueries({ queryKey, exact: true }).finally(() => {
+        isAsking = false
+        if (isNews) plan()
+      })
     }
     const stop = live.follow(topic, (message) => {
       if (
@@ -72,17 +84,21 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
       ) {
         if (message.type !== 'news') return
       }
-      timer ??= setTimeout(refetch, Math.max(0, lastAt + throttleMs - performance.now()))
+      plan()
     })
     return () => {
       stop()
+      isNews = false
       clearTimeout(timer)
     }
   }, [topic, enabled, keyText])
 
   return useQuery<Answer, ApiError>({
     queryKey: query.queryKey,
-    queryFn: query.queryFn,
+    queryFn: async (context) => {
+      const answer = await query.queryFn(context)
+      return merge === undefined ? answer : newer(queries.getQueryData<Answer>(query.queryKey), answer)
+    },
     enabled,
     refetchInterval: ({ state }) => {
       if (isPaused) return false
@@ -96,6 +112,15 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
 
 function isPassing(error: ApiError): boolean {
   return error.problem.status === 503 || error.problem.status === 0
+}
+
+/** The later of two answers: an answer may be overtaken by the stream, which would not say again what it has said. */
+function newer<Answer>(known: Answer | undefined, answer: Answer): Answer {
+  return known !== undefined && asOf(known) > asOf(answer) ? known : answer
+}
+
+function asOf(answer: unknown): number {
+  return Date.parse((answer as { asOf?: string }).asOf ?? '')
 }
 
 /** The answer as it is after what the stream said; as it was where there is nothing to change. */

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef } from 'react'
+import { useId, useLayoutEffect, useRef } from 'react'
 import type { ReactNode } from 'react'
 import { Icon } from './Icon.tsx'
 
@@ -20,7 +20,9 @@ export function Dialog({
   const titleId = useId()
   const closeNow = useRef(close)
   closeNow.current = close
-  useEffect(() => {
+  // With the rest of the screen: what is typed in between would go to what is below. And when it goes, the focus returns
+  // before the next screen takes it.
+  useLayoutEffect(() => {
     const dialog = ref.current
     if (dialog === null) return
     dialog.showModal()

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
 import { ApiError } from '../api/client.ts'
 import { editAndReplay } from '../api/jobs.ts'
 import type { JobDetail } from '../api/jobs.ts'
@@ -51,7 +51,7 @@ export function EditDialog({
     replay.mutate(undefined)
   }
   // Once the fields say it: the first that is wrong is where to go on.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (replay.error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [replay.error])
   return (

@@ -1,4 +1,4 @@
-import { useEffect, useId, useRef, useState } from 'react'
+import { useId, useLayoutEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 import { kindsQuery } from '../api/system.ts'
 import { queuesQuery } from '../api/queues.ts'
@@ -25,7 +25,8 @@ export function JumpBar({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const listId = useId()
   const places = usePlaces(text.trim())
-  useEffect(() => {
+  // As a dialog does, for the same reasons.
+  useLayoutEffect(() => {
     const box = dialog.current
     box?.showModal()
     return () => {

@@ -11,9 +11,7 @@ export function Nav() {
   const { me } = useMe()
   // On every screen: so the stream stays open, and a death is seen wherever one looks.
   const { data: overview } = useLive(overviewQuery())
-  const shown = screens.filter(
-    (screen) => !('action' in screen) || me === undefined || me.can.includes(screen.action),
-  )
+  const shown = screens.filter((screen) => !('action' in screen) || me?.can.includes(screen.action) === true)
   return (
     <nav className="nav" aria-label="Screens">
       <ul>

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { useEffect, useState } from 'react'
+import { useEffect, useLayoutEffect, useState } from 'react'
 import { useLocation } from 'wouter'
 import type { ApiError } from '../api/client.ts'
 import { previewOperation, startOperation } from '../api/operations.ts'
@@ -55,9 +55,10 @@ export function OperationDialog({
     },
   )
 
-  // What the server would do by itself is what the form begins with.
+  // What the server would do by itself is what the form begins with, together with the number of jobs: who reads that may
+  // go on to the fields.
   const { data } = preview
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (data === undefined || form.isTried !== undefined) return
     setForm((now) => ({
       ...now,

@@ -1,4 +1,4 @@
-import { useEffect, useId, useState } from 'react'
+import { useId, useLayoutEffect, useState } from 'react'
 import type { State } from '../../../src/server/api/common.ts'
 import { ApiError } from '../api/client.ts'
 import { filterWords, tokens, valueOf, withToken } from '../text/where.ts'
@@ -27,7 +27,8 @@ export function QueryBar({
 }) {
   const [text, setText] = useState(where)
   const id = useId()
-  useEffect(() => {
+  // Before anybody can type: what they type would be lost.
+  useLayoutEffect(() => {
     setText(where)
   }, [where])
   const state = valueOf(where, 'state')

@@ -4,105 +4,109 @@ import { countText, percent, rate, span, whole } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
 import { Meter } from './Meter.tsx'
+import { NewRows } from './NewRows.tsx'
 import { Sparkline } from './Sparkline.tsx'
 import { useHeld } from './use-held.ts'
 
 /** One row per queue; every number leads to the jobs behind it. */
 export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
-  const { rows } = useHeld(queues, (item) => item.queue)
+  const { rows, waiting, letIn } = useHeld(queues, (item) => item.queue)
   return (
-    <div className="table-scroll" tabIndex={0} role="region" aria-label="Table of queues">
-      <table className="rows">
-        <thead>
-          <tr>
-            <th scope="col">Queue</th>
-            <th scope="col" className="num">
-              Ready
-            </th>
-            <th scope="col" className="num">
-              Running
-            </th>
-            <th scope="col" className="num">
-              Retrying
-            </th>
-            <th scope="col" className="num">
-              Scheduled
-            </th>
-            <th scope="col" className="num">
-              Dead
-            </th>
-            <th scope="col" className="num">
-              In
-            </th>
-            <th scope="col" className="num">
-              Out
-            </th>
-            <th scope="col" className="num">
-              Oldest
-            </th>
-            <th scope="col" className="num">
-              Wait p95
-            </th>
-            <th scope="col" className="num">
-              Failed
-            </th>
-            <th scope="col" className="num">
-              Empty in
-            </th>
-            <th scope="col">Last hour</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ item, key, isGone }) => (
-            <tr key={key} data-row className={isGone ? 'gone' : ''}>
-              <th scope="row">
-                <Link data-row-link href={`/queues/${encodeURIComponent(item.queue)}`} className="name">
-                  {item.queue}
-                </Link>
-                {item.workers === 0 ? <span className="tag tag-warn">no worker</span> : null}
+    <>
+      <NewRows waiting={waiting} letIn={letIn} />
+      <div className="table-scroll" tabIndex={0} role="region" aria-label="Table of queues">
+        <table className="rows">
+          <thead>
+            <tr>
+              <th scope="col">Queue</th>
+              <th scope="col" className="num">
+                Ready
               </th>
-              <StateCount item={item} state="ready" />
-              <td className="num">
-                <Link href={jobs(item, 'running')}>{whole(item.running)}</Link>
-                <span className="muted">/{whole(item.slots)}</span>{' '}
-                <Meter value={item.running} of={item.slots} />
-              </td>
-              <StateCount item={item} state="retrying" />
-              <StateCount item={item} state="scheduled" />
-              <td className="num">
-                {item.dead.count === 0 ? (
-                  <span className="muted">0</span>
-                ) : (
-                  <Link className="bad" href={jobs(item, 'dead')}>
-                    {countText(item.dead)}
-                  </Link>
-                )}
-              </td>
-              <td className="num">{rate(item.inPerSecond)}</td>
-              <td className="num">{rate(item.outPerSecond)}</td>
-              <td
-                className={`num ${item.oldestReadyMs !== null && item.oldestReadyMs > 300_000 ? 'bad' : ''}`}
-              >
-                {item.oldestReadyMs === null ? <span className="muted">–</span> : span(item.oldestReadyMs)}
-              </td>
-              <td className="num">
-                {item.wait.p95 === null ? <span className="muted">–</span> : span(item.wait.p95)}
-              </td>
-              <td className={`num ${(item.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>
-                {percent(item.failureRate)}
-              </td>
-              <td className="num">{emptyIn(item)}</td>
-              <td>
-                <Sparkline
-                  values={item.spark}
-                  label={`${whole(item.spark.reduce((sum, value) => sum + value, 0))} jobs ended in the last hour`}
-                />
-              </td>
+              <th scope="col" className="num">
+                Running
+              </th>
+              <th scope="col" className="num">
+                Retrying
+              </th>
+              <th scope="col" className="num">
+                Scheduled
+              </th>
+              <th scope="col" className="num">
+                Dead
+              </th>
+              <th scope="col" className="num">
+                In
+              </th>
+              <th scope="col" className="num">
+                Out
+              </th>
+              <th scope="col" className="num">
+                Oldest
+              </th>
+              <th scope="col" className="num">
+                Wait p95
+              </th>
+              <th scope="col" className="num">
+                Failed
+              </th>
+              <th scope="col" className="num">
+                Empty in
+              </th>
+              <th scope="col">Last hour</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            {rows.map(({ item, key, isGone }) => (
+              <tr key={key} data-row className={isGone ? 'gone' : ''}>
+                <th scope="row">
+                  <Link data-row-link href={`/queues/${encodeURIComponent(item.queue)}`} className="name">
+                    {item.queue}
+                  </Link>
+                  {item.workers === 0 ? <span className="tag tag-warn">no worker</span> : null}
+                </th>
+                <StateCount item={item} state="ready" />
+                <td className="num">
+                  <Link href={jobs(item, 'running')}>{whole(item.running)}</Link>
+                  <span className="muted">/{whole(item.slots)}</span>{' '}
+                  <Meter value={item.running} of={item.slots} />
+                </td>
+                <StateCount item={item} state="retrying" />
+                <StateCount item={item} state="scheduled" />
+                <td className="num">
+                  {item.dead.count === 0 ? (
+                    <span className="muted">0</span>
+                  ) : (
+                    <Link className="bad" href={jobs(item, 'dead')}>
+                      {countText(item.dead)}
+                    </Link>
+                  )}
+                </td>
+                <td className="num">{rate(item.inPerSecond)}</td>
+                <td className="num">{rate(item.outPerSecond)}</td>
+                <td
+                  className={`num ${item.oldestReadyMs !== null && item.oldestReadyMs > 300_000 ? 'bad' : ''}`}
+                >
+                  {item.oldestReadyMs === null ? <span className="muted">–</span> : span(item.oldestReadyMs)}
+                </td>
+                <td className="num">
+                  {item.wait.p95 === null ? <span className="muted">–</span> : span(item.wait.p95)}
+                </td>
+                <td className={`num ${(item.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>
+                  {percent(item.failureRate)}
+                </td>
+                <td className="num">{emptyIn(item)}</td>
+                <td>
+                  <Sparkline
+                    values={item.spark}
+                    label={`${whole(item.spark.reduce((sum, value) => sum + value, 0))} jobs ended in the last hour`}
+                  />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
   )
 }
 

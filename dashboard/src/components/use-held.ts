@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'react'
+import { useLayoutEffect, useRef, useState } from 'react'
 
 /**
  * Rows that do not move under the pointer. While somebody points at the screen, or has the focus in it, the rows that are
@@ -49,6 +49,13 @@ export function useHeld<Item>(
   }
 }
 
+/** What the rows on the screen are of: while those of another filter or page are on their way, still what was asked before. */
+export function useShownScope(query: { isPlaceholderData: boolean }, scope: string): string {
+  const shown = useRef(scope)
+  if (!query.isPlaceholderData) shown.current = scope
+  return shown.current
+}
+
 /** Whether rows would move: another order, some more or some less. */
 function changesOrder(keys: readonly string[], fresh: ReadonlyMap<string, unknown>): boolean {
   const next = [...fresh.keys()]
@@ -58,7 +65,7 @@ function changesOrder(keys: readonly string[], fresh: ReadonlyMap<string, unknow
 /** True while the pointer is over the screen's content or something inside of it has the focus. */
 function usePointedAt(): { current: boolean } {
   const ref = useRef(false)
-  useEffect(() => {
+  useLayoutEffect(() => {
     const main = document.querySelector('main')
     if (main === null) return
     const look = (): void => {

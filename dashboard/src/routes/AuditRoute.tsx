@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'react'
+import { useLayoutEffect, useState } from 'react'
 import { Link } from 'wouter'
 import { auditQuery } from '../api/system.ts'
 import type { AuditItem, AuditPage } from '../api/system.ts'
@@ -10,7 +10,7 @@ import { NewRows } from '../components/NewRows.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { Time } from '../components/Time.tsx'
-import { useHeld } from '../components/use-held.ts'
+import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
 import { isUuid, shortId } from '../text/format.ts'
 import { useUrl } from '../url/use-url.ts'
@@ -23,6 +23,7 @@ export function AuditRoute() {
   const filter = { actor: param('actor'), action: param('action'), target: param('target') }
   const cursor = param('cursor')
   const audit = useLive(auditQuery(filter, cursor))
+  const scope = useShownScope(audit, `${JSON.stringify(filter)} ${cursor ?? ''}`)
   useRowKeys()
   return (
     <Page title="Audit">
@@ -37,7 +38,7 @@ export function AuditRoute() {
         isEmpty={(page) => page.items.length === 0}
         empty="Nothing was done that matches."
       >
-        {(page) => <List page={page} scope={`${JSON.stringify(filter)} ${cursor ?? ''}`} />}
+        {(page) => <List page={page} scope={scope} />}
       </Loaded>
     </Page>
   )
@@ -48,7 +49,7 @@ type FilterValues = Record<(typeof fields)[number], string | undefined>
 function Filter({ filter, search }: { filter: FilterValues; search: (filter: FilterValues) => void }) {
   const [values, setValues] = useState(filter)
   const text = JSON.stringify(filter)
-  useEffect(() => {
+  useLayoutEffect(() => {
     setValues(JSON.parse(text) as FilterValues)
   }, [text])
   return (

@@ -13,7 +13,7 @@ import { Age, Time } from '../components/Time.tsx'
 import { TriageDialog } from '../components/TriageDialog.tsx'
 import { say } from '../components/toasts.tsx'
 import { useAct } from '../components/use-act.ts'
-import { useHeld } from '../components/use-held.ts'
+import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
@@ -28,6 +28,7 @@ export function DeadRoute() {
   const { param, set } = useUrl()
   const given = param('status') ?? 'open'
   const groups = useLive(errorGroupsQuery(given, param('cursor')))
+  const scope = useShownScope(groups, `${given} ${param('cursor') ?? ''}`)
   return (
     <Page
       title="Dead letters"
@@ -50,16 +51,16 @@ export function DeadRoute() {
         </fieldset>
       }
     >
-      <Loaded query={groups}>{(page) => <Groups page={page} status={given} />}</Loaded>
+      <Loaded query={groups}>{(page) => <Groups page={page} status={given} scope={scope} />}</Loaded>
     </Page>
   )
 }
 
-function Groups({ page, status }: { page: ErrorGroupPage; status: string }) {
+function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string; scope: string }) {
   const { param, set, href } = useUrl()
   const panel = usePanel()
   const { can } = useMe()
-  const { rows, waiting, letIn } = useHeld(page.items, (item) => item.group, status)
+  const { rows, waiting, letIn } = useHeld(page.items, (item) => item.group, scope)
   const open = param('group')
   const isListed = open === undefined || rows.some((row) => row.key === open)
   const dead = rows.reduce((sum, row) => sum + row.item.dead.count, 0)

@@ -9,7 +9,7 @@ import { OperationDialog } from '../components/OperationDialog.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { QueryBar } from '../components/QueryBar.tsx'
-import { useHeld } from '../components/use-held.ts'
+import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
@@ -23,6 +23,7 @@ export function JobsRoute() {
   const where = param('where') ?? ''
   const cursor = param('cursor')
   const jobs = useLive(jobsQuery(where, cursor))
+  const scope = useShownScope(jobs, `${where} ${cursor ?? ''}`)
   return (
     <Page title="Jobs">
       <QueryBar
@@ -32,15 +33,16 @@ export function JobsRoute() {
         }}
         error={jobs.error}
       />
-      <Loaded query={jobs}>{(page) => <List page={page} where={where} cursor={cursor} />}</Loaded>
+      <Loaded query={jobs}>{(page) => <List page={page} where={where} scope={scope} />}</Loaded>
     </Page>
   )
 }
 
-function List({ page, where, cursor }: { page: JobPage; where: string; cursor: string | undefined }) {
+function List({ page, where, scope }: { page: JobPage; where: string; scope: string }) {
   const { param, set } = useUrl()
   const panel = usePanel()
-  const held = useHeldPage(page, where, cursor)
+  // All the time while it is looked at: a list of jobs is where new ones come in.
+  const held = useHeld(page.items, (job) => job.id, scope, true)
   const selected = new Set((param('sel') ?? '').split(',').filter((id) => id !== ''))
   const isAll = param('all') === '1'
   const select = (ids: Iterable<string>): void => {
@@ -159,11 +161,6 @@ function List({ page, where, cursor }: { page: JobPage; where: string; cursor: s
       ) : null}
     </>
   )
-}
-
-/** Rows of this page stay where they are while it is looked at, all the time: a list of jobs is where new ones come in. */
-function useHeldPage(page: JobPage, where: string, cursor: string | undefined) {
-  return useHeld(page.items, (job) => job.id, `${where} ${cursor ?? ''}`, true)
 }
 
 const labels = {

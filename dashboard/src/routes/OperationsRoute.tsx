@@ -10,7 +10,7 @@ import { OperationState } from '../components/OperationState.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { Time } from '../components/Time.tsx'
-import { useHeld } from '../components/use-held.ts'
+import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
 import { plural, shortId, whole } from '../text/format.ts'
 import { useUrl } from '../url/use-url.ts'
@@ -19,6 +19,7 @@ export function OperationsRoute() {
   const { param } = useUrl()
   const cursor = param('cursor')
   const operations = useLive(operationsQuery(cursor))
+  const scope = useShownScope(operations, cursor ?? '')
   useRowKeys()
   return (
     <Page title="Operations">
@@ -34,14 +35,14 @@ export function OperationsRoute() {
           </>
         }
       >
-        {(page) => <List page={page} cursor={cursor ?? ''} />}
+        {(page) => <List page={page} scope={scope} />}
       </Loaded>
     </Page>
   )
 }
 
-function List({ page, cursor }: { page: OperationPage; cursor: string }) {
-  const { rows, waiting, letIn } = useHeld(page.items, (item) => item.id, cursor)
+function List({ page, scope }: { page: OperationPage; scope: string }) {
+  const { rows, waiting, letIn } = useHeld(page.items, (item) => item.id, scope)
   return (
     <>
       <p className="list-sum">

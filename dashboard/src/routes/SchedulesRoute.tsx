@@ -6,11 +6,12 @@ import { FireMarks } from '../components/FireMarks.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { Json } from '../components/Json.tsx'
 import { Loaded } from '../components/Loaded.tsx'
+import { NewRows } from '../components/NewRows.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { ScheduleActions } from '../components/ScheduleActions.tsx'
 import { Time } from '../components/Time.tsx'
-import { useHeld } from '../components/use-held.ts'
+import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
 import { shortId } from '../text/format.ts'
 import { useUrl } from '../url/use-url.ts'
@@ -18,6 +19,7 @@ import { useUrl } from '../url/use-url.ts'
 export function SchedulesRoute() {
   const { param } = useUrl()
   const schedules = useLive(schedulesQuery(param('cursor')))
+  const scope = useShownScope(schedules, param('cursor') ?? '')
   useRowKeys()
   return (
     <Page title="Schedules">
@@ -33,18 +35,21 @@ export function SchedulesRoute() {
           </>
         }
       >
-        {(list) => <List list={list} />}
+        {(list) => <List list={list} scope={scope} />}
       </Loaded>
     </Page>
   )
 }
 
-function List({ list }: { list: ScheduleList }) {
+function List({ list, scope }: { list: ScheduleList; scope: string }) {
   const { param, href } = useUrl()
-  const { rows } = useHeld(list.items, (item) => item.name)
+  const { rows, waiting, letIn } = useHeld(list.items, (item) => item.name, scope)
   const open = param('schedule')
   return (
     <>
+      <p className="list-sum">
+        <NewRows waiting={waiting} letIn={letIn} />
+      </p>
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Schedules">
         <table className="rows">
           <thead>
