@@ -80,10 +80,14 @@ export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Pro
   const operations = asTyped(stint).operations
   const { id } = await operations.start({ ...request, reason: reason ?? '' })
   const { connection, schema } = { connection: values['database-url'], schema: values.schema }
-  // Without a console or another such process nobody would do it.
-  const own = (await operations.hasExecutor()) ? undefined : await startWorker({ connection, schema })
+  let own: OperationsWorker | undefined
+  // Without a console or another such process nobody would do it; and one that is there may end on the way.
+  const haveExecutor = async (): Promise<void> => {
+    if (own === undefined && !(await operations.hasExecutor()))
+      own = await startWorker({ connection, schema })
+  }
   try {
-    return showEnd(await follow(stint, id, output), output)
+    return showEnd(await follow(stint, id, { output, haveExecutor }), output)
   } finally {
     await own?.stop()
   }
@@ -140,10 +144,21 @@ async function isConfirmed({ matched, max }: Preview, values: BulkValues): Promi
   }
 }
 
-/** Waits until it has ended or rests; says how far it is while it goes. */
-async function follow(stint: Stint, id: string, output: Output): Promise<OperationInfo> {
+const executorEveryMs = 3_000
+
+/** Waits until it has ended or rests; says how far it is while it goes, and sees to it that somebody does it. */
+async function follow(
+  stint: Stint,
+  id: string,
+  { output, haveExecutor }: { output: Output; haveExecutor: () => Promise<void> },
+): Promise<OperationInfo> {
   let said = ''
+  let askedAt = -Infinity
   for (;;) {
+    if (performance.now() - askedAt >= executorEveryMs) {
+      await haveExecutor()
+      askedAt = performance.now()
+    }
     const operation = await stint.operations.get(id)
     if (operation === undefined) throw new Error(`Operation ${id} is gone`)
     const line = progressLine(operation)

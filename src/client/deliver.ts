@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { messageOf } from '../core/thrown.ts'
-import { classify, isSchemaMissing } from '../db/classify.ts'
+import { classify, DeadlineError, isSchemaMissing } from '../db/classify.ts'
 
 export interface Delivery {
   schema: string
@@ -40,11 +40,13 @@ export async function deliver<Result>(
       const trouble = classify(error)
       // Our ids are new: one that is there already was stored by a try of ours.
       const isOurOwn = trouble === 'duplicate' && jobIds().length > 0
+      // Who lost a connection, and with it the answer, asks once more, however late it is: not to know is worse.
+      const mayAsk = trouble === 'unknown' && !isRepeat && !(error instanceof DeadlineError)
       if (trouble === 'unknown' || isOurOwn) isRepeat = true
       else if (trouble !== 'wait' && !(trouble === 'again' && tries < 5))
         throw rejected(error, schema, jobIds())
       const waitMs = Math.random() * Math.min(2_000, 20 * 2 ** tries)
-      if (performance.now() + waitMs > giveUpAt) throw timedOut(error, isRepeat, jobIds())
+      if (!mayAsk && performance.now() + waitMs > giveUpAt) throw timedOut(error, isRepeat, jobIds())
       await pause(waitMs)
     }
   }

@@ -97,8 +97,17 @@ export function isStaleSession(error: unknown): boolean {
 export function isPastLimit(error: unknown): boolean {
   const code = codeOf(error)
   if (code === '57014' || code === '55P03' || error instanceof DeadlineError) return true
-  // The pool has no code for it.
-  return peek(error, 'message') === 'timeout exceeded when trying to connect'
+  return peek(error, 'message') === noneFree
+}
+
+/** The pool has no code for them. */
+const noneFree = 'timeout exceeded when trying to connect'
+const noneMade = 'Connection terminated due to connection timeout'
+
+/** The time to wait for a connection passed: no other was given back, or a new one not made. */
+export function isPoolTimeout(error: unknown): boolean {
+  const message = peek(error, 'message')
+  return message === noneFree || message === noneMade
 }
 
 /** Of schemas, rights, sessions and servers: whatever says this says it of every row. */

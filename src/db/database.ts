@@ -7,6 +7,7 @@ import { isError } from '../core/thrown.ts'
 import {
   DeadlineError,
   isNamedStatementTrouble,
+  isPoolTimeout,
   isStaleSession,
   isWrongNode,
   markUnsent,
@@ -52,6 +53,9 @@ export interface DatabaseConfig {
   isKept?: boolean | undefined
 }
 
+/** A time-out that comes later than this was kept waiting by this process. */
+const standstillMs = 100
+
 /** A pool of connections of one purpose; every call through it has a deadline of ours. */
 export class Database implements Copyable {
   readonly schema: string
@@ -59,6 +63,7 @@ export class Database implements Copyable {
   readonly poolSize: number
   readonly #pool: pg.Pool
   readonly #deadlineMs: number
+  readonly #poolWaitMs: number
   readonly #begin: string
   /** Statements are prepared once per connection, until a pooler in between shows that it cannot keep them. */
   #canPrepare = true
@@ -73,6 +78,7 @@ export class Database implements Copyable {
     this.schema = schema
     this.poolSize = poolSize
     this.#deadlineMs = deadlineMs
+    this.#poolWaitMs = poolWaitMs
     this.#begin = beginText(config)
     this.#pool = new pg.Pool({
       connectionString: url,
@@ -207,12 +213,26 @@ export class Database implements Copyable {
   /** A connection to a server that writes, as far as is known; a new one goes where the host's name leads by now. */
   async #connect(): Promise<PooledClient> {
     for (;;) {
-      const client = await this.#pool.connect().catch((error: unknown) => {
+      const client = await this.#checkOut().catch((error: unknown) => {
         throw markUnsent(error)
       })
       const pooled = client as unknown as PooledClient
       if (pooled.madeAt > this.#wrongBefore) return pooled
       pooled.release(true)
+    }
+  }
+
+  /**
+   * A connection of the pool. Where this process stood still, its wait for one is over before it has heard that there is
+   * one: then it asks once more.
+   */
+  async #checkOut(): Promise<pg.PoolClient> {
+    const dueAt = performance.now() + this.#poolWaitMs
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      if (!isPoolTimeout(error) || performance.now() < dueAt + standstillMs) throw error
+      return this.#pool.connect()
     }
   }
 

@@ -159,7 +159,9 @@ async function tryCanary(db: Database, execution: Execution): Promise<void> {
   const { id, undecidedMs = usualUndecidedMs } = execution
   if ((await actOnSome(db, execution, { limit: batchSize, onlyCanary: true })) > 0) return
   const isWaiting = await step(db, execution, async (tx, operation) => {
-    const since = operation.canary_at ?? operation.now
+    const triedAt = operation.canary_at ?? operation.now
+    // Since it began, and not since it was resumed: they may have ended while it was paused.
+    const since = operation.started_at ?? operation.now
     type Ending = { outcome: string | null; isSame: boolean }
     const endings = await run(tx, endingsSql, { id, since }, (row: Ending) => row)
     const failures = endings.filter(({ outcome }) => outcome === 'failed')
@@ -173,7 +175,7 @@ async function tryCanary(db: Database, execution: Execution): Promise<void> {
     if (stop !== undefined) return become(tx, id, { state: 'stopped', note: stop, canaryResult })
     if (canaryResult.decided === endings.length) return become(tx, id, { state: 'ramping', canaryResult })
     const left = endings.length - canaryResult.decided
-    if (operation.now.getTime() - since.getTime() >= undecidedMs) {
+    if (operation.now.getTime() - triedAt.getTime() >= undecidedMs) {
       const note = `${left} of ${endings.length} jobs of the canary have not ended: look at them, then resume or abort.`
       return become(tx, id, { state: 'paused', note, canaryResult })
     }

@@ -324,9 +324,9 @@ export class Live {
   async #look(): Promise<void> {
     while (!this.#isOver()) {
       const begunAt = performance.now()
-      const late = setTimeout(() => {
+      const endPatience = afterSilence(patienceMs, () => {
         this.#tellTrouble(`The database has not answered for ${patienceMs / 1_000} s`)
-      }, patienceMs)
+      })
       try {
         await this.#tick()
         this.#tellHealed()
@@ -336,7 +336,7 @@ export class Live {
         // Whatever it is, no statement, address or value of it is for those who look.
         this.#tellTrouble('The console cannot reach its database, or was refused there')
       } finally {
-        clearTimeout(late)
+        endPatience()
       }
       if (this.#isOver()) break
       const { tickMs } = this.#options
@@ -530,6 +530,24 @@ export class Live {
     const caller = await recheck().catch(() => viewer.caller)
     if (caller?.can('view') === true) viewer.caller = caller
     else viewer.close()
+  }
+}
+
+/** A timer that comes later than this was kept waiting by this process. */
+const standstillMs = 100
+
+/**
+ * Tells when nothing was heard for so long. Where this process stood still, it waits as long again: the answer may be
+ * there, unread. Gives the way to end it.
+ */
+function afterSilence(ms: number, tell: () => void): () => void {
+  const dueAt = performance.now() + ms
+  let timer = setTimeout(() => {
+    if (performance.now() < dueAt + standstillMs) tell()
+    else timer = setTimeout(tell, ms)
+  }, ms)
+  return () => {
+    clearTimeout(timer)
   }
 }
 

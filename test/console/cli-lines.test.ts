@@ -359,6 +359,15 @@ describe('a command line of an operation', () => {
     expect(second?.id).not.toBe(started?.id)
   })
 
+  test('does so itself where whoever would have done it is gone', async () => {
+    const queue = `gone.${randomUUID().slice(0, 8)}`
+    const id = await jobThat('dead', queue)
+    // For some seconds yet it counts as there.
+    await givenWorker(scene.db, { kinds: ['stint.operation'], silentFor: '24 seconds' })
+    await type(`stint dead replay --where queue:${queue} --reason fixed`)
+    expect(await stateOf(id)).toBe('ready')
+  })
+
   test('by ids does so too', async () => {
     const ids = [await jobThat('dead'), await jobThat('dead')]
     const { body } = await call(openConsole(scene.db.url), 'POST /v1/operations', {

@@ -52,19 +52,36 @@ function look(live: Live, topics: string, options: LookOptions = {}): EventReade
   return new EventReader(live.open({ caller, topics: topicsIn(topics).topics, lastEventId, recheck }))
 }
 
+/** When it does not look any more, for nobody does. */
+async function restOf(live: Live): Promise<void> {
+  await eventually(() => {
+    expect(live.isLooking).toBe(false)
+    return Promise.resolve()
+  })
+}
+
 async function newJobId(options: Parameters<Stint['enqueue']>[2] = {}): Promise<string> {
   const { id } = await stint.enqueue(anything, null, { queue: `q.${randomUUID().slice(0, 8)}`, ...options })
   return id
 }
 
-/** What a page shows that keeps the last snapshot and applies deltas. */
-function priorityIn({ events }: EventReader): unknown {
-  let shown: Record<string, unknown> = {}
+type Shown = Record<string, unknown> | null
+
+/** What a page shows of a topic that keeps the last snapshot and applies deltas; undefined before the first. */
+function shownOf({ events }: EventReader, topic: string): Shown | undefined {
+  let shown: Shown | undefined
   for (const { event, data } of events) {
-    if (event === 'snapshot') shown = data['data'] as Record<string, unknown>
+    if (data['topic'] !== topic) continue
+    if (event === 'snapshot') shown = data['data'] as Shown
     if (event === 'delta') shown = { ...shown, ...(data['set'] as object) }
   }
-  return shown['priority']
+  return shown
+}
+
+/** Of a reader that looks at one job. */
+function priorityIn(reader: EventReader): unknown {
+  const topic = reader.events.find(({ event }) => event === 'snapshot')?.data['topic']
+  return shownOf(reader, String(topic))?.['priority']
 }
 
 /** The changes of a job's priority in the order in which they were told. */
@@ -102,21 +119,23 @@ describe('a stream', () => {
       () => reader.events.filter(({ event }) => event === 'snapshot').length === 3,
       'three snapshots',
     )
-    const unknown = reader.events.find(({ data }) => data['topic'] === `queue:${queue}`)
-    expect(unknown?.data['data']).toBeNull()
+    expect(shownOf(reader, `queue:${queue}`)).toBeNull()
     await stint.enqueue(anything, null, { queue })
     const delta = await reader.tells(({ event, data }) => {
       const lists = data['lists'] as { queues?: { changed: { queue: string }[] } } | undefined
       return event === 'delta' && lists?.queues?.changed.some((one) => one.queue === queue) === true
     }, 'the queue in the overview')
     expect(delta.data['topic']).toBe('overview')
-    await reader.tells(
-      ({ data }) =>
-        data['topic'] === `queue:${queue}` && (data['data'] as { ready?: number } | null)?.ready === 1,
-      'the queue by itself',
-    )
-    await stint.enqueue(anything, null, { queue })
-    await reader.tells(({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`)
+    // It may be known by what happened to it before it is counted.
+    await reader.until(() => shownOf(reader, `queue:${queue}`)?.['ready'] === 1, 'the queue by itself')
+    // Of what is stored before the stream hears anything it tells nothing.
+    await eventually(async () => {
+      await stint.enqueue(anything, null, { queue })
+      const told = reader.events.find(
+        ({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`,
+      )
+      expect(told).toBeDefined()
+    })
   })
 
   test('that breaks is resumed without loss and without repeat', async () => {
@@ -150,6 +169,8 @@ describe('a stream', () => {
     await first.tells(({ event, id: seen }) => event === 'snapshot' && seen !== undefined)
     const { lastId } = first
     await first.close()
+    // A look that is under way would see the first of them, and tell that too.
+    await restOf(live)
     await stint.reprioritize(id, 1)
     await stint.reprioritize(id, 2)
     const second = look(live, `job:${id}`, { lastEventId: lastId })
@@ -184,7 +205,11 @@ describe('a stream', () => {
 
   test('shows each caller only what it may see', async () => {
     const [mine, theirs] = [`mine.${randomUUID().slice(0, 8)}`, `theirs.${randomUUID().slice(0, 8)}`]
-    const job = await newJobId({ queue: theirs })
+    // Not by a client, which would note that it was stored: of that a queue is known for an hour after its last job.
+    const [{ id: job = '' } = {}] = await db.query<{ id?: string }>(
+      `select id from stint.enqueue($1, 'any.thing')`,
+      [theirs],
+    )
     await newJobId({ queue: mine })
     const live = openLive()
     const scoped: Caller = {
@@ -268,8 +293,9 @@ describe('what streams cost', () => {
       const counts = new Map<string, number>()
       for (const [query] of spy.mock.calls as unknown as [string | { text: string }][]) {
         const text = typeof query === 'string' ? query : query.text
-        const name = /\/\* (\S+) \*\//.exec(text)?.[1] ?? text
-        counts.set(name, (counts.get(name) ?? 0) + 1)
+        // Others begin and end transactions, or are of a test.
+        const name = /\/\* (\S+) \*\//.exec(text)?.[1]
+        if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1)
       }
       spy.mockClear()
       return counts
@@ -291,29 +317,33 @@ describe('what streams cost', () => {
     const ids = [await newJobId(), await newJobId()]
     const topics = `overview,workers,queue:some,job:${ids[0]},job:${ids[1]}`
     const readers = [look(live, topics)]
-    await readers[0]?.until(() => readers[0]?.events.length === 5, 'all snapshots')
+    const hasAll = ({ events }: EventReader): boolean =>
+      events.filter(({ event }) => event === 'snapshot').length >= 5
+    const allShown = (): Promise<unknown> =>
+      Promise.all(readers.map((reader) => reader.until(() => hasAll(reader), 'all snapshots')))
+    await allShown()
     const counted = countStatements()
 
     const one = { ticks: await during(live, 20), statements: counted() }
     for (let more = 1; more < 50; more++) readers.push(look(live, topics))
-    await Promise.all(readers.map((reader) => reader.until(() => reader.events.length >= 5, 'all snapshots')))
+    await allShown()
     expect(live.viewers).toBe(50)
     counted()
     const fifty = { ticks: await during(live, 20), statements: counted() }
 
     expect(one.statements.get('view/job-glances.sql')).toBeGreaterThanOrEqual(one.ticks - 1)
+    // Where the machine is slow each look also reads queues and workers, and both of them who is there.
     for (const { ticks, statements } of [one, fifty])
-      for (const [name, count] of statements) expect(count, name).toBeLessThanOrEqual(ticks + 1)
+      for (const [name, count] of statements) expect(count, name).toBeLessThanOrEqual(2 * (ticks + 1))
+    for (const { ticks, statements } of [one, fifty])
+      expect(statements.get('view/job-glances.sql')).toBeLessThanOrEqual(ticks + 1)
     // No statement that one viewer would not cause.
     expect(
       [...fifty.statements.keys()].filter((name) => !one.statements.has(name) && !isNowAndThen(name)),
     ).toEqual([])
 
     await Promise.all(readers.map((reader) => reader.close()))
-    await eventually(() => {
-      expect(live.isLooking).toBe(false)
-      return Promise.resolve()
-    })
+    await restOf(live)
     const { ticks } = live
     counted()
     await new Promise((resolve) => setTimeout(resolve, 500))
@@ -323,7 +353,7 @@ describe('what streams cost', () => {
 
   /** Not in every second. */
   function isNowAndThen(name: string): boolean {
-    return /^(numbers|schema|upkeep)\/|view\/(deadly|troubled|stopped|workers|last-hour|dead-counts)|^select 1$|^listen/.test(
+    return /^(numbers|schema|upkeep|doctor)\/|view\/(deadly|troubled|stopped|workers|last-hour|dead-counts)/.test(
       name,
     )
   }
@@ -332,7 +362,7 @@ describe('what streams cost', () => {
 describe('a database that is away', () => {
   test('is told to all who look, and that it is back; then they are brought up to date', async () => {
     const proxy = await startFaultProxy(db.url)
-    const own = new Stint({ connection: proxy.url, timeout: '300ms', notify: false })
+    const own = new Stint({ connection: proxy.url, timeout: '3s', notify: false })
     onTestFinished(() => own.close())
     const id = await newJobId()
     const live = openLive({}, own)
@@ -354,6 +384,26 @@ describe('a database that is away', () => {
     await reader.until(() => priorityIn(reader) === 6, 'what changed meanwhile')
     await late.until(() => priorityIn(late) === 6, 'what it has not seen')
   })
+})
+
+test('a console that stood still does not blame the database', async () => {
+  const source = liveSource(stint, new Looks(stint), { hasEar: false })
+  const stood = { isOver: false }
+  const live = openLive({
+    source: {
+      ...source,
+      jobs: (ids) => {
+        const answer = source.jobs(ids)
+        // Longer than it has patience with the database: its time is over before it can read the answer.
+        if (!stood.isOver) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_300)
+        stood.isOver = true
+        return answer
+      },
+    },
+  })
+  const reader = look(live, `job:${await newJobId()}`)
+  await reader.tells(({ event }) => event === 'snapshot')
+  expect(reader.events.map(({ event }) => event)).toEqual(['snapshot'])
 })
 
 describe('waiting for the end of a job', () => {

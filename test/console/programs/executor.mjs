@@ -2,4 +2,5 @@
 import { startOperationsWorker } from '../../../dist/console-worker/operations-worker.js'
 
 await startOperationsWorker({ connection: process.argv[2] })
+process.send('ready')
 setInterval(() => undefined, 60_000)
