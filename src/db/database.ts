@@ -14,6 +14,7 @@ import {
 } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
+import { stoodStillAt } from './standstill.ts'
 import type { Copyable, Queryable } from './statement.ts'
 
 /** A transaction on a connection of ours. */
@@ -52,9 +53,6 @@ export interface DatabaseConfig {
   /** Connections stay open for ever, for when there are no others to be had; else only while they are in use. */
   isKept?: boolean | undefined
 }
-
-/** A time-out that comes later than this was kept waiting by this process. */
-const standstillMs = 100
 
 /** A pool of connections of one purpose; every call through it has a deadline of ours. */
 export class Database implements Copyable {
@@ -231,7 +229,7 @@ export class Database implements Copyable {
     try {
       return await this.#pool.connect()
     } catch (error) {
-      if (!isPoolTimeout(error) || performance.now() < dueAt + standstillMs) throw error
+      if (!isPoolTimeout(error) || !stoodStillAt(dueAt)) throw error
       return this.#pool.connect()
     }
   }

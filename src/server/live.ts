@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { JobState } from '../core/job.ts'
+import { stoodStillAt } from '../db/standstill.ts'
 import type { Caller, Resource } from './context.ts'
 import { deltaOf } from './live/delta.ts'
 import type { State } from './live/delta.ts'
@@ -533,9 +534,6 @@ export class Live {
   }
 }
 
-/** A timer that comes later than this was kept waiting by this process. */
-const standstillMs = 100
-
 /**
  * Tells when nothing was heard for so long. Where this process stood still, it waits as long again: the answer may be
  * there, unread. Gives the way to end it.
@@ -543,8 +541,8 @@ const standstillMs = 100
 function afterSilence(ms: number, tell: () => void): () => void {
   const dueAt = performance.now() + ms
   let timer = setTimeout(() => {
-    if (performance.now() < dueAt + standstillMs) tell()
-    else timer = setTimeout(tell, ms)
+    if (stoodStillAt(dueAt)) timer = setTimeout(tell, ms)
+    else tell()
   }, ms)
   return () => {
     clearTimeout(timer)
