@@ -107,7 +107,9 @@ test.skipIf(isRefused)(
   'where the answer cannot be had in time, the error carries the id to look for',
   async () => {
     const proxy = await startFaultProxy(db.url)
-    const stint = new Stint({ connection: proxy.url, timeout: '400ms' })
+    const stint = new Stint({ connection: proxy.url, timeout: '6s' })
+    // So that it is connected, and all of its time is for the statement.
+    await stint.list({ limit: 1 })
     const cuts = (async () => {
       for (let n = 0; n < 50; n++) {
         await proxy.cutNext({
