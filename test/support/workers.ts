@@ -54,7 +54,7 @@ type EventName = keyof WorkerEvents
 type Fact<Name extends EventName> = WorkerEvents[Name] extends [infer Only] ? Only : undefined
 
 /** How long to wait for what is surely coming: long enough for two busy cores. */
-const patienceMs = 20_000
+const patienceMs = 40_000
 
 /** A worker of this process that remembers all it ever told, so that nothing is missed between two lines of a test. */
 export class TestWorker {
