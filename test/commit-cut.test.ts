@@ -80,7 +80,9 @@ describe.each(['before', 'after'] as const)(
       // Several statements of 4 MB: by their number it would take ten times as many jobs, which are slow to store again.
       const inputs = Array.from({ length: 1_200 }, (_, n) => ({ n, text: 'x'.repeat(8_000) }))
       let statements = 0
-      const onProgress = (): void => void statements++
+      const onProgress = (): void => {
+        statements++
+      }
       const { stored } = await stint.enqueueMany(charge, inputs, { queue: `many-${when}`, onProgress })
       await cut
       expect(statements).toBeGreaterThan(1)
