@@ -9,8 +9,8 @@ export default defineConfig({
     typecheck: { enabled: lane === undefined, include: ['src/**/*.test-d.ts'], ignoreSourceErrors: true },
     globalSetup: ['test/support/global-setup.ts'],
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },
     // Files wait for processes and the server more than they compute: two at a time, also where there are two cores.
     maxWorkers: 2,

@@ -29,7 +29,7 @@ afterAll(async () => {
 async function keys(): Promise<string[]> {
   const found: string[] = []
   for await (const key of store.list()) found.push(key)
-  return found
+  return found.sort()
 }
 
 async function blobOf(id: string): Promise<string | null> {

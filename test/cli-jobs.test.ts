@@ -90,8 +90,8 @@ describe('stint job', () => {
   test('get shows what a job carries, its attempts and its log', async () => {
     const id = await enqueue('mail', { to: 'ana', text: 'a\u001b[31m' })
     await db.query(
-      `insert into stint.attempt (job_id, epoch, attempt, outcome, started_at, error)
-       values ($1, 1, 1, 'failed', now() - interval '2.1 s', '{"name": "Refused", "message": "by the bank"}')`,
+      `insert into stint.attempt (job_id, epoch, attempt, outcome, started_at, ended_at, error)
+       values ($1, 1, 1, 'failed', now() - interval '2.1 s', now(), '{"name": "Refused", "message": "by the bank"}')`,
       [id],
     )
     await db.query(

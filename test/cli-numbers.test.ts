@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Stint } from '../src/entry/index.ts'
+import { movableClock } from './support/clock.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { finish } from './support/processes.ts'
@@ -17,19 +18,23 @@ beforeAll(async () => {
       (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, attempts, wait, run)
     values (date_trunc('minute', now()) - interval '1 minute', 'mail', 'mail.send', gen_random_uuid(), 1,
             1200, 1000, 990, 8, 2, 1000, '{"160": 1000}', '{"140": 1000}')`)
+  // The last hour of the trend is this one for as long as the tests take.
+  const clock = await movableClock(db)
+  const [row] = await db.query<{ hour: string }>(`select date_trunc('hour', now())::text as hour`)
+  await clock.stopAt(row?.hour ?? '')
   for (const [fingerprint, deaths] of [
     ['aaaa', 2],
     ['bbbb', 0],
   ] as const) {
     await db.query(
       `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, versions, sample_job)
-       values ($1, 'mail.send', 'error', 'Refused', 'by <n>', 'by 7', now() - interval '1 day', now(), '{"v1": "2026"}', gen_random_uuid())`,
+       values ($1, 'mail.send', 'error', 'Refused', 'by <n>', 'by 7', stint.now() - interval '1 day', stint.now(), '{"v1": "2026"}', gen_random_uuid())`,
       [fingerprint],
     )
-    await db.query(
-      `insert into stint.error_hour values ($1, date_trunc('hour', now()), gen_random_uuid(), 1, 5, $2)`,
-      [fingerprint, deaths],
-    )
+    await db.query(`insert into stint.error_hour values ($1, stint.now(), gen_random_uuid(), 1, 5, $2)`, [
+      fingerprint,
+      deaths,
+    ])
   }
 })
 afterAll(async () => {

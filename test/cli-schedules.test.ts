@@ -27,7 +27,10 @@ test('a schedule is set, looked at, paused, resumed, run and deleted from a shel
   const listed = await run('list')
   expect(listed.stdout).toMatch(/^NAME +RULE +KIND +QUEUE +NEXT/)
   expect(listed.stdout).toMatch(/nightly +30 2 \* \* \* Europe\/Rome +report\.send +default +in /)
-  expect((await run('next', 'nightly', '-n', '400')).stdout).toMatch(/ {2}gap\n[^]* {2}overlap\n/)
+  // A year has both; which of them comes first depends on when this runs.
+  const next = await run('next', 'nightly', '-n', '400')
+  expect(next.stdout).toMatch(/ {2}gap\n/)
+  expect(next.stdout).toMatch(/ {2}overlap\n/)
   expect(JSON.parse((await run('pause', 'nightly', '--for', '2h', '-o', 'json')).stdout)).toMatchObject({
     isPaused: true,
   })

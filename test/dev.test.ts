@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -23,8 +23,11 @@ function dev(...args: string[]): Started {
   })
 }
 
+/** All at once: a file that is emptied and then written are two changes where the time between them is long. */
 async function write(file: string, text: string): Promise<void> {
-  await writeFile(join(project, file), text)
+  const part = join(project, `${file}.part`)
+  await writeFile(part, text)
+  await rename(part, join(project, file))
 }
 
 describe('stint dev', () => {

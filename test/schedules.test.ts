@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { defineJob, defineSchedule } from '../src/entry/index.ts'
 import type { Fire, MissedPolicy, OverlapPolicy, Schedule, ScheduleDefinition } from '../src/entry/index.ts'
 import { Database } from '../src/db/database.ts'
@@ -23,6 +23,9 @@ async function toMinute(second = 5): Promise<void> {
   const [row] = await scene.db.query<{ s: string }>('select extract(second from stint.now()) as s')
   await clock.advance(`${60 + second - Number(row?.s)} seconds`)
 }
+
+// So that no minute passes by itself between two lines of a test.
+beforeEach(() => toMinute())
 
 function given(more: Partial<ScheduleDefinition> = {}): Schedule {
   return defineSchedule({

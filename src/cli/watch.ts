@@ -17,15 +17,23 @@ const settleMs = 150
 export function watchSources(root: string, onChange: (file: string) => void): () => void {
   const watchers = new Map<string, FSWatcher>()
   let timer: NodeJS.Timeout | undefined
+  let report: NodeJS.Immediate | undefined
   let first: string | undefined
 
+  const wait = (): void => {
+    clearTimeout(timer)
+    clearImmediate(report)
+  }
   const changed = (path: string): void => {
     first ??= relative(root, path)
-    clearTimeout(timer)
+    wait()
     timer = setTimeout(() => {
-      const file = first ?? ''
-      first = undefined
-      onChange(file)
+      // Timers come before what the kernel has to tell: where this process stood still, the burst may not be over.
+      report = setImmediate(() => {
+        const file = first ?? ''
+        first = undefined
+        onChange(file)
+      })
     }, settleMs)
   }
   const forget = (folder: string): void => {
@@ -59,7 +67,7 @@ export function watchSources(root: string, onChange: (file: string) => void): ()
   }
   follow(root, false)
   return () => {
-    clearTimeout(timer)
+    wait()
     for (const folder of [...watchers.keys()]) forget(folder)
   }
 }

@@ -12,7 +12,8 @@ interface Sample {
  */
 export class DatabaseClock {
   readonly #samples: Sample[] = []
-  #offsetMs = performance.timeOrigin
+  // Not the time this process began at by its clock then: a machine that slept, or was set right, has another by now.
+  #offsetMs = Date.now() - performance.now()
 
   /** In milliseconds since 1970, of a moment of performance.now(). */
   at(moment: number): number {

@@ -5,7 +5,11 @@ import type { Prisma } from './prisma-client/generated/client.ts'
 import { describeAdapter } from './scene.ts'
 
 describeAdapter<Prisma.TransactionClient>('prisma', prisma, (url) => {
-  const db = new PrismaClient({ adapter: new PrismaPg({ connectionString: url }) })
+  const db = new PrismaClient({
+    adapter: new PrismaPg({ connectionString: url }),
+    // Its own are 2 s to begin and 5 s to end: too few on a machine that is busy.
+    transactionOptions: { maxWait: 30_000, timeout: 30_000 },
+  })
   return Promise.resolve({
     transaction: (work) => db.$transaction(work),
     insertNote: (tx, text) => tx.note.create({ data: { text } }),

@@ -103,10 +103,17 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
         upstream.write(frame)
       }
     })
+    let tail = Buffer.alloc(0)
     upstream.on('data', (chunk) => {
       // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes.
-      if (cut?.when !== 'after') client.write(chunk)
-      else if (chunk.includes(readyForQuery)) cutNow()
+      if (cut?.when !== 'after') {
+        client.write(chunk)
+        return
+      }
+      // It may come in two pieces.
+      const seen = Buffer.concat([tail, chunk])
+      if (seen.includes(readyForQuery)) cutNow()
+      else tail = seen.subarray(-readyForQuery.length)
     })
     // Like a network: what was sent before a proper close arrives, what was sent before a reset may not.
     client.on('close', (hadError) => (hadError ? upstream.destroy() : upstream.end()))

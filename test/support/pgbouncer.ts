@@ -64,7 +64,11 @@ export async function startPgBouncer(
   const start = async (): Promise<void> => {
     child = spawn('pgbouncer', [join(dir, 'pgbouncer.ini')], { stdio: ['ignore', 'ignore', 'pipe'] })
     child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-8_000)))
-    await answers(url(serverUrl), () => said)
+    const ended = once(child, 'exit').then(() => {
+      throw new Error(`PgBouncer ended before it answered:\n${said}`)
+    })
+    ended.catch(() => undefined)
+    await Promise.race([answers(url(serverUrl), () => said), ended])
   }
   const kill = async (): Promise<void> => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
@@ -91,7 +95,8 @@ function knowsPreparedStatements(): boolean {
 }
 
 async function answers(url: string, said: () => string): Promise<void> {
-  for (let tries = 1; ; tries++) {
+  const giveUpAt = performance.now() + 30_000
+  for (;;) {
     const client = new pg.Client(url)
     client.on('error', () => undefined)
     try {
@@ -99,7 +104,8 @@ async function answers(url: string, said: () => string): Promise<void> {
       await client.query('select 1')
       return
     } catch (error) {
-      if (tries > 200) throw new Error(`PgBouncer does not answer:\n${said()}`, { cause: error })
+      if (performance.now() > giveUpAt)
+        throw new Error(`PgBouncer does not answer:\n${said()}`, { cause: error })
       await pause(25)
     } finally {
       await client.end().catch(() => undefined)

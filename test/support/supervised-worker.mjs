@@ -5,12 +5,19 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { defineJob } from 'stint/contracts'
 import { Worker } from 'stint/worker'
 
-const { ledger, queue, options, brokenIf, diesWhenReady, runsItself } = JSON.parse(process.env.STINT_PROGRAM)
+const { ledger, queue, options, brokenIf, heldIf, diesWhenReady, runsItself } = JSON.parse(
+  process.env.STINT_PROGRAM,
+)
+let worker
 if (brokenIf !== undefined && existsSync(brokenIf)) throw new Error('broken by its test')
+if (heldIf !== undefined && existsSync(heldIf)) {
+  write('held')
+  while (!existsSync(`${heldIf}.${process.pid}`)) await pause(10)
+}
 
 function write(type, more = {}) {
   const at = Number(process.hrtime.bigint()) / 1e6
-  const line = { type, at, worker: String(process.pid), pid: process.pid, workerId: worker.id, ...more }
+  const line = { type, at, worker: String(process.pid), pid: process.pid, workerId: worker?.id, ...more }
   appendFileSync(ledger, `${JSON.stringify(line)}\n`)
 }
 
@@ -28,7 +35,7 @@ const acts = {
   },
 }
 
-export const worker = new Worker({ queues: { [queue]: 1 }, pollFloor: '200ms', ...options })
+worker = new Worker({ queues: { [queue]: 1 }, pollFloor: '200ms', ...options })
 worker.handle(defineJob({ kind: 'work', queue }), async (input, ctx) => {
   write('start', { job: ctx.jobId, epoch: ctx.fence.epoch })
   await acts[input.act](input, ctx)
@@ -40,4 +47,5 @@ worker.on('ready', () => {
   if (diesWhenReady) setTimeout(() => process.exit(7), 50)
 })
 worker.on('stopping', () => write('stopping'))
+export { worker }
 if (runsItself) await worker.run()

@@ -57,10 +57,11 @@ async function announce(server: EmbeddedServer, schema: string | undefined): Pro
 async function runWorker(file: string, databaseUrl: string, stopped: Promise<void>): Promise<void> {
   say(`Running ${file}, again whenever a source file changes. Ctrl-C stops it.`)
   const worker = new DevWorker({ file, databaseUrl })
-  worker.start()
+  // Watched before it is started: it may be up, and be changed, before this process comes to its next line.
   const unwatch = watchSources(process.cwd(), (changed) => {
     worker.restart(changed)
   })
+  worker.start()
   await keptAlive(stopped)
   unwatch()
   const hurry = (): void => {
