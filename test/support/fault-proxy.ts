@@ -96,10 +96,15 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
         upstream.write(frame)
       }
     })
+    let unsaid = Buffer.alloc(0)
     upstream.on('data', (chunk) => {
+      if (cut?.when !== 'after') {
+        client.write(chunk)
+        return
+      }
       // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes.
-      if (cut?.when !== 'after') client.write(chunk)
-      else if (chunk.includes(readyForQuery)) cutNow()
+      unsaid = Buffer.concat([unsaid, chunk])
+      if (unsaid.includes(readyForQuery)) cutNow()
     })
     // Like a network: what was sent before a proper close arrives, what was sent before a reset may not.
     client.on('close', (hadError) => (hadError ? upstream.destroy() : upstream.end()))

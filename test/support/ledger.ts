@@ -2,6 +2,7 @@ import { appendFileSync, readSync, openSync, closeSync, watch, writeFileSync } f
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { StringDecoder } from 'node:string_decoder'
 import { onTestFinished } from 'vitest'
 
 /** What a process under test wrote down: about a job, or an event of its worker. */
@@ -39,6 +40,8 @@ export class Ledger {
   readonly #lines: Line[] = []
   readonly #waiting = new Set<() => void>()
   readonly #fd: number
+  /** A character may lie across two reads. */
+  readonly #decoder = new StringDecoder('utf8')
   #rest = ''
 
   constructor(file: string) {
@@ -109,7 +112,7 @@ export class Ledger {
     for (;;) {
       const bytes = readSync(this.#fd, chunk, 0, chunk.length, null)
       if (bytes === 0) break
-      this.#rest += chunk.toString('utf8', 0, bytes)
+      this.#rest += this.#decoder.write(chunk.subarray(0, bytes))
     }
     const texts = this.#rest.split('\n')
     this.#rest = texts.pop() ?? ''
