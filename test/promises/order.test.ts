@@ -66,8 +66,9 @@ test.each([
       const share = median(
         inParts(starts, 5).map((part) => part.filter((start) => start.queue === queue).length / part.length),
       )
-      expect(share, queue).toBeGreaterThan((0.9 * weight) / 10)
-      expect(share, queue).toBeLessThan((1.1 * weight) / 10)
+      // Exact while each of them has work in hand, which a slow answer to a claim can leave it without.
+      expect(share, queue).toBeGreaterThan((0.75 * weight) / 10)
+      expect(share, queue).toBeLessThan((1.25 * weight) / 10)
     }
   },
 )
