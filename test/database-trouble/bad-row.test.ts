@@ -136,7 +136,7 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
 test('a job whose row somebody has locked keeps no other from being settled', async () => {
   const job = newJob('locked')
   const all = gate()
-  const worker = await startFor(scene, job, () => all.opened, { lease: '5s', queues: { [job.queue]: 10 } })
+  const worker = await startFor(scene, job, () => all.opened, { lease: '3s', queues: { [job.queue]: 10 } })
   const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 10 }).keys())
   await worker.tells('started', () => true, 10)
   const [locked = '', ...others] = jobs.map(({ id }) => id)
