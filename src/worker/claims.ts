@@ -69,9 +69,12 @@ export class Claims {
       // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
       const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: lookedMs + marginMs }
       // Where it fails, the next claim looks again; the jobs of this one are ours all the same.
+      const askedAt = performance.now()
       const last = await tail(this.#db, request).catch(() => undefined)
+      // An answer that took longer than the margin may tell of a job that came after the claim had looked.
+      const isOfThen = performance.now() - askedAt < marginMs
       // Whatever was said of it since may be about a job below.
-      if (last !== undefined && level.hints === hints) level.raise(last)
+      if (last !== undefined && isOfThen && level.hints === hints) level.raise(last)
     }
     return { jobs, isAged }
   }

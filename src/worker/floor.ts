@@ -55,19 +55,23 @@ export class Floors {
   }
 
   /** The floors as they are, for a survey to be compared with: claims go on while it looks. */
-  snapshot(): Map<number, Position> {
-    return new Map([...this.#levels.values()].map(({ priority, floor }) => [priority, floor]))
+  snapshot(): Map<number, FloorBefore> {
+    return new Map(
+      [...this.#levels.values()].map(({ priority, floor, raises }) => [priority, { floor, raises }]),
+    )
   }
 
   /** What a survey found first at a priority, against the floors it began with. */
   found(
     priority: number,
     head: Position,
-    { since, before }: { since: number; before: Position | undefined },
+    { since, before }: { since: number; before: FloorBefore | undefined },
   ): void {
     const level = this.#level(priority)
     level.waitingSince = since
-    if (before !== undefined && isBefore(before, head)) this.hint(priority)
+    // Claims have gone on from below it, and taken it if they passed it. A raise takes nothing.
+    const wasBelow = before !== undefined && isBefore(before.floor, head) && level.raises === before.raises
+    if (wasBelow) this.hint(priority)
     else this.lower(priority, head)
   }
 
@@ -83,12 +87,20 @@ export class Floors {
   }
 }
 
+/** A floor as it was when a survey began. */
+export interface FloorBefore {
+  readonly floor: Position
+  readonly raises: number
+}
+
 export class Level {
   readonly priority: number
   floor: Position = start
   mayHaveMore = false
   /** Counts what was said of it: a hint that comes while a claim is under way is not forgotten when that ends. */
   hints = 0
+  /** Counts how often the floor was raised past jobs that were not taken. */
+  raises = 0
   /** Since when its oldest job waits, as the last survey saw it. */
   waitingSince: number | undefined
 
@@ -110,7 +122,9 @@ export class Level {
 
   /** Nothing up to here is for us. */
   raise(position: Position): void {
-    if (isBefore(this.floor, position)) this.floor = position
+    if (!isBefore(this.floor, position)) return
+    this.floor = position
+    this.raises++
   }
 }
 

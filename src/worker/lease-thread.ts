@@ -14,6 +14,11 @@ import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './le
 
 const { url, schema, workerId, leaseMs, graceMs, memory } = workerData as LeaseThreadData
 const stop = new AbortController()
+const stopped = new Promise<void>((resolve) => {
+  stop.signal.addEventListener('abort', () => {
+    resolve()
+  })
+})
 let hurry = new AbortController()
 parentPort?.on('message', (order: LeaseThreadOrder) => {
   if (order === 'stop') stop.abort()
@@ -90,6 +95,8 @@ for (;;) {
     const rssBytes = process.memoryUsage.rss()
     if (!(await renew(database, { worker: workerId, leaseMs, rssBytes }))) {
       tell({ type: 'lost' })
+      // Nothing is left to renew. But a main thread that is blocked does not hear of it, and is still to be ended.
+      await stopped
       break
     }
     store(memory, 'confirmed', sentAt)

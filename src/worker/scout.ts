@@ -8,6 +8,7 @@ import type { Returned } from '../maintenance/promote.ts'
 import type { Bell } from '../wake-up/bell.ts'
 import type { Hint } from '../wake-up/hint.ts'
 import type { Dispatcher } from './dispatcher.ts'
+import type { FloorBefore } from './floor.ts'
 
 export interface ScoutConfig {
   db: Database
@@ -114,10 +115,7 @@ export class Scout {
 
   #take(
     findings: readonly Finding[],
-    {
-      floors,
-      since,
-    }: { floors: ReadonlyMap<string, ReadonlyMap<number, { runAt: string; id: string }>>; since: number },
+    { floors, since }: { floors: ReadonlyMap<string, ReadonlyMap<number, FloorBefore>>; since: number },
   ): void {
     let nextDueMs = Infinity
     const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))

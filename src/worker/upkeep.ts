@@ -81,7 +81,6 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
     strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId && !passedBy.has(id)),
   )
   if (unknown.size === 0) return
-  log.warn({ jobs: unknown.size }, 'released jobs that were claimed for this worker without its knowing')
   const giveBack = (ids: readonly string[]): Promise<string[]> => {
     const said = { ranMs: 0, outcome: 'released', reason: 'the reply to its claim was lost' }
     const items = ids.map((id) => [id, { lease: unknown.get(id), ...said }])
@@ -92,7 +91,10 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
       items: JSON.stringify(Object.fromEntries(items)),
     })
   }
-  await withPartitions(db, () => parked.reconcile.without([...unknown.keys()], giveBack))
+  const back = await withPartitions(db, () => parked.reconcile.without([...unknown.keys()], giveBack))
+  // A job that was claimed after the question was put may have ended before the answer was read: it is not among them.
+  if (back.length === 0) return
+  log.warn({ jobs: back.length }, 'released jobs that were claimed for this worker without its knowing')
   onReturned([])
 }
 

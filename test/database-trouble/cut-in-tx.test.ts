@@ -3,7 +3,7 @@ import { holdRunningSql } from '../../src/jobs/hold-running.sql.ts'
 import type { PgTransaction } from '../../src/db/foreign-tx.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { statementMarks } from '../support/statement-marks.ts'
-import { attemptsOf, newJob, startFor, stored, workerScene } from '../support/workers.ts'
+import { attemptsOf, eventually, newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
@@ -83,10 +83,16 @@ test('a block that says nothing for longer than a lease is ended by the server, 
     (_input, ctx) =>
       ctx.tx(async (tx) => {
         runs++
-        await new Promise((resolve) => setTimeout(resolve, 4_500))
+        const { rows } = await tx.query('select pg_backend_pid() as pid', [])
+        const { pid } = rows[0] as { pid: number }
+        await eventually(
+          async () =>
+            (await scene.db.query('select 1 from pg_stat_activity where pid = $1', [pid])).length === 0,
+          'the server ends the session',
+        )
         await tx.query('select 1', [])
       }),
-    { lease: '3s' },
+    { lease: '6s' },
   )
   const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
   await worker.hears('dead', id)

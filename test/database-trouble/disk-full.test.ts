@@ -30,7 +30,7 @@ test('a full disk is waited out: loudly, without spinning, and work goes on by i
   const log: WorkerOptions['log'] = {
     ...{ debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
   }
-  const worker = await startFor(scene, job, () => 'done', { log, lease: '3s', pollFloor: '50ms' })
+  const worker = await startFor(scene, job, () => 'done', { log, pollFloor: '50ms' })
   const first = await scene.stint.enqueue(job)
   await worker.hears('succeeded', first.id)
   const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 50 }).keys(), { delay: '300ms' })
@@ -55,7 +55,8 @@ test('a full disk is waited out: loudly, without spinning, and work goes on by i
 
 test('an enqueue that meets a full disk is a typed error after its time, and stores nothing', async () => {
   const { Stint } = await import('../../src/entry/index.ts')
-  const stint = new Stint({ connection: scene.db.url, timeout: '400ms' })
+  // A statement has a third of it to be answered, and an answer that is late would say less.
+  const stint = new Stint({ connection: scene.db.url, timeout: '6s' })
   await scene.db.query('drop sequence tries')
   const makeRoom = await fillDisk()
   await expect(stint.enqueue(newJob('nowhere'))).rejects.toMatchObject({ code: 'database-unavailable' })

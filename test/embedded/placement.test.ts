@@ -2,12 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { placeServer } from '../../src/embedded/placement.ts'
 import { isAlive } from '../../src/embedded/processes.ts'
 import { copyUserScript, isRoot, makeFolder, makePackage, query, start, startUser } from './scene.ts'
-
-vi.setConfig({ testTimeout: 30_000 })
 
 const nobody = 65_534
 

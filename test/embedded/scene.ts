@@ -46,6 +46,8 @@ async function initialiseOnce(): Promise<string> {
 
 export async function removeStoppedServer(): Promise<void> {
   if (stopped) await remove(await stopped)
+  // This module may serve the next file too.
+  stopped = undefined
 }
 
 async function makePlace(): Promise<string> {
@@ -164,7 +166,7 @@ export async function keeperPid(dir: string): Promise<number> {
 
 /** Processes of others end when they end: this is the one thing to be polled for. */
 export async function eventually(check: () => unknown): Promise<void> {
-  await vi.waitFor(check, { timeout: 15_000, interval: 20 })
+  await vi.waitFor(check, { timeout: 40_000, interval: 20 })
 }
 
 export async function untilGone(pid: number): Promise<void> {

@@ -3,7 +3,7 @@ import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
 /** Long enough that a busy machine is not what the fifth of it between abort and takeover is spent on. */
-const leaseMs = 5_000
+const leaseMs = 15_000
 const jobsEach = 5
 
 experiment(

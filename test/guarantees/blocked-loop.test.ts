@@ -1,7 +1,8 @@
 import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
-const leaseMs = 5_000
+/** A machine that is busy may pause all of a process for some seconds. */
+const leaseMs = 8_000
 
 experiment(
   {

@@ -16,6 +16,7 @@ experiment(
       'Three workers under `stint work --processes 3` and a steady stream of jobs; SIGHUP replaces each of them, a new one first, again and again; then SIGTERM ends all.',
     short: { rounds: 10, jobsPerSecond: 60 },
     long: { rounds: 100, jobsPerSecond: 60 },
+    timeoutMs: 300_000,
   },
   async ({ size }) => {
     const { db, ledger, setup, producer } = await createScene()

@@ -16,17 +16,20 @@ afterAll(async () => {
   await db.drop()
 })
 
+/** Blocking begins to count after a lease; a machine that is busy may pause all of a process for half of it. */
+const leaseMs = 6_000
+
 function options(queue: string) {
   return {
-    ...{ connection: db.url, queues: { [queue]: 4 }, lease: '1s', sweepEvery: '100ms' },
+    ...{ connection: db.url, queues: { [queue]: 4 }, lease: leaseMs, sweepEvery: '100ms' },
     stuck: { grace: '300ms' },
   } as const
 }
 
-test('a handler that blocks the event loop for three leases, within its timeout, runs once and keeps its job', async () => {
+test('a handler that blocks the event loop for longer than its lease, within its timeout, runs once and keeps its job', async () => {
   const ledger = await createLedger()
-  const job = { kind: 'busy', queue: 'busy', timeout: '30s' }
-  const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 3_200 })
+  const job = { kind: 'busy', queue: 'busy', timeout: '5m' }
+  const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 1.5 * leaseMs })
   await startWorker(ledger, { name: 'blocked', jobs: [job], options: options('busy') })
   await startWorker(ledger, { name: 'other', jobs: [job], options: options('busy') })
   await ledger.wrote({ name: 'succeeded', job: id })
@@ -50,6 +53,17 @@ test('a process that is blocked past the timeout of all its jobs is ended from w
     outcome: 'lease-lost',
     reason: expect.stringContaining('past the timeout of every job it ran') as string,
   })
+})
+
+test('one that was declared lost meanwhile, and cannot hear of it, is ended all the same', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'lost', queue: 'lost', timeout: '500ms' }
+  const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 600_000 })
+  const lost = await startWorker(ledger, { name: 'lost', jobs: [job], options: options('lost') })
+  const { workerId } = await ledger.wrote({ type: 'start', job: id })
+  await db.query('update stint.worker set lost_at = stint.now() where id = $1', [workerId])
+  expect(await lost.exited).toMatchObject({ signal: 'SIGKILL' })
+  expect(lost.output()).toContain('its event loop was blocked')
 })
 
 test.each(['callback', 'promise'])(

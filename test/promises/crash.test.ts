@@ -5,7 +5,7 @@ import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
-import { notedBegun, spawnWorker, startWorker } from '../support/worker-process.ts'
+import { endLease, notedBegun, spawnWorker, startWorker } from '../support/worker-process.ts'
 
 let db: TestDatabase
 let stint: Stint
@@ -18,15 +18,18 @@ afterAll(async () => {
   await db.drop()
 })
 
-const leaseMs = 3_000
+const leaseMs = 6_000
 const sweepMs = 200
 
-/** Their own lease is long, so that a busy machine costs no survivor its jobs; the victims' is short. */
+/**
+ * A lease is long enough for a machine that is busy: what is lost here was killed. Where nothing hangs on how long that
+ * takes, the victim's is ended by `endLease`.
+ */
 function survivor(queue: string) {
   return { connection: db.url, queues: { [queue]: 10 }, lease: '15s', sweepEvery: sweepMs }
 }
-function victim(queue: string) {
-  return { connection: db.url, queues: { [queue]: 10 }, lease: leaseMs, sweepEvery: '1h' }
+function victim(queue: string, lease: string | number = '20s') {
+  return { connection: db.url, queues: { [queue]: 10 }, lease, sweepEvery: '1h' } as const
 }
 
 function isAmong(id: string, quarantined: unknown): boolean {
@@ -36,7 +39,11 @@ function isAmong(id: string, quarantined: unknown): boolean {
 test('jobs of a killed worker run again within a lease and a sweep, elsewhere, with no attempt burned', async () => {
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'killed' }
-  const killed = await startWorker(ledger, { name: 'killed', jobs: [job], options: victim('killed') })
+  const killed = await startWorker(ledger, {
+    name: 'killed',
+    jobs: [job],
+    options: victim('killed', leaseMs),
+  })
   const inputs = Array.from({ length: 5 }, () => ({ act: 'hold' }))
   const { jobs } = await stint.enqueueMany(defineJob(job), inputs)
   const first = await ledger.wroteMany({ type: 'start', worker: 'killed' }, 5)
@@ -50,7 +57,7 @@ test('jobs of a killed worker run again within a lease and a sweep, elsewhere, w
   killed.signal('SIGKILL')
 
   const second = await ledger.wroteMany({ type: 'start', worker: 'alive' }, 5)
-  const slack = 5_000
+  const slack = 20_000
   for (const { at } of second) expect(at - killedAt).toBeLessThan(leaseMs + sweepMs + slack)
   await ledger.wroteMany({ name: 'succeeded' }, 5)
 
@@ -83,6 +90,7 @@ test('a job whose workers were killed three times is put aside as quarantined, w
     await ledger.wrote({ type: 'start', job: id, epoch, worker: name })
     await notedBegun(db, [id])
     worker.signal('SIGKILL')
+    await endLease(db, worker)
   }
   await ledger.wrote(({ name, said }) => name === 'swept' && isAmong(id, said?.['quarantined']))
 
@@ -114,6 +122,7 @@ test('a job whose contract says that a crash is its end never begins a second ti
   const { id } = await stint.enqueue(contract, { act: 'die', how: 'SIGKILL' })
   const worker = spawnWorker(ledger, { name: 'victim', jobs: [job], options: victim('once') })
   expect(await worker.exited).toMatchObject({ signal: 'SIGKILL' })
+  await endLease(db, worker)
   // It would run it, if it were let.
   await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('once') })
   await ledger.wrote(({ name, said }) => name === 'swept' && isAmong(id, said?.['quarantined']))
@@ -207,6 +216,7 @@ test('a job that ends its process at once is put aside at the third time, and it
       const { signal } = await worker.exited
       if (signal !== 'SIGSEGV') return
       deaths++
+      await endLease(db, worker)
     }
   }
   void supervised()

@@ -47,8 +47,8 @@ describe('a claim whose connection dies', () => {
     await cut
     const cutAt = monotonicMs()
     const starts = await ledger.wroteMany({ type: 'start' }, 3)
-    // The interval of reconciling is 5 s: by then at the latest.
-    for (const { at } of starts) expect(at - cutAt).toBeLessThan(5_000 + 5_000)
+    // Long before a poll: the interval of reconciling is 5 s, on however busy a machine.
+    for (const { at } of starts) expect(at - cutAt).toBeLessThan(30_000)
     await ledger.wroteMany({ name: 'succeeded' }, 3)
 
     const ids = jobs.map(({ id }) => id)
@@ -189,7 +189,7 @@ test('a worker that was lost begins anew, also when the reply to its registratio
     options: { connection: proxy.url, lease: '1500ms', sweepEvery: '1h', queues: { anew: 1 } },
   })
   worker.signal('SIGSTOP')
-  await startWorker(ledger, {
+  const sweeper = await startWorker(ledger, {
     name: 'sweeper',
     jobs: [{ kind: 'other' }],
     options: { connection: db.url, sweepEvery: 100, queues: { other: 1 } },
@@ -200,6 +200,9 @@ test('a worker that was lost begins anew, also when the reply to its registratio
       await db.query('select 1 from stint.worker where id = $1 and lost_at is not null', [lostId]),
     ).toHaveLength(1)
   })
+  // Nobody is there to call it lost a second time, where the machine is so busy that it cannot renew.
+  sweeper.signal('SIGKILL')
+  await sweeper.exited
   const { id } = await stint.enqueue(defineJob(job), {})
   const cut = proxy.cutNext({ text: statementMarks(registerSql), when: 'after' })
   worker.signal('SIGCONT')

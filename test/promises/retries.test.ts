@@ -61,9 +61,9 @@ const table: Case[] = [
   },
   {
     what: 'a backoff of the contract is followed',
-    job: { retry: { backoff: ['10s', '20s'] } },
+    job: { retry: { backoff: ['100s', '200s'] } },
     input: fail('unknown'),
-    ...{ event: 'failed', row: retrying, delay: [7.5, 12.5] },
+    ...{ event: 'failed', row: retrying, delay: [75, 125] },
     attempt: { outcome: 'failed', class: 'unknown' },
   },
   {
@@ -83,7 +83,7 @@ const table: Case[] = [
   {
     what: 'a rate limit waits as it was told to, and burns no attempt',
     input: fail('rate-limited'),
-    ...{ event: 'failed', row: { ...retrying, attempt: 0 }, delay: [7, 7.71] },
+    ...{ event: 'failed', row: { ...retrying, attempt: 0 }, delay: [70, 77.1] },
     attempt: { outcome: 'failed', class: 'rate-limited' },
   },
   {

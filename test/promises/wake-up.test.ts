@@ -167,20 +167,22 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
       options: { connection: db.url, pollFloor, queues: { due: 1 } },
     })
     const contract = defineJob(job)
-    const ids: string[] = []
-    for (const [n, delay] of [600, 300, 1_200, 900, 1_500].entries()) {
-      const { id } = await loud.enqueue(contract, { n }, { delay })
-      ids.push(id)
-    }
+    // Stored at one moment, from which on each waits.
+    const delays = [600, 300, 1_200, 900, 1_500]
+    const { jobs: delayed } = await loud.enqueueMany(
+      contract,
+      delays.map((_, n) => ({ n })),
+      { each: (_input, n) => ({ delay: delays[n] }) },
+    )
     const retried = await loud.enqueue(contract, { act: 'fail', failure: 'unknown', times: 1 })
     await ledger.wrote({ name: 'succeeded', job: retried.id })
-    const order = await ledger.wroteMany(({ type, n }) => type === 'start' && n !== undefined, ids.length)
+    const order = await ledger.wroteMany(({ type, n }) => type === 'start' && n !== undefined, delayed.length)
     expect(order.map(({ n }) => n)).toEqual([1, 0, 3, 2, 4])
-    await ledger.wroteMany({ name: 'succeeded' }, ids.length + 1)
+    await ledger.wroteMany({ name: 'succeeded' }, delayed.length + 1)
     const rows = await db.query(
       `select started_at >= run_at as "isDue", started_at < run_at + interval '20 seconds' as "isPrompt"
          from stint.finished where queue = 'due'`,
     )
-    expect(rows).toEqual(Array.from({ length: ids.length + 1 }, () => ({ isDue: true, isPrompt: true })))
+    expect(rows).toEqual(Array.from({ length: delayed.length + 1 }, () => ({ isDue: true, isPrompt: true })))
   })
 })

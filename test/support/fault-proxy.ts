@@ -105,12 +105,12 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     })
     let tail = Buffer.alloc(0)
     upstream.on('data', (chunk) => {
-      // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes.
       if (cut?.when !== 'after') {
         client.write(chunk)
         return
       }
-      // It may come in two pieces.
+      // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes. It may
+      // come in two pieces.
       const seen = Buffer.concat([tail, chunk])
       if (seen.includes(readyForQuery)) cutNow()
       else tail = seen.subarray(-readyForQuery.length)

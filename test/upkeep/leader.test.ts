@@ -219,8 +219,8 @@ describe('workers', () => {
     })
     other?.signal('SIGTERM')
     await other?.exited
-    // Free at once; the third one asks every twenty seconds.
-    expect(await leaderOf(scene.stint)).toBeNull()
+    // Free at once, for the third one if that asks just then: it asks when it starts, and every twenty seconds.
+    expect([undefined, third.pid]).toContain((await leaderOf(scene.stint))?.pid)
     const { services } = (await scene.stint.status()).upkeep
     expect(services.find(({ name }) => name === 'partitions')).toMatchObject({
       lastOkAt: expect.any(Date) as Date,

@@ -83,7 +83,7 @@ export async function partitionLateBytes(build: Build): Promise<void> {
   const { db, ledger, producer } = await createScene(build)
   const proxy = await startFaultProxy(db.url)
   const inputs = [{ act: 'return' }]
-  const connection = { connection: proxy.url, timeout: '2s', notify: false }
+  const connection = { connection: proxy.url, timeout: '6s', notify: false }
   const cutOff = await producer({ ...connection, name: 'cut off', perSecond: 0, inputs })
   cutOff.tell('one')
   await ledger.wrote({ type: 'ack', n: 0 })

@@ -118,7 +118,7 @@ export async function claimLostReply(build: Build): Promise<void> {
   const { id } = await stint.enqueue(contract, {})
   await cut
   // It compares again and again what runs under its name with what it knows of; the first look has to find it.
-  const looked = proxy.saw(statementMarks(heldSql), 40).then(() => 'forgotten' as const)
+  const looked = proxy.saw(statementMarks(heldSql), 150).then(() => 'forgotten' as const)
   const started = ledger.wrote({ type: 'start', job: id }).then(() => 'started' as const)
   started.catch(() => undefined)
   expect(await Promise.race([looked, started])).toBe('started')

@@ -154,7 +154,7 @@ const failures = {
     throw Object.assign(new Error('could not serialize access'), { code: '40001' })
   },
   'rate-limited': () => {
-    throw Object.assign(new Error('slow down'), { status: 429, headers: { 'retry-after': '7' } })
+    throw Object.assign(new Error('slow down'), { status: 429, headers: { 'retry-after': '70' } })
   },
   permanent: () => {
     throw new PermanentError('no such customer')
