@@ -126,7 +126,7 @@ export class Database implements Copyable {
         client,
         lostBy: undefined,
         reset: () => {
-          client.reset()
+          client.giveUp()
         },
         query: async (text, values) => {
           const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
@@ -142,7 +142,7 @@ export class Database implements Copyable {
         // What went wrong is what the caller has to hear; where even this fails, the connection is given up.
         await tx.query('rollback', []).catch((lost: unknown) => {
           tx.lostBy = client.lostBy ?? lost
-          client.reset()
+          client.giveUp()
         })
         throw error
       }
@@ -178,7 +178,7 @@ export class Database implements Copyable {
 
   /** Cuts the connections that are in use: what is open on them is rolled back, and whoever holds them is not waited for. */
   abandon(): void {
-    for (const client of this.#busy) client.reset()
+    for (const client of this.#busy) client.giveUp()
   }
 
   /** The limits hold within a transaction, so everything is in one. */
@@ -269,7 +269,7 @@ async function withDeadline<Result>(
     timer = setTimeout(() => {
       // Where this process stood still, its timers are served first, and the answer may be here already, unread.
       turn = setImmediate(() => {
-        client.reset()
+        client.giveUp()
         reject(new DeadlineError(deadlineMs))
       })
     }, deadlineMs)

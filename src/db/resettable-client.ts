@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import pg from 'pg'
 
@@ -13,6 +14,7 @@ export class ResettableClient extends pg.Client {
   readonly madeAt = performance.now()
   readonly #socket: Socket
   #lostBy: Error | undefined
+  #isGivenUp = false
 
   constructor(config?: string | pg.ClientConfig) {
     super(config)
@@ -37,4 +39,38 @@ export class ResettableClient extends pg.Client {
   reset(): void {
     this.#socket.resetAndDestroy()
   }
+
+  /**
+   * Resets it, and asks the server to end what is under way. A server that waits for a lock does not see that its client
+   * is gone: it would hold the locks that it has, and a connection, until it gets the other.
+   */
+  giveUp(): void {
+    const { processID, secretKey } = this as unknown as { processID: number | null; secretKey: number | null }
+    if (!this.#isGivenUp && processID !== null && secretKey !== null)
+      askToCancel(this, { processID, secretKey })
+    this.#isGivenUp = true
+    this.reset()
+  }
 }
+
+/** How long to try to be heard. */
+const askMs = 5_000
+
+/** A message of 16 bytes on a connection of its own, in clear as libpq sends it: it says nothing but which session. */
+function askToCancel(
+  { host, port }: pg.Client,
+  { processID, secretKey }: { processID: number; secretKey: number },
+): void {
+  const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host)
+  const request = Buffer.alloc(16)
+  for (const [index, value] of [16, cancelRequest, processID, secretKey].entries())
+    request.writeInt32BE(value, 4 * index)
+  socket.unref()
+  socket.setTimeout(askMs, () => socket.destroy())
+  // Where nobody hears it, that is as it would be without.
+  socket.on('error', () => undefined)
+  socket.end(request)
+}
+
+/** Its code in the protocol. */
+const cancelRequest = 80_877_102

@@ -133,13 +133,19 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
   })
 })
 
-test('a job whose row somebody has locked keeps no other from being settled', async () => {
+test.each([
+  ['first', 0],
+  ['in between', 5],
+  ['last', 9],
+])('a job whose row somebody has locked, %s, keeps no other from being settled', async (_, place) => {
   const job = newJob('locked')
   const all = gate()
   const worker = await startFor(scene, job, () => all.opened, { lease: '3s', queues: { [job.queue]: 10 } })
   const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 10 }).keys())
   await worker.tells('started', () => true, 10)
-  const [locked = '', ...others] = jobs.map(({ id }) => id)
+  const ids = jobs.map(({ id }) => id)
+  const locked = ids[place] ?? ''
+  const others = ids.filter((id) => id !== locked)
   const { connectTo } = await import('../support/database.ts')
   const client = await connectTo(scene.db.url)
   await client.query('begin')
@@ -147,6 +153,13 @@ test('a job whose row somebody has locked keeps no other from being settled', as
   all.open(undefined)
   for (const id of others) await worker.hears('succeeded', id)
   expect(worker.told('leaseLost')).toEqual([])
+  // The server does not go on with what was given up: a session each would soon be all that it has.
+  await eventually(async () => {
+    const [waiting] = await scene.db.query<{ sessions: number }>(
+      `select count(*)::integer as sessions from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+    )
+    return (waiting?.sessions ?? 0) <= 1
+  }, 'the end of what was given up')
   await client.query('rollback')
   await worker.hears('succeeded', locked)
   expect(await stored(scene, locked)).toMatchObject({ state: 'succeeded', attempt: 1 })
