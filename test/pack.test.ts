@@ -104,6 +104,12 @@ test('the types of every subpath are found', async () => {
   ).toEqual([])
 })
 
+test('what is exported is called by its name in logs and stack traces too', async () => {
+  for (const specifier of specifiers)
+    for (const [name, value] of Object.entries((await import(specifier)) as Record<string, unknown>))
+      if (typeof value === 'function') expect(value.name, specifier).toBe(name)
+})
+
 test('the public names are the ones we mean to keep', async () => {
   const names: Record<string, string[]> = {}
   for (const specifier of specifiers)
