@@ -22,7 +22,8 @@ test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async (
       env: { ...process.env, DATABASE_URL: '', STINT_EXAMPLE_PORT: '0' },
     })
     await example.says('schema at version')
-    await example.says('2 workers')
+    // The two of the example, and the console's own, which carries out operations.
+    await example.says('3 workers')
     await example.says('running')
     await example.says('The dashboard is at')
     const link = /The dashboard is at (\S+)/.exec(example.said())?.[1] ?? ''
