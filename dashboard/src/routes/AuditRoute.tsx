@@ -5,14 +5,14 @@ import type { AuditItem, AuditPage } from '../api/system.ts'
 import { useLive } from '../api/use-live.ts'
 import { Icon } from '../components/Icon.tsx'
 import { pretty } from '../components/Json.tsx'
+import { ListSum } from '../components/ListSum.tsx'
 import { Loaded } from '../components/Loaded.tsx'
-import { NewRows } from '../components/NewRows.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { Time } from '../components/Time.tsx'
 import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { isUuid, shortId } from '../text/format.ts'
+import { isUuid, plural, shortId } from '../text/format.ts'
 import { useUrl } from '../url/use-url.ts'
 
 const fields = ['actor', 'action', 'target'] as const
@@ -86,9 +86,12 @@ function List({ page, scope }: { page: AuditPage; scope: string }) {
   const { rows, waiting, letIn } = useHeld(page.items, (item) => item.id, scope, true)
   return (
     <>
-      <p className="list-sum">
-        <NewRows waiting={waiting} letIn={letIn} />
-      </p>
+      <ListSum
+        count={plural(rows.length, 'entry', 'entries')}
+        next={page.next}
+        waiting={waiting}
+        letIn={letIn}
+      />
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Audit">
         <table className="rows">
           <thead>

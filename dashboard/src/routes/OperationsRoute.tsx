@@ -2,8 +2,8 @@ import { Link } from 'wouter'
 import { operationsQuery } from '../api/operations.ts'
 import type { OperationPage } from '../api/operations.ts'
 import { useLive } from '../api/use-live.ts'
+import { ListSum } from '../components/ListSum.tsx'
 import { Loaded } from '../components/Loaded.tsx'
-import { NewRows } from '../components/NewRows.tsx'
 import { verbs } from '../components/OperationDialog.tsx'
 import { OperationProgress } from '../components/OperationProgress.tsx'
 import { OperationState } from '../components/OperationState.tsx'
@@ -45,9 +45,7 @@ function List({ page, scope }: { page: OperationPage; scope: string }) {
   const { rows, waiting, letIn } = useHeld(page.items, (item) => item.id, scope)
   return (
     <>
-      <p className="list-sum">
-        <NewRows waiting={waiting} letIn={letIn} />
-      </p>
+      <ListSum count={plural(rows.length, 'operation')} next={page.next} waiting={waiting} letIn={letIn} />
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Operations">
         <table className="rows">
           <thead>

@@ -5,15 +5,15 @@ import { useLive } from '../api/use-live.ts'
 import { FireMarks } from '../components/FireMarks.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { Json } from '../components/Json.tsx'
+import { ListSum } from '../components/ListSum.tsx'
 import { Loaded } from '../components/Loaded.tsx'
-import { NewRows } from '../components/NewRows.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { ScheduleActions } from '../components/ScheduleActions.tsx'
 import { Time } from '../components/Time.tsx'
 import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { shortId } from '../text/format.ts'
+import { plural, shortId } from '../text/format.ts'
 import { useUrl } from '../url/use-url.ts'
 
 export function SchedulesRoute() {
@@ -47,9 +47,7 @@ function List({ list, scope }: { list: ScheduleList; scope: string }) {
   const open = param('schedule')
   return (
     <>
-      <p className="list-sum">
-        <NewRows waiting={waiting} letIn={letIn} />
-      </p>
+      <ListSum count={plural(rows.length, 'schedule')} next={list.next} waiting={waiting} letIn={letIn} />
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Schedules">
         <table className="rows">
           <thead>
