@@ -12,7 +12,7 @@ const { exports: subpaths, bin } = JSON.parse(readFileSync(join(root, 'package.j
 const offered = [...Object.values(subpaths), ...Object.values(bin)]
   .filter((path) => path.endsWith('.js'))
   .map((path) => path.slice('./dist/'.length, -'.js'.length))
-/** Processes and threads that we start: `#dist/…` in the sources. */
+/** Processes and threads that we start: `builtFile()` in the sources. */
 const programs = [
   'embedded/keeper',
   'worker/lease-thread',

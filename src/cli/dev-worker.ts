@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
+import { builtFile } from '../version/built-file.ts'
 import { say } from './output.ts'
 
 /** How long a worker may take to stop before it is killed. */
@@ -33,7 +33,7 @@ export class DevWorker {
 
   start(): void {
     const { file, databaseUrl } = this.#options
-    const main = createRequire(import.meta.url).resolve('#dist/cli/main')
+    const main = builtFile('cli/main')
     const child = spawn(process.execPath, [...process.execArgv, main, 'work', file], {
       env: { ...process.env, DATABASE_URL: databaseUrl },
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],

@@ -1,6 +1,7 @@
 import { readdirSync, watch } from 'node:fs'
 import type { Dirent, FSWatcher } from 'node:fs'
 import { join, relative } from 'node:path'
+import { afterReading } from '../db/standstill.ts'
 
 const ignored = new Set(['node_modules', '.git', '.stint', 'dist'])
 /** What a worker is made of. Not every .json: one that it writes itself would restart it for ever. */
@@ -16,25 +17,17 @@ const settleMs = 150
  */
 export function watchSources(root: string, onChange: (file: string) => void): () => void {
   const watchers = new Map<string, FSWatcher>()
-  let timer: NodeJS.Timeout | undefined
-  let report: NodeJS.Immediate | undefined
+  let callOff: (() => void) | undefined
   let first: string | undefined
 
-  const wait = (): void => {
-    clearTimeout(timer)
-    clearImmediate(report)
-  }
   const changed = (path: string): void => {
     first ??= relative(root, path)
-    wait()
-    timer = setTimeout(() => {
-      // Timers come before what the kernel has to tell: where this process stood still, the burst may not be over.
-      report = setImmediate(() => {
-        const file = first ?? ''
-        first = undefined
-        onChange(file)
-      })
-    }, settleMs)
+    callOff?.()
+    callOff = afterReading(settleMs, () => {
+      const file = first ?? ''
+      first = undefined
+      onChange(file)
+    })
   }
   const forget = (folder: string): void => {
     watchers.get(folder)?.close()
@@ -67,7 +60,7 @@ export function watchSources(root: string, onChange: (file: string) => void): ()
   }
   follow(root, false)
   return () => {
-    wait()
+    callOff?.()
     for (const folder of [...watchers.keys()]) forget(folder)
   }
 }

@@ -14,7 +14,7 @@ import {
 } from './classify.ts'
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
-import { stoodStillAt } from './standstill.ts'
+import { afterReading, stoodStillAt } from './standstill.ts'
 import type { Copyable, Queryable } from './statement.ts'
 
 /** A transaction on a connection of ours. */
@@ -263,22 +263,17 @@ async function withDeadline<Result>(
   call: Promise<Result>,
   deadlineMs: number,
 ): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined
-  let turn: NodeJS.Immediate | undefined
+  let callOff: (() => void) | undefined
   const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
-      // Where this process stood still, its timers are served first, and the answer may be here already, unread.
-      turn = setImmediate(() => {
-        client.giveUp()
-        reject(new DeadlineError(deadlineMs))
-      })
-    }, deadlineMs)
+    callOff = afterReading(deadlineMs, () => {
+      client.giveUp()
+      reject(new DeadlineError(deadlineMs))
+    })
   })
   try {
     return await Promise.race([call, deadline])
   } finally {
-    clearTimeout(timer)
-    clearImmediate(turn)
+    callOff?.()
   }
 }
 

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, existsSync, openSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join, parse } from 'node:path'
 import { StintError } from '../core/errors.ts'
+import { builtFile } from '../version/built-file.ts'
 import { newestClaim } from './claim.ts'
 import { dialKeeper, type KeeperLink } from './dial.ts'
 import { releaseRequest, type ElectionResult, type KeeperConfig, type ReadyMessage } from './messages.ts'
@@ -132,7 +132,7 @@ async function nextWithin(link: KeeperLink, ms: number): ReturnType<KeeperLink['
 /** Starts a keeper apart from this process, and waits until it is the keeper or knows of another one. */
 async function spawnKeeper(options: HoldOptions): Promise<ElectionResult> {
   const config: KeeperConfig = { ...options, ...findNative() }
-  const entry = createRequire(import.meta.url).resolve('#dist/embedded/keeper')
+  const entry = builtFile('embedded/keeper')
   const log = keeperLog(options.dir)
   const from = logSize(log)
   const output = openSync(log, 'a', 0o600)

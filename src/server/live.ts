@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { JobState } from '../core/job.ts'
-import { stoodStillAt } from '../db/standstill.ts'
 import type { Caller, Resource } from './context.ts'
+import { afterSilence } from './live/after-silence.ts'
 import { deltaOf } from './live/delta.ts'
 import type { State } from './live/delta.ts'
 import { Ring } from './live/ring.ts'
@@ -531,21 +531,6 @@ export class Live {
     const caller = await recheck().catch(() => viewer.caller)
     if (caller?.can('view') === true) viewer.caller = caller
     else viewer.close()
-  }
-}
-
-/**
- * Tells when nothing was heard for so long. Where this process stood still, it waits as long again: the answer may be
- * there, unread. Gives the way to end it.
- */
-function afterSilence(ms: number, tell: () => void): () => void {
-  const dueAt = performance.now() + ms
-  let timer = setTimeout(() => {
-    if (stoodStillAt(dueAt)) timer = setTimeout(tell, ms)
-    else tell()
-  }, ms)
-  return () => {
-    clearTimeout(timer)
   }
 }
 

@@ -3,6 +3,7 @@
 //
 // It must not keep a sick one alive either. While the main thread is blocked the lease is renewed only as long as some
 // attempt is within its deadline; past that nobody is left who could abort it, so the process is ended from here.
+import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -14,11 +15,7 @@ import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './le
 
 const { url, schema, workerId, leaseMs, graceMs, memory } = workerData as LeaseThreadData
 const stop = new AbortController()
-const stopped = new Promise<void>((resolve) => {
-  stop.signal.addEventListener('abort', () => {
-    resolve()
-  })
-})
+const stopped = once(stop.signal, 'abort')
 let hurry = new AbortController()
 parentPort?.on('message', (order: LeaseThreadOrder) => {
   if (order === 'stop') stop.abort()

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { createRequire } from 'node:module'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker as Thread } from 'node:worker_threads'
 import type { Queryable } from '../db/statement.ts'
 import { register, retire } from '../leases/lease.ts'
 import type { AboutWorker } from '../leases/lease.ts'
+import { builtFile } from '../version/built-file.ts'
 import { ageMs, inMs, leaseMemory, store } from './lease-memory.ts'
 import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
@@ -129,9 +129,7 @@ export class Lease {
     const data: LeaseThreadData = { url, schema, leaseMs, graceMs, workerId, memory: this.#memory }
     store(this.#memory, 'turned', process.hrtime.bigint())
     this.#isThreadUp = false
-    // The built file also when this one runs from source: a thread cannot load TypeScript on every Node we support.
-    const entry = createRequire(import.meta.url).resolve('#dist/worker/lease-thread')
-    const thread = new Thread(entry, { workerData: data, name: 'stint heartbeat' })
+    const thread = new Thread(builtFile('worker/lease-thread'), { workerData: data, name: 'stint heartbeat' })
     this.#thread = thread
     thread.on('message', (message: LeaseThreadMessage) => {
       this.#hear(message)

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { bury } from '../support/dead-letters.ts'
 import { typed } from '../support/typed.ts'
 import { charge, chargeCard, contracts, sendMail } from './shop.ts'
@@ -13,8 +13,8 @@ import { stage } from './stage.ts'
 const given = stage({ contracts })
 const reason = `it's "fixed" in $HOME`
 const group = 'b02c9e51b02c9e51'
-/** Each line is a process of its own. */
-const patienceMs = 180_000
+// Each line is a process of its own.
+vi.setConfig({ testTimeout: 180_000 })
 
 /** Types what the page shows; one that asks is told beforehand, for there is no terminal. */
 async function type(line: string, more = ''): Promise<string> {
@@ -62,158 +62,130 @@ async function schedule(): Promise<string> {
   return name
 }
 
-test(
-  'of one job: moved, given another priority, cancelled',
-  async () => {
-    const { id } = await given.stint.enqueue(chargeCard, charge(1))
-    const page = await given.open(`jobs/${id}?panel=reschedule`)
-    await page.getByLabel('Run in, or at').fill('2h')
-    await because(page)
-    await type(await lineOf(page, '--delay 2h', '--reason'))
-    expect((await given.stint.get(id))?.state).toBe('scheduled')
-    expect(await noted('job.reschedule', id)).toBe(reason)
-    await page.getByLabel('Run in, or at').fill('2036-01-02T03:04:05Z')
-    await type(await lineOf(page, '--at 2036'))
-    expect((await given.stint.get(id))?.runAt.toISOString()).toBe('2036-01-02T03:04:05.000Z')
+test('of one job: moved, given another priority, cancelled', async () => {
+  const { id } = await given.stint.enqueue(chargeCard, charge(1))
+  const page = await given.open(`jobs/${id}?panel=reschedule`)
+  await page.getByLabel('Run in, or at').fill('2h')
+  await because(page)
+  await type(await lineOf(page, '--delay 2h', '--reason'))
+  expect((await given.stint.get(id))?.state).toBe('scheduled')
+  expect(await noted('job.reschedule', id)).toBe(reason)
+  await page.getByLabel('Run in, or at').fill('2036-01-02T03:04:05Z')
+  await type(await lineOf(page, '--at 2036'))
+  expect((await given.stint.get(id))?.runAt.toISOString()).toBe('2036-01-02T03:04:05.000Z')
 
-    await page.goto(`${given.url}jobs/${id}?panel=reprioritize`)
-    await page.getByRole('spinbutton', { name: 'Priority' }).fill('-7')
-    await type(await lineOf(page, '--priority=-7'))
-    expect((await given.stint.get(id))?.priority).toBe(-7)
+  await page.goto(`${given.url}jobs/${id}?panel=reprioritize`)
+  await page.getByRole('spinbutton', { name: 'Priority' }).fill('-7')
+  await type(await lineOf(page, '--priority=-7'))
+  expect((await given.stint.get(id))?.priority).toBe(-7)
 
-    await page.goto(`${given.url}jobs/${id}?panel=cancel`)
-    await type(await lineOf(page, 'cancel'))
-    expect((await given.stint.get(id))?.state).toBe('cancelled')
-  },
-  patienceMs,
-)
+  await page.goto(`${given.url}jobs/${id}?panel=cancel`)
+  await type(await lineOf(page, 'cancel'))
+  expect((await given.stint.get(id))?.state).toBe('cancelled')
+})
 
-test(
-  'of an error: resolved in a version, ignored for a time',
-  async () => {
-    await deadLetter()
-    const page = await given.open(`dead?group=${group}&panel=resolve`)
-    await page.getByLabel('In version').fill('v215')
-    await because(page)
-    await type(await lineOf(page, '--in v215', '--reason'))
-    expect(await given.stint.errors.get(group)).toMatchObject({ status: 'resolved', resolvedIn: 'v215' })
-    expect(await noted('error.resolve', group)).toBe(reason)
-    await given.stint.errors.reopen(group)
-    await page.goto(`${given.url}dead?group=${group}&panel=ignore`)
-    await page.getByLabel('For', { exact: true }).fill('2d')
-    await type(await lineOf(page, '--for 2d'))
-    expect(await given.stint.errors.get(group)).toMatchObject({ status: 'ignored' })
-    await given.stint.errors.reopen(group)
-    const get = page.locator('main .cli code', { hasText: 'error get' })
-    expect(await type((await get.textContent()) ?? '')).toContain(group)
-  },
-  patienceMs,
-)
+test('of an error: resolved in a version, ignored for a time', async () => {
+  await deadLetter()
+  const page = await given.open(`dead?group=${group}&panel=resolve`)
+  await page.getByLabel('In version').fill('v215')
+  await because(page)
+  await type(await lineOf(page, '--in v215', '--reason'))
+  expect(await given.stint.errors.get(group)).toMatchObject({ status: 'resolved', resolvedIn: 'v215' })
+  expect(await noted('error.resolve', group)).toBe(reason)
+  await given.stint.errors.reopen(group)
+  await page.goto(`${given.url}dead?group=${group}&panel=ignore`)
+  await page.getByLabel('For', { exact: true }).fill('2d')
+  await type(await lineOf(page, '--for 2d'))
+  expect(await given.stint.errors.get(group)).toMatchObject({ status: 'ignored' })
+  await given.stint.errors.reopen(group)
+  const get = page.locator('main .cli code', { hasText: 'error get' })
+  expect(await type((await get.textContent()) ?? '')).toContain(group)
+})
 
-test(
-  'of many jobs: discarded, and an error group replayed with a canary',
-  async () => {
-    const queue = `many.${randomUUID().slice(0, 8)}`
-    const ids = [await deadLetter(queue), await deadLetter(queue)]
-    const filter = encodeURIComponent(`queue:${queue} state:dead`)
-    const page = await given.open(`jobs?where=${filter}&all=1&panel=op-discard`)
-    await because(page)
-    await type(await lineOf(page, queue, 'fixed'), ' --yes --max 10')
-    const [started] = (await given.stint.operations.list({ limit: 1 })).operations
-    expect(started).toMatchObject({ action: 'discard', reason })
-    for (const id of ids) expect((await given.stint.get(id))?.discardedAt).not.toBeNull()
+test('of many jobs: discarded, and an error group replayed with a canary', async () => {
+  const queue = `many.${randomUUID().slice(0, 8)}`
+  const ids = [await deadLetter(queue), await deadLetter(queue)]
+  const filter = encodeURIComponent(`queue:${queue} state:dead`)
+  const page = await given.open(`jobs?where=${filter}&all=1&panel=op-discard`)
+  await because(page)
+  await type(await lineOf(page, queue, 'fixed'), ' --yes --max 10')
+  const [started] = (await given.stint.operations.list({ limit: 1 })).operations
+  expect(started).toMatchObject({ action: 'discard', reason })
+  for (const id of ids) expect((await given.stint.get(id))?.discardedAt).not.toBeNull()
 
-    const again = [await deadLetter(queue), await deadLetter(queue)]
-    await page.goto(`${given.url}dead?group=${group}&panel=op-replay`)
-    await page.getByLabel('Canary: first').check()
-    await page.getByLabel('Jobs of the canary').fill('1')
-    await because(page)
-    const line = await lineOf(page, /--canary 1\b/, 'fixed')
-    // Tried without waiting for the end of the first: nobody works here.
-    await type(line, ' --dry-run')
-    await type(line.replace('--canary 1', '--canary 0'), ' --yes --max 100')
-    for (const id of again) expect((await given.stint.get(id))?.state).toBe('ready')
-  },
-  patienceMs,
-)
+  const again = [await deadLetter(queue), await deadLetter(queue)]
+  await page.goto(`${given.url}dead?group=${group}&panel=op-replay`)
+  await page.getByLabel('Canary: first').check()
+  await page.getByLabel('Jobs of the canary').fill('1')
+  await because(page)
+  const line = await lineOf(page, /--canary 1\b/, 'fixed')
+  // Tried without waiting for the end of the first: nobody works here.
+  await type(line, ' --dry-run')
+  await type(line.replace('--canary 1', '--canary 0'), ' --yes --max 100')
+  for (const id of again) expect((await given.stint.get(id))?.state).toBe('ready')
+})
 
-test(
-  'of a queue: how long it keeps its jobs',
-  async () => {
-    const queue = `kept.${randomUUID().slice(0, 8)}`
-    await given.stint.enqueue(chargeCard, charge(2), { queue })
-    const page = await given.open(`queues/${queue}?panel=settings`)
-    await page.getByLabel('Keep finished jobs').fill('3d')
-    await page.getByLabel('Keep dead letters').fill('forever')
-    await because(page)
-    await type(await lineOf(page, '--keep 3d', '--reason'))
-    expect((await given.stint.queues.get(queue)).keepMs).toBe(3 * 86_400_000)
-    expect(await noted('queue.set', queue)).toBe(reason)
-  },
-  patienceMs,
-)
+test('of a queue: how long it keeps its jobs', async () => {
+  const queue = `kept.${randomUUID().slice(0, 8)}`
+  await given.stint.enqueue(chargeCard, charge(2), { queue })
+  const page = await given.open(`queues/${queue}?panel=settings`)
+  await page.getByLabel('Keep finished jobs').fill('3d')
+  await page.getByLabel('Keep dead letters').fill('forever')
+  await because(page)
+  await type(await lineOf(page, '--keep 3d', '--reason'))
+  expect((await given.stint.queues.get(queue)).keepMs).toBe(3 * 86_400_000)
+  expect(await noted('queue.set', queue)).toBe(reason)
+})
 
-test(
-  'of a schedule: run, paused, made up for',
-  async () => {
-    const name = await schedule()
-    const page = await given.open(`schedules?schedule=${name}`)
-    const run = page.locator('main .cli code', { hasText: 'schedule run' })
-    await run.waitFor()
-    const jobId = (await type((await run.textContent()) ?? '')).trim()
-    expect((await given.stint.get(jobId))?.kind).toBe('mail.send')
-    await page.goto(`${given.url}schedules?schedule=${name}&panel=backfill`)
-    await page.getByLabel('From').fill('2026-03-01T00:00')
-    await page.getByLabel('To').fill('2026-03-03T00:00')
-    await because(page)
-    await type(await lineOf(page, '--from 2026-03-01', '--to 2026-03-03', '--reason'))
-    expect(await noted('schedule.backfill', name)).toBe(reason)
-    const fires = await given.stint.schedules.fires(name, { before: '2026-04-01T00:00:00Z' })
-    expect(fires.map(({ outcome }) => outcome)).toEqual(['fired', 'fired'])
-    await page.goto(`${given.url}schedules?schedule=${name}&panel=pause`)
-    await page.getByLabel('For', { exact: true }).fill('2d')
-    await because(page)
-    await type(await lineOf(page, '--for 2d', '--reason'))
-    expect(await given.stint.schedules.get(name)).toMatchObject({ isPaused: true, pauseReason: reason })
-  },
-  patienceMs,
-)
+test('of a schedule: run, paused, made up for', async () => {
+  const name = await schedule()
+  const page = await given.open(`schedules?schedule=${name}`)
+  const run = page.locator('main .cli code', { hasText: 'schedule run' })
+  await run.waitFor()
+  const jobId = (await type((await run.textContent()) ?? '')).trim()
+  expect((await given.stint.get(jobId))?.kind).toBe('mail.send')
+  await page.goto(`${given.url}schedules?schedule=${name}&panel=backfill`)
+  await page.getByLabel('From').fill('2026-03-01T00:00')
+  await page.getByLabel('To').fill('2026-03-03T00:00')
+  await because(page)
+  await type(await lineOf(page, '--from 2026-03-01', '--to 2026-03-03', '--reason'))
+  expect(await noted('schedule.backfill', name)).toBe(reason)
+  const fires = await given.stint.schedules.fires(name, { before: '2026-04-01T00:00:00Z' })
+  expect(fires.map(({ outcome }) => outcome)).toEqual(['fired', 'fired'])
+  await page.goto(`${given.url}schedules?schedule=${name}&panel=pause`)
+  await page.getByLabel('For', { exact: true }).fill('2d')
+  await because(page)
+  await type(await lineOf(page, '--for 2d', '--reason'))
+  expect(await given.stint.schedules.get(name)).toMatchObject({ isPaused: true, pauseReason: reason })
+})
 
-test(
-  'of an operation: its pace, and all of it',
-  async () => {
-    const queue = `pace.${randomUUID().slice(0, 8)}`
-    const ids = [await deadLetter(queue), await deadLetter(queue)]
-    const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
-    const where = `queue:${queue}`
-    // It waits for its canary, for nobody works here: so it is under way until it is aborted.
-    const { id } = await as.operations.start({ action: 'replay', where, reason, pace: 5, canary: 1 })
-    await as.operations.pause(id)
-    const page = await given.open(`operations/${id}?panel=pace`)
-    await page.getByLabel('Jobs a second').fill('12')
-    await type(await lineOf(page, ' 12'))
-    expect((await given.stint.operations.get(id))?.pace).toBe(12)
-    await page.getByLabel('Jobs a second').fill('')
-    await type(await lineOf(page, ' max'))
-    expect((await given.stint.operations.get(id))?.pace).toBeNull()
-    await as.operations.abort(id)
-    await page.goto(`${given.url}operations/${id}`)
-    const whole = page.locator('main .cli code', { hasText: 'dead replay' })
-    await whole.waitFor()
-    const line = (await whole.textContent()) ?? ''
-    await type(line.replace('--canary 1', '--canary 0'), ' --yes --max 10')
-    for (const each of ids) expect((await given.stint.get(each))?.state).toBe('ready')
-  },
-  patienceMs,
-)
+test('of an operation: its pace, and all of it', async () => {
+  const queue = `pace.${randomUUID().slice(0, 8)}`
+  const ids = [await deadLetter(queue), await deadLetter(queue)]
+  const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
+  const where = `queue:${queue}`
+  // It waits for its canary, for nobody works here: so it is under way until it is aborted.
+  const { id } = await as.operations.start({ action: 'replay', where, reason, pace: 5, canary: 1 })
+  await as.operations.pause(id)
+  const page = await given.open(`operations/${id}?panel=pace`)
+  await page.getByLabel('Jobs a second').fill('12')
+  await type(await lineOf(page, ' 12'))
+  expect((await given.stint.operations.get(id))?.pace).toBe(12)
+  await page.getByLabel('Jobs a second').fill('')
+  await type(await lineOf(page, ' max'))
+  expect((await given.stint.operations.get(id))?.pace).toBeNull()
+  await as.operations.abort(id)
+  await page.goto(`${given.url}operations/${id}`)
+  const whole = page.locator('main .cli code', { hasText: 'dead replay' })
+  await whole.waitFor()
+  const line = (await whole.textContent()) ?? ''
+  await type(line.replace('--canary 1', '--canary 0'), ' --yes --max 10')
+  for (const each of ids) expect((await given.stint.get(each))?.state).toBe('ready')
+})
 
-test(
-  'of the doctor',
-  async () => {
-    const page = await given.open('system')
-    const line = page.locator('main .cli code').filter({ hasText: /^stint doctor$/ })
-    await line.waitFor()
-    await type((await line.textContent()) ?? '', ' || test $? = 7')
-  },
-  patienceMs,
-)
+test('of the doctor', async () => {
+  const page = await given.open('system')
+  const line = page.locator('main .cli code').filter({ hasText: /^stint doctor$/ })
+  await line.waitFor()
+  await type((await line.textContent()) ?? '', ' || test $? = 7')
+})

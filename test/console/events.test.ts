@@ -15,6 +15,7 @@ import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
+import { standStill } from '../support/stand-still.ts'
 import { newJob, startFor } from '../support/workers.ts'
 import { EventReader } from './event-reader.ts'
 import type { ReadEvent } from './event-reader.ts'
@@ -395,7 +396,7 @@ test('a console that stood still does not blame the database', async () => {
       jobs: (ids) => {
         const answer = source.jobs(ids)
         // Longer than it has patience with the database: its time is over before it can read the answer.
-        if (!stood.isOver) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 3_300)
+        if (!stood.isOver) standStill(3_300)
         stood.isOver = true
         return answer
       },

@@ -417,43 +417,39 @@ describe('an operation', () => {
     ])
   })
 
-  test(
-    'never acts on more than its ceiling, whether that is seen at once or on the way',
-    { timeout: 120_000 },
-    async () => {
-      await executor()
-      const contract = newJob()
-      // More than are counted before it begins.
-      const count = 12_000
-      await deadLetters(contract, count)
-      const where = `queue:${contract.queue}`
-      const preview = await scene.stint.operations.preview({ action: 'discard', where })
-      // How far it counts within its second depends on the machine.
-      expect(preview.matched).toMatchObject({ isExact: false })
-      expect(preview.matched.count).toBeLessThanOrEqual(10_000)
-      await expect(
-        ana().operations.start({ action: 'discard', where, max: 1_000, reason: 'x' }),
-      ).rejects.toMatchObject({
-        code: 'too-many-matches',
-      })
-      const [refused] = (await scene.stint.audit.list({ target: where })).entries
-      expect(refused).toMatchObject({
-        action: 'operation.discard',
-        outcome: 'refused',
-        after: { refused: 'too-many-matches' },
-      })
-      const tooFew = await ana().operations.start({ action: 'discard', where, max: 11_000, reason: 'x' })
-      expect(await ended(tooFew.id)).toMatchObject({
-        state: 'stopped',
-        acted: 0,
-        note: expect.stringContaining('More than 11000') as string,
-      })
-      const enough = await ana().operations.start({ action: 'discard', where, max: 30_000, reason: 'x' })
-      const done = await ended(enough.id)
-      expect(done).toMatchObject({ state: 'done', matched: count, acted: count, untouched: 0 })
-      expect(sum(done)).toBe(count)
-    },
-  )
+  test('never acts on more than its ceiling, whether that is seen at once or on the way', async () => {
+    await executor()
+    const contract = newJob()
+    // More than are counted before it begins.
+    const count = 12_000
+    await deadLetters(contract, count)
+    const where = `queue:${contract.queue}`
+    const preview = await scene.stint.operations.preview({ action: 'discard', where })
+    // How far it counts within its second depends on the machine.
+    expect(preview.matched).toMatchObject({ isExact: false })
+    expect(preview.matched.count).toBeLessThanOrEqual(10_000)
+    await expect(
+      ana().operations.start({ action: 'discard', where, max: 1_000, reason: 'x' }),
+    ).rejects.toMatchObject({
+      code: 'too-many-matches',
+    })
+    const [refused] = (await scene.stint.audit.list({ target: where })).entries
+    expect(refused).toMatchObject({
+      action: 'operation.discard',
+      outcome: 'refused',
+      after: { refused: 'too-many-matches' },
+    })
+    const tooFew = await ana().operations.start({ action: 'discard', where, max: 11_000, reason: 'x' })
+    expect(await ended(tooFew.id)).toMatchObject({
+      state: 'stopped',
+      acted: 0,
+      note: expect.stringContaining('More than 11000') as string,
+    })
+    const enough = await ana().operations.start({ action: 'discard', where, max: 30_000, reason: 'x' })
+    const done = await ended(enough.id)
+    expect(done).toMatchObject({ state: 'done', matched: count, acted: count, untouched: 0 })
+    expect(sum(done)).toBe(count)
+  })
 
   test('that is sent again with the same intent is started once', async () => {
     const contract = newJob()
@@ -482,51 +478,45 @@ describe('an operation', () => {
   })
 })
 
-test(
-  'an executor that is killed midway is followed by another, and nothing is acted on twice',
-  { timeout: 120_000 },
-  async () => {
-    const contract = newJob()
-    await deadLetters(contract, 400)
-    // Each act of the operation leaves a line that no crash of an executor can take back.
-    const ledger = newName('acts').replace('.', '_')
-    await scene.db.query(`create table stint.${ledger} (id uuid not null)`)
-    await scene.db.query(
-      `create function stint.${ledger}() returns trigger language plpgsql as $$ begin insert into stint.${ledger} values (new.id); return new; end $$`,
-    )
-    await scene.db.query(
-      `create trigger ${ledger} after insert on stint.job for each row when (new.queue = '${contract.queue}') execute function stint.${ledger}()`,
-    )
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
-      canary: 0,
-      // Slow enough that it is not over before it is killed, however long that takes.
-      pace: 8,
-      reason: 'x',
-    })
-    const program = join(import.meta.dirname, 'programs/executor.mjs')
-    const child = fork(program, [scene.db.url], { stdio: 'ignore' })
-    const exited = new Promise((resolve) => child.once('exit', resolve))
-    onTestFinished(() => void child.kill('SIGKILL'))
-    await new Promise((resolve) => child.once('message', resolve))
-    await until(id, ({ acted }) => acted >= 8)
-    child.kill('SIGKILL')
-    await exited
-    // What it has sent the server still does: a heartbeat would make its lease good again.
-    await eventually(
-      async () => (await executorSessions()).length === 0,
-      'the end of what the executor has sent',
-    )
-    await scene.db.query(`update stint.worker set lease_until = now() - interval '1 minute'`)
-    await executor()
-    await ana().operations.setPace(id, null)
-    const done = await until(id, ({ state }) => state === 'done')
-    expect(done).toMatchObject({ matched: 400, acted: 400, skipped: 0, failed: 0, untouched: 0 })
-    const acts = await scene.db.query(
-      `select id, count(*)::integer as times from stint.${ledger} group by id`,
-    )
-    expect(acts).toHaveLength(400)
-    expect(acts.filter(({ times }) => times !== 1)).toEqual([])
-  },
-)
+test('an executor that is killed midway is followed by another, and nothing is acted on twice', async () => {
+  const contract = newJob()
+  await deadLetters(contract, 400)
+  // Each act of the operation leaves a line that no crash of an executor can take back.
+  const ledger = newName('acts').replace('.', '_')
+  await scene.db.query(`create table stint.${ledger} (id uuid not null)`)
+  await scene.db.query(
+    `create function stint.${ledger}() returns trigger language plpgsql as $$ begin insert into stint.${ledger} values (new.id); return new; end $$`,
+  )
+  await scene.db.query(
+    `create trigger ${ledger} after insert on stint.job for each row when (new.queue = '${contract.queue}') execute function stint.${ledger}()`,
+  )
+  const { id } = await ana().operations.start({
+    action: 'replay',
+    where: `queue:${contract.queue}`,
+    canary: 0,
+    // Slow enough that it is not over before it is killed, however long that takes.
+    pace: 8,
+    reason: 'x',
+  })
+  const program = join(import.meta.dirname, 'programs/executor.mjs')
+  const child = fork(program, [scene.db.url], { stdio: 'ignore' })
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await new Promise((resolve) => child.once('message', resolve))
+  await until(id, ({ acted }) => acted >= 8)
+  child.kill('SIGKILL')
+  await exited
+  // What it has sent the server still does: a heartbeat would make its lease good again.
+  await eventually(
+    async () => (await executorSessions()).length === 0,
+    'the end of what the executor has sent',
+  )
+  await scene.db.query(`update stint.worker set lease_until = now() - interval '1 minute'`)
+  await executor()
+  await ana().operations.setPace(id, null)
+  const done = await until(id, ({ state }) => state === 'done')
+  expect(done).toMatchObject({ matched: 400, acted: 400, skipped: 0, failed: 0, untouched: 0 })
+  const acts = await scene.db.query(`select id, count(*)::integer as times from stint.${ledger} group by id`)
+  expect(acts).toHaveLength(400)
+  expect(acts.filter(({ times }) => times !== 1)).toEqual([])
+})

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/db/database.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { standStill } from '../support/stand-still.ts'
 import { gate } from '../support/workers.ts'
 
 let db: TestDatabase
@@ -25,13 +26,9 @@ function onePlace(): Database {
   return place
 }
 
-function standStill(): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, poolWaitMs + 500)
-}
-
 test('a connection that could not be made while the process stood still is made afterwards', async () => {
   const answer = onePlace().query('select 1 as one', [])
-  standStill()
+  standStill(poolWaitMs + 500)
   expect(await answer).toEqual([{ one: 1 }])
 })
 
@@ -42,7 +39,7 @@ test('a connection that was given back while the process stood still is taken', 
   const second = place.query('select 2 as two', [])
   // By now the first is under way, and the second waits for its place.
   await new Promise((resolve) => setImmediate(resolve))
-  standStill()
+  standStill(poolWaitMs + 500)
   expect(await Promise.all([first, second])).toEqual([[{ one: 1 }], [{ two: 2 }]])
 })
 

@@ -5,10 +5,11 @@ import { Stint } from '../../src/entry/index.ts'
 import { rebuildIndexes } from '../../src/upkeep/rebuild-indexes.ts'
 import { usualServices } from '../../src/upkeep/services.ts'
 import { Upkeep } from '../../src/upkeep/upkeep.ts'
-import { connectTo, createEmptyDatabase, createTestDatabase } from '../support/database.ts'
+import { createEmptyDatabase, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts'
+import { holdSnapshot } from '../support/snapshot.ts'
 
 /** What would take 64 MB of jobs is tried with less. */
 const limits = { minBytes: 512 * 1_024, minWaste: 0.6, openMs: 60_000 }
@@ -83,14 +84,6 @@ async function isWaiting(): Promise<void> {
   })
 }
 
-/** A snapshot that is held open, from the first statement until it is let go. */
-async function holdSnapshot(first = 'select 1 from stint.queue'): Promise<{ letGo: () => Promise<unknown> }> {
-  const holder = await connectTo(db.url)
-  await holder.query('begin isolation level repeatable read')
-  await holder.query(first)
-  return { letGo: () => holder.query('rollback') }
-}
-
 describe('an index that is mostly empty', () => {
   test('is built anew, one in a pass, the largest first, and not again on the same day', async () => {
     await bloat()
@@ -140,7 +133,7 @@ describe('an index that is mostly empty', () => {
   test('behind a held snapshot is given up in time, told, and leaves nothing behind', async () => {
     await bloat()
     const before = await sizes()
-    const holder = await holdSnapshot()
+    const holder = await holdSnapshot(db.url, 'stint.queue')
     const { done, passedBy } = pass()
     await isWaiting()
     await done
@@ -155,28 +148,28 @@ describe('an index that is mostly empty', () => {
         ended: true,
       },
     ])
-    await holder.letGo()
+    await holder.query('rollback')
   })
 
   test('behind a snapshot that has been held for long is not begun', async () => {
     await bloat()
-    const holder = await holdSnapshot()
+    const holder = await holdSnapshot(db.url, 'stint.queue')
     const { done, passedBy } = pass(own, { ...limits, openMs: 0 })
     await done
     expect(passedBy).toEqual([expect.stringMatching(/has had a transaction open for \d+ s/)])
     expect(await tries()).toEqual([])
-    await holder.letGo()
+    await holder.query('rollback')
   })
 
   test('whose reader has the table open leaves its remains to the next pass', async () => {
     await bloat()
-    const reader = await holdSnapshot('select count(*) from stint.job')
+    const reader = await holdSnapshot(db.url, 'stint.job')
     const first = pass()
     await isWaiting()
     await first.done
     expect(first.passedBy.join()).toContain('could not be dropped yet')
     expect((await invalid()).length).toBeGreaterThan(0)
-    await reader.letGo()
+    await reader.query('rollback')
     const second = pass()
     await second.done
     expect(second.passedBy).toEqual([])
@@ -185,7 +178,7 @@ describe('an index that is mostly empty', () => {
 
   test('is given up at once when the leader stops, and cleaned up', async () => {
     await bloat()
-    const holder = await holdSnapshot()
+    const holder = await holdSnapshot(db.url, 'stint.queue')
     const told: string[] = []
     const upkeep = new Upkeep({
       db: connectAs(db.url),
@@ -209,7 +202,7 @@ describe('an index that is mostly empty', () => {
     expect(told).toEqual([expect.stringContaining('canceling statement due to user request')])
     expect(await invalid()).toEqual([])
     expect(await phases()).toEqual([])
-    await holder.letGo()
+    await holder.query('rollback')
   })
 })
 
@@ -250,14 +243,14 @@ test.skipIf(pgBouncerVersion() === undefined)(
 
 test('a pass while another one builds leaves it to that one', async () => {
   await bloat()
-  const holder = await holdSnapshot()
+  const holder = await holdSnapshot(db.url, 'stint.queue')
   const first = pass()
   await isWaiting()
   const second = pass()
   await second.done
   expect(second.passedBy).toEqual([])
   expect(await tries()).toMatchObject([{ ended: false }])
-  await holder.letGo()
+  await holder.query('rollback')
   await first.done
   expect(first.passedBy).toEqual([])
   expect(await tries()).toMatchObject([{ error: null, smaller: true, ended: true }])

@@ -1,4 +1,3 @@
-import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { Stint } from '../../src/entry/index.ts'
 import { movableClock } from '../support/clock.ts'
@@ -7,6 +6,7 @@ import { connectTo, createEmptyDatabase, createTestDatabase } from '../support/d
 import type { TestDatabase } from '../support/database.ts'
 import { daysOf, finishJob, upkeepByHand } from '../support/history.ts'
 import type { UpkeepHand } from '../support/history.ts'
+import { holdSnapshot } from '../support/snapshot.ts'
 
 const tables = ['finished', 'attempt', 'log'] as const
 
@@ -33,14 +33,6 @@ async function nextNoon(): Promise<Date> {
     `select (date_trunc('day', stint.now() at time zone 'utc') + interval '36 hours') at time zone 'utc' as at`,
   )
   return row?.at ?? new Date()
-}
-
-/** A session that has read this, and sees the database as it was then until it ends. */
-async function holdSnapshot(table: string, url = db.url): Promise<pg.Client> {
-  const reader = await connectTo(url)
-  await reader.query('begin isolation level repeatable read')
-  await reader.query(`select count(*) from ${table}`)
-  return reader
 }
 
 /** Settles on and on, on a connection that waits for a lock a second at most, half of what a drop waits for readers; gives what went wrong once stopped. */
@@ -99,7 +91,7 @@ describe('old days', () => {
     await stint.queues.set('week', { keep: '7d' })
     await stint.queues.set('day', { keep: '1d' })
     await stint.queues.set('none', { keep: 0 })
-    const reader = await holdSnapshot('stint.job')
+    const reader = await holdSnapshot(db.url, 'stint.job')
     const { rows: before } = await reader.query('select count(*) from stint.job')
     const stop = await settleOnAndOn()
     for (let day = 1; day <= 30; day++) {
@@ -133,7 +125,7 @@ describe('old days', () => {
   })
 
   test('that are read are left pending, keep nobody waiting, and go when the reader has', async () => {
-    const reader = await holdSnapshot('stint.jobs')
+    const reader = await holdSnapshot(db.url, 'stint.jobs')
     const stop = await settleOnAndOn()
     await clock.advance('3 days')
     await upkeep.pass('partitions')
@@ -202,7 +194,7 @@ test('a day cannot be dropped before its time, whoever asks', async () => {
 })
 
 test('making a day does not wait for readers, nor do settles behind it', async () => {
-  await holdSnapshot('stint.jobs')
+  await holdSnapshot(db.url, 'stint.jobs')
   const stop = await settleOnAndOn()
   await clock.advance('1 day')
   await upkeep.pass('partitions')
@@ -233,7 +225,7 @@ test('a worker that is not the owner drops days too, and no settle waits for it 
   await own.query(`create or replace function ${schema}.now() returns timestamptz language sql stable
                    as 'select statement_timestamp() + (select ahead from ${schema}.test_clock)'`)
   await hand.pass('partitions')
-  const reader = await holdSnapshot(`${schema}.jobs`, own.url)
+  const reader = await holdSnapshot(own.url, `${schema}.jobs`)
   const stop = await settleOnAndOn(schema, own.url)
   for (let i = 0; i < 5; i++) await hand.pass('old-days')
   expect(hand.passedBy.length).toBeGreaterThan(0)

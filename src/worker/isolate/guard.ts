@@ -1,5 +1,5 @@
-import { createRequire } from 'node:module'
 import { Worker as Thread } from 'node:worker_threads'
+import { builtFile } from '../../version/built-file.ts'
 
 /** The pipe on which the guard of a child process speaks; it breaks when the worker is gone. */
 export const guardFd = 4
@@ -16,7 +16,7 @@ export function killGroup(pid: number): void {
 
 /** Starts the guard of this child process. */
 export function startGuard(): void {
-  const guard = new Thread(createRequire(import.meta.url).resolve('#dist/worker/isolate/guard-thread'), {
+  const guard = new Thread(builtFile('worker/isolate/guard-thread'), {
     name: 'stint guard',
     // Nothing of what the user's file is loaded with: it shall be small, and there at once.
     execArgv: [],

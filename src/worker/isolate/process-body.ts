@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
-import { createRequire } from 'node:module'
 import { Socket } from 'node:net'
 import { PassThrough } from 'node:stream'
+import { afterReading } from '../../db/standstill.ts'
+import { builtFile } from '../../version/built-file.ts'
 import { isOurs } from './body.ts'
 import type { Body, BodyConfig } from './body.ts'
 import { inheritedFlags } from './flags.ts'
@@ -23,17 +24,13 @@ export class ProcessBody implements Body {
 
   constructor({ memoryMb, onMessage, onEnd }: BodyConfig) {
     this.#memoryMb = memoryMb
-    const child = fork(
-      createRequire(import.meta.url).resolve('#dist/worker/isolate/child-program'),
-      process.argv.slice(2),
-      {
-        execArgv: [...inheritedFlags(process.execArgv), `--max-old-space-size=${memoryMb}`],
-        serialization: 'advanced',
-        // The fifth is the guard's.
-        stdio: ['ignore', 'inherit', 'pipe', 'ipc', 'pipe'],
-        detached: process.platform !== 'win32',
-      },
-    )
+    const child = fork(builtFile('worker/isolate/child-program'), process.argv.slice(2), {
+      execArgv: [...inheritedFlags(process.execArgv), `--max-old-space-size=${memoryMb}`],
+      serialization: 'advanced',
+      // The fifth is the guard's.
+      stdio: ['ignore', 'inherit', 'pipe', 'ipc', 'pipe'],
+      detached: process.platform !== 'win32',
+    })
     this.#child = child
     child.on('message', (message: unknown) => {
       if (!isOurs(message)) return
@@ -54,14 +51,12 @@ export class ProcessBody implements Body {
     })
     child.once('exit', (code, signal) => {
       const end = (): void => {
-        clearTimeout(timer)
+        callOff()
         onEnd(this.#story(code, signal))
       }
-      // One turn later in any case: where this process stood still, its timers are served before what was said is read.
-      const endSoon = (): void => void setImmediate(end)
       // What it said before its end may still be on its way.
-      const timer = setTimeout(endSoon, child.connected ? lastWordsMs : 0)
-      if (child.connected) child.once('disconnect', endSoon)
+      const callOff = afterReading(child.connected ? lastWordsMs : 0, end)
+      if (child.connected) child.once('disconnect', () => setImmediate(end))
     })
   }
 

@@ -1,6 +1,6 @@
-import { createRequire } from 'node:module'
 import { Worker as Thread } from 'node:worker_threads'
 import { peek } from '../../core/thrown.ts'
+import { builtFile } from '../../version/built-file.ts'
 import { isOurs } from './body.ts'
 import type { Body, BodyConfig } from './body.ts'
 import type { ToChild } from './messages.ts'
@@ -11,7 +11,7 @@ export class ThreadBody implements Body {
   #isOutOfMemory = false
 
   constructor({ memoryMb, onMessage, onEnd }: BodyConfig) {
-    const thread = new Thread(createRequire(import.meta.url).resolve('#dist/worker/isolate/child-program'), {
+    const thread = new Thread(builtFile('worker/isolate/child-program'), {
       name: 'stint child',
       argv: process.argv.slice(2),
       resourceLimits: { maxOldGenerationSizeMb: memoryMb },

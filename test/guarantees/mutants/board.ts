@@ -13,7 +13,7 @@ export function board(mutants: readonly Mutant[]): void {
   let build: Awaited<ReturnType<typeof copyBuild>>
   beforeAll(async () => {
     build = await copyBuild()
-  }, 180_000)
+  })
   const names = [...new Set(mutants.map(({ caughtBy }) => caughtBy))]
 
   describe('without a mutant', () => {
