@@ -95,8 +95,7 @@ export function isStaleSession(error: unknown): boolean {
 
 /** A limit of ours was met, and the server is well: no free connection, a statement that took too long, a lock not got. */
 export function isPastLimit(error: unknown): boolean {
-  const code = codeOf(error)
-  if (code === '57014' || code === '55P03' || error instanceof DeadlineError) return true
+  if (isCancelled(error) || isLockTimeout(error) || error instanceof DeadlineError) return true
   return peek(error, 'message') === noneFree
 }
 
@@ -126,6 +125,11 @@ export function mayBeOneRows(error: unknown): boolean {
 /** The server ended a statement that took too long, or was told to. */
 export function isCancelled(error: unknown): boolean {
   return codeOf(error) === '57014'
+}
+
+/** The server waited for a lock for as long as it was told to. */
+export function isLockTimeout(error: unknown): boolean {
+  return codeOf(error) === '55P03'
 }
 
 /** The login may not do this. */

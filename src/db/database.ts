@@ -59,6 +59,8 @@ export class Database implements Copyable {
   readonly schema: string
   /** Connections at most. */
   readonly poolSize: number
+  /** For how long a statement may wait for a lock so that the server ends it before it is given up here. */
+  readonly lockWaitMs: number
   readonly #pool: pg.Pool
   readonly #deadlineMs: number
   readonly #poolWaitMs: number
@@ -75,6 +77,7 @@ export class Database implements Copyable {
     const { isKept = false } = config
     this.schema = schema
     this.poolSize = poolSize
+    this.lockWaitMs = Math.ceil(deadlineMs * 0.8)
     this.#deadlineMs = deadlineMs
     this.#poolWaitMs = poolWaitMs
     this.#begin = beginText(config)

@@ -43,14 +43,22 @@ export class ResettableClient extends pg.Client {
   /**
    * Resets it, and asks the server to end what is under way. A server that waits for a lock does not see that its client
    * is gone: it would hold the locks that it has, and a connection, until it gets the other.
+   *
+   * Not through a pooler, which forgets whom the request is about when it sees the reset; and PgBouncer 1.18 to 1.20 end
+   * themselves over some requests. What waits for locks for long is limited by its own statement as well.
    */
   giveUp(): void {
     const { processID, secretKey } = this as unknown as { processID: number | null; secretKey: number | null }
-    if (!this.#isGivenUp && processID !== null && secretKey !== null)
+    if (!this.#isGivenUp && processID !== null && secretKey !== null && isProcess(processID))
       askToCancel(this, { processID, secretKey })
     this.#isGivenUp = true
     this.reset()
   }
+}
+
+/** Poolers name a number of 32 random bits instead; no system that runs Postgres has processes beyond 22. */
+function isProcess(pid: number): boolean {
+  return pid > 0 && pid <= 2 ** 22
 }
 
 /** How long to try to be heard. */
@@ -69,7 +77,8 @@ function askToCancel(
   socket.setTimeout(askMs, () => socket.destroy())
   // Where nobody hears it, that is as it would be without.
   socket.on('error', () => undefined)
-  socket.end(request)
+  // Closed by the other side, when it has done it; as libpq does it, and PgBouncer relies on it.
+  socket.write(request)
 }
 
 /** Its code in the protocol. */

@@ -6,6 +6,7 @@ with gone as (
   delete from stint.job
    where id       = any(:ids::uuid[])
      and lease_id = any(:leaseIds::uuid[])
+     and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
   returning *
 ), noted as (
   insert into stint.attempt (

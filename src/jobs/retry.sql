@@ -20,6 +20,7 @@ with back as (
          started_at = null
    where id       = any(:ids::uuid[])
      and lease_id = any(:leaseIds::uuid[])
+     and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
   returning id, epoch, attempt + case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end as attempt
 ), noted as (
   insert into stint.attempt (

@@ -17,27 +17,37 @@ export interface Batch {
   leaseIds: readonly string[]
 }
 
+interface Settlement extends Batch {
+  /**
+   * For how long the server may wait for a row that somebody has locked; null for what holds in the transaction anyway.
+   * Without a limit it would wait on after we gave up, and hold the rows that it has: behind a pooler nothing of ours
+   * reaches it.
+   */
+  lockMs: number | null
+}
+
 export type ItemBatch = Batch & { items: string }
-export type NotedBatch = ItemBatch & { worker: string }
+type Itemized = Settlement & { items: string }
+type Noted = Itemized & { worker: string }
 
 /** `results` is an object by id, or null where no job has one. */
-export function succeed(db: Queryable, batch: Batch & { results: string | null }): Promise<string[]> {
+export function succeed(db: Queryable, batch: Settlement & { results: string | null }): Promise<string[]> {
   return run(db, succeedSql, batch, toId)
 }
 
-export function retry(db: Queryable, batch: NotedBatch): Promise<string[]> {
+export function retry(db: Queryable, batch: Noted): Promise<string[]> {
   return run(db, retrySql, batch, toId)
 }
 
-export function putBack(db: Queryable, batch: NotedBatch): Promise<string[]> {
+export function putBack(db: Queryable, batch: Noted): Promise<string[]> {
   return run(db, putBackSql, batch, toId)
 }
 
-export function deadLetter(db: Queryable, batch: ItemBatch): Promise<string[]> {
+export function deadLetter(db: Queryable, batch: Itemized): Promise<string[]> {
   return run(db, deadLetterSql, batch, toId)
 }
 
-export function cancelRunning(db: Queryable, batch: ItemBatch): Promise<string[]> {
+export function cancelRunning(db: Queryable, batch: Itemized): Promise<string[]> {
   return run(db, cancelRunningSql, batch, toId)
 }
 

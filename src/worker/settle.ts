@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError } from '../core/errors.ts'
-import { classify, DeadlineError, mayBeOneRows } from '../db/classify.ts'
+import { classify, DeadlineError, isLockTimeout, mayBeOneRows } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import type { Queryable } from '../db/statement.ts'
 import { isRefusal, refusalOf } from '../intake/refusal.ts'
@@ -223,7 +223,7 @@ export class Settler {
     const { db } = this.#config
     const [first] = group
     if (first === undefined) return Promise.resolve([])
-    const batch = leasesOf(group)
+    const batch = { ...leasesOf(group), lockMs: db.lockWaitMs }
     switch (first.outcome.type) {
       case 'succeeded':
         return first.outcome.children.length > 0
@@ -263,7 +263,8 @@ export class Settler {
 
 /** Row by row after so many tries: somebody holds a lock on one of them, or is always faster. */
 function isInTheWay(error: unknown, tries: number): boolean {
-  return (classify(error) === 'again' && tries >= 5) || (error instanceof DeadlineError && tries >= 2)
+  const hasWaited = error instanceof DeadlineError || isLockTimeout(error)
+  return (classify(error) === 'again' && tries >= 5) || (hasWaited && tries >= 2)
 }
 
 /**
@@ -271,7 +272,7 @@ function isInTheWay(error: unknown, tries: number): boolean {
  * `isRefusal` knows where a child is refused: the transaction is to be rolled back.
  */
 export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
-  const moved = await succeed(tx, { ...leasesOf([ended]), results: resultsOf([ended]) })
+  const moved = await succeed(tx, { ...leasesOf([ended]), lockMs: null, results: resultsOf([ended]) })
   const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
   if (moved.length > 0 && children.length > 0) await storeChildren(tx, children)
   return moved

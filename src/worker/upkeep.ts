@@ -87,6 +87,7 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
     return putBack(db, {
       ids: [...ids],
       leaseIds: [...new Set(ids.flatMap((id) => unknown.get(id) ?? []))],
+      lockMs: db.lockWaitMs,
       worker: workerId(),
       items: JSON.stringify(Object.fromEntries(items)),
     })

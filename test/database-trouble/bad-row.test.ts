@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
+import { connectTo, waitingForLocks } from '../support/database.ts'
 import { eventually, gate, newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -146,7 +147,6 @@ test.each([
   const ids = jobs.map(({ id }) => id)
   const locked = ids[place] ?? ''
   const others = ids.filter((id) => id !== locked)
-  const { connectTo } = await import('../support/database.ts')
   const client = await connectTo(scene.db.url)
   await client.query('begin')
   await client.query('select 1 from stint.job where id = $1 for update', [locked])
@@ -154,12 +154,7 @@ test.each([
   for (const id of others) await worker.hears('succeeded', id)
   expect(worker.told('leaseLost')).toEqual([])
   // The server does not go on with what was given up: a session each would soon be all that it has.
-  await eventually(async () => {
-    const [waiting] = await scene.db.query<{ sessions: number }>(
-      `select count(*)::integer as sessions from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
-    )
-    return (waiting?.sessions ?? 0) <= 1
-  }, 'the end of what was given up')
+  await eventually(async () => (await waitingForLocks(scene.db)) <= 1, 'the end of what was given up')
   await client.query('rollback')
   await worker.hears('succeeded', locked)
   expect(await stored(scene, locked)).toMatchObject({ state: 'succeeded', attempt: 1 })

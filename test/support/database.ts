@@ -59,3 +59,11 @@ async function onServer(serverUrl: string, statement: string): Promise<void> {
     await client.end()
   }
 }
+
+/** How many sessions of its wait for somebody's lock. */
+export async function waitingForLocks(db: TestDatabase): Promise<number> {
+  const [row] = await db.query<{ sessions: number }>(
+    `select count(*)::integer as sessions from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return row?.sessions ?? 0
+}

@@ -19,7 +19,9 @@ function laneOf(name: string | undefined): Lane | undefined {
 /** The files that drive a worker, and those that drive a client: other files would only say the same again. */
 const workers = ['test/work.test.ts', 'test/{guarantees,promises,worker}/**/*.test.ts']
 const clients = ['test/{change,commit-cut,dead-letters,enqueue,races,status,unique}.test.ts']
-const trouble = ['test/database-trouble/{connections,cut-in-tx,disk-full,partition,wrong-node}.test.ts']
+const trouble = [
+  'test/database-trouble/{bad-row,connections,cut-in-tx,disk-full,partition,wrong-node}.test.ts',
+]
 
 const filesOf: Readonly<Record<Lane, readonly string[]>> = {
   pgbouncer: [...workers, ...clients, ...trouble],

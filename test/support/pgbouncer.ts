@@ -13,6 +13,8 @@ export interface PgBouncer {
   port: number
   /** A database of the server, through it. */
   url(directUrl: string): string
+  /** The end of its log. */
+  said(): string
   /** Ends it as a crash would, every connection with it. */
   kill(): Promise<void>
   /** On the same port. */
@@ -61,10 +63,14 @@ export async function startPgBouncer(
   }
   let child: ChildProcess | undefined
   let said = ''
+  let isKilled = false
   const start = async (): Promise<void> => {
     child = spawn('pgbouncer', [join(dir, 'pgbouncer.ini')], { stdio: ['ignore', 'ignore', 'pipe'] })
     child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-8_000)))
+    isKilled = false
     const ended = once(child, 'exit').then(() => {
+      // Whatever test is under way fails for it: nobody should have to guess why.
+      if (!isKilled) process.stderr.write(`PgBouncer ended by itself:\n${said}\n`)
       throw new Error(`PgBouncer ended before it answered:\n${said}`)
     })
     ended.catch(() => undefined)
@@ -72,6 +78,7 @@ export async function startPgBouncer(
   }
   const kill = async (): Promise<void> => {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    isKilled = true
     const ended = once(child, 'exit')
     child.kill('SIGKILL')
     await ended
@@ -80,7 +87,7 @@ export async function startPgBouncer(
   process.once('exit', atExit)
   await start()
   return {
-    ...{ port, url, kill, start },
+    ...{ port, url, kill, start, said: () => said },
     remove: async () => {
       process.off('exit', atExit)
       await kill()
