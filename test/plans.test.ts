@@ -196,11 +196,9 @@ describe('a million jobs', () => {
     if (!(await isVersion18())) return
     expect(describeShapes(shapes)).toMatchInlineSnapshot(`
       "claim
-        claimed = Update job(Limit(LockRows(job_ready)), job_pkey)
-        Sort(claimed)
+        Update job(Limit(LockRows(job_ready)), job_pkey)
       claim a level
-        claimed = Update job(Limit(LockRows(job_ready)), job_pkey)
-        Sort(claimed)
+        Update job(Limit(LockRows(job_ready)), job_pkey)
       claim-keyed
         keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
         turns = Limit(keys)
@@ -228,22 +226,22 @@ describe('a million jobs', () => {
       unknown-kinds
         Aggregate(Sort(Nested Loop(unnest, Append(Limit(job_ready), Limit(job_ready_keyed)))))
       succeed
-        done = Delete job(job_pkey)
+        done = Delete job(Result, Result(job_pkey))
         Insert finished(done)
       retry
-        back = Update job(job_pkey)
+        back = Update job(Result, Result(job_pkey))
         noted = Insert attempt(back)
         back
       put-back
-        back = Update job(job_pkey)
+        back = Update job(Result, Result(job_pkey))
         noted = Insert attempt(back)
         back
       dead-letter
-        gone = Delete job(job_pkey)
+        gone = Delete job(Result, Result(job_pkey))
         noted = Insert attempt(gone)
         Insert dead(gone)
       cancel-running
-        gone = Delete job(job_pkey)
+        gone = Delete job(Result, Result(job_pkey))
         Insert finished(gone)
       progress
         free = LockRows(job_pkey)

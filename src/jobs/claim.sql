@@ -5,41 +5,38 @@
 -- depends on it: survey.sql finds what appears below.
 -- `id = any(array(…))` and not a join, for which the planner chose a hash of the whole table.
 -- A kind that this worker does not know, or a contract version newer than it knows, is left to those who do.
-with claimed as (
-  update stint.job
-     set state      = 'running',
-         worker_id  = :worker::uuid,
-         lease_id   = :lease::uuid,
-         attempt    = attempt + 1,
-         epoch      = epoch + 1,
-         started_at = stint.now(),
-         unique_key = case when unique_until_start then null else unique_key end
-   where id = any(array(
-           select id
-             from stint.job
-            where queue = :queue::text
-              and key is null
-              and state = 'ready'
-              and priority = :priority::smallint
-              and (run_at, id) > (:floorAt::timestamptz, :floorId::uuid)
-              and version <= (:kinds::jsonb ->> kind)::smallint
-            order by run_at, id
-            limit :limit::integer
-              for update skip locked))
-  returning id, kind, input, attempt, max_attempts, epoch, version, run_at, priority,
-            case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, input_blob,
-                                   options, failures, attempts_before, progress, nullif(crashes, 0),
-                                   nullif(suspect, false), cancel_at) > 0
-                 then jsonb_build_object(
-                        'correlationId', correlation_id, 'traceparent', traceparent, 'tracestate', tracestate,
-                        'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
-                        'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
-                        'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
-                        'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
-                        'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
-            end as more
-)
-select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, null as key, more,
-       (run_at at time zone 'utc')::text as "runAt"
-  from claimed
- order by claimed.run_at, id
+-- They come back as they were found; claim.ts puts them in order. A sort here, with the CTE that it needs, is an eighth
+-- of the whole.
+update stint.job
+   set state      = 'running',
+       worker_id  = :worker::uuid,
+       lease_id   = :lease::uuid,
+       attempt    = attempt + 1,
+       epoch      = epoch + 1,
+       started_at = stint.now(),
+       unique_key = case when unique_until_start then null else unique_key end
+ where id = any(array(
+         select id
+           from stint.job
+          where queue = :queue::text
+            and key is null
+            and state = 'ready'
+            and priority = :priority::smallint
+            and (run_at, id) > (:floorAt::timestamptz, :floorId::uuid)
+            and version <= (:kinds::jsonb ->> kind)::smallint
+          order by run_at, id
+          limit :limit::integer
+            for update skip locked))
+returning id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority,
+          case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, input_blob,
+                                 options, failures, attempts_before, progress, nullif(crashes, 0),
+                                 nullif(suspect, false), cancel_at) > 0
+               then jsonb_build_object(
+                      'correlationId', correlation_id, 'traceparent', traceparent, 'tracestate', tracestate,
+                      'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
+                      'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
+                      'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
+                      'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
+                      'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
+          end as more,
+          (run_at at time zone 'utc')::text as "runAt"

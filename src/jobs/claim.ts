@@ -3,7 +3,7 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { claimKeyedSql } from './claim-keyed.sql.ts'
 import { claimSql } from './claim.sql.ts'
-import { floorParams } from './position.ts'
+import { floorParams, isBefore } from './position.ts'
 import type { Position } from './position.ts'
 
 /** A job that a worker holds: its row says running, under this lease. */
@@ -59,11 +59,12 @@ export interface Claimant {
 }
 
 /** Jobs without a key, of one priority, from the floor on, in order. */
-export function claim(
+export async function claim(
   db: Queryable,
   { floor, ...request }: Claimant & { priority: number; floor: Position },
 ): Promise<ClaimedJob[]> {
-  return run(db, claimSql, { ...request, ...floorParams(floor) }, held(request))
+  const jobs = await run(db, claimSql, { ...request, ...floorParams(floor) }, held(request))
+  return jobs.sort((a, b) => (isBefore(a, b) ? -1 : 1))
 }
 
 export interface KeyedRound {
@@ -89,6 +90,8 @@ function held({ queue, lease }: Claimant) {
   return (row: ClaimedRow): ClaimedJob => {
     row.queue = queue
     row.leaseId = lease
+    // claim.sql takes those without one, and does not say so of each.
+    row.key ??= null
     return row
   }
 }
