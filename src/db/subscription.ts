@@ -25,14 +25,9 @@ export class Subscription {
   readonly #stop = new AbortController()
   #client: ResettableClient | undefined
   #loop: Promise<void> | undefined
-  #isHearing = false
 
   constructor(config: SubscriptionConfig) {
     this.#config = config
-  }
-
-  get isHearing(): boolean {
-    return this.#isHearing
   }
 
   start(): void {
@@ -51,9 +46,8 @@ export class Subscription {
       try {
         await this.#listen(() => (failures = 0))
       } catch {
-        // Told by isHearing; polling goes on meanwhile.
+        // Nobody depends on it: polling goes on meanwhile.
       }
-      this.#isHearing = false
       await pause(waitAfterMs(failures), undefined, { signal }).catch(() => undefined)
     }
   }
@@ -83,7 +77,6 @@ export class Subscription {
       await client.connect()
       await within(deadlineMs, client.query(`listen "${channel}"`))
       onSuccess()
-      this.#isHearing = true
       onConnected()
       while (!signal.aborted) {
         await Promise.race([pause(probeEveryMs, undefined, { signal, ref: false }), ended])

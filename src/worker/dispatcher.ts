@@ -31,6 +31,7 @@ export interface DispatcherConfig {
   onEnded: (ended: Ended) => void
   /** A claim failed; what it took, if anything, is found by the reconciling. */
   onTrouble: (error: unknown) => void
+  /** A claim was answered, with so many. */
   onClaimed: (count: number) => void
   /** A queue has been asked, and has no more to give for now: those that had to wait for it may be asked. */
   onAsked: () => void
@@ -125,7 +126,7 @@ export class Dispatcher {
         const claimed = { heldSince: since, workerId: claims.workerId, isAged }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
         this.#failures = 0
-        if (jobs.length > 0) onClaimed(jobs.length)
+        onClaimed(jobs.length)
         // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
         if (jobs.length > 0 && this.#wanted(pool) > 0)
           setImmediate(() => {

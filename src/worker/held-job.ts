@@ -104,4 +104,10 @@ export class HeldJobs {
   all(): HeldJob[] {
     return [...this.#byId.values()]
   }
+
+  /** The one that came first, of those that are still here. */
+  oldest(): HeldJob | undefined {
+    const { value } = this.#byId.values().next()
+    return value
+  }
 }

@@ -27,6 +27,7 @@ import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
 import type { Events } from './events.ts'
 import { endedByForce, failedWith } from './execute.ts'
+import { FailingParts } from './failing-parts.ts'
 import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
@@ -113,7 +114,7 @@ export class Runtime {
     reconcile: this.#newParked('reconcile'),
   }
   readonly #troubles: TroubleLog
-  #brokenSince: number | undefined
+  readonly #failing = new FailingParts()
   #lastGapAt = -Infinity
   #mustReconcile = false
   /** When a claim's reply was lost, or may have been: what it took can come to light later. */
@@ -152,7 +153,7 @@ export class Runtime {
         held.abort('lease', leaseLost(held))
       },
       onTrouble: (error) => {
-        this.#trouble('notes', error)
+        this.#troubleBeside('notes', error)
       },
     })
     this.#announcer = new Announcer({
@@ -214,7 +215,9 @@ export class Runtime {
         this.#trouble('claim', error)
         this.#bell.ring()
       },
-      onClaimed: () => {
+      onClaimed: (count) => {
+        this.#failing.wentWell('claim')
+        if (count === 0) return
         this.#stirredAt = performance.now()
         this.#poll.found()
       },
@@ -225,8 +228,8 @@ export class Runtime {
     this.#scout = new Scout({
       ...{ db: this.#db, dispatcher: this.#dispatcher, served: this.#served, bell: this.#bell },
       parked: this.#parked.promote,
-      onFine: () => {
-        this.#isFine()
+      onFine: (what) => {
+        this.#failing.wentWell(what)
       },
       onTrouble: (what, error) => {
         this.#trouble(what, error)
@@ -234,7 +237,6 @@ export class Runtime {
     })
     this.#cancellations = new Cancellations({
       ...{ db: this.#db, held: this.#held, workerId: () => this.workerId },
-      everyMs: () => (this.#subscription?.isHearing === true ? worker.sweepEveryMs : cancelPollMs),
       onWaiting: (held, reason) => {
         if (this.#dispatcher.takeWaiting(held)) this.#endUnstarted(held, { type: 'cancelled', reason })
       },
@@ -273,11 +275,11 @@ export class Runtime {
     const problems: string[] = []
     if (!this.#lease.isTrusted)
       problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
-    if (this.#brokenSince !== undefined) problems.push('the database refuses its statements')
+    const patienceMs = Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000)
+    problems.push(...this.#failing.problems(patienceMs))
     // While it drains they stand still, and that may take long: no reason to be killed.
     for (const { name, ageMs } of this.#isStopping ? [] : this.#loops) {
-      if (ageMs > Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000))
-        problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
+      if (ageMs > patienceMs) problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
     }
     return problems
   }
@@ -413,7 +415,7 @@ export class Runtime {
   #settled(ended: Ended): void {
     this.#letGo(ended.held)
     this.#stirredAt = performance.now()
-    this.#isFine()
+    this.#failing.wentWell('settle')
     const { outcome, held } = ended
     if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
       this.#scout.dueIn(outcome.delayMs + 1)
@@ -788,10 +790,6 @@ export class Runtime {
     }
   }
 
-  #isFine(): void {
-    this.#brokenSince = undefined
-  }
-
   #newParked(what: string): Parked {
     return new Parked((id, error) => {
       this.#trouble(what, error, [id])
@@ -808,11 +806,10 @@ export class Runtime {
     }
     const trouble = classify(error)
     this.#troubles.tell(what, { error, trouble })
-    if (trouble !== 'broken' && trouble !== 'corrupt') return
-    const now = performance.now()
-    this.#brokenSince ??= now
-    if (now - this.#brokenSince > brokenForMs)
-      onFatal(error instanceof Error ? error : new Error(String(error)))
+    const isRefused = trouble === 'broken' || trouble === 'corrupt'
+    const sinceOkMs = this.#loops.find(({ name }) => name === what)?.ageMs
+    const refusedMs = this.#failing.failed(what, { isRefused, sinceOkMs })
+    if (refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
   }
 }
 

@@ -17,7 +17,7 @@ export interface ScoutConfig {
   bell: Bell
   /** Due jobs that cannot be made ready, and are left for a while. */
   parked: Parked
-  onFine: () => void
+  onFine: (what: 'survey' | 'promote') => void
   onTrouble: (what: string, error: unknown) => void
 }
 
@@ -89,7 +89,7 @@ export class Scout {
       const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
       const queues = pools.map(({ config }) => config.name)
       const findings = await survey(this.#config.db, { queues, kinds: this.#config.served.kinds })
-      this.#config.onFine()
+      this.#config.onFine('survey')
       this.#surveyFailures = 0
       this.#take(findings, { floors, since: performance.now() })
     } catch (error) {
@@ -150,6 +150,7 @@ export class Scout {
         parked: this.#config.parked,
       })
       this.#promoteFailures = 0
+      this.#config.onFine('promote')
       this.returned(ready)
       // A full batch means that more is probably due already.
       if (ready.length >= promoteBatch) this.dueIn(0)

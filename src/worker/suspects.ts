@@ -59,6 +59,8 @@ export class Suspects {
   takeWhere(test: (held: HeldJob) => boolean): HeldJob[] {
     const taken = this.#waiting.filter(({ held }) => test(held))
     this.#waiting = this.#waiting.filter(({ held }) => !test(held))
+    // Who comes later has not been waited for yet.
+    if (this.#waiting.length === 0) this.#wantedSince = undefined
     return taken.map(({ held }) => held)
   }
 }

@@ -107,9 +107,8 @@ export class Watch {
       if (held.phase !== 'running') continue
       if (held.deadlineAt <= now) held.abort('timeout', timeoutError(held))
       else if (held.abortedFor === undefined) next = Math.min(next, held.deadlineAt)
-      // One that is isolated is killed, which ends it.
-      if (!held.isIsolated && (held.abortedFor === 'timeout' || held.abortedFor === 'cancel')) {
-        const giveUpAt = held.abortedAt + this.#config.graceMs
+      const giveUpAt = this.#giveUpAt(held)
+      if (giveUpAt < Infinity) {
         if (giveUpAt <= now) {
           this.#config.onStuck(held)
           continue
@@ -124,6 +123,15 @@ export class Watch {
     }
     this.#lookAt = Infinity
     if (next < Infinity) this.#lookBy(next)
+  }
+
+  /** When nobody waits any more for a handler that was told to end; Infinity where that is not for us to say. */
+  #giveUpAt({ isIsolated, abortedFor, abortedAt, deadlineAt }: HeldJob): number {
+    // One that is isolated is killed, which ends it.
+    if (isIsolated) return Infinity
+    if (abortedFor === 'timeout' || abortedFor === 'cancel') return abortedAt + this.#config.graceMs
+    // Its lease may have been renewed after all: then it is ours still, and its time ends as that of any other.
+    return abortedFor === 'lease' ? Math.max(abortedAt, deadlineAt) + this.#config.graceMs : Infinity
   }
 
   #flag(held: HeldJob, now: number): void {

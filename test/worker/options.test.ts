@@ -243,7 +243,10 @@ describe('health', () => {
       for (const path of ['/healthz', '/readyz'])
         expect(await ask(worker.worker.healthPort, path)).toEqual({
           status: 503,
-          body: { ok: false, problems: ['the database refuses its statements'] },
+          body: {
+            ok: false,
+            problems: [expect.stringMatching(/^the database refuses its statements: .*survey/)],
+          },
         })
     } finally {
       await scene.db.query('alter table stint.job_away rename to job')
@@ -251,6 +254,34 @@ describe('health', () => {
     const { id } = await scene.stint.enqueue(own)
     await worker.hears('succeeded', id)
     // A refusal from before may be heard of late.
+    const isReady = async () => (await ask(worker.worker.healthPort, '/readyz')).status === 200
+    await eventually(isReady, '/readyz says yes')
+  })
+
+  test('both say no where it can look for jobs and not take them', async () => {
+    const own = newJob()
+    const worker = await startWorker(
+      scene,
+      { queues: { [own.queue]: 1 }, health: { port: 0, host: '127.0.0.1' }, pollFloor: '50ms' },
+      (one) => one.handle(own, () => 'done'),
+    )
+    await scene.db.query(`
+      create function refuse() returns trigger language plpgsql as
+        $$ begin raise insufficient_privilege using message = 'permission denied for table job'; end $$;
+      create trigger refused before update on stint.job for each statement execute function refuse()`)
+    const { id } = await scene.stint.enqueue(own)
+    try {
+      await worker.tells('trouble', ({ what }) => what === 'claim')
+      // Surveys go well meanwhile, and say nothing of claims.
+      for (let asked = 0; asked < 20; asked++)
+        expect(await ask(worker.worker.healthPort, '/healthz')).toMatchObject({
+          status: 503,
+          body: { problems: [expect.stringMatching(/^the database refuses its statements: .*claim/)] },
+        })
+    } finally {
+      await scene.db.query('drop trigger refused on stint.job; drop function refuse()')
+    }
+    await worker.hears('succeeded', id)
     const isReady = async () => (await ask(worker.worker.healthPort, '/readyz')).status === 200
     await eventually(isReady, '/readyz says yes')
   })
