@@ -1,11 +1,12 @@
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob, fileBlobStore, Stint } from '../src/entry/index.ts'
 import type { BlobStore } from '../src/entry/index.ts'
 import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
+import { startFaultProxy } from './support/fault-proxy.ts'
 
 const ocr = defineJob({ kind: 'document.ocr', queue: 'documents' })
 const large = { text: 'x'.repeat(100_000) }
@@ -124,6 +125,70 @@ describe('an input above the threshold', () => {
       input: { text: 'found again' },
     })
     await blind.close()
+  })
+})
+
+describe('a blob that turns out not to be needed', () => {
+  /** A client whose connection can be cut, and what it deletes of the store. */
+  async function watched() {
+    const proxy = await startFaultProxy(db.url)
+    const deleted: string[] = []
+    const noting: BlobStore = {
+      ...store,
+      delete: (key) => {
+        deleted.push(key)
+        return store.delete(key)
+      },
+    }
+    const client = new Stint({ connection: proxy.url, blobs: { store: noting } })
+    onTestFinished(() => client.close())
+    return { proxy, client, deleted }
+  }
+  const statement = 'jobs/enqueue-deciding.sql'
+
+  test('is deleted at once', async () => {
+    const { client, deleted } = await watched()
+    await client.enqueue(ocr, large, { unique: { key: 'at once' } })
+    await client.enqueue(ocr, large, { unique: { key: 'at once' } })
+    await client.enqueueMany(ocr, [large], { unique: { key: 'at once' } })
+    expect(deleted).toHaveLength(2)
+  })
+
+  test.each(['replace', 'debounce'] as const)(
+    'stays after a lost reply: with %s it may be the input of a job that runs by now',
+    async (onConflict) => {
+      const { proxy, client, deleted } = await watched()
+      const unique = { key: `lost ${onConflict}`, onConflict }
+      const { id } = await stint.enqueue(ocr, { n: 1 }, { unique })
+      const cut = proxy.cutNext({ text: statement, when: 'after' })
+      const enqueued = client.enqueue(ocr, large, { unique })
+      await cut
+      const letPass = await proxy.holdNext(statement)
+      await db.query(
+        "update stint.job set state = 'running', lease_id = gen_random_uuid(), attempt = 1 where id = $1",
+        [id],
+      )
+      letPass()
+      expect(await enqueued).toMatchObject({ id, duplicate: true, replaced: false })
+      expect(deleted).toEqual([])
+      expect((await stint.get(id))?.input).toEqual(large)
+    },
+  )
+
+  test('stays where the transaction that did not need it is rolled back, and stores the job when it comes again', async () => {
+    const { proxy, client, deleted } = await watched()
+    const unique = { key: 'rolled back' }
+    const holder = await stint.enqueue(ocr, { n: 1 }, { unique })
+    const cut = proxy.cutNext({ text: 'commit', when: 'before' })
+    const enqueued = client.enqueueMany(ocr, [large], { unique })
+    await cut
+    const letPass = await proxy.holdNext(statement)
+    await stint.cancel(holder.id)
+    letPass()
+    const { jobs } = await enqueued
+    expect(jobs).toMatchObject([{ duplicate: false }])
+    expect(deleted).toEqual([])
+    expect((await stint.get(jobs[0]?.id ?? ''))?.input).toEqual(large)
   })
 })
 

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { Subscription } from '../src/db/subscription.ts'
 import { createTestDatabase } from './support/database.ts'
+import { startFaultProxy } from './support/fault-proxy.ts'
 
 test('a connection that ends again and again leaves nothing waiting behind', async () => {
   const db = await createTestDatabase()
@@ -37,4 +38,38 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
   }
   await next
   expect(warnings).toEqual([])
+})
+
+test('a connection that went half-open is noticed by its probe, made anew, and hears again', async () => {
+  const db = await createTestDatabase()
+  onTestFinished(() => db.drop())
+  const proxy = await startFaultProxy(db.url)
+  const heard: string[] = []
+  let onPayload: () => void = () => undefined
+  let onConnected: () => void = () => undefined
+  const subscription = new Subscription({
+    ...{ url: proxy.url, channel: 'news', applicationName: 'half-open listener' },
+    ...{ probeEveryMs: 20, deadlineMs: 1_000 },
+    onPayload: (payload) => {
+      heard.push(payload)
+      onPayload()
+    },
+    onConnected: () => {
+      onConnected()
+    },
+  })
+  onTestFinished(() => subscription.stop())
+  const connected = (): Promise<void> => new Promise((resolve) => (onConnected = resolve))
+  const first = connected()
+  subscription.start()
+  await first
+  const again = connected()
+  proxy.swallow()
+  await db.query("select pg_notify('news', 'said to nobody')")
+  await again
+  const told = new Promise<void>((resolve) => (onPayload = resolve))
+  await db.query("select pg_notify('news', 'said after it')")
+  await told
+  expect(heard).toEqual(['said after it'])
+  expect(subscription.isHearing).toBe(true)
 })

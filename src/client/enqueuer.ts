@@ -61,6 +61,12 @@ export interface EnqueuedJobs {
   duplicates: number
 }
 
+/** What became of many, and the blobs that nobody needs once that is committed. */
+interface Stored {
+  jobs: EnqueuedJob[]
+  unused: string[]
+}
+
 const flushLimits = { maxItems: 500, maxBytes: 1024 * 1024 }
 
 /** The producer's side: checks, gathers, sends, answers. */
@@ -116,12 +122,15 @@ export class Enqueuer<Tx> {
         unwrap,
       )
       this.#announcer.storedInTransaction(kept.hints())
-      return this.#summary(stored)
+      this.#drop(stored.unused)
+      return this.#summary(stored.jobs)
     }
     const isWatched = onProgress !== undefined || signal !== undefined
     const stored = await this.#storeAll(kept, { isWatched, report })
     this.#announcer.stored(kept.hints())
-    return this.#summary(stored)
+    // Only now: a transaction that was rolled back and sent again may have come to store what it had found in the way.
+    this.#drop(stored.unused)
+    return this.#summary(stored.jobs)
   }
 
   #summary(jobs: EnqueuedJob[]): EnqueuedJobs {
@@ -150,6 +159,7 @@ export class Enqueuer<Tx> {
     const [placed] = await sendBatch(this.#foreign(tx), [prepared], false)
     if (placed === undefined) throw new Error('The transaction gave back no row for its enqueue')
     this.#announcer.storedInTransaction(new Set([prepared.hint]))
+    this.#drop(unusedOf([prepared], [placed]))
     return placed
   }
 
@@ -168,17 +178,16 @@ export class Enqueuer<Tx> {
   async #storeAll(
     batches: KeptBatches,
     { isWatched, report }: { isWatched: boolean; report: (sent: number) => void },
-  ): Promise<EnqueuedJob[]> {
+  ): Promise<Stored> {
     const { schema, timeoutMs } = this.#config
     const first = await batches.at(0)
-    if (first === undefined) return []
+    if (first === undefined) return { jobs: [], unused: [] }
     const isOneStatement =
       !isWatched && first.every(({ job }) => isPlain(job)) && (await batches.at(1)) === undefined
     const database = await this.#connection.database()
     const delivery = { schema, timeoutMs, jobIds: () => batches.ids() }
     return deliver(delivery, (isRepeat) => {
-      const store = (db: Queryable): Promise<EnqueuedJob[]> =>
-        this.#storeAllIn(db, batches, { isRepeat, report })
+      const store = (db: Queryable): Promise<Stored> => this.#storeAllIn(db, batches, { isRepeat, report })
       return isOneStatement ? store(database) : database.transaction(store)
     })
   }
@@ -188,8 +197,9 @@ export class Enqueuer<Tx> {
     db: Queryable,
     batches: KeptBatches,
     { isRepeat, report }: { isRepeat: boolean; report: (sent: number) => void },
-  ): Promise<EnqueuedJob[]> {
+  ): Promise<Stored> {
     const jobs: EnqueuedJob[] = []
+    const unused: string[] = []
     let batch = await callersOwn(() => batches.at(0))
     for (let number = 1; batch !== undefined; number++) {
       const sending = sendBatch(db, batch, isRepeat)
@@ -204,13 +214,15 @@ export class Enqueuer<Tx> {
         // Also when that failed: a caller who rolls back must not do so under a statement still on its way.
         await sending.catch(() => undefined)
       }
-      this.#answerAll(batch, await sending, jobs)
+      const placed = await sending
+      this.#answerAll(batch, placed, jobs)
+      if (!isRepeat) unused.push(...unusedOf(batch, placed))
       await callersOwn(() => {
         report(jobs.length)
       })
       batch = next
     }
-    return jobs
+    return { jobs, unused }
   }
 
   /** A stream may never end, so it is stored as it comes, a statement at a time. */
@@ -245,7 +257,11 @@ export class Enqueuer<Tx> {
     const { schema, timeoutMs } = this.#config
     const delivery = { jobIds: () => jobs.map(({ job }) => job.id), schema, timeoutMs }
     const database = await this.#connection.database()
-    const placed = await deliver(delivery, (isRepeat) => sendBatch(database, jobs, isRepeat))
+    const placed = await deliver(delivery, async (isRepeat) => {
+      const answers = await sendBatch(database, jobs, isRepeat)
+      if (!isRepeat) this.#drop(unusedOf(jobs, answers))
+      return answers
+    })
     this.#announcer.stored(new Set(jobs.map(({ hint }) => hint)))
     return placed
   }
@@ -257,16 +273,28 @@ export class Enqueuer<Tx> {
     }
   }
 
-  #answer({ kind, queue, blob }: PreparedJob, placed: Placed): EnqueuedJob {
+  /** Should this fail, the pruning finds them. */
+  #drop(blobs: readonly string[]): void {
+    for (const key of blobs) this.#config.blobs?.store.delete(key).catch(() => undefined)
+  }
+
+  #answer({ kind, queue }: PreparedJob, placed: Placed): EnqueuedJob {
     const { id, placement } = placed
-    // Nobody refers to it; should this fail, the pruning finds it.
-    if (blob !== undefined && placement !== 'stored' && placement !== 'replaced') {
-      this.#config.blobs?.store.delete(blob.key).catch(() => undefined)
-    }
     const refusal = refusalOf({ kind }, placed)
     if (refusal !== undefined) throw refusal
     return { id, kind, queue, duplicate: placement !== 'stored', replaced: placement === 'replaced' }
   }
+}
+
+/**
+ * The blobs that nobody refers to, because another job stands for theirs. Not to be asked of a repeat: it answers
+ * `kept` also where the try before it replaced the input and lost its reply, and then a job lives by the blob.
+ */
+function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): string[] {
+  return batch.flatMap(({ blob }, index) => {
+    const placement = placed[index]?.placement
+    return blob === undefined || placement === 'stored' || placement === 'replaced' ? [] : [blob.key]
+  })
 }
 
 /** Options over others; one that is undefined is as good as left out. */

@@ -32,7 +32,7 @@ export function toJobDetail(job: Job, caller: Caller, parts: ConsoleParts, asOf:
     traceparent: job.traceparent,
     flowId: job.flowId,
     contract: { known: contract !== undefined, version: contract?.version ?? null },
-    can: verbsFor(job, caller, contract !== undefined && hidden === null),
+    can: verbsFor(job, caller, contract !== undefined && hidden === null && !input.isByHost),
     links: { self, result: `${self}/result`, logs: `${self}/logs` },
     asOf: asOf.toISOString(),
   }

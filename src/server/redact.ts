@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Caller } from './context.ts'
 
@@ -8,6 +9,11 @@ export interface Redacted {
   value: unknown
   /** Something was replaced. */
   isRedacted: boolean
+}
+
+export interface RedactedForCaller extends Redacted {
+  /** The host's own redaction changed it: what stands there now cannot be told from data, and not be put back. */
+  isByHost: boolean
 }
 
 /** Whose value it is: the host's own redaction may hang on any of it. */
@@ -28,11 +34,18 @@ export function redactFor(
   { contracts }: { contracts: ReadonlyMap<string, JobContract> },
   job: RedactedJob,
   value: unknown,
-): Redacted {
+): RedactedForCaller {
   const ours = redact(value, contracts.get(job.kind)?.redact ?? [])
-  if (caller.redact === undefined) return ours
+  if (caller.redact === undefined) return { ...ours, isByHost: false }
+  // By what is in it and taken before: the host may copy what it leaves alone, and change what it was given.
+  const before = asJson(ours.value)
   const theirs = caller.redact(ours.value, job)
-  return { value: theirs, isRedacted: ours.isRedacted || theirs !== ours.value }
+  const isByHost = !isDeepStrictEqual(asJson(theirs), before)
+  return { value: theirs, isRedacted: ours.isRedacted || isByHost, isByHost }
+}
+
+function asJson(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null)) as unknown
 }
 
 /** Replaces what the paths name, and what has a telling name. The value itself is left as it is. */

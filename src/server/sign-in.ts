@@ -19,6 +19,19 @@ export function signInPages(app: App, door: Door, { basePath, publicOrigin }: Si
     publicOrigin?.startsWith('https:') === true ||
     request.headers.get('X-Forwarded-Proto') === 'https'
 
+  /**
+   * Only what failed is counted and told to wait. Behind a proxy everybody comes from one address, so a limit that is
+   * looked at first would let anyone lock out all others with ten wrong tries a minute. Looking first gives nothing
+   * away: tokens and links have 256 bits, and to check one is a hash in memory, without the database or a log line.
+   */
+  const refused = (c: Context<Env>, { to, failure }: { to: string; failure: string }): Response => {
+    const place = placeOf(c)
+    const wait = attempts.waitFor(place)
+    if (wait > 0) return tooMany(basePath, to, wait)
+    attempts.failed(place)
+    return form({ basePath, to, failure, status: 401 })
+  }
+
   app.get('/page.css', () => {
     const headers = { 'Content-Type': 'text/css; charset=utf-8', 'Cache-Control': 'public, max-age=3600' }
     return new Response(pageStyle, { headers })
@@ -28,15 +41,11 @@ export function signInPages(app: App, door: Door, { basePath, publicOrigin }: Si
     const once = c.req.query('once')
     const to = c.req.query('to') ?? '/'
     if (once === undefined) return form({ basePath, to, status: 200 })
-    const place = placeOf(c)
-    const wait = attempts.waitFor(place)
-    if (wait > 0) return tooMany(basePath, to, wait)
     const cookie = door.useLink(once, isSecure(c.req.raw))
     if (cookie !== undefined) return seeOther(`${basePath}/`, cookie)
-    attempts.failed(place)
     const failure =
       'This link was used already, or is of a console that has ended. Start it again for another.'
-    return form({ basePath, to, failure, status: 401 })
+    return refused(c, { to, failure })
   })
 
   app.post('/login', async (c) => {
@@ -44,13 +53,9 @@ export function signInPages(app: App, door: Door, { basePath, publicOrigin }: Si
     const body = await readBody(c.req.raw, { maxBytes: 8_192, withinMs: 10_000 })
     const fields = new URLSearchParams(new TextDecoder().decode(body))
     const to = fields.get('to') ?? '/'
-    const place = placeOf(c)
-    const wait = attempts.waitFor(place)
-    if (wait > 0) return tooMany(basePath, to, wait)
     const cookie = door.signIn((fields.get('token') ?? '').trim(), isSecure(c.req.raw))
     if (cookie !== undefined) return seeOther(`${basePath}${ownPath(to)}`, cookie)
-    attempts.failed(place)
-    return form({ basePath, to, failure: 'This is no token that is valid here.', status: 401 })
+    return refused(c, { to, failure: 'This is no token that is valid here.' })
   })
 
   app.post('/logout', (c) => {

@@ -53,15 +53,29 @@ for (const { name, program, command, file } of producers) {
       const key = `${program}-1`
       const first = await run('ana@example.com', key)
       expect(first).toMatchObject({ code: 0, stderr: '' })
-      const id = first.stdout.trim().split('/').at(-1) ?? ''
+      const [address = ''] = first.stdout.split('\n')
+      const id = address.split('/').at(-1) ?? ''
       expect(await openStint(db.url).get(id)).toMatchObject({
         kind: 'mail.send',
         queue: 'mail',
         input: { to: 'ana@example.com' },
       })
       // The same again is the same job.
-      expect((await run('ana@example.com', key)).stdout).toBe(first.stdout)
-      expect((await run('nobody', `${program}-2`)).code).not.toBe(0)
+      expect((await run('ana@example.com', key)).stdout.split('\n')[0]).toBe(address)
+      const refused = await run('no "body\\', `${program}-2`)
+      expect(refused).toMatchObject({ code: 1, stdout: '' })
+      expect(refused.stderr).toContain('/input/to')
     },
   )
 }
+
+test.skipIf(!has('curl'))('the producer in curl says how its job is', async () => {
+  const env = await reachable()
+  const { stdout } = await finish('sh', [join(examples, 'producer.sh'), 'bo@example.com'], { env })
+  const [address = '', job = ''] = stdout.split('\n')
+  expect(JSON.parse(job)).toMatchObject({
+    id: address.split('/').at(-1),
+    state: 'ready',
+    links: { self: address },
+  })
+})

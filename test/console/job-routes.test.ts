@@ -219,6 +219,47 @@ describe('a verb', () => {
       input: { to: 'bo@example.com', apiKey: 'k-1' },
       replaces: id,
     })
+    const other = await deadLetter()
+    const refused = await call(served, `POST /v1/jobs/${other}/edit-and-replay`, {
+      token: admin,
+      json: { input: { to: 'nobody' }, reason: 'typo' },
+    })
+    expect(problemOf(refused)).toMatchObject({ status: 422, errors: [{ pointer: '/input/to' }] })
+    expect(await openStint(db.url).get(other)).toMatchObject({ state: 'dead', replacedBy: null })
+  })
+
+  test("edit is neither offered nor done where the host's own redaction put a mask into the input", async () => {
+    const masking = (value: unknown): unknown =>
+      typeof value === 'object' && value !== null && 'to' in value
+        ? { ...value, to: '***@example.com' }
+        : value
+    const served = openConsole(db.url, {
+      tokens: [],
+      auth: () => ({ actor: 'ana', role: 'admin', origin: 'api', redact: masking }),
+    })
+    const id = await deadLetter()
+    const shown = (await call(served, `GET /v1/jobs/${id}`)).body as {
+      input: object
+      can: { verb: string }[]
+    }
+    expect(shown).toMatchObject({ redacted: true, input: { to: '***@example.com' } })
+    expect(shown.can.map(({ verb }) => verb)).toEqual(['replay', 'discard'])
+    const json = { input: { ...shown.input, subject: 'again' }, reason: 'typo' }
+    const refused = await call(served, `POST /v1/jobs/${id}/edit-and-replay`, { json })
+    expect(problemOf(refused)).toMatchObject({ status: 422, type: 'urn:stint:problem:redacted' })
+    expect(await openStint(db.url).get(id)).toMatchObject({ state: 'dead', replacedBy: null })
+  })
+
+  test("edit is done where the host's own redaction leaves the input as it is", async () => {
+    const served = openConsole(db.url, {
+      tokens: [],
+      auth: () => ({ actor: 'ana', role: 'admin', origin: 'api', redact: (value) => structuredClone(value) }),
+    })
+    const id = await deadLetter()
+    const shown = (await call(served, `GET /v1/jobs/${id}`)).body as { can: { verb: string }[] }
+    expect(shown.can.map(({ verb }) => verb)).toContain('edit-and-replay')
+    const json = { input: { to: 'bo@example.com' }, reason: 'typo' }
+    expect((await call(served, `POST /v1/jobs/${id}/edit-and-replay`, { json })).status).toBe(202)
   })
 })
 

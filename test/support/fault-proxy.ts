@@ -26,6 +26,8 @@ export interface FaultProxy {
    * everything. Gives the way to heal it, which resolves when what was caught in it has ended on both sides.
    */
   blackhole(): () => Promise<void>
+  /** Lets nothing pass any more on the connections there are, for good, and closes none: they are half-open. New ones pass. */
+  swallow(): void
   /** Accepts new connections and lets nothing pass on them; gives the way to let them in. */
   holdNew(): () => void
 }
@@ -163,6 +165,9 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
         for (const pair of caught) resume(pair)
         await Promise.all(caught.map(({ ended }) => ended))
       }
+    },
+    swallow: () => {
+      for (const pair of pairs) stop(pair)
     },
     holdNew: () => {
       isHeld = true

@@ -5,13 +5,13 @@ import type { Job } from '../../core/job.ts'
 import { Id } from '../api/common.ts'
 import type { Action } from '../api/common.ts'
 import { AcceptedJob, Act, EditBody, JobDetail, ReprioritizeBody, RescheduleBody } from '../api/job.ts'
-import type { ConsoleParts, Env, Routes } from '../context.ts'
+import type { Caller, ConsoleParts, Env, Routes } from '../context.ts'
 import { findJob } from '../find-job.ts'
 import { toJobDetail } from '../job-detail.ts'
 import { resourceOf } from '../job-item.ts'
 import { demandOperator, withCurrent } from '../operator.ts'
 import { HttpProblem } from '../problem.ts'
-import { restoreRedacted } from '../redact.ts'
+import { redactFor, restoreRedacted } from '../redact.ts'
 import { accepts, problems } from '../route-parts.ts'
 
 const failures = problems(400, 401, 403, 404, 409, 410, 413, 415, 422, 503)
@@ -74,7 +74,9 @@ const edit = createRoute({
   path: '/v1/jobs/{id}/edit-and-replay',
   tags: ['Jobs'],
   summary: 'Make a new job of a dead letter, with another input',
-  description: 'Checked against the contract of its kind. What was shown as `[redacted]` stays as it was.',
+  description:
+    'Checked against the contract of its kind. What was shown as `[redacted]` stays as it was. Refused where the ' +
+    "host's own `redact` changes the input for you: its mask would be stored as data.",
   'x-action': 'edit',
   'x-cli': 'stint job edit {id} --input FILE --contracts FILE --reason {reason}',
   request: { params: z.object({ id: Id }), body: accepts(EditBody) },
@@ -151,7 +153,9 @@ export const jobVerbRoutes: Routes = (app, parts) => {
     const job = await findJob(c, parts, id)
     const doing = { action: 'edit', act: 'job.edit', target: id, resource: resourceOf(job), reason } as const
     const operator = await demandOperator(c, parts, doing)
-    const edited = await withCurrent(() => editJob(operator, parts, { job, input, expect, reason }))
+    const edited = await withCurrent(() =>
+      editJob(operator, parts, { job, caller: c.get('caller'), input, expect, reason }),
+    )
     const self = `${parts.basePath}/v1/jobs/${edited.id}`
     c.header('Location', self)
     const links = { self, result: `${self}/result`, logs: `${self}/logs` }
@@ -161,6 +165,7 @@ export const jobVerbRoutes: Routes = (app, parts) => {
 
 interface Edit {
   job: Job
+  caller: Caller
   input: unknown
   expect: { state: Job['state']; epoch?: number | undefined } | undefined
   reason: string
@@ -168,12 +173,13 @@ interface Edit {
 
 async function editJob(
   operator: Operator,
-  { contracts, stint }: ConsoleParts,
-  { job, input, expect, reason }: Edit,
+  parts: ConsoleParts,
+  { job, caller, input, expect, reason }: Edit,
 ): Promise<Job> {
-  const contract = contracts.get(job.kind)
+  const contract = parts.contracts.get(job.kind)
   if (contract === undefined) throw unknownKind(job.kind)
-  const original = job.inputBlob === null ? job : await stint.get(job.id)
+  const original = job.inputBlob === null ? job : await parts.stint.get(job.id)
+  if (redactFor(caller, parts, job, original?.input).isByHost) throw masked()
   const { value, isWhole } = restoreRedacted(input, original?.input, contract.redact)
   if (!isWhole) throw leftRedacted()
   return operator.editAndReplay(job.id, { contract, input: value, expect, reason })
@@ -184,6 +190,16 @@ function unknownKind(kind: string): HttpProblem {
     ...{ status: 422, code: 'unknown-kind', title: 'The console does not know this kind' },
     detail: `An edited input is checked by the contract of its kind, and the console has none for '${kind}'.`,
     hint: 'Give the console the contracts of your app.',
+  })
+}
+
+function masked(): HttpProblem {
+  return new HttpProblem({
+    ...{ status: 422, code: 'redacted', title: 'A part of the input is hidden from you' },
+    detail:
+      'The host of this console hides a part of this input by a mask, which would be stored as if it were data.',
+    hint: 'Replay it as it is, or let somebody edit it from whom nothing is hidden.',
+    errors: [{ pointer: '/input', message: 'is not shown to you as it is' }],
   })
 }
 
