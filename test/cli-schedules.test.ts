@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { defineJob, Stint } from '../src/entry/index.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { finish } from './support/processes.ts'
@@ -12,6 +13,11 @@ beforeAll(async () => {
   db = await createTestDatabase()
 })
 afterAll(() => db.drop())
+
+/** All of a definition. */
+const columns = `kind, queue, spec, time_zone, job, input, overlap, missed, missed_limit, missed_window_ms, jitter_ms,
+  keep_fires_ms, starts_at, ends_at`
+type Row = Record<string, unknown>
 
 function run(...args: string[]): Promise<Finished> {
   return finish(process.execPath, [cli, 'schedule', ...args], {
@@ -46,6 +52,71 @@ test('a schedule is set, looked at, paused, resumed, run and deleted from a shel
   expect(await run('backfill', 'nightly', ...range)).toMatchObject({ stderr: '3 of 3 fired\n' })
   expect(await run('delete', 'nightly')).toMatchObject({ code: 0, stderr: "'nightly' is gone\n" })
   expect(await run('get', 'nightly')).toMatchObject({ code: 3 })
+})
+
+test('what a command does not name of a stored schedule stays as it is', async () => {
+  const stint = new Stint({ connection: db.url })
+  const job = defineJob({
+    ...{ kind: 'bill.send', queue: 'bills', version: 3, retry: { attempts: 7, classes: { crash: 'dead' } } },
+    unique: { until: 'started', by: () => 'one' },
+  })
+  await stint.schedules.set({
+    ...{ name: 'bills', job, cron: '0 2 * * *', timeZone: 'Europe/Rome', input: { to: 'ana' } },
+    options: { priority: 9, key: 'acme', timeout: '10s', deadline: '1h', search: { at: 'a:b' } },
+    ...{ overlap: 'skip', missed: { policy: 'all', limit: 7, window: '3d' }, jitter: '5m', keepFires: '90d' },
+    ...{ startsAt: '2026-01-01T00:00:00Z', endsAt: '2100-01-01T00:00:00Z' },
+  })
+  const stored = async (): Promise<Row | undefined> =>
+    (await db.query<Row>(`select ${columns} from stint.schedule where name = 'bills'`))[0]
+  const before = await stored()
+  const edit = async (...args: string[]): Promise<void> => {
+    expect(await run('set', 'bills', ...args)).toMatchObject({ code: 0, stderr: '' })
+  }
+  await edit('--cron', '0 3 * * *')
+  const later = { ...before, spec: { type: 'cron', cron: '0 3 * * *' } }
+  expect(await stored()).toEqual(later)
+  await edit('--every', '15m', '--missed-limit', '20', '--missed-window', '1d', '--ends-at', 'none')
+  const often = { ...later, spec: { type: 'every', everyMs: 900_000 }, missed_limit: 20 }
+  expect(await stored()).toEqual({ ...often, missed_window_ms: '86400000', ends_at: null })
+  await edit(
+    '--kind',
+    'bill.print',
+    '--queue',
+    'paper',
+    '--input',
+    'null',
+    '--priority=-5',
+    '--missed',
+    'once',
+  )
+  expect(await stored()).toMatchObject({
+    ...{ kind: 'bill.print', queue: 'paper', input: null, missed: 'once', missed_limit: 20, overlap: 'skip' },
+    // The version and the unique rule were of the other kind's contract.
+    job: { priority: -5, maxAttempts: 7, key: 'acme', version: 1, tokens: ['at:a:b'] },
+  })
+  await stint.close()
+})
+
+test('how many missed fires are made up for, and how old they may be, is said from a shell', async () => {
+  const rule = ['--kind', 'k', '--every', '1h', '--missed', 'all']
+  const set = await run('set', 'catch-up', ...rule, '--missed-limit', '3', '--missed-window', '2d')
+  expect(set.stdout).toMatch(/missed +all up to 3, within 2d/)
+  expect(await run('set', 'catch-up', '--missed-limit', '1001')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('`missed.limit` to be an integer from 1 to 1000') as string,
+  })
+  expect(await run('set', 'catch-up', '--missed-window', '400d')).toMatchObject({ code: 2 })
+})
+
+test('an input that code makes is not lost by a command that does not name it', async () => {
+  const made = `insert into stint.schedule (name, kind, queue, spec, job, input_from_code, source, digest, decided_to)
+    values ('made', 'k', 'default', '{"type":"every","everyMs":60000}', '{"priority":0}', true, 'code', '', now())`
+  await db.query(made)
+  expect(await run('set', 'made', '--every', '1h')).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('made by code') as string,
+  })
+  expect(await run('set', 'made', '--every', '1h', '--input', '{}')).toMatchObject({ code: 0 })
 })
 
 test('what is wrong is said, with the exit code for it', async () => {

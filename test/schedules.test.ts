@@ -37,6 +37,7 @@ function given(more: Partial<ScheduleDefinition> = {}): Schedule {
   })
 }
 
+/** Those of code are stored as set at run time: so no live worker has to have them. */
 async function ticked(mine: readonly Schedule[] = []): Promise<Tick> {
   const db = new Database({
     url: scene.db.url,
@@ -50,7 +51,7 @@ async function ticked(mine: readonly Schedule[] = []): Promise<Tick> {
     for (const schedule of mine)
       known.set(schedule.name, {
         schedule,
-        digest: await setSchedule(db, schedule, { source: 'code', appVersion: null }),
+        digest: await setSchedule(db, schedule, { source: 'runtime', appVersion: null }),
       })
     return await tick(db, known)
   } finally {
@@ -432,4 +433,31 @@ describe('schedules in code', () => {
     await worker.worker.stop()
     await scene.stint.schedules.delete(name)
   })
+
+  test.each<[string, unknown, string]>([
+    ['an error like a lost database’s', withCode('ECONNREFUSED'), 'code ECONNREFUSED'],
+    ['an error of a server of its own', withCode('57P01'), 'code 57P01'],
+    ['null', null, 'null'],
+  ])(
+    'a function that throws %s stops no other schedule, and is called again',
+    async (_, thrown, lastError) => {
+      const input = (): never => {
+        throw thrown as Error
+      }
+      const bad = given({ input })
+      const good = given()
+      await ticked([bad, good])
+      await toMinute()
+      expect((await ticked([bad, good])).failed).toEqual([{ schedule: bad.name, error: thrown }])
+      expect(await outcomesOf(good.name)).toEqual(['fired'])
+      expect(await scene.stint.schedules.get(bad.name)).toMatchObject({ failures: 1, lastError })
+      await clock.advance('6 seconds')
+      expect((await ticked([bad])).failed).toMatchObject([{ schedule: bad.name }])
+      for (const { name } of [bad, good]) await scene.stint.schedules.delete(name)
+    },
+  )
 })
+
+function withCode(code: string): Error {
+  return Object.assign(new Error(`code ${code}`), { code })
+}

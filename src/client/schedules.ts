@@ -14,6 +14,7 @@ import type { Queryable } from '../db/statement.ts'
 import { get } from '../jobs/get.ts'
 import { deleteSchedule, fireByHand, pauseSchedule, resumeSchedule } from '../schedules/change.ts'
 import type { MadeJob } from '../schedules/change.ts'
+import { definitionOf } from '../schedules/definition.ts'
 import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../schedules/define-schedule.ts'
 import type { JobContract } from '../contracts/contract.ts'
@@ -95,6 +96,16 @@ export class Schedules {
   async get(name: string): Promise<ScheduleDetails | undefined> {
     nameOption('name', name)
     return (await this.#calls.send((db) => getSchedule(db, name)))?.details
+  }
+
+  /**
+   * One as `set()` takes it, to be changed and set again by whoever has not its code; undefined where there is none. An
+   * input that code makes is left out.
+   */
+  async definition(name: string): Promise<ScheduleDefinition | undefined> {
+    nameOption('name', name)
+    const found = await this.#calls.send((db) => getSchedule(db, name))
+    return found === undefined ? undefined : definitionOf(found)
   }
 
   /** Schedules by name; give the last name back as `after` to go on from there. */

@@ -84,7 +84,12 @@ export type Lineage = Pick<Members, 'parentId' | 'flowId'>
 /** What has to be decided before the job can be stored. */
 export interface Deciding {
   unique?:
-    | { key: string | undefined; until: string | undefined; forMs: number | undefined; onConflict: string }
+    | {
+        key: string | undefined
+        until: UniqueOptions['until']
+        forMs: number | undefined
+        onConflict: string
+      }
     | undefined
   idempotencyKey?: string | undefined
   idempotencyForMs?: number | undefined

@@ -8,7 +8,7 @@ import { listSql } from './list.sql.ts'
 import { recentFiresSql } from './recent-fires.sql.ts'
 import { describeRule } from './rule.ts'
 import type { Spec } from './rule.ts'
-import type { ScheduleRow } from './stored.ts'
+import type { JobMembers, ScheduleRow } from './stored.ts'
 
 /** A schedule as people see it. */
 export interface ScheduleInfo {
@@ -83,6 +83,7 @@ interface InfoRow extends ScheduleRow {
 interface FullRow extends InfoRow {
   /** What fired up to here may be forgotten. */
   forgotten_to: Date | null
+  job: JobMembers
   input: unknown
   last_error: string | null
   turn_text: string

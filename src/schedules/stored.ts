@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
+import type { UniqueOptions } from '../contracts/contract.ts'
 import { checkInput } from '../contracts/input.ts'
 import { StintError } from '../core/errors.ts'
 import { resolveJob } from '../intake/enqueue-options.ts'
+import type { Members } from '../intake/enqueue-options.ts'
 import { asInvalidInput } from '../intake/new-job.ts'
 import { usualKeepFiresMs } from './define-schedule.ts'
 import type { MissedPolicy, OverlapPolicy, Schedule } from './define-schedule.ts'
@@ -14,9 +16,15 @@ export interface StoredDefinition {
   digest: string
 }
 
+/** Where code makes the input, only the priority is known before a fire. */
+export type JobMembers = Pick<Members, 'priority'> &
+  Partial<
+    Pick<Members, 'maxAttempts' | 'version' | 'key' | 'correlationId' | 'deadlineMs' | 'tokens' | 'options'>
+  > & { unique?: { until: UniqueOptions['until']; key?: string | undefined } }
+
 /** What one job of a schedule is, beside its input: in the names that fire.sql reads. */
 export interface ScheduledJob {
-  job: object
+  job: JobMembers
   /** JSON. */
   input: string
 }

@@ -1,7 +1,6 @@
 import { mayBeOneRows } from '../db/classify.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { isStintError } from '../core/errors.ts'
 import { messageOf } from '../core/thrown.ts'
 import { nextId } from '../intake/ids.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
@@ -58,31 +57,53 @@ export async function tick(db: Queryable, mine: ReadonlyMap<string, Mine>): Prom
   const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
   // Each process begins somewhere else, so that they do not all wait at the same row.
   for (const row of shuffled(look.due)) {
-    try {
-      const fired = await fireOne(db, row, { nowMs: look.now, schedule: mine.get(row.name)?.schedule })
-      if (fired !== undefined) result.fired.push(fired)
-    } catch (error) {
-      // Of the database as a whole: not this schedule's fault.
-      if (isOfDatabase(error) && !mayBeOneRows(error)) throw error
-      result.failed.push({ schedule: row.name, error })
-      const message = messageOf(error)
-      await run(
-        db,
-        failSql,
-        { name: row.name, turn: row.turn, error: message.replaceAll('\0', '') },
-        () => undefined,
-      )
+    const outcome = await fireOne(db, row, { nowMs: look.now, schedule: mine.get(row.name)?.schedule })
+    if ('fired' in outcome) {
+      if (outcome.fired !== undefined) result.fired.push(outcome.fired)
+      continue
     }
+    result.failed.push({ schedule: row.name, error: outcome.error })
+    const error = messageOf(outcome.error).replaceAll('\0', '')
+    await run(db, failSql, { name: row.name, turn: row.turn, error }, () => undefined)
   }
   if (look.due.length === dueLimit) result.nextInMs = 0
   return result
 }
 
+interface Look {
+  nowMs: number
+  schedule: Schedule | undefined
+}
+
+/** What only this schedule suffers from is its outcome; what is thrown is of the database as a whole. */
 async function fireOne(
   db: Queryable,
   row: ScheduleRow,
-  { nowMs, schedule }: { nowMs: number; schedule: Schedule | undefined },
-): Promise<Fired | undefined> {
+  look: Look,
+): Promise<{ fired: Fired | undefined } | { error: unknown }> {
+  let decision: Decision
+  try {
+    decision = await decisionOf(row, look)
+  } catch (error) {
+    // No statement of ours was sent: however much it looks like the database's, it comes from the schedule's own code.
+    return { error }
+  }
+  try {
+    return { fired: await store(db, row, decision) }
+  } catch (error) {
+    if (!mayBeOneRows(error)) throw error
+    return { error }
+  }
+}
+
+/** Which times have come and what becomes of them: in the names that fire.sql reads. */
+interface Decision {
+  times: string
+  decidedTo: string
+  nextFireAt: string | null
+}
+
+async function decisionOf(row: ScheduleRow, { nowMs, schedule }: Look): Promise<Decision> {
   const rule = ruleOf(row)
   const missed = { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms }
   const decidedToMs = new Date(row.decided_to).getTime()
@@ -101,17 +122,19 @@ async function fireOne(
     times.push(`${JSON.stringify(time).slice(0, -1)}${own}}`)
   }
   const next = nextOccurrence(rule, Math.max(nowMs, decidedToMs))
+  return {
+    times: `[${times.join(',')}]`,
+    decidedTo: new Date(nowMs).toISOString(),
+    nextFireAt: next === undefined ? null : new Date(next).toISOString(),
+  }
+}
+
+async function store(db: Queryable, row: ScheduleRow, decision: Decision): Promise<Fired | undefined> {
   const [done] = await withPartitions(db, () =>
     run(
       db,
       fireSql,
-      {
-        name: row.name,
-        turn: row.turn,
-        times: `[${times.join(',')}]`,
-        decidedTo: new Date(nowMs).toISOString(),
-        nextFireAt: next === undefined ? null : new Date(next).toISOString(),
-      },
+      { name: row.name, turn: row.turn, ...decision },
       (stored: {
         queue: string
         fires: Fired['fires']
@@ -154,12 +177,6 @@ async function within<Value>(ms: number, value: Value): Promise<Awaited<Value>> 
   } finally {
     clearTimeout(timer)
   }
-}
-
-function isOfDatabase(error: unknown): boolean {
-  if (isStintError(error)) return false
-  const { code, name } = error as { code?: unknown; name?: unknown }
-  return typeof code === 'string' || name === 'DeadlineError'
 }
 
 function shuffled<Item>(items: readonly Item[]): Item[] {
