@@ -46,7 +46,7 @@ experiment(
     const refused = found.flatMap((round) => round.refused)
     const heartbeatsRefused = found.reduce((sum, { lostWorkers }) => sum + lostWorkers, 0)
     const left = [await tracesIn(one.db), await tracesIn(other.db)]
-    const stops = size.rounds * size.processes
+    const stops = found.length * each.processes
     const zombies = Object.keys(writes).length * stops
     return {
       counts: {
@@ -93,8 +93,12 @@ async function stopAgainAndAgain(
     zombies.push(await scene.worker(name, options))
   }
   const found: Round[] = []
-  for (let round = 1; round <= rounds; round++)
-    found.push(await stopAll(scene, { zombies, round, onStopped }))
+  for (let round = 1; round <= rounds; round++) {
+    const one = await stopAll(scene, { zombies, round, onStopped })
+    found.push(one)
+    // Whoever is lost and does not know it is of no use for another round; the verdict stands.
+    if (one.lostWorkers < processes) break
+  }
   return found
 }
 
@@ -126,6 +130,7 @@ async function stopAll(
   await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, free)
   await pause(Math.max(0, stoppedAt + 3 * leaseMs - monotonicMs()))
   const refused: string[] = []
+  let isMissed = false
   for (const zombie of zombies) {
     const since = (line: Line): boolean => line.worker === zombie.name && line.at > stoppedAt
     writeFileSync(thawOf(zombie), '')
@@ -136,10 +141,18 @@ async function stopAll(
       inputs.length,
     )
     for (const { name, job = '' } of said) if (name === 'leaseLost') refused.push(writeOf.get(job) ?? '')
-    // It finds out, and goes on under another id.
-    await ledger.wrote((line) => since(line) && line.name === 'workerLost')
-    await ledger.wrote((line) => since(line) && line.name === 'ready')
+    // It finds out, and goes on under another id. For one that does not a while is waited, and for no other then.
+    if (isMissed) continue
+    isMissed = await ledger
+      .wrote((line) => since(line) && line.name === 'workerLost')
+      .then(() => ledger.wrote((line) => since(line) && line.name === 'ready'))
+      .then(
+        () => false,
+        () => true,
+      )
   }
+  const isLoss = ({ name, at }: Line): boolean => name === 'workerLost' && at > stoppedAt
+  const lost = new Set(ledger.lines((line) => isLoss(line) && isZombie(line)).map(({ worker: name }) => name))
   heir.tell('go')
   await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, writeOf.size)
   // The next round's jobs are for the zombies again.
@@ -147,7 +160,7 @@ async function stopAll(
   await heir.exited
   return {
     refused,
-    lostWorkers: zombies.length,
+    lostWorkers: lost.size,
     threadsReplaced: zombies.filter((zombie) => zombie.output().includes('it is replaced')).length,
   }
 }

@@ -45,6 +45,12 @@ export interface Scene {
   producer: (setup: ProducerSetup) => Promise<WorkerProcess>
 }
 
+/** Options of a worker in which nothing but what is tested happens: it looks for lost workers and strays once an hour. */
+export const calm = { lease: '30s', sweepEvery: '1h' } as const
+
+/** Of one that runs nothing, and takes back what lost workers ran. */
+export const sweeper = { lease: '30s', sweepEvery: '50ms', queues: { elsewhere: 1 } } as const
+
 const queue = 'work'
 const job: ProgramJob = { kind: 'work', queue }
 

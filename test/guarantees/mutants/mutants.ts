@@ -165,4 +165,60 @@ export const mutants: readonly Mutant[] = [
     file: 'worker/settle.js',
     edits: edit('if (isOneJobs && group.length > 1)', 'if (isOneJobs && group.length < 0)'),
   },
+  {
+    ...{ id: 'M26a', what: 'a job is quarantined that had not begun', caughtBy: 'crash.bystander' },
+    file: 'maintenance/sweep.sql.js',
+    edits: edit(
+      String.raw`coalesce(begun_lease = lease_id, false)\n           and crashes + suspect`,
+      'crashes + suspect',
+    ),
+  },
+  {
+    ...{ id: 'M26b', what: 'a crash is counted for a job that had not begun', caughtBy: 'crash.bystander' },
+    file: 'maintenance/sweep.sql.js',
+    edits: edit('+ coalesce(begun_lease = lease_id, false)::integer', '+ 1'),
+  },
+  {
+    ...{ id: 'M27a', what: 'nothing is quarantined', caughtBy: 'crash.limit' },
+    file: 'maintenance/sweep.sql.js',
+    edits: edit('and crashes + suspect::integer + 1 >= ', 'and crashes + suspect::integer + 1 >= 1000 + '),
+  },
+  {
+    ...{ id: 'M27b', what: 'crashes are not counted', caughtBy: 'crash.limit' },
+    file: 'maintenance/sweep.sql.js',
+    edits: edit('+ coalesce(begun_lease = lease_id, false)::integer', '+ 0'),
+  },
+  {
+    ...{ id: 'M28a', what: 'an attempt is burned by a release', caughtBy: 'release.no-burn' },
+    file: 'jobs/put-back.sql.js',
+    edits: edit('= attempt - 1,', '= attempt,'),
+  },
+  {
+    ...{ id: 'M28b', what: 'an attempt is burned by a lost worker', caughtBy: 'crash.bystander' },
+    file: 'maintenance/sweep.sql.js',
+    edits: edit('= attempt - 1,', '= attempt,'),
+  },
+  {
+    ...{ id: 'M29', what: 'a lease is trusted that nobody has renewed', caughtBy: 'abort.first' },
+    file: 'worker/lease.js',
+    edits: edit('const riskAt = 0.8', 'const riskAt = 1000'),
+  },
+  {
+    ...{ id: 'M30', what: 'a frozen ctx.tx is left open by the server', caughtBy: 'tx.idle-bound' },
+    file: 'jobs/hold-running.sql.js',
+    edits: edit('$1::text', '(0 * $1::integer)::text'),
+  },
+  {
+    ...{ id: 'M31a', what: 'no heartbeat while the loop is blocked', caughtBy: 'blocked.keeps-lease' },
+    file: 'worker/lease-thread.js',
+    edits: edit(
+      'await untilDue(failures);',
+      `do await untilDue(failures); while (ageMs(memory, 'alive') > leaseMs / 3);`,
+    ),
+  },
+  {
+    ...{ id: 'M31b', what: 'blocked processes end within their timeout', caughtBy: 'blocked.keeps-lease' },
+    file: 'worker/lease-thread.js',
+    edits: edit('blockedMs > leaseMs && lateMs > 0', 'blockedMs > leaseMs'),
+  },
 ]

@@ -7,8 +7,10 @@ import {
   txAtMostOnce,
 } from './commit.ts'
 import { hostileOutputs, settleBadRow } from './content.ts'
+import { crashBystander, crashLimit, releaseNoBurn } from './crashes.ts'
 import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
 import { firesManySchedulers } from './fires.ts'
+import { abortFirst, blockedKeepsLease, txIdleBound } from './leases.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
@@ -33,6 +35,12 @@ export const named = {
   'hostile.outputs': hostileOutputs,
   'settle.bad-row': settleBadRow,
   'fires.many-schedulers': firesManySchedulers,
+  'crash.bystander': crashBystander,
+  'crash.limit': crashLimit,
+  'release.no-burn': releaseNoBurn,
+  'abort.first': abortFirst,
+  'tx.idle-bound': txIdleBound,
+  'blocked.keeps-lease': blockedKeepsLease,
 } satisfies Record<string, (build: Build) => Promise<void>>
 
 export type GuaranteeName = keyof typeof named

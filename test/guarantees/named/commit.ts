@@ -4,10 +4,8 @@ import { succeedSql } from '../../../src/jobs/succeed.sql.ts'
 import { eventually } from '../../support/eventually.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
 import { statementMarks } from '../../support/statement-marks.ts'
-import { createScene } from '../harness/scene.ts'
+import { calm, createScene } from '../harness/scene.ts'
 import type { Build, Scene } from '../harness/scene.ts'
-
-const calm = { lease: '30s', sweepEvery: '1h' }
 
 async function effectsOf({ db }: Scene, id: string): Promise<number> {
   return (await db.query('select 1 from effect where job = $1', [id])).length

@@ -1,8 +1,6 @@
 import { expect } from 'vitest'
-import { createScene } from '../harness/scene.ts'
+import { calm, createScene } from '../harness/scene.ts'
 import type { Build } from '../harness/scene.ts'
-
-const calm = { lease: '30s', sweepEvery: '1h' }
 
 /** What a handler gives out is made to fit: what Postgres can hold of it is kept. */
 export async function hostileOutputs(build: Build): Promise<void> {

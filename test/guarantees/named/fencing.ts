@@ -2,11 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { expect } from 'vitest'
 import type { Line } from '../../support/ledger.ts'
 import { eventually } from '../../support/eventually.ts'
-import { createScene } from '../harness/scene.ts'
+import { calm, createScene } from '../harness/scene.ts'
 import type { Build, Scene } from '../harness/scene.ts'
-
-/** Nothing but what is tested happens in it: it looks for lost workers and strays once an hour. */
-const calm = { lease: '30s', sweepEvery: '1h' }
 
 /** Every ending of an attempt is refused to a worker whose job is another's by now. */
 export async function zombieSettle(build: Build): Promise<void> {

@@ -6,35 +6,9 @@ import { burySql } from '../../../src/leases/bury.sql.ts'
 import { sweepSql } from '../../../src/maintenance/sweep.sql.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
 import { statementMarks } from '../../support/statement-marks.ts'
-import { createScene } from '../harness/scene.ts'
+import { plantRunning, plantWorker } from '../harness/planted.ts'
+import { createScene, sweeper } from '../harness/scene.ts'
 import type { Build, Scene } from '../harness/scene.ts'
-
-const sweeper = { lease: '30s', sweepEvery: '50ms', queues: { elsewhere: 1 } }
-
-/** A job that runs, by the database's book, under this worker. */
-async function plantRunning({ db, stint, contract }: Scene, workerId: string): Promise<string> {
-  const { id } = await stint.enqueue(contract, {})
-  await db.query(
-    `update stint.job set state = 'running', attempt = 1, epoch = 1, worker_id = $2, lease_id = $3, started_at = now()
-      where id = $1`,
-    [id, workerId, randomUUID()],
-  )
-  return id
-}
-
-/** A worker by the database's book, which has renewed its lease so long ago, for so long. */
-async function plantWorker(
-  db: Scene['db'],
-  { renewed, lease, isLost = false }: { renewed: string; lease: string; isLost?: boolean },
-): Promise<string> {
-  const id = randomUUID()
-  await db.query(
-    `insert into stint.worker (id, renewed_at, lease_until, lost_at, about)
-     values ($1, now() - $2::interval, now() - $2::interval + $3::interval, case when $4::boolean then now() end, '{}')`,
-    [id, renewed, lease, isLost],
-  )
-  return id
-}
 
 async function stateOf({ db }: Scene, id: string): Promise<unknown> {
   const [row] = await db.query('select state, epoch, attempt from stint.job where id = $1', [id])
