@@ -149,9 +149,18 @@ function nearlyRight(random: Random, path: string): Record<string, unknown> {
   return random() < 0.5 ? body : { ...body, [field]: value(random) }
 }
 
+/** What takes the square of its length to whoever reads it from each quote or digit anew. */
+function slowToScan(random: Random): string {
+  const many = Math.floor(random() * 200_000)
+  const endless = ['\\"', '"\\', '"1', '1'].map((text) => text.repeat(many))
+  const ends = ['', '.5]', 'e', '"']
+  return `[1234567890123456${pick(random, ['', '"']) ?? ''}${pick(random, endless) ?? ''}${pick(random, ends) ?? ''}`
+}
+
 function bodyOf(random: Random, path: string): string | Uint8Array<ArrayBuffer> {
   const roll = random()
   if (roll < 0.1) return word(random)
+  if (roll < 0.11) return slowToScan(random)
   if (roll < 0.15) return '['.repeat(Math.floor(random() * 20_000))
   if (roll < 0.2) return `{"kind":"any.thing","input":${'['.repeat(300)}${']'.repeat(300)}}`
   if (roll < 0.25) return Uint8Array.from({ length: 64 }, () => Math.floor(random() * 256))
