@@ -183,8 +183,8 @@ function requestOf(random: Random): Request {
   const takes = Object.keys(document.paths[known ?? ''] ?? {}).map((method) => method.toUpperCase())
   const method = pick(random, takes.length > 0 && random() < 0.75 ? takes : methods) ?? 'GET'
   const path =
-    known?.replaceAll(/\{\w+\}/g, () => encodeURIComponent(safe(word(random)))) ??
-    `/${encodeURI(safe(word(random)))}/${encodeURIComponent(safe(word(random)))}`
+    known?.replaceAll(/\{\w+\}/g, () => segment(random)) ??
+    `/${encodeURI(safe(word(random)))}/${segment(random)}`
   const query = new URLSearchParams()
   for (let count = Math.floor(random() * 4); count > 0; count--)
     query.append(
@@ -213,6 +213,12 @@ function requestOf(random: Random): Request {
     ...{ method, headers },
     ...(hasBody ? { body: bodyOf(random, known ?? '') } : {}),
   })
+}
+
+/** A part of a path: any text, or what is the code of none. */
+function segment(random: Random): string {
+  if (random() < 0.1) return pick(random, ['%ff', '%zz', '%', '%c3%28', '%ed%a0%80']) ?? ''
+  return encodeURIComponent(safe(word(random)))
 }
 
 /** Without half surrogate pairs, which no URL can hold. */
