@@ -93,6 +93,8 @@ export interface ViewRequest {
   caller: Caller
   topics: readonly Topic[]
   lastEventId?: string | undefined
+  /** Aborted where its reader is gone, maybe before anybody reads the stream and so could cancel it. */
+  signal?: AbortSignal | undefined
   /** Asks again who it is; undefined where the caller is none any more. */
   recheck: () => Promise<Caller | undefined>
 }
@@ -193,7 +195,7 @@ export class Live {
   }
 
   /** A stream of what changes about some topics. */
-  open({ caller, topics, lastEventId, recheck }: ViewRequest): ReadableStream<Uint8Array> {
+  open({ caller, topics, lastEventId, signal, recheck }: ViewRequest): ReadableStream<Uint8Array> {
     this.#forgetOld()
     const epoch = `${this.#epoch}${digestOf(topics)}`
     const viewer: Viewer = new Viewer({
@@ -215,7 +217,12 @@ export class Live {
       for (const { text, seq } of missed) viewer.send(text, seq)
     }
     if (this.#trouble !== undefined) viewer.send(eventText('trouble', this.#trouble))
-    this.#start()
+    const leave = (): void => {
+      viewer.close()
+    }
+    if (signal?.aborted === true) leave()
+    else signal?.addEventListener('abort', leave, { once: true })
+    if (!this.#isOver()) this.#start()
     return viewer.stream
   }
 

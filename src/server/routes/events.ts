@@ -48,9 +48,11 @@ export const eventRoutes: Routes = (app, parts) => {
       if (operation !== undefined && !(await isWithin(caller, parts, operation))) missingOperation(topic.of)
     }
     if (!live.hasRoomFor(caller.actor)) throw tooMany()
+    // The router takes it for a GET whose body nobody reads: a stream would stay open for ever.
+    if (c.req.method === 'HEAD') return new Response(null, { headers: streamHeaders })
     const request = c.req.raw
     const stream = live.open({
-      ...{ caller, topics },
+      ...{ caller, topics, signal: request.signal },
       lastEventId: c.req.valid('header')['last-event-id'],
       recheck: () => identify(request),
     })
