@@ -119,7 +119,8 @@ interface Wait {
 }
 
 const mostRingBytes = 8_000_000
-const mostWaits = 1_000
+/** Each holds a request: half of those that the console answers at once (console.ts), so that it answers others too. */
+const mostWaits = 128
 const mostIds = 1_000
 /** Gauges are refreshed every two seconds. */
 const queuesEveryMs = 1_000
@@ -226,9 +227,14 @@ export class Live {
     return viewer.stream
   }
 
+  /** Whether another may wait for the end of a job. */
+  get hasRoomToWait(): boolean {
+    return !this.#isClosed && this.#waits.size < mostWaits
+  }
+
   /** How a job ended, within `ms`; undefined where it has not, or is not there. One loop serves all who wait. */
   jobEnded(id: string, ms: number): Promise<JobState | undefined> {
-    if (this.#isClosed || this.#waits.size >= mostWaits) return Promise.resolve(undefined)
+    if (!this.hasRoomToWait) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         wait.ended(undefined)
