@@ -485,6 +485,11 @@ describe('GET /v1/events', () => {
     const served = openConsole(db.url)
     for (const wrong of ['', 'nothing', 'job:1', 'queue:', `job:${randomUUID()},x`, 'queue:a%20b'])
       expect((await stream(served, wrong)).status, wrong).toBe(400)
+    const answer = (await (await stream(served, 'nothing')).json()) as object
+    expect(answer).toMatchObject({
+      type: 'urn:stint:problem:invalid-parameters',
+      errors: [{ pointer: '/query/topics' }],
+    })
     const many = Array.from({ length: 51 }, (_, n) => `queue:q${n}`).join()
     expect((await stream(served, many)).status).toBe(400)
     expect((await call(served, 'GET /v1/events?topics=overview')).status).toBe(401)

@@ -71,9 +71,9 @@ function badTopics(unknown: Topic['name'] | undefined): HttpProblem {
   const detail =
     unknown === undefined ? `At most ${mostTopics} topics.` : `There is no topic '${unknown.slice(0, 200)}'.`
   return new HttpProblem({
-    ...{ status: 400, code: 'invalid-request', title: 'No such topics', detail },
+    ...{ status: 400, code: 'invalid-parameters', title: 'No such topics', detail },
     hint: 'Topics are overview, workers, queue:<name>, job:<id> and operation:<id>, separated by commas.',
-    errors: [{ pointer: '/topics', message: detail }],
+    errors: [{ pointer: '/query/topics', message: detail }],
   })
 }
 
