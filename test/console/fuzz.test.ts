@@ -2,27 +2,26 @@ import { randomUUID } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createConsole } from '../../src/entry/server.ts'
 import type { Console } from '../../src/entry/server.ts'
-import { consoleOpenApi } from '../../src/server/console.ts'
+import { consoleOpenApi, createConsoleWithin } from '../../src/server/console.ts'
 import { pick, seeded } from '../guarantees/harness/random.ts'
 import type { Random } from '../guarantees/harness/random.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { contracts, tokens } from './scene.ts'
+import { contracts, patient, tokens } from './scene.ts'
 
 const seed = Number(process.env['STINT_SEED'] ?? Date.now() % 1_000_000_000)
 const requests = 20_000
 const atOnce = 8
-/** An answer that takes longer than this hangs; the limits of the console are far below. */
-const hangsAfterMs = 20_000
+/** An answer that takes longer than this hangs; the limits of the console, patient as it is here, are below. */
+const hangsAfterMs = 45_000
 
 let db: TestDatabase
 let served: Console
 const failures: unknown[] = []
 beforeAll(async () => {
   db = await createTestDatabase()
-  served = createConsole({
+  served = createConsoleWithin(patient, {
     connection: db.url,
     contracts,
     acceptUnknownKinds: true,
@@ -245,8 +244,8 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
     // A stream of events has no end.
     await response.body?.cancel()
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
-    // Busy is an answer, not a failure.
-    if (response.status >= 500 && response.status !== 503) wrong.push(`${said} → ${response.status}`)
+    // Also no 503: so few at once are past no limit, unless something that they opened was left open.
+    if (response.status >= 500) wrong.push(`${said} → ${response.status}`)
   }
   const batch = async (count: number): Promise<void> => {
     let left = count
@@ -269,7 +268,6 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
   // It did get to the routes, and was refused in many ways.
   const seen = [...statuses.keys()]
   expect(seen).toEqual(expect.arrayContaining([200, 202, 400, 401, 403, 404, 405, 415, 422]))
-  expect(statuses.get(503) ?? 0).toBeLessThan(requests / 100)
   expect(grown).toBeLessThan(64 * 1_048_576)
 }, 600_000)
 
