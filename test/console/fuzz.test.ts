@@ -69,6 +69,7 @@ const words = [
     'constructor',
     'a'.repeat(300),
     '2026-01-01T00:00:00Z',
+    'overview',
   ],
   ...[
     'mail.send',
