@@ -8,6 +8,7 @@ import { showDashboard } from './dashboard.ts'
 import type { Door } from './door.ts'
 import { guard, notFound } from './gate.ts'
 import { frameAnswers } from './headers.ts'
+import type { Frame } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
 import { pathBelow } from './path.ts'
@@ -42,7 +43,7 @@ const allRoutes: readonly Routes[] = [
 export interface AppOptions {
   door: Door
   assets: Assets
-  frameAncestors: string
+  frame: Frame
   publicOrigin: string | undefined
   /** Told of what no problem explains: a failure of ours. */
   onError: (error: unknown, requestId: string) => void
@@ -50,7 +51,7 @@ export interface AppOptions {
 
 /** What a request passes, from the outside in: headers, who may write, who comes in, its body, repeats, its route. */
 export function createApp(parts: ConsoleParts, options: AppOptions): App {
-  const { door, assets, frameAncestors, publicOrigin, onError } = options
+  const { door, assets, frame, publicOrigin, onError } = options
   const app: App = new OpenAPIHono<Env>({
     getPath: (request) => pathBelow(request.url, parts.basePath) ?? '/outside',
     defaultHook: (result) => {
@@ -64,7 +65,7 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
     if (problem.status === 500) onError(error, c.get('requestId'))
     return problemResponse(problem, { instance: c.req.path, requestId: c.get('requestId') })
   })
-  app.use(frameAnswers({ frameAncestors }))
+  app.use(frameAnswers(frame))
   if (parts.about.readOnly) {
     app.use(async (c, next) => {
       if (!isSafe(c.req.method) && c.req.path.startsWith('/v1/')) throw readOnly()

@@ -86,8 +86,11 @@ function textOf(body: Uint8Array): string {
   }
 }
 
-/** JSON's tokens that matter here: strings, to be passed over, and numbers. */
-const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE])/g
+/**
+ * JSON's tokens that matter here: strings, to be passed over, and numbers, whole. Only for text that is JSON: there each
+ * match ends where it began to look for its end. A string that nobody closes would be read anew from each of its quotes.
+ */
+const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
 
 /**
  * JavaScript would round an integer past 2^53 in silence, and the job would carry another one than was sent: an order
@@ -95,10 +98,20 @@ const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?![\d.eE])/g
  */
 function checkNumbers(text: string): void {
   if (!/\d{16}/.test(text)) return
+  demandJson(text)
   for (const [token] of text.matchAll(tokens)) {
-    if (token.length < 16 || token.startsWith('"')) continue
-    // A thousand digits are a number to nobody; and comparing them would take a while.
-    if (token.length > 400 || BigInt(token) !== BigInt(Number(token))) throw tooLargeNumber(token)
+    if (token.length < 16 || !/^-?\d+$/.test(token)) continue
+    // Past 309 digits it is infinite; and comparing thousands of them would take a while.
+    if (!Number.isFinite(Number(token)) || BigInt(token) !== BigInt(Number(token)))
+      throw tooLargeNumber(token)
+  }
+}
+
+function demandJson(text: string): void {
+  try {
+    JSON.parse(text)
+  } catch {
+    throw malformed()
   }
 }
 

@@ -9,12 +9,14 @@ import { Door } from './door.ts'
 import { Live } from './live.ts'
 import { liveSource } from './live/source.ts'
 import { Looks } from './looks.ts'
-import { requestIdOf } from './headers.ts'
+import { frameWith, refusal } from './headers.ts'
+import type { Frame } from './headers.ts'
 import { openApiDocument } from './openapi.ts'
 import { resolveConsoleOptions } from './options.ts'
 import type { ConsoleConfig, ConsoleOptions } from './options.ts'
 import { pathBelow } from './path.ts'
-import { busy, HttpProblem, problemResponse } from './problem.ts'
+import { busy, HttpProblem } from './problem.ts'
+import { isSafe } from './same-origin.ts'
 
 /** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
 export interface Console {
@@ -52,7 +54,7 @@ const usualLimits: ConsoleLimits = {
 
 /** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
 const answerWithinMs = 60_000
-/** Requests under way at most: each may hold a body of megabytes. */
+/** Requests under way at most: each may hold a body of megabytes. Those that wait for a job are half of it (live.ts). */
 const mostAtOnce = 256
 
 export function createConsole(options: ConsoleOptions = {}): Console {
@@ -88,15 +90,16 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     ...eyesOf(stint, { hasEar, onError }),
     executor,
   }
+  const frame = frameWith(config)
   const app = createApp(parts, {
-    ...{ door, frameAncestors: config.frameAncestors, publicOrigin: config.publicOrigin },
+    ...{ door, frame, publicOrigin: config.publicOrigin },
     assets: new Assets({ basePath }),
     onError: (error, requestId) => {
       onError(error, { requestId })
     },
   })
   return {
-    fetch: answering(app, parts),
+    fetch: answering(app, parts, frame),
     get link() {
       return door.link
     },
@@ -144,40 +147,43 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     acceptUnknownKinds: false,
   }
   const app = createApp(parts, {
-    ...{ door, frameAncestors: "'none'", publicOrigin: undefined },
+    ...{ door, frame: frameWith({ frameAncestors: "'none'" }), publicOrigin: undefined },
     assets: new Assets({ basePath, folder: undefined }),
     onError: () => undefined,
   })
   return openApiDocument(app, basePath)
 }
 
-function answering(app: App, parts: ConsoleParts): Console['fetch'] {
+function answering(app: App, parts: ConsoleParts, frame: Frame): Console['fetch'] {
   let underWay = 0
   return async (request, { address } = {}) => {
-    const refuse = (problem: HttpProblem): Response => {
-      const requestId = requestIdOf(request.headers.get('X-Request-Id') ?? undefined)
-      const instance = pathBelow(request.url, parts.basePath) ?? '/'
-      return problemResponse(problem, { instance, requestId })
-    }
+    const path = pathBelow(request.url, parts.basePath) ?? '/'
+    // Holds nothing; and a console that is busy is not to be taken for one that is gone, and ended.
+    if (isSafe(request.method) && probes.has(path)) return app.fetch(request, { address })
     if (underWay >= mostAtOnce) {
       parts.limits.refused++
-      return refuse(busy())
+      return refusal(busy(), { request, instance: path, frame })
     }
     underWay++
     let timer: NodeJS.Timeout | undefined
+    const answer = Promise.resolve(app.fetch(request, { address }))
     const tooLate = new Promise<Response>((resolve) => {
       timer = setTimeout(() => {
-        resolve(refuse(timedOut()))
+        resolve(refusal(timedOut(), { request, instance: path, frame }))
+        // It may be a stream that stays open until somebody cancels it.
+        void answer.then((late) => late.body?.cancel()).catch(() => undefined)
       }, answerWithinMs)
     })
     try {
-      return await Promise.race([app.fetch(request, { address }), tooLate])
+      return await Promise.race([answer, tooLate])
     } finally {
       clearTimeout(timer)
       underWay--
     }
   }
 }
+
+const probes: ReadonlySet<string> = new Set(['/v1/health/live', '/v1/health/ready'])
 
 function timedOut(): HttpProblem {
   return new HttpProblem({

@@ -93,6 +93,8 @@ export interface ViewRequest {
   caller: Caller
   topics: readonly Topic[]
   lastEventId?: string | undefined
+  /** Aborted where its reader is gone, maybe before anybody reads the stream and so could cancel it. */
+  signal?: AbortSignal | undefined
   /** Asks again who it is; undefined where the caller is none any more. */
   recheck: () => Promise<Caller | undefined>
 }
@@ -117,7 +119,8 @@ interface Wait {
 }
 
 const mostRingBytes = 8_000_000
-const mostWaits = 1_000
+/** Each holds a request: half of those that the console answers at once (console.ts), so that it answers others too. */
+const mostWaits = 128
 const mostIds = 1_000
 /** Gauges are refreshed every two seconds. */
 const queuesEveryMs = 1_000
@@ -193,7 +196,7 @@ export class Live {
   }
 
   /** A stream of what changes about some topics. */
-  open({ caller, topics, lastEventId, recheck }: ViewRequest): ReadableStream<Uint8Array> {
+  open({ caller, topics, lastEventId, signal, recheck }: ViewRequest): ReadableStream<Uint8Array> {
     this.#forgetOld()
     const epoch = `${this.#epoch}${digestOf(topics)}`
     const viewer: Viewer = new Viewer({
@@ -215,13 +218,23 @@ export class Live {
       for (const { text, seq } of missed) viewer.send(text, seq)
     }
     if (this.#trouble !== undefined) viewer.send(eventText('trouble', this.#trouble))
-    this.#start()
+    const leave = (): void => {
+      viewer.close()
+    }
+    if (signal?.aborted === true) leave()
+    else signal?.addEventListener('abort', leave, { once: true })
+    if (!this.#isOver()) this.#start()
     return viewer.stream
+  }
+
+  /** Whether another may wait for the end of a job. */
+  get hasRoomToWait(): boolean {
+    return !this.#isClosed && this.#waits.size < mostWaits
   }
 
   /** How a job ended, within `ms`; undefined where it has not, or is not there. One loop serves all who wait. */
   jobEnded(id: string, ms: number): Promise<JobState | undefined> {
-    if (this.#isClosed || this.#waits.size >= mostWaits) return Promise.resolve(undefined)
+    if (!this.hasRoomToWait) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         wait.ended(undefined)

@@ -2,8 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { getRequestListener } from '@hono/node-server'
 import { bodyConsumed } from './body.ts'
 import type { Console } from './console.ts'
-import { requestIdOf } from './headers.ts'
-import { problemResponse } from './problem.ts'
+import { frameWith, refusal } from './headers.ts'
 
 /** The console for `node:http` and what is built on it: Express, Fastify, Connect, Koa. */
 export function nodeListener(
@@ -32,7 +31,9 @@ function isConsumed(incoming: IncomingMessage): boolean {
   return hasBody && (incoming.readableDidRead || incoming.readableEnded)
 }
 
+/** Whoever may frame the console, nobody has to frame this. */
+const frame = frameWith({ frameAncestors: "'none'" })
+
 function consumed(request: Request): Response {
-  const requestId = requestIdOf(request.headers.get('X-Request-Id') ?? undefined)
-  return problemResponse(bodyConsumed(), { instance: new URL(request.url).pathname, requestId })
+  return refusal(bodyConsumed(), { request, instance: new URL(request.url).pathname, frame })
 }

@@ -64,10 +64,19 @@ export async function noteRefused(c: Context<Env>, parts: ConsoleParts): Promise
   const [, noun = '', id, verb] = c.req.path.split('/').slice(1)
   const usual = c.req.method === 'DELETE' ? 'delete' : id === undefined ? 'start' : 'set'
   const action = `${nouns[noun] ?? noun}.${verb ?? usual}`
-  const target = (id === undefined ? c.req.path : decodeURIComponent(id)).slice(0, 2_000)
+  const target = (id === undefined ? c.req.path : decoded(id)).slice(0, 2_000)
   const why = `${c.get('caller').role} may not`
   // What cannot be noted is refused all the same.
   await operatorOf(c, parts)
     .refused({ action, target, why })
     .catch(() => undefined)
+}
+
+/** A part of a path; as it was sent where it is no text, which is anybody's to send. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
 }

@@ -24,7 +24,8 @@ export async function afterWait(
   accepted: Response,
 ): Promise<Response> {
   const seconds = secondsOf(c.req.header('Prefer'))
-  if (seconds === 0) return accepted
+  // A preference may be passed over (RFC 7240), and then is not said to be applied.
+  if (seconds === 0 || !live.hasRoomToWait) return accepted
   await live.jobEnded(id, seconds * 1_000)
   accepted.headers.set('Preference-Applied', `wait=${seconds}`)
   const job = await stint.get(id, { blob: false })

@@ -446,6 +446,11 @@ describe('waiting for the end of a job', () => {
 })
 
 describe('GET /v1/events', () => {
+  async function viewersOf(served: ReturnType<typeof openConsole>): Promise<number> {
+    const { body } = await call(served, 'GET /v1/system', { token: tokens.viewer.token })
+    return SystemReport.parse(body).console.viewers
+  }
+
   async function stream(
     served: ReturnType<typeof openConsole>,
     topics: string,
@@ -480,6 +485,11 @@ describe('GET /v1/events', () => {
     const served = openConsole(db.url)
     for (const wrong of ['', 'nothing', 'job:1', 'queue:', `job:${randomUUID()},x`, 'queue:a%20b'])
       expect((await stream(served, wrong)).status, wrong).toBe(400)
+    const answer = (await (await stream(served, 'nothing')).json()) as object
+    expect(answer).toMatchObject({
+      type: 'urn:stint:problem:invalid-parameters',
+      errors: [{ pointer: '/query/topics' }],
+    })
     const many = Array.from({ length: 51 }, (_, n) => `queue:q${n}`).join()
     expect((await stream(served, many)).status).toBe(400)
     expect((await call(served, 'GET /v1/events?topics=overview')).status).toBe(401)
@@ -507,15 +517,46 @@ describe('GET /v1/events', () => {
     })
     const reader = new EventReader(response.body ?? new ReadableStream())
     await reader.tells(({ event }) => event === 'snapshot')
-    const viewers = async (): Promise<number> => {
-      const { body } = await call(served, 'GET /v1/system', { token: tokens.viewer.token })
-      return SystemReport.parse(body).console.viewers
-    }
-    expect(await viewers()).toBe(1)
+    expect(await viewersOf(served)).toBe(1)
     leave.abort()
     await eventually(async () => {
-      expect(await viewers()).toBe(0)
+      expect(await viewersOf(served)).toBe(0)
     })
+  })
+
+  test('opens nothing when it is only asked for its headers', async () => {
+    const served = openConsole(db.url)
+    const answer = await call(served, 'HEAD /v1/events?topics=overview', { token: tokens.viewer.token })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('Content-Type')).toBe('text/event-stream; charset=utf-8')
+    expect(await viewersOf(served)).toBe(0)
+  })
+
+  test('that a client leaves while it is asked who it is opens for nobody', async () => {
+    const leave = new AbortController()
+    const served = openConsole(db.url, {
+      tokens: [],
+      auth: async (request) => {
+        if (request.url.includes('/v1/events')) leave.abort()
+        await Promise.resolve()
+        return { actor: 'ana', role: 'viewer' }
+      },
+    })
+    const request = new Request('http://console.test/v1/events?topics=workers', { signal: leave.signal })
+    // Nobody reads it, and nobody cancels it.
+    expect((await served.fetch(request)).status).toBe(200)
+    expect(await viewersOf(served)).toBe(0)
+  })
+
+  test('that a client leaves before anybody reads it is closed', async () => {
+    const served = openConsole(db.url)
+    const leave = new AbortController()
+    const headers = { Authorization: `Bearer ${tokens.viewer.token}` }
+    const url = 'http://console.test/v1/events?topics=workers'
+    await served.fetch(new Request(url, { headers, signal: leave.signal }))
+    expect(await viewersOf(served)).toBe(1)
+    leave.abort()
+    expect(await viewersOf(served)).toBe(0)
   })
 
   test('ends with the console', async () => {

@@ -2,27 +2,26 @@ import { randomUUID } from 'node:crypto'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createConsole } from '../../src/entry/server.ts'
 import type { Console } from '../../src/entry/server.ts'
-import { consoleOpenApi } from '../../src/server/console.ts'
+import { consoleOpenApi, createConsoleWithin } from '../../src/server/console.ts'
 import { pick, seeded } from '../guarantees/harness/random.ts'
 import type { Random } from '../guarantees/harness/random.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { contracts, tokens } from './scene.ts'
+import { contracts, patient, tokens } from './scene.ts'
 
 const seed = Number(process.env['STINT_SEED'] ?? Date.now() % 1_000_000_000)
 const requests = 20_000
 const atOnce = 8
-/** An answer that takes longer than this hangs; the limits of the console are far below. */
-const hangsAfterMs = 20_000
+/** An answer that takes longer than this hangs; the limits of the console, patient as it is here, are below. */
+const hangsAfterMs = 45_000
 
 let db: TestDatabase
 let served: Console
 const failures: unknown[] = []
 beforeAll(async () => {
   db = await createTestDatabase()
-  served = createConsole({
+  served = createConsoleWithin(patient, {
     connection: db.url,
     contracts,
     acceptUnknownKinds: true,
@@ -70,6 +69,7 @@ const words = [
     'constructor',
     'a'.repeat(300),
     '2026-01-01T00:00:00Z',
+    'overview',
   ],
   ...[
     'mail.send',
@@ -149,9 +149,18 @@ function nearlyRight(random: Random, path: string): Record<string, unknown> {
   return random() < 0.5 ? body : { ...body, [field]: value(random) }
 }
 
+/** What takes the square of its length to whoever reads it from each quote or digit anew. */
+function slowToScan(random: Random): string {
+  const many = Math.floor(random() * 200_000)
+  const endless = ['\\"', '"\\', '"1', '1'].map((text) => text.repeat(many))
+  const ends = ['', '.5]', 'e', '"']
+  return `[1234567890123456${pick(random, ['', '"']) ?? ''}${pick(random, endless) ?? ''}${pick(random, ends) ?? ''}`
+}
+
 function bodyOf(random: Random, path: string): string | Uint8Array<ArrayBuffer> {
   const roll = random()
   if (roll < 0.1) return word(random)
+  if (roll < 0.11) return slowToScan(random)
   if (roll < 0.15) return '['.repeat(Math.floor(random() * 20_000))
   if (roll < 0.2) return `{"kind":"any.thing","input":${'['.repeat(300)}${']'.repeat(300)}}`
   if (roll < 0.25) return Uint8Array.from({ length: 64 }, () => Math.floor(random() * 256))
@@ -174,8 +183,8 @@ function requestOf(random: Random): Request {
   const takes = Object.keys(document.paths[known ?? ''] ?? {}).map((method) => method.toUpperCase())
   const method = pick(random, takes.length > 0 && random() < 0.75 ? takes : methods) ?? 'GET'
   const path =
-    known?.replaceAll(/\{\w+\}/g, () => encodeURIComponent(safe(word(random)))) ??
-    `/${encodeURI(safe(word(random)))}/${encodeURIComponent(safe(word(random)))}`
+    known?.replaceAll(/\{\w+\}/g, () => segment(random)) ??
+    `/${encodeURI(safe(word(random)))}/${segment(random)}`
   const query = new URLSearchParams()
   for (let count = Math.floor(random() * 4); count > 0; count--)
     query.append(
@@ -206,6 +215,12 @@ function requestOf(random: Random): Request {
   })
 }
 
+/** A part of a path: any text, or what is the code of none. */
+function segment(random: Random): string {
+  if (random() < 0.1) return pick(random, ['%ff', '%zz', '%', '%c3%28', '%ed%a0%80']) ?? ''
+  return encodeURIComponent(safe(word(random)))
+}
+
 /** Without half surrogate pairs, which no URL can hold. */
 function safe(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, '?')
@@ -230,8 +245,8 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
     // A stream of events has no end.
     await response.body?.cancel()
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
-    // Busy is an answer, not a failure.
-    if (response.status >= 500 && response.status !== 503) wrong.push(`${said} → ${response.status}`)
+    // Also no 503: so few at once are past no limit, unless something that they opened was left open.
+    if (response.status >= 500) wrong.push(`${said} → ${response.status}`)
   }
   const batch = async (count: number): Promise<void> => {
     let left = count
@@ -254,7 +269,6 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
   // It did get to the routes, and was refused in many ways.
   const seen = [...statuses.keys()]
   expect(seen).toEqual(expect.arrayContaining([200, 202, 400, 401, 403, 404, 405, 415, 422]))
-  expect(statuses.get(503) ?? 0).toBeLessThan(requests / 100)
   expect(grown).toBeLessThan(64 * 1_048_576)
 }, 600_000)
 

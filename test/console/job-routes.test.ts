@@ -201,6 +201,18 @@ describe('a verb', () => {
     expect(await openStint(db.url).get(id)).toMatchObject({ state: 'dead' })
   })
 
+  test.each(['%ff', '%zz', '%'])(
+    'of a job whose id is %s is refused and noted like any other',
+    async (id) => {
+      const served = openConsole(db.url)
+      expect((await call(served, `POST /v1/jobs/${id}/replay`, { token: viewer, json: {} })).status).toBe(403)
+      expect((await call(served, `POST /v1/jobs/${id}/replay`, { token, json: {} })).status).toBe(400)
+      expect(await db.query(`select action, outcome from stint.audit where target = $1`, [id])).toEqual([
+        { action: 'job.replay', outcome: 'refused' },
+      ])
+    },
+  )
+
   test('edit keeps what was redacted, and refuses what the contract does', async () => {
     const served = openConsole(db.url)
     const id = await deadLetter()

@@ -155,5 +155,8 @@ test('behind a body parser the console says what is wrong, and where to mount it
     type: 'urn:stint:problem:body-consumed',
     hint: expect.stringContaining('before body parsers') as string,
   })
+  expect(answer.headers.get('X-Request-Id')).toMatch(/^[\da-f-]{36}$/)
+  expect(answer.headers.get('Content-Security-Policy')).toContain("default-src 'none'")
+  expect(answer.headers.get('X-Content-Type-Options')).toBe('nosniff')
   expect((await fetch(`${at}/v1/me`, { headers })).status).toBe(200)
 })

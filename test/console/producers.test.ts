@@ -292,3 +292,19 @@ test('only JSON is taken, and a body that is none says so', async () => {
   expect((await send('application/json', new Uint8Array([0x22, 0xff, 0x22]))).status).toBe(400)
   expect((await call(served, 'POST /v1/jobs', { token })).status).toBe(422)
 })
+
+test.each([
+  ['a string that is never closed', `1234567890123456"${'\\"'.repeat(524_000)}`, 400],
+  ['many strings that are never closed', `[1234567890123456,${'"\\'.repeat(524_000)}`, 400],
+  ['a fraction of a million digits', `{"kind":"any.thing","input":${'1'.repeat(1_048_000)}.5}`, 422],
+  ['an integer of a million digits', `{"kind":"any.thing","input":${'1'.repeat(1_048_000)}}`, 422],
+  ['an integer that is infinite', `{"kind":"any.thing","input":${'1'.repeat(350)}}`, 422],
+])('a megabyte with %s is answered at once', async (_, body, status) => {
+  const served = openConsole(db.url)
+  const begunAt = performance.now()
+  const headers = { 'Content-Type': 'application/json' }
+  const answer = await call(served, 'POST /v1/jobs', { token, headers, body })
+  expect(answer.status).toBe(status)
+  // It is milliseconds; where every quote is a new beginning it is minutes, in which nobody else is answered.
+  expect(performance.now() - begunAt).toBeLessThan(5_000)
+})

@@ -120,4 +120,24 @@ describe('queues', () => {
       { actor: 'ada', reason: null },
     ])
   })
+
+  test('that somebody may see and not set are refused to them, and that is noted', async () => {
+    const can = (action: string, of?: { queue?: string | undefined }): boolean =>
+      action !== 'queue.edit' || of?.queue === undefined || of.queue === 'own'
+    const served = openConsole(db.url, {
+      tokens: [],
+      auth: () => ({ actor: 'scoped', role: 'admin', origin: 'api', can }),
+    })
+    const json = { keep: '2d', reason: 'tidy' }
+    expect((await call(served, 'PATCH /v1/queues/foreign', { json })).status).toBe(403)
+    expect((await call(served, 'PATCH /v1/queues/own', { json })).status).toBe(200)
+    expect(
+      await db.query(
+        `select action, target, outcome, reason from stint.audit where actor = 'scoped' order by id`,
+      ),
+    ).toMatchObject([
+      { action: 'queue.set', target: 'foreign', outcome: 'refused', reason: 'tidy' },
+      { action: 'queue.set', target: 'own', outcome: 'done', reason: 'tidy' },
+    ])
+  })
 })

@@ -48,9 +48,11 @@ export const eventRoutes: Routes = (app, parts) => {
       if (operation !== undefined && !(await isWithin(caller, parts, operation))) missingOperation(topic.of)
     }
     if (!live.hasRoomFor(caller.actor)) throw tooMany()
+    // The router takes it for a GET whose body nobody reads: a stream would stay open for ever.
+    if (c.req.method === 'HEAD') return new Response(null, { headers: streamHeaders })
     const request = c.req.raw
     const stream = live.open({
-      ...{ caller, topics },
+      ...{ caller, topics, signal: request.signal },
       lastEventId: c.req.valid('header')['last-event-id'],
       recheck: () => identify(request),
     })
@@ -69,9 +71,9 @@ function badTopics(unknown: Topic['name'] | undefined): HttpProblem {
   const detail =
     unknown === undefined ? `At most ${mostTopics} topics.` : `There is no topic '${unknown.slice(0, 200)}'.`
   return new HttpProblem({
-    ...{ status: 400, code: 'invalid-request', title: 'No such topics', detail },
+    ...{ status: 400, code: 'invalid-parameters', title: 'No such topics', detail },
     hint: 'Topics are overview, workers, queue:<name>, job:<id> and operation:<id>, separated by commas.',
-    errors: [{ pointer: '/topics', message: detail }],
+    errors: [{ pointer: '/query/topics', message: detail }],
   })
 }
 

@@ -3,6 +3,7 @@ import { Name } from '../api/common.ts'
 import { QueueDetail, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../demand.ts'
+import { demandOperator } from '../operator.ts'
 import { HttpProblem } from '../problem.ts'
 import { accepts, problems } from '../route-parts.ts'
 import { wire } from '../wire.ts'
@@ -48,7 +49,8 @@ const set = createRoute({
   },
 })
 
-export const queueRoutes: Routes = (app, { looks, stint }) => {
+export const queueRoutes: Routes = (app, parts) => {
+  const { looks, stint } = parts
   app.openapi(list, async (c) => {
     const caller = demand(c, 'view')
     const { queues, asOf } = await looks.queues.get()
@@ -67,8 +69,10 @@ export const queueRoutes: Routes = (app, { looks, stint }) => {
   app.openapi(set, async (c) => {
     const { queue } = c.req.valid('param')
     const { keep, keepDead, reason } = c.req.valid('json')
-    const { actor, role, origin } = demand(c, 'queue.edit', { queue })
-    const operator = stint.as({ actor, role, origin, requestId: c.get('requestId') })
+    const operator = await demandOperator(c, parts, {
+      ...{ action: 'queue.edit', act: 'queue.set', target: queue },
+      ...{ resource: { queue }, reason },
+    })
     const settings = await operator.setQueue(queue, {
       keep: keep === '0' ? 0 : keep,
       keepDead,

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
+import type { Console } from '../../src/entry/server.ts'
+import { createTestDatabase } from '../support/database.ts'
+import type { TestDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
+import { gate } from '../support/workers.ts'
+import { call, openConsole, problemOf, tokens } from './scene.ts'
+import type { Answer } from './scene.ts'
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+})
+afterAll(() => db.drop())
+
+/** A console that does not answer anybody until it is let. */
+function openHeld(): { served: Console; release: () => void } {
+  const { opened, open } = gate()
+  const served = openConsole(db.url, {
+    tokens: [],
+    frameAncestors: "'self'",
+    auth: async () => {
+      await opened
+      return { actor: 'ana', role: 'viewer' }
+    },
+  })
+  return {
+    served,
+    release: () => {
+      open(undefined)
+    },
+  }
+}
+
+function expectFramed({ headers }: Answer, requestId: string): void {
+  expect(headers.get('X-Request-Id')).toBe(requestId)
+  expect(headers.get('Content-Security-Policy')).toContain("frame-ancestors 'self'")
+  expect(headers.get('X-Content-Type-Options')).toBe('nosniff')
+  expect(headers.get('Referrer-Policy')).toBe('same-origin')
+  expect(headers.get('Cache-Control')).toBe('no-store')
+}
+
+test('past 256 requests at once it says so like every other answer, and probes are answered all the same', async () => {
+  const { served, release } = openHeld()
+  const held = Array.from({ length: 256 }, () => call(served, 'GET /v1/me'))
+  const refused = await call(served, 'GET /v1/me', { headers: { 'X-Request-Id': 'trace-7' } })
+  expect(problemOf(refused)).toMatchObject({
+    ...{ status: 503, type: 'urn:stint:problem:busy' },
+    ...{ instance: '/v1/me', requestId: 'trace-7' },
+  })
+  expectFramed(refused, 'trace-7')
+  expect((await call(served, 'GET /v1/health/live')).status).toBe(200)
+  expect((await call(served, 'GET /v1/health/ready')).status).toBe(200)
+  // Only what is open to all: anything else may take as long as whoever lets people in.
+  expect((await call(served, 'GET /v1/health/other')).status).toBe(503)
+  expect((await call(served, 'POST /v1/health/live')).status).toBe(503)
+  release()
+  expect(new Set((await Promise.all(held)).map(({ status }) => status))).toEqual(new Set([200]))
+  expect((await call(served, 'GET /v1/me')).status).toBe(200)
+})
+
+test('what takes more than a minute is answered like everything else, and a stream that comes later is closed', async () => {
+  const { served, release } = openHeld()
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => {
+    vi.useRealTimers()
+  })
+  const slow = call(served, 'GET /v1/events?topics=workers', { headers: { 'X-Request-Id': 'trace-8' } })
+  vi.advanceTimersByTime(60_000)
+  vi.useRealTimers()
+  const late = await slow
+  expect(problemOf(late)).toMatchObject({ status: 503, type: 'urn:stint:problem:timeout' })
+  expectFramed(late, 'trace-8')
+  release()
+  await eventually(async () => {
+    expect(await numberOf(served, 'viewers')).toBe(0)
+  })
+})
+
+test('requests that wait for jobs leave room for others: past 128 the answer comes at once', async () => {
+  const served = openConsole(db.url)
+  const { token } = tokens.operator
+  const post = (): Promise<Answer> =>
+    call(served, 'POST /v1/jobs', {
+      ...{ token, json: { kind: 'any.thing', input: 1 } },
+      headers: { Prefer: 'wait=30' },
+    })
+  const waiting = Array.from({ length: 128 }, post)
+  await eventually(async () => {
+    expect(await numberOf(served, 'waits', { token })).toBe(128)
+  })
+  const next = await post()
+  expect(next.status).toBe(202)
+  expect(next.headers.get('Preference-Applied')).toBeNull()
+  expect(await numberOf(served, 'waits', { token })).toBe(128)
+  // Ends what waits.
+  await served.close()
+  await Promise.all(waiting)
+})
+
+async function numberOf(served: Console, name: string, as: { token?: string } = {}): Promise<number> {
+  const { text } = await call(served, 'GET /metrics', as)
+  return Number(new RegExp(`^stint_console_${name} (\\d+)$`, 'm').exec(text)?.[1])
+}
