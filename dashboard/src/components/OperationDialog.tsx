@@ -83,7 +83,9 @@ export function OperationDialog({
   const count = data?.matched.count ?? 0
   const mustType = count > typeAbove
   const isTyped = !mustType || form.typed.replaceAll(/[,.\s]/g, '') === String(count)
-  const isReady = data !== undefined && count > 0 && form.reason.trim() !== '' && isTyped && !start.isPending
+  // A number that is known to be wrong is not agreed to.
+  const isCurrent = data !== undefined && data !== outgrown
+  const isReady = isCurrent && count > 0 && form.reason.trim() !== '' && isTyped && !start.isPending
   const change = (next: Partial<Form>): void => {
     setForm((now) => ({ ...now, ...next }))
   }
