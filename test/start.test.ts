@@ -2,6 +2,7 @@ import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { eventually } from './support/eventually.ts'
 import { start } from './support/processes.ts'
 
 const root = join(import.meta.dirname, '..')
@@ -34,6 +35,12 @@ test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async (
     expect(await home.text()).toContain('<div id="app">')
     const queues = await fetch(new URL('/v1/queues', link), { headers: { cookie } })
     expect(await queues.json()).toMatchObject({ items: expect.any(Array) as unknown })
+    // They are stored by a worker when it starts, which the console may be ahead of.
+    await eventually(async () => {
+      const schedules = await fetch(new URL('/v1/schedules', link), { headers: { cookie } })
+      const { items } = (await schedules.json()) as { items: { name: string }[] }
+      expect(items.map(({ name }) => name).sort()).toEqual(['close-books', 'remind-carts'])
+    })
     example.child.kill('SIGINT')
     expect(await example.finished).toMatchObject({
       code: 0,

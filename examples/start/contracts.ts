@@ -36,6 +36,17 @@ export const syncAccount = defineJob({
   unique: { by: (input) => input.account, until: 'started', onConflict: 'debounce' },
 })
 
+export const remindCarts = defineJob({
+  kind: 'cart.remind',
+  queue: 'mail',
+})
+
+export const closeBooks = defineJob({
+  kind: 'books.close',
+  queue: 'billing',
+  input: z.object({ day: z.iso.date() }),
+})
+
 export const renderReport = defineJob({
   kind: 'report.render',
   queue: 'media',

@@ -1,7 +1,15 @@
 // Handlers, in a process of their own: `stint work examples/start/worker.ts`. The database is DATABASE_URL.
 import { setTimeout as pause } from 'node:timers/promises'
-import { PermanentError, RetryAfter, Worker } from 'stint/worker'
-import { chargeCard, renderReport, resizeImage, sendMail, syncAccount } from './contracts.ts'
+import { defineSchedule, PermanentError, RetryAfter, Worker } from 'stint/worker'
+import {
+  chargeCard,
+  closeBooks,
+  remindCarts,
+  renderReport,
+  resizeImage,
+  sendMail,
+  syncAccount,
+} from './contracts.ts'
 
 export const worker = new Worker({
   queues: { billing: 5, mail: 5, media: { concurrency: 4 }, sync: 2 },
@@ -47,3 +55,26 @@ worker.handle(syncAccount, async ({ account }, ctx) => {
   await pause(100, undefined, { signal: ctx.signal })
   ctx.log.info('synchronised', { account })
 })
+
+worker.handle(remindCarts, async (_input, ctx) => {
+  await pause(100, undefined, { signal: ctx.signal })
+  ctx.log.info('looked for carts that were left behind')
+})
+
+worker.handle(closeBooks, async ({ day }, ctx) => {
+  await pause(500, undefined, { signal: ctx.signal })
+  ctx.log.info('closed the books', { day })
+})
+
+// Both workers have them in their code; each time makes one job all the same.
+worker.schedule(
+  defineSchedule({ name: 'remind-carts', job: remindCarts, every: '1m', overlap: 'skip' }),
+  defineSchedule({
+    name: 'close-books',
+    job: closeBooks,
+    cron: '0 2 * * *',
+    timeZone: 'Europe/Rome',
+    // Of the day that has ended, for whoever is in Rome.
+    input: (fireAt) => ({ day: new Date(fireAt.getTime() - 12 * 3_600_000).toISOString().slice(0, 10) }),
+  }),
+)

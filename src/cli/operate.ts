@@ -26,7 +26,7 @@ export const bulkOptions = {
 
 export const bulkHelp = `  --where FILTER        whatever matches, as an operation: 'error:b02c queue:billing age>1h'
   --reason TEXT         why, for the audit; required with --where
-  --pace N/s            jobs a second
+  --pace N/s            jobs a second; 'max' is as fast as it goes
   --max N               never more than this (default: 10000)
   --yes                 do not ask; needs --max where there is no terminal`
 
@@ -78,7 +78,7 @@ export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Pro
     return exitCodes.refused
   }
   const operations = asTyped(stint).operations
-  const { id } = await operations.start({ ...request, reason: reason ?? '' })
+  const { id } = await operations.start({ ...request, asOf: preview.asOf, reason: reason ?? '' })
   const { connection, schema } = { connection: values['database-url'], schema: values.schema }
   let own: OperationsWorker | undefined
   // Without a console or another such process nobody would do it; and one that is there may end on the way.
@@ -177,12 +177,13 @@ function showEnd(operation: OperationInfo, output: Output): number {
   return operation.skipped + operation.failed > 0 ? exitCodes.partial : exitCodes.ok
 }
 
-/** `20/s`, or `20`. */
-function paceOf(text: string | undefined): number | undefined {
+/** `20/s`, or `20`; null for `max`. */
+function paceOf(text: string | undefined): number | null | undefined {
   if (text === undefined) return undefined
+  if (text === 'max') return null
   const [, number] = /^(\d{1,5}(?:\.\d{1,3})?)(?:\/s)?$/.exec(text) ?? []
   if (number !== undefined) return Number(number)
-  throw new UsageError(`Expected --pace to be jobs a second, such as 20/s, got '${text}'.`)
+  throw new UsageError(`Expected --pace to be jobs a second, such as 20/s, or max, got '${text}'.`)
 }
 
 /** `same>20%,any>5%` */

@@ -18,12 +18,14 @@ export interface PreviewOptions {
   priority?: number | undefined
   /** Jobs tried first, of a replay; 0 to 1,000. @default 10 where more than 100 match, else 0 */
   canary?: number | undefined
-  /** Jobs a second after the canary. @default 20 for a replay of more than 100, else as fast as it goes */
+  /** Jobs a second after the canary; null: as fast as it goes. @default 20 for a replay of more than 100, else null */
   pace?: number | null | undefined
   /** Percent of the canary above which it stops. @default { sameError: 20 } */
   stopIf?: { sameError?: number | undefined; anyFailure?: number | undefined } | undefined
   /** Never more than this; up to 1,000,000. @default 10,000 */
   max?: number | undefined
+  /** Of the preview that was looked at: what was made, or died, since then is not taken. @default now */
+  asOf?: Date | undefined
 }
 
 export interface StartOptions extends PreviewOptions {
@@ -43,12 +45,13 @@ export interface OperationRequest {
   pace: number | null | undefined
   stopIf: StopRule
   max: number
+  asOf: Date | undefined
 }
 
-const known = ['action', 'where', 'ids', 'priority', 'canary', 'pace', 'stopIf', 'max']
+const known = ['action', 'where', 'ids', 'priority', 'canary', 'pace', 'stopIf', 'max', 'asOf']
 
 export function resolvePreview(options: PreviewOptions): OperationRequest {
-  const { action, where, ids, priority, canary, pace, stopIf = {}, max = 10_000, ...rest } = options
+  const { action, where, ids, priority, canary, pace, stopIf = {}, max = 10_000, asOf, ...rest } = options
   rejectUnknown('an operation', rest, known)
   const chosen = oneOfOption('action', action, operationActions)
   if ((where === undefined) === (ids === undefined))
@@ -70,6 +73,7 @@ export function resolvePreview(options: PreviewOptions): OperationRequest {
     pace: pace === undefined ? undefined : paceOption(pace),
     stopIf: stopOption(stopIf),
     max: integerOption('max', max, { min: 1, max: 1_000_000 }),
+    asOf: asOf === undefined ? undefined : asOfOption(asOf),
   }
 }
 
@@ -88,6 +92,11 @@ export function paceOption(pace: unknown): number | null {
   if (pace === null) return null
   if (typeof pace === 'number' && pace >= 0.1 && pace <= 10_000) return pace
   throw invalidOption('pace', 'jobs a second, from 0.1 to 10,000, or null', pace)
+}
+
+function asOfOption(asOf: unknown): Date {
+  if (asOf instanceof Date && !Number.isNaN(asOf.getTime())) return asOf
+  throw invalidOption('asOf', 'the `asOf` of a preview: a Date', asOf)
 }
 
 /** What holds once it is known how many match: many that are replayed are tried and slowed down first. */
@@ -124,12 +133,18 @@ export function commandLine(
     ...(priority === null ? [] : [`--priority=${priority}`]),
     ...(action === 'replay' && where !== null ? ['--canary', String(canary)] : []),
     ...(canary > 0 && rules.length > 0 ? ['--stop-if', rules.join(',')] : []),
-    ...(pace === null || where === null ? [] : ['--pace', `${pace}/s`]),
+    ...(where === null ? [] : paceWords(action, pace)),
     ...(max === 10_000 || where === null ? [] : ['--max', String(max)]),
     // What begins with a dash would be taken for an option.
     ...(reason?.startsWith('-') === true ? [`--reason=${reason}`] : ['--reason', reason ?? '…']),
   ]
   return words.map(quoted).join(' ')
+}
+
+/** Said of a replay in any case: left out it is 20 a second as soon as more than 100 match. */
+function paceWords(action: OperationAction, pace: number | null): string[] {
+  if (pace !== null) return ['--pace', `${pace}/s`]
+  return action === 'replay' ? ['--pace', 'max'] : []
 }
 
 /** As a POSIX shell reads it. */

@@ -18,10 +18,12 @@ import {
   setPace,
 } from '../operations/change.ts'
 import { operationJob } from '../operations/contract.ts'
+import { listOperationJobs } from '../operations/jobs.ts'
+import type { OperationJobPage } from '../operations/jobs.ts'
 import { getOperation, listOperations, missingOperation } from '../operations/operation.ts'
-import { operationStates } from '../core/operation.ts'
+import { jobOutcomes, operationStates } from '../core/operation.ts'
 import type { Operation, OperationPage, OperationSettings } from '../operations/operation.ts'
-import type { OperationState } from '../core/operation.ts'
+import type { JobOutcome, OperationState } from '../core/operation.ts'
 import { momentOf, probe } from '../operations/probe.ts'
 import type { Probe } from '../operations/probe.ts'
 import { hiddenWheres, targetWhere } from '../operations/target.ts'
@@ -64,6 +66,15 @@ export interface ListOperationsOptions {
   /** One state or several. @default all */
   state?: OperationState | readonly OperationState[] | undefined
   /** Operations a page, 1 to 200. @default 50 */
+  limit?: number | undefined
+  /** `next` of the page before. */
+  cursor?: string | undefined
+}
+
+export interface ListOperationJobsOptions {
+  /** Only those that this became of. @default all */
+  outcome?: JobOutcome | undefined
+  /** Jobs a page, 1 to 1,000. @default 200 */
   limit?: number | undefined
   /** `next` of the page before. */
   cursor?: string | undefined
@@ -180,6 +191,22 @@ export class Operations {
     return { ...page, operations: page.operations.map(withRest) }
   }
 
+  /** A page of its jobs, newest first, with what became of each: as long as the operation is kept. */
+  async jobs(id: string, options: ListOperationJobsOptions = {}): Promise<OperationJobPage> {
+    checkOperationId(id)
+    const { outcome, limit = 200, cursor, ...rest } = options
+    rejectUnknown('operations.jobs', rest, ['outcome', 'limit', 'cursor'])
+    if (cursor !== undefined && !isUuid(cursor))
+      throw invalidOption('cursor', 'the `next` of an earlier page', cursor)
+    const request = {
+      id,
+      outcome: outcome === undefined ? null : oneOfOption('outcome', outcome, jobOutcomes),
+      before: cursor ?? null,
+      limit: integerOption('limit', limit, { min: 1, max: 1_000 }),
+    }
+    return this.#calls.send((db) => listOperationJobs(db, request))
+  }
+
   /** Ends one for good: the batch that is under way is the last. What it has done stays. */
   async abort(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
     return this.#change('operation.abort', { id, reason }, (tx) =>
@@ -275,9 +302,14 @@ export class Operations {
     return (await this.get(id)) ?? missingOperation(id)
   }
 
-  #probe({ action, where, ids }: OperationRequest, most: number): Promise<{ asOf: Date; found: Probe }> {
+  #probe(
+    { action, where, ids, asOf: looked }: OperationRequest,
+    most: number,
+  ): Promise<{ asOf: Date; found: Probe }> {
     return this.#calls.send(async (db) => {
-      const asOf = await momentOf(db)
+      const now = await momentOf(db)
+      // Never one that is to come: what dies until then would be taken unseen.
+      const asOf = looked === undefined || looked > now ? now : looked
       if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
       const target = targetWhere(action, where ?? {})
       return { asOf, found: await probe(db, { where: target, asOf, most, mostMs: probeMs }) }

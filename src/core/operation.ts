@@ -17,3 +17,7 @@ export type OperationState = (typeof operationStates)[number]
 export function isUnderWay(state: OperationState): boolean {
   return state === 'pending' || state === 'canary' || state === 'ramping'
 }
+
+/** What an operation did to one job. */
+export const jobOutcomes = ['acted', 'skipped', 'failed'] as const
+export type JobOutcome = (typeof jobOutcomes)[number]

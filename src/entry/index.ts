@@ -96,9 +96,16 @@ export type { Expect } from '../client/act.ts'
 export type { Audit, ListAuditOptions } from '../client/audit.ts'
 export type { When } from '../client/job-verbs.ts'
 export type { PreviewOptions, StartOptions } from '../client/operation-options.ts'
-export type { ListOperationsOptions, OperationInfo, Operations, Preview } from '../client/operations.ts'
+export type {
+  ListOperationJobsOptions,
+  ListOperationsOptions,
+  OperationInfo,
+  Operations,
+  Preview,
+} from '../client/operations.ts'
 export type { ActOptions, Operator, OperatorSchedules } from '../client/operator.ts'
 export type { SearchOptions } from '../client/search-options.ts'
 export type { FoundJob, SearchPage } from '../jobs/search.ts'
+export type { OperationJob, OperationJobPage } from '../operations/jobs.ts'
 export type { CanaryResult, Operation, OperationPage, StopRule } from '../operations/operation.ts'
-export type { OperationAction, OperationState } from '../core/operation.ts'
+export type { JobOutcome, OperationAction, OperationState } from '../core/operation.ts'

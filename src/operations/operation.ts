@@ -98,7 +98,8 @@ export async function getOperation(db: Queryable, id: string): Promise<Operation
   return found
 }
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** Above every id: where a list begins, from the newest on. */
+export const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 export interface OperationPage {
   /** Newest first. */

@@ -31,6 +31,11 @@ async function lineOf(page: Page, ...parts: (string | RegExp)[]): Promise<string
   return (await line.textContent()) ?? ''
 }
 
+/** What a button that acts without a dialog says of itself. */
+async function titleOf(page: Page, name: string): Promise<string> {
+  return (await page.getByRole('button', { name, exact: true }).getAttribute('title')) ?? ''
+}
+
 async function because(page: Page): Promise<void> {
   await page.getByLabel('Reason, for the audit').fill(reason)
 }
@@ -97,7 +102,9 @@ test('of an error: resolved in a version, ignored for a time', async () => {
   await page.getByLabel('For', { exact: true }).fill('2d')
   await type(await lineOf(page, '--for 2d'))
   expect(await given.stint.errors.get(group)).toMatchObject({ status: 'ignored' })
-  await given.stint.errors.reopen(group)
+  await page.goto(`${given.url}dead?status=ignored&group=${group}`)
+  await type(await titleOf(page, 'Reopen'))
+  expect(await given.stint.errors.get(group)).toMatchObject({ status: 'open' })
   const get = page.locator('main .cli code', { hasText: 'error get' })
   expect(await type((await get.textContent()) ?? '')).toContain(group)
 })
@@ -123,6 +130,21 @@ test('of many jobs: discarded, and an error group replayed with a canary', async
   await type(line, ' --dry-run')
   await type(line.replace('--canary 1', '--canary 0'), ' --yes --max 100')
   for (const id of again) expect((await given.stint.get(id))?.state).toBe('ready')
+})
+
+test('of an operation: paused, resumed, given up, by what its buttons say of themselves', async () => {
+  const queue = `steered.${randomUUID().slice(0, 8)}`
+  for (let n = 0; n < 3; n++) await deadLetter(queue)
+  const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
+  const request = { action: 'discard', where: `queue:${queue}`, pace: 0.1, reason } as const
+  const { id } = await as.operations.start(request)
+  const page = await given.open(`operations/${id}`)
+  await type(await titleOf(page, 'Pause'))
+  expect((await given.stint.operations.get(id))?.state).toBe('paused')
+  await type(await titleOf(page, 'Resume'))
+  expect((await given.stint.operations.get(id))?.state).toMatch(/pending|ramping/)
+  await type(await titleOf(page, 'Abort'))
+  expect((await given.stint.operations.get(id))?.state).toBe('aborted')
 })
 
 test('of a queue: how long it keeps its jobs', async () => {

@@ -40,10 +40,11 @@ beforeAll(async () => {
     delay: '1h',
   })
   await given.stint.cancel(ready.id, { reason: all.slice(0, 400) })
-  await givenWorker(given.db, { version: corpus[0], queues: { hostile: 3 }, kinds: [...corpus] })
+  const host = corpus[3]
+  await givenWorker(given.db, { host, version: corpus[0], queues: { hostile: 3 }, kinds: [...corpus] })
 })
 
-test('no text that a job brings along is run: input, error, log, progress, key, queue, worker', async () => {
+test('no text that a job brings along is run: input, error, log, progress, key, queue, worker, host', async () => {
   const worker = await startWorker(given, { queues: { hostile: 2 }, version: corpus[1] }, (one) =>
     one.handle(anything, async (_input, ctx) => {
       for (const text of corpus) ctx.log.error(text, { [text]: text })
@@ -101,6 +102,8 @@ test('no text that a job brings along is run: input, error, log, progress, key, 
   // And it is there to be read, as it was written.
   await page.goto(`${given.url}jobs/${first}?tab=logs`)
   await page.locator('.log-message', { hasText: corpus[1] }).first().waitFor()
+  await page.goto(`${given.url}workers`)
+  await page.getByText(corpus[3]).first().waitFor()
   await page.goto(`${given.url}jobs/${first}`)
   expect(await page.locator('pre[aria-label=Input]').textContent()).toContain(JSON.stringify(corpus[0]))
 }, 180_000)

@@ -311,6 +311,13 @@ describe('operations', () => {
       acted: 3,
       actor: expect.any(String) as string,
     })
+    const first = await call(served, `GET /v1/operations/${id}/jobs?outcome=acted&limit=2`, { token: viewer })
+    const { items, next } = first.body as { items: { id: string }[]; next: string }
+    const rest = await call(served, `GET /v1/operations/${id}/jobs?cursor=${next}`, { token: viewer })
+    expect(rest.body).toMatchObject({ items: [{ outcome: 'acted', reason: null }], next: null })
+    const named = [...items, ...(rest.body as { items: { id: string }[] }).items].map((one) => one.id)
+    expect(named.sort()).toEqual(jobs.map((one) => one.id).sort())
+    expect((await call(served, `GET /v1/operations/${unknownId}/jobs`, { token })).status).toBe(404)
     expect(
       problemOf(await call(served, `POST /v1/operations/${id}/abort`, { token, json: {} })),
     ).toMatchObject({ status: 409 })

@@ -1,13 +1,17 @@
-import { expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { startOperationsWorker } from '../../src/console-worker/operations-worker.ts'
 import { movableClock } from '../support/clock.ts'
+import type { TestClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'
 import { newJob, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
+let clock: TestClock
+beforeAll(async () => {
+  clock = await movableClock(scene.db)
+})
 
 test('an operation takes what was stored in the very millisecond that it is asked for in, and nothing later', async () => {
-  const clock = await movableClock(scene.db)
   await clock.stopAt('2026-11-05 12:00:00.123456Z')
   const contract = newJob()
   await scene.stint.enqueueMany(contract, [{}, {}], { delay: '1h' })
@@ -22,6 +26,32 @@ test('an operation takes what was stored in the very millisecond that it is aske
   try {
     await eventually(async () => {
       expect(await scene.stint.operations.get(id)).toMatchObject({ state: 'done', matched: 2, acted: 2 })
+    })
+  } finally {
+    await worker.stop()
+  }
+})
+
+test('an operation of a preview takes what was there then, and is not refused for what came later', async () => {
+  await clock.stopAt('2026-11-05 13:00:00.123456Z')
+  const contract = newJob()
+  await scene.stint.enqueueMany(contract, [{}, {}], { delay: '1h' })
+  const where = `queue:${contract.queue}`
+  const { asOf, matched } = await scene.stint.operations.preview({ action: 'run-now', where })
+  await clock.stopAt('2026-11-05 13:05:00Z')
+  await scene.stint.enqueue(contract, {}, { delay: '1h' })
+  const request = { action: 'run-now', where, max: matched.count, reason: 'soon' } as const
+  await expect(scene.stint.operations.start(request)).rejects.toMatchObject({ code: 'too-many-matches' })
+  const { id } = await scene.stint.operations.start({ ...request, asOf })
+  const worker = await startOperationsWorker({ connection: scene.db.url })
+  try {
+    await eventually(async () => {
+      expect(await scene.stint.operations.get(id)).toMatchObject({
+        state: 'done',
+        matched: 2,
+        acted: 2,
+        asOf,
+      })
     })
   } finally {
     await worker.stop()

@@ -89,7 +89,7 @@ describe('a preview', () => {
       canary: 0,
       pace: null,
       stopIf: { sameError: 20, anyFailure: null },
-      cli: `stint dead replay --where queue:${contract.queue} --canary 0 --reason …`,
+      cli: `stint dead replay --where queue:${contract.queue} --canary 0 --pace max --reason …`,
     })
     expect(preview.samples).toHaveLength(5)
     expect(preview.samples[0]).toMatchObject({ state: 'dead', error: { group } })
@@ -109,7 +109,21 @@ describe('a preview', () => {
     )
   })
 
+  test('that is as fast as it goes says so, whatever the number', async () => {
+    const contract = newJob()
+    await deadLetters(contract, 101)
+    const preview = await scene.stint.operations.preview({
+      ...{ action: 'replay', where: `queue:${contract.queue}` },
+      ...{ canary: 0, pace: null },
+    })
+    expect(preview).toMatchObject({ canary: 0, pace: null })
+    expect(preview.cli).toBe(
+      `stint dead replay --where queue:${contract.queue} --canary 0 --pace max --reason …`,
+    )
+  })
+
   test.each([
+    [{ action: 'replay', where: 'queue:a', asOf: new Date(Number.NaN) }, '`asOf`'],
     [{ action: 'replay', where: '' }, 'an empty one would mean every job'],
     [{ action: 'replay', where: 'state:ready' }, 'the filter names others'],
     [{ action: 'replay', where: 'is:discarded' }, 'in the trash'],
@@ -130,6 +144,15 @@ describe('a preview', () => {
 })
 
 describe('an operation', () => {
+  test('never takes what dies after it was asked for, though it names a time to come', async () => {
+    const contract = newJob()
+    await deadLetters(contract, 1)
+    const asOf = new Date(Date.now() + 3_600_000)
+    const where = `queue:${contract.queue}`
+    const started = await ana().operations.start({ action: 'discard', where, asOf, reason: 'too early' })
+    expect(started.asOf.getTime()).toBeLessThan(asOf.getTime() - 3_000_000)
+  })
+
   test('replays what matches, once each, and is noted', async () => {
     await executor()
     const contract = newJob()

@@ -217,6 +217,7 @@ const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'POST /v1/jobs/{id}/edit-and-replay': () => [{ json: { input: { text: 'y' }, reason: 'try' } }],
   'GET /v1/operations': () => [{}],
   'GET /v1/operations/{id}': () => [{}],
+  'GET /v1/operations/{id}/jobs': () => [{}, { query: '?outcome=acted' }],
   'POST /v1/operations': ({ contract: { queue, kind }, group }, { dead, ready }) =>
     [
       ...[

@@ -1,8 +1,8 @@
-import type { NewOperation, Operation, Preview } from '../../../src/server/api/operation.ts'
+import type { NewOperation, Operation, OperationJobPage, Preview } from '../../../src/server/api/operation.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { NewOperation, Operation, Preview }
+export type { NewOperation, Operation, OperationJobPage, Preview }
 export type OperationAction = NewOperation['action']
 
 export interface OperationPage {
@@ -29,6 +29,17 @@ export function operationQuery(id: string): LiveQuery<Operation> {
     topic: `operation:${id}`,
     everyMs: 2_000,
   }
+}
+
+/** As many as an operation takes by their ids. */
+export const mostIds = 1_000
+
+/** The newest of its jobs that this became of. */
+export function operationJobs(
+  id: string,
+  outcome: 'acted' | 'skipped' | 'failed',
+): Promise<OperationJobPage> {
+  return get(at('operations', id, 'jobs'), { outcome, limit: mostIds })
 }
 
 export function previewOperation(operation: NewOperation): Promise<Preview> {

@@ -4,9 +4,11 @@ import { Icon } from './Icon.tsx'
 /** The same act on the command line, to copy. */
 export function CliLine({ command, label = 'Command line' }: { command: string; label?: string }) {
   const line = useRef<HTMLElement>(null)
+  // A thousand ids would push all else off the screen; what scrolls has to be in reach of a keyboard.
+  const isLong = command.length > 1_000
   return (
     <div className={/^(npx )?stint /.test(command) ? 'cli' : 'cli no-prompt'}>
-      <code aria-label={label} ref={line}>
+      <code aria-label={label} ref={line} {...(isLong && { className: 'long', tabIndex: 0, role: 'region' })}>
         {command}
       </code>
       <CopyButton

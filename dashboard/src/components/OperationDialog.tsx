@@ -9,6 +9,7 @@ import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Field } from './Field.tsx'
+import { Icon } from './Icon.tsx'
 import { ReasonField, TextField } from './TextField.tsx'
 import { JobTable } from './JobTable.tsx'
 import { Loading } from './Loaded.tsx'
@@ -34,10 +35,13 @@ const typeAbove = 1_000
 export function OperationDialog({
   action,
   target,
+  note,
   close,
 }: {
   action: OperationAction
   target: { where: string } | { ids: string[] }
+  /** What else there is to know before it is done. */
+  note?: string
   close: () => void
 }) {
   const [, navigate] = useLocation()
@@ -45,7 +49,8 @@ export function OperationDialog({
   const operation = operationOf(action, target, form)
   const preview = usePreview(operation)
   const start = useAct(
-    () => startOperation({ ...operation, reason: form.reason.trim(), ...(max(preview.data) ?? {}) }),
+    (shown: Preview) =>
+      startOperation({ ...operation, reason: form.reason.trim(), ...boundsOf(target, shown) }),
     {
       isQuiet: true,
       done: (answer) => {
@@ -54,6 +59,12 @@ export function OperationDialog({
       },
     },
   )
+  const outgrown =
+    start.error !== null && isOutgrown(start.error, start.variables) ? start.variables : undefined
+  const { refetch } = preview
+  useEffect(() => {
+    if (outgrown !== undefined) void refetch()
+  }, [outgrown, refetch])
 
   // What the server would do by itself is what the form begins with, together with the number of jobs: who reads that may
   // go on to the fields.
@@ -72,7 +83,9 @@ export function OperationDialog({
   const count = data?.matched.count ?? 0
   const mustType = count > typeAbove
   const isTyped = !mustType || form.typed.replaceAll(/[,.\s]/g, '') === String(count)
-  const isReady = data !== undefined && count > 0 && form.reason.trim() !== '' && isTyped && !start.isPending
+  // A number that is known to be wrong is not agreed to.
+  const isCurrent = data !== undefined && data !== outgrown
+  const isReady = isCurrent && count > 0 && form.reason.trim() !== '' && isTyped && !start.isPending
   const change = (next: Partial<Form>): void => {
     setForm((now) => ({ ...now, ...next }))
   }
@@ -106,7 +119,7 @@ export function OperationDialog({
         id="operation"
         onSubmit={(event) => {
           event.preventDefault()
-          if (isReady) start.mutate(undefined)
+          if (isReady) start.mutate(data)
         }}
       >
         {data === undefined ? (
@@ -118,6 +131,7 @@ export function OperationDialog({
         ) : (
           <What preview={data} />
         )}
+        {note === undefined ? null : <p className="muted">{note}</p>}
         {action === 'replay' && form.isTried !== undefined ? (
           <Care form={form} change={change} count={count} />
         ) : null}
@@ -169,7 +183,11 @@ export function OperationDialog({
       </form>
       {data === undefined ? null : <CliLine command={reasoned(data.cli, form.reason)} />}
       {preview.error !== null && data !== undefined ? <ProblemNote error={preview.error} /> : null}
-      {start.error === null ? null : <ProblemNote error={start.error} />}
+      {outgrown !== undefined ? (
+        <Outgrown shown={outgrown} />
+      ) : start.error === null ? null : (
+        <ProblemNote error={start.error} />
+      )}
     </Dialog>
   )
 }
@@ -214,6 +232,22 @@ function What({ preview }: { preview: Preview }) {
         </details>
       )}
     </>
+  )
+}
+
+/** The way out of the server's own words, a higher `max`, is none here: what was shown is what was agreed to. */
+function Outgrown({ shown }: { shown: Preview }) {
+  return (
+    <div className="note note-warn" role="alert">
+      <Icon name="warn" />
+      <div className="note-body">
+        <strong>Nothing was done: more match by now</strong>
+        <span>
+          {plural(shown.matched.count, 'job')} had been shown. They are counted again; look at the number,
+          then start it.
+        </span>
+      </div>
+    </div>
   )
 }
 
@@ -302,21 +336,32 @@ function operationOf(
   const base: NewOperation = { action, ...target }
   if (action === 'reprioritize') return { ...base, priority: Number(form.priority) }
   if (action !== 'replay' || form.isTried === undefined) return base
-  if (!form.isTried) return { ...base, canary: 0 }
+  // Said, and not left out: the server slows many down by itself.
+  if (!form.isTried) return { ...base, canary: 0, pace: null }
   const [canary, pace, sameError] = [Number(form.canary), Number(form.pace), Number(form.same)]
   return {
     ...base,
     ...(canary > 0 && { canary }),
-    ...(pace > 0 && { pace }),
+    ...(form.pace === '' ? { pace: null } : pace > 0 && { pace }),
     ...(form.same !== '' && { stopIf: { sameError } }),
   }
 }
 
-/** What was typed is a ceiling: more than was shown is never acted on. */
-function max(preview: Preview | undefined): { max: number } | undefined {
-  return preview === undefined || preview.matched.count <= typeAbove
-    ? undefined
-    : { max: preview.matched.count }
+/**
+ * What was shown is what is agreed to: nothing that was made, or died, after it, and never more of them. On a busy queue
+ * the number alone would be outgrown before a reason is typed. Ids are their own bound.
+ */
+function boundsOf(
+  target: { where: string } | { ids: string[] },
+  { matched, asOf }: Preview,
+): { asOf: string; max?: number } {
+  const isKnown = matched.exact || matched.count > typeAbove
+  return { asOf, ...('where' in target && isKnown && { max: matched.count }) }
+}
+
+/** Whether it was refused for what has come to match since it was shown, and not for being too many from the start. */
+function isOutgrown(error: ApiError, shown: Preview | undefined): boolean {
+  return error.code === 'too-many-matches' && shown?.matched.exact === true
 }
 
 function usePreview(operation: NewOperation) {

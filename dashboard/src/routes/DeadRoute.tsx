@@ -19,6 +19,7 @@ import { usePanel } from '../components/use-panel.ts'
 import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
 import { useKeys } from '../keys.ts'
 import { countText, plural, whole } from '../text/format.ts'
+import { shell } from '../text/shell.ts'
 import { query, useUrl } from '../url/use-url.ts'
 
 const statuses = ['open', 'resolved', 'ignored', 'all'] as const
@@ -276,6 +277,7 @@ function Group({ group }: { group: string }) {
                 type="button"
                 className="button"
                 disabled={reopen.isPending}
+                title={shell('stint', 'error', 'reopen', group)}
                 onClick={() => {
                   reopen.mutate(undefined)
                 }}

@@ -9,16 +9,18 @@ import { Fact } from '../components/Fact.tsx'
 import { Field } from '../components/Field.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
-import { OperationDialog, verbs } from '../components/OperationDialog.tsx'
+import { verbs } from '../components/OperationDialog.tsx'
 import { OperationProgress } from '../components/OperationProgress.tsx'
 import { OperationState } from '../components/OperationState.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { ProblemNote } from '../components/ProblemNote.tsx'
+import { RestoreDialog } from '../components/RestoreDialog.tsx'
 import { Time } from '../components/Time.tsx'
 import { useAct } from '../components/use-act.ts'
 import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { plural, shortId, span, whole } from '../text/format.ts'
+import { shell } from '../text/shell.ts'
 import { query } from '../url/use-url.ts'
 
 export function OperationRoute({ id }: { id: string }) {
@@ -47,8 +49,8 @@ function Actions({ operation }: { operation: Operation }) {
   const panel = usePanel()
   const run = useAct((verb: 'abort' | 'pause' | 'resume') => steer(operation.id, verb))
   if (!can('operation')) return null
-  const restores =
-    operation.action === 'discard' && operation.acted > 0 && operation.where !== null && can('restore')
+  const restores = operation.action === 'discard' && operation.acted > 0 && can('restore')
+  const line = (verb: string): string => shell('stint', 'op', verb, operation.id)
   return (
     <>
       {isOver(operation) ? null : (
@@ -58,6 +60,7 @@ function Actions({ operation }: { operation: Operation }) {
               type="button"
               className="button primary"
               disabled={run.isPending}
+              title={line('resume')}
               onClick={() => {
                 run.mutate('resume')
               }}
@@ -69,6 +72,7 @@ function Actions({ operation }: { operation: Operation }) {
               type="button"
               className="button"
               disabled={run.isPending}
+              title={line('pause')}
               onClick={() => {
                 run.mutate('pause')
               }}
@@ -89,6 +93,7 @@ function Actions({ operation }: { operation: Operation }) {
             type="button"
             className="button danger"
             disabled={run.isPending}
+            title={line('abort')}
             onClick={() => {
               run.mutate('abort')
             }}
@@ -110,13 +115,7 @@ function Actions({ operation }: { operation: Operation }) {
       ) : null}
       {panel.name === 'pace' ? <PaceDialog operation={operation} close={panel.close} /> : null}
       {panel.name === 'op-restore' && restores ? (
-        <OperationDialog
-          action="restore"
-          target={{
-            where: `is:discarded ${(operation.where ?? '').replace('state:dead', '').trim()}`.trim(),
-          }}
-          close={panel.close}
-        />
+        <RestoreDialog operation={operation} close={panel.close} />
       ) : null}
     </>
   )

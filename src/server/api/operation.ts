@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { operationActions, operationStates } from '../../core/operation.ts'
+import { jobOutcomes, operationActions, operationStates } from '../../core/operation.ts'
 import { Id, pageOf, Priority, Reason, Time } from './common.ts'
 import { JobItem } from './job.ts'
 
@@ -20,9 +20,10 @@ export const NewOperation = z
       .number()
       .min(0.1)
       .max(10_000)
+      .nullable()
       .optional()
       .describe(
-        'Jobs a second after the canary; 20 for a replay of more than 100, otherwise as fast as it goes.',
+        'Jobs a second after the canary; null: as fast as it goes. @default 20 for a replay of more than 100, otherwise null',
       ),
     stopIf: z
       .strictObject({
@@ -32,6 +33,9 @@ export const NewOperation = z
       .optional()
       .describe('Percent of the canary above which it stops. @default sameError 20'),
     max: z.int().min(1).max(1_000_000).optional().describe('Never more than this. @default 10,000'),
+    asOf: Time.optional().describe(
+      'Of the preview that was looked at: what was made, or died, since then is not taken. @default now',
+    ),
     reason: Reason.optional().describe('Required unless it is a dry run.'),
     dryRun: z.boolean().optional(),
   })
@@ -87,4 +91,15 @@ export const Operation = z
 export type Operation = z.infer<typeof Operation>
 
 export const OperationPage = pageOf(Operation).openapi('OperationPage')
+
+export const OperationJob = z
+  .object({
+    id: Id,
+    outcome: z.enum(jobOutcomes).nullable().describe('Null until it is its turn.'),
+    reason: z.string().nullable().describe('Why it was skipped or failed.'),
+  })
+  .openapi('OperationJob')
+export const OperationJobPage = pageOf(OperationJob).openapi('OperationJobPage')
+export type OperationJobPage = z.infer<typeof OperationJobPage>
+
 export const PaceBody = z.strictObject({ pace: z.number().min(0.1).max(10_000).nullable() })

@@ -5,8 +5,15 @@ import type { Operator } from '../../client/operator.ts'
 import { parseWhere } from '../../core/where.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { Id } from '../api/common.ts'
-import { NewOperation, Operation, OperationPage, PaceBody, Preview } from '../api/operation.ts'
-import { isUnderWay, operationStates } from '../../core/operation.ts'
+import {
+  NewOperation,
+  Operation,
+  OperationJobPage,
+  OperationPage,
+  PaceBody,
+  Preview,
+} from '../api/operation.ts'
+import { isUnderWay, jobOutcomes, operationStates } from '../../core/operation.ts'
 import type { Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { timeOf, toJobItem } from '../job-item.ts'
@@ -67,6 +74,23 @@ const get = createRoute({
   responses: { 200: json('The operation.', Operation), ...problems(401, 403, 404, 422, 503) },
 })
 
+const jobs = createRoute({
+  method: 'get',
+  path: '/v1/operations/{id}/jobs',
+  tags: ['Operations'],
+  summary: 'The jobs of an operation, newest first, with what became of each',
+  'x-action': 'view',
+  request: {
+    params,
+    query: z.object({
+      outcome: z.enum(jobOutcomes).optional(),
+      cursor: Id.optional(),
+      limit: z.coerce.number().int().min(1).max(1_000).optional(),
+    }),
+  },
+  responses: { 200: json('A page of them.', OperationJobPage), ...problems(401, 403, 404, 422, 503) },
+})
+
 function steering<Body extends z.ZodType>(verb: string, summary: string, body: Body, more = '') {
   return createRoute({
     method: 'post',
@@ -89,7 +113,7 @@ export const operationRoutes: Routes = (app, parts) => {
   const { stint } = parts
 
   app.openapi(start, async (c) => {
-    const { dryRun = false, reason, ...given } = c.req.valid('json')
+    const { dryRun = false, reason, asOf: looked, ...given } = c.req.valid('json')
     const { action } = given
     // The right to many is the right to the verb and to operations; of queues that the filter names, to each of them.
     const queues = given.where === undefined ? undefined : parseWhere(given.where).queues
@@ -101,20 +125,21 @@ export const operationRoutes: Routes = (app, parts) => {
     }
     const scoped = await scopeTarget(c.get('caller'), parts, { where: given.where, ids: given.ids })
     if (scoped === undefined) throw noneOfThem()
-    const request = { ...given, where: undefined, ids: undefined, ...scoped.target }
+    const asOf = looked === undefined ? undefined : new Date(looked)
+    const request = { ...given, asOf, where: undefined, ids: undefined, ...scoped.target }
     for (const right of ['operation', action] as const)
       if (!(await mayActOn(c.get('caller'), parts, { action: right, about: scoped.about })))
         throw await refused(operatorOf(c, parts), { act, target, reason })
     if (dryRun) {
       const preview = await stint.operations.preview(request)
-      const { matched, samples, asOf, ...rest } = preview
+      const { matched, samples, ...rest } = preview
       return c.json(
         {
           ...{ action: rest.action, excluded: rest.excluded, canary: rest.canary, pace: rest.pace },
           ...{ stopIf: rest.stopIf, cli: rest.cli },
           matched: { count: matched.count, exact: matched.isExact },
           samples: samples.map(toJobItem),
-          asOf: asOf.toISOString(),
+          asOf: rest.asOf.toISOString(),
         },
         200,
       )
@@ -147,6 +172,15 @@ export const operationRoutes: Routes = (app, parts) => {
     if (found === undefined || !(await isWithin(caller, parts, found))) return missingOperation(id)
     if (isUnderWay(found.state)) parts.executor?.wake()
     return c.json(toOperation(found), 200)
+  })
+
+  app.openapi(jobs, async (c) => {
+    const caller = demand(c, 'view')
+    const { id } = c.req.valid('param')
+    const found = await stint.operations.get(id)
+    if (found === undefined || !(await isWithin(caller, parts, found))) return missingOperation(id)
+    const page = await stint.operations.jobs(id, c.req.valid('query'))
+    return c.json({ items: page.jobs, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
   })
 
   const steer = async (c: Context<Env>, id: string, verb: string, reason?: string): Promise<Operator> => {

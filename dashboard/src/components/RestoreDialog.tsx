@@ -1,0 +1,44 @@
+import { useQuery } from '@tanstack/react-query'
+import type { ApiError } from '../api/client.ts'
+import { mostIds, operationJobs } from '../api/operations.ts'
+import type { Operation, OperationJobPage } from '../api/operations.ts'
+import { whole } from '../text/format.ts'
+import { withToken } from '../text/where.ts'
+import { Dialog } from './Dialog.tsx'
+import { Loading } from './Loaded.tsx'
+import { OperationDialog } from './OperationDialog.tsx'
+import { ProblemNote } from './ProblemNote.tsx'
+
+/** Takes a discard back: the very jobs that it put into the trash, and none that others did. */
+export function RestoreDialog({ operation, close }: { operation: Operation; close: () => void }) {
+  const { id, where, acted } = operation
+  // While it goes on there are more of them from one look to the next.
+  const { data, error } = useQuery<OperationJobPage, ApiError>({
+    queryKey: ['operation-jobs', id, acted],
+    queryFn: () => operationJobs(id, 'acted'),
+    staleTime: Infinity,
+  })
+  if (data === undefined)
+    return (
+      <Dialog title="Restore jobs" close={close}>
+        {error === null ? <Loading /> : <ProblemNote error={error} />}
+      </Dialog>
+    )
+  if (data.next === null || where === null)
+    return (
+      <OperationDialog action="restore" target={{ ids: data.items.map((job) => job.id) }} close={close} />
+    )
+  return (
+    <OperationDialog
+      action="restore"
+      target={{ where: trashOf(where) }}
+      note={`It discarded more than ${whole(mostIds)}, so this goes by its filter: what others put into the trash and it matches is restored too.`}
+      close={close}
+    />
+  )
+}
+
+/** A filter, of what it matched once that is in the trash. */
+function trashOf(where: string): string {
+  return withToken(withToken(where, 'state', undefined), 'is', 'discarded')
+}

@@ -1,0 +1,8 @@
+-- The jobs of an operation, newest first, with what became of each.
+select id, outcome, reason
+  from stint.operation_job
+ where operation_id = :id::uuid
+   and id < :before::uuid
+   and (:outcome::text is null or outcome = :outcome::text)
+ order by id desc
+ limit :limit::integer

@@ -1,0 +1,35 @@
+import type { JobOutcome } from '../core/operation.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { lastId } from './operation.ts'
+import { jobsSql } from './jobs.sql.ts'
+
+/** What an operation did to one job. */
+export interface OperationJob {
+  id: string
+  /** Null until it is its turn. */
+  outcome: JobOutcome | null
+  /** Why it was skipped or failed. */
+  reason: string | null
+}
+
+export interface OperationJobPage {
+  /** Newest first. */
+  jobs: OperationJob[]
+  /** Where the next page begins; undefined when there is no more. */
+  next: string | undefined
+}
+
+export async function listOperationJobs(
+  db: Queryable,
+  {
+    id,
+    outcome,
+    before,
+    limit,
+  }: { id: string; outcome: JobOutcome | null; before: string | null; limit: number },
+): Promise<OperationJobPage> {
+  const request = { id, outcome, before: before ?? lastId, limit: limit + 1 }
+  const found = await run(db, jobsSql, request, (row: OperationJob) => row)
+  return { jobs: found.slice(0, limit), next: found.length > limit ? found[limit - 1]?.id : undefined }
+}

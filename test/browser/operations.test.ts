@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { bury } from '../support/dead-letters.ts'
+import { eventually } from '../support/eventually.ts'
+import { charge, chargeCard, contracts } from './shop.ts'
+import { stage } from './stage.ts'
+
+const given = stage({ contracts })
+
+function newQueue(): string {
+  return `many.${randomUUID().slice(0, 8)}`
+}
+
+async function deadLetters(queue: string, count: number): Promise<string[]> {
+  const inputs = Array.from({ length: count }, (_, index) => charge(1_000 + index))
+  const { jobs } = await given.stint.enqueueMany(chargeCard, inputs, { queue })
+  const ids = jobs.map(({ id }) => id)
+  for (const id of ids) await bury(given.db, id, { fingerprint: 'b02c9e51b02c9e51' })
+  return ids
+}
+
+function openAct(queue: string, action: string): Promise<Page> {
+  const where = encodeURIComponent(`queue:${queue} state:dead`)
+  return given.open(`jobs?where=${where}&all=1&panel=op-${action}`, { role: 'operator' })
+}
+
+async function trashed(ids: readonly string[]): Promise<boolean[]> {
+  return Promise.all(ids.map(async (id) => ((await given.stint.get(id))?.discardedAt ?? null) !== null))
+}
+
+async function isDone(page: Page): Promise<void> {
+  await page.waitForURL('**/operations/*')
+  await page.locator('h1 .state-succeeded', { hasText: 'done' }).waitFor({ timeout: 50_000 })
+}
+
+test('all at once is at once, of more than a hundred too, and the line beside it says so', async () => {
+  const queue = newQueue()
+  await deadLetters(queue, 101)
+  const page = await openAct(queue, 'replay')
+  await page.getByRole('heading', { name: 'Replay 101 jobs' }).waitFor()
+  await page.locator('.cli code', { hasText: '--pace 20/s' }).waitFor()
+  await page.getByLabel('All at once').check()
+  await page.locator('.cli code', { hasText: '--canary 0 --pace max' }).waitFor()
+  await page.getByLabel('Reason, for the audit').fill('fixed in v215')
+  await page.getByRole('button', { name: 'Replay 101 jobs' }).click()
+  await isDone(page)
+  expect((await page.locator('.facts').allTextContents()).join(' ')).toContain('Paceas fast as it goes')
+}, 180_000)
+
+test('no more is acted on than was shown, whatever has come to match since', async () => {
+  const queue = newQueue()
+  const [first = '', second = '', third = ''] = await deadLetters(queue, 3)
+  await given.stint.dead.discard(third)
+  const page = await openAct(queue, 'discard')
+  await page.getByRole('heading', { name: 'Discard 2 jobs' }).waitFor()
+  await page.getByLabel('Reason, for the audit').fill('never mind')
+  // One that dies meanwhile is not asked about; one that was dead before makes them more than were shown.
+  const [later = ''] = await deadLetters(queue, 1)
+  await given.stint.dead.restore(third)
+  await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
+  await page.getByText('Nothing was done: more match by now').waitFor()
+  expect(await trashed([first, second, third, later])).toEqual([false, false, false, false])
+
+  // Counted again, with the one that died: this is what is agreed to now.
+  await page.getByRole('heading', { name: 'Discard 4 jobs' }).waitFor()
+  const [last = ''] = await deadLetters(queue, 1)
+  await page.getByRole('button', { name: 'Discard 4 jobs' }).click()
+  await isDone(page)
+  await eventually(async () => {
+    expect(await trashed([first, second, third, later, last])).toEqual([true, true, true, true, false])
+  })
+}, 180_000)
+
+test('a discard is taken back job by job: what others put into the trash stays there', async () => {
+  const queue = newQueue()
+  const [first = '', second = '', others = ''] = await deadLetters(queue, 3)
+  await given.stint.dead.discard(others)
+  const page = await openAct(queue, 'discard')
+  await page.getByLabel('Reason, for the audit').fill('never mind')
+  await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
+  await isDone(page)
+  await restoreAll(page, 2)
+  expect(await trashed([first, second, others])).toEqual([false, false, true])
+}, 180_000)
+
+test('a discard of chosen jobs is taken back as well', async () => {
+  const queue = newQueue()
+  const [first = '', second = '', left = ''] = await deadLetters(queue, 3)
+  const where = encodeURIComponent(`queue:${queue} state:dead`)
+  const page = await given.open(`jobs?where=${where}&sel=${first},${second}&panel=op-discard`)
+  await page.getByLabel('Reason, for the audit').fill('never mind')
+  await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
+  await isDone(page)
+  expect(await trashed([first, second, left])).toEqual([true, true, false])
+  await restoreAll(page, 2)
+  expect(await trashed([first, second, left])).toEqual([false, false, false])
+}, 180_000)
+
+test('a discard of more jobs than can be named is taken back by its filter, which says so', async () => {
+  const queue = newQueue()
+  await deadLetters(queue, 2)
+  const page = await openAct(queue, 'discard')
+  await page.getByLabel('Reason, for the audit').fill('never mind')
+  await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
+  await isDone(page)
+  // As the answer would be of a thousand more.
+  await page.route('**/v1/operations/*/jobs?*', async (route) => {
+    const answer = (await (await route.fetch()).json()) as object
+    await route.fulfill({ json: { ...answer, next: randomUUID() } })
+  })
+  await page.getByRole('button', { name: 'Restore…' }).click()
+  await page.getByText('so this goes by its filter').waitFor()
+  await page.locator('dialog .cli code', { hasText: `--where 'queue:${queue} is:discarded'` }).waitFor()
+}, 180_000)
+
+async function restoreAll(page: Page, count: number): Promise<void> {
+  const before = page.url()
+  await page.getByRole('button', { name: 'Restore…' }).click()
+  await page.getByRole('heading', { name: `Restore ${count} jobs` }).waitFor()
+  await page.getByLabel('Reason, for the audit').fill('it was the wrong group')
+  await page.getByRole('button', { name: `Restore ${count} jobs` }).click()
+  await page.waitForURL((url) => !before.startsWith(url.href.split('?')[0] ?? ''))
+  await isDone(page)
+}
