@@ -3,7 +3,6 @@ import { defineJob } from '../../src/entry/index.ts'
 import { Worker } from '../../src/entry/worker.ts'
 import { surveySql } from '../../src/jobs/survey.sql.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
-import { isOutOf } from '../support/lane.ts'
 import { statementMarks } from '../support/statement-marks.ts'
 import { optionsOfLane } from '../support/way.ts'
 import {
@@ -49,39 +48,34 @@ describe('a handler that does not end when it is told to', () => {
     end()
   })
 
-  // What was swallowed on its way keeps sessions of the pooler busy, and this lane has few.
-  const skips = isOutOf('pgbouncer', 'a lease at risk and back, by a network that swallows everything')
-  test.skipIf(skips)(
-    'is given up at its timeout too where its lease was at risk and is safe again',
-    async () => {
-      const job = newJob('deaf')
-      const { handler, end } = deaf()
-      const atRisk = gate()
-      const proxy = await startFaultProxy(scene.db.url)
-      const worker = await startFor(
-        scene,
-        job,
-        (_input, ctx) => {
-          ctx.signal.addEventListener('abort', () => {
-            atRisk.open(undefined)
-          })
-          return handler()
-        },
-        { connection: proxy.url, lease: '2s', stuck: { grace: '30ms', recycle: false } },
-      )
-      const { id } = await scene.stint.enqueue(job, {}, { timeout: '5s' })
-      await worker.hears('started', id)
-      const heal = proxy.blackhole()
-      await atRisk.opened
-      await heal()
-      await worker.hears('stuck', id)
-      // It is not known to have failed: nothing is burned.
-      await worker.hears('released', id)
-      end()
-      await worker.hears('succeeded', id)
-      expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1 })
-    },
-  )
+  test('is given up at its timeout too where its lease was at risk and is safe again', async () => {
+    const job = newJob('deaf')
+    const { handler, end } = deaf()
+    const atRisk = gate()
+    const proxy = await startFaultProxy(scene.db.url)
+    const worker = await startFor(
+      scene,
+      job,
+      (_input, ctx) => {
+        ctx.signal.addEventListener('abort', () => {
+          atRisk.open(undefined)
+        })
+        return handler()
+      },
+      { connection: proxy.url, lease: '2s', stuck: { grace: '30ms', recycle: false } },
+    )
+    const { id } = await scene.stint.enqueue(job, {}, { timeout: '5s' })
+    await worker.hears('started', id)
+    const heal = proxy.blackhole()
+    await atRisk.opened
+    void heal()
+    await worker.hears('stuck', id)
+    // It is not known to have failed: nothing is burned.
+    await worker.hears('released', id)
+    end()
+    await worker.hears('succeeded', id)
+    expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1 })
+  })
 
   test('gives its slot to others, up to as many as there were', async () => {
     const job = newJob('deaf')
