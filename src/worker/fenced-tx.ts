@@ -116,7 +116,7 @@ export class FencedTransactions {
       } catch (error) {
         if (isLeaseLost(error) || isRefusal(error)) throw error
         // What the handler decided stands, whatever became of the connection.
-        const isCut = at.isTheirs && wasCut(current) && verdictOf(error, Date.now()) === undefined
+        const isCut = at.isTheirs && wasCut(current, error) && verdictOf(error, Date.now()) === undefined
         const trouble = isCut ? 'unknown' : classify(error)
         if (isCut) at.isTheirs = false
         const isLost = trouble === 'unknown' && !isRepeatable && !at.isTheirs
@@ -197,10 +197,11 @@ export function isOwnTrouble(thrown: unknown): boolean {
 
 /**
  * Whether our connection broke under the handler's statements: whatever it threw then, nothing of it was its doing.
- * But not where it kept the transaction waiting for so long that the server ended it.
+ * But not where it kept the transaction waiting for so long that the server ended it: told by the connection's own error,
+ * or by that of the handler's next statement, where a pooler keeps the reason for whoever asks.
  */
-function wasCut(tx: OwnTransaction | undefined): boolean {
-  return tx?.lostBy !== undefined && !isIdleTimeout(tx.lostBy)
+function wasCut(tx: OwnTransaction | undefined, error: unknown): boolean {
+  return tx?.lostBy !== undefined && !isIdleTimeout(tx.lostBy) && !isIdleTimeout(error)
 }
 
 /** Of a block, however it failed: it may cause effects elsewhere that nothing rolls back. */

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import { holdRunningSql } from '../../src/jobs/hold-running.sql.ts'
 import type { PgTransaction } from '../../src/db/foreign-tx.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
-import { isOutOf } from '../support/lane.ts'
 import { statementMarks } from '../support/statement-marks.ts'
 import { attemptsOf, eventually, newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
@@ -75,32 +74,27 @@ test('a COMMIT whose fate the database does not tell within a lease is no failur
   ])
 })
 
-// PgBouncer does not always pass on why the server ended a session: then the block is taken for one that was cut.
-const skips = isOutOf('pgbouncer', 'why the server ended a session that was idle')
-test.skipIf(skips)(
-  'a block that says nothing for longer than a lease is ended by the server, and that is a failure',
-  async () => {
-    const job = newJob('idle')
-    let runs = 0
-    const worker = await startFor(
-      scene,
-      job,
-      (_input, ctx) =>
-        ctx.tx(async (tx) => {
-          runs++
-          const { rows } = await tx.query('select pg_backend_pid() as pid', [])
-          const { pid } = rows[0] as { pid: number }
-          await eventually(
-            async () =>
-              (await scene.db.query('select 1 from pg_stat_activity where pid = $1', [pid])).length === 0,
-            'the server ends the session',
-          )
-          await tx.query('select 1', [])
-        }),
-      { lease: '6s' },
-    )
-    const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
-    await worker.hears('dead', id)
-    expect(runs).toBe(1)
-  },
-)
+test('a block that says nothing for longer than a lease is ended by the server, and that is a failure', async () => {
+  const job = newJob('idle')
+  let runs = 0
+  const worker = await startFor(
+    scene,
+    job,
+    (_input, ctx) =>
+      ctx.tx(async (tx) => {
+        runs++
+        const { rows } = await tx.query('select pg_backend_pid() as pid', [])
+        const { pid } = rows[0] as { pid: number }
+        await eventually(
+          async () =>
+            (await scene.db.query('select 1 from pg_stat_activity where pid = $1', [pid])).length === 0,
+          'the server ends the session',
+        )
+        await tx.query('select 1', [])
+      }),
+    { lease: '6s' },
+  )
+  const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
+  await worker.hears('dead', id)
+  expect(runs).toBe(1)
+})
