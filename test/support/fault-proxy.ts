@@ -105,17 +105,25 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
         upstream.write(frame)
       }
     })
-    let tail = Buffer.alloc(0)
+    let reply = Buffer.alloc(0)
     upstream.on('data', (chunk) => {
       if (cut?.when !== 'after') {
         client.write(chunk)
         return
       }
       // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes. It may
-      // come in two pieces.
-      const seen = Buffer.concat([tail, chunk])
-      if (seen.includes(readyForQuery)) cutNow()
-      else tail = seen.subarray(-readyForQuery.length)
+      // come in pieces.
+      reply = Buffer.concat([reply, chunk])
+      if (!reply.includes(readyForQuery)) return
+      if (!notPrepared.some((code) => reply.includes(code))) {
+        cutNow()
+        return
+      }
+      // Behind a pooler a name may be unknown, or taken: nothing was done, and the statement comes again, whole.
+      client.write(reply)
+      reply = Buffer.alloc(0)
+      armed = cut
+      cut = undefined
     })
     // Like a network: what was sent before a proper close arrives, what was sent before a reset may not.
     client.on('close', (hadError) => (hadError ? upstream.destroy() : upstream.end()))
@@ -205,6 +213,8 @@ function holds(frame: Buffer, text: string | readonly string[]): boolean {
 }
 
 /** ReadyForQuery, inside of a transaction or out of it. */
+/** What an error says of a prepared statement that is not there, or is there already. */
+const notPrepared = ['C26000\0', 'C42P05\0']
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 /** The frames that make the server do something: Execute, and Query. */
