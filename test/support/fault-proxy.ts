@@ -212,9 +212,10 @@ function holds(frame: Buffer, text: string | readonly string[]): boolean {
   return [text].flat().some((one) => frame.includes(one))
 }
 
-/** ReadyForQuery, inside of a transaction or out of it. */
 /** What an error says of a prepared statement that is not there, or is there already. */
 const notPrepared = ['C26000\0', 'C42P05\0']
+
+/** ReadyForQuery, inside of a transaction or out of it. */
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
 /** The frames that make the server do something: Execute, and Query. */
