@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import { isStintError, StintError } from '../core/errors.ts'
+import { given } from '../core/options.ts'
 import { isSchemaMissing, mayBeOneRows } from '../db/classify.ts'
 import { foreignTx } from '../db/foreign-tx.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -299,8 +300,7 @@ function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): str
 
 /** Options over others; one that is undefined is as good as left out. */
 function overlay(below: JobOptions, above: JobOptions): JobOptions {
-  const given = Object.entries(above).filter(([, value]) => value !== undefined)
-  return { ...below, ...(Object.fromEntries(given) as JobOptions) }
+  return { ...below, ...given(above) }
 }
 
 /** Runs what is the caller's, inside what is the database's: its errors are no reason to try again. */

@@ -12,6 +12,15 @@ export function rejectUnknown(what: string, rest: object, known: readonly string
   })
 }
 
+export type Given<Options> = { [Name in keyof Options]?: Exclude<Options[Name], undefined> }
+
+/** Options without those that are undefined, which are as good as left out: to be laid over others. */
+export function given<Options extends object>(options: Options): Given<Options> {
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as Given<Options>
+}
+
 export interface IntegerRange {
   min: number
   max?: number

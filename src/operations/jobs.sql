@@ -3,6 +3,5 @@ select id, outcome, reason
   from stint.operation_job
  where operation_id = :id::uuid
    and id < :before::uuid
-   and (:outcome::text is null or outcome = :outcome::text)
  order by id desc
  limit :limit::integer

@@ -2,6 +2,7 @@ import type { JobOutcome } from '../core/operation.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { lastId } from './operation.ts'
+import { jobsByOutcomeSql } from './jobs-by-outcome.sql.ts'
 import { jobsSql } from './jobs.sql.ts'
 
 /** What an operation did to one job. */
@@ -29,7 +30,10 @@ export async function listOperationJobs(
     limit,
   }: { id: string; outcome: JobOutcome | null; before: string | null; limit: number },
 ): Promise<OperationJobPage> {
-  const request = { id, outcome, before: before ?? lastId, limit: limit + 1 }
-  const found = await run(db, jobsSql, request, (row: OperationJob) => row)
+  const request = { id, before: before ?? lastId, limit: limit + 1 }
+  const read = (row: OperationJob): OperationJob => row
+  const found = await (outcome === null
+    ? run(db, jobsSql, request, read)
+    : run(db, jobsByOutcomeSql, { ...request, outcome }, read))
   return { jobs: found.slice(0, limit), next: found.length > limit ? found[limit - 1]?.id : undefined }
 }

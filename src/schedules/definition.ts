@@ -1,5 +1,6 @@
 import { defineJob } from '../contracts/define-job.ts'
 import type { SearchTokens } from '../contracts/contract.ts'
+import { given } from '../core/options.ts'
 import type { MissedOptions, ScheduleDefinition } from './define-schedule.ts'
 import type { FoundSchedule } from './read.ts'
 import type { RuleOptions, Spec } from './rule.ts'
@@ -61,14 +62,6 @@ export function changed(definition: ScheduleDefinition, changes: ScheduleChanges
     options: { ...rest.options, ...given(others.options ?? {}) },
     missed: { ...(typeof missed === 'string' ? { policy: missed } : missed), ...given(otherMissed ?? {}) },
   }
-}
-
-type Given<Options> = { [Name in keyof Options]?: Exclude<Options[Name], undefined> }
-
-function given<Options extends object>(options: Options): Given<Options> {
-  return Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  ) as Given<Options>
 }
 
 function ruleOptionsOf(spec: Spec): Pick<RuleOptions, 'cron' | 'every' | 'at'> {

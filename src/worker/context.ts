@@ -2,7 +2,7 @@ import type { EnqueueArguments, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { boundedText } from '../core/names.ts'
-import { durationOption, invalidOption } from '../core/options.ts'
+import { durationOption, given, invalidOption } from '../core/options.ts'
 import { cleanText, toStorable } from '../core/storable.ts'
 import { isError, peek } from '../core/thrown.ts'
 import { Snooze } from '../core/verdict.ts'
@@ -254,7 +254,7 @@ export class JobContext implements HandlerContext {
   ): Promise<{ id: string }> {
     this.#mustBeOpen()
     const { correlationId, traceparent, tracestate } = this
-    const inherited = { correlationId, traceparent, tracestate, ...withoutUndefined(options) }
+    const inherited = { correlationId, traceparent, tracestate, ...given(options) }
     const child = await prepareJob(contract, input, inherited, this.#services.blobs, { parentId: this.jobId })
     this.children.push(child)
     return { id: child.job.id }
@@ -334,8 +334,4 @@ function textOf(said: unknown, maxBytes: number): string {
 
 function isNothing(value: unknown): boolean {
   return value === undefined || value === null
-}
-
-function withoutUndefined(options: JobOptions): JobOptions {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
 }

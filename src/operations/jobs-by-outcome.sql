@@ -1,0 +1,8 @@
+-- The jobs of an operation that one thing became of, newest first.
+select id, outcome, reason
+  from stint.operation_job
+ where operation_id = :id::uuid
+   and id < :before::uuid
+   and outcome = :outcome::text
+ order by id desc
+ limit :limit::integer
