@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const suiteLimitMs = { quick: 5 * 60_000, full: 90 * 60_000 }
 
 const stops: (() => Promise<void>)[] = []
-let isStopping = false
+const run = { isStopping: false }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => void abort(signal))
 // The channel to run.mjs: it closes when that process is gone, even by kill -9.
@@ -25,10 +25,10 @@ try {
   process.exitCode = await main(readArgumentsOrExit())
 } catch (error) {
   // Whatever fails once servers are being taken down fails because of that.
-  if (!isStopping) console.error(error)
+  if (!run.isStopping) console.error(error)
   process.exitCode = 1
 }
-if (!isStopping) {
+if (!run.isStopping) {
   await stopAll()
   process.exit()
 }
@@ -99,8 +99,8 @@ async function start({ systems, isQuick, rounds }: Arguments): Promise<Bench> {
 }
 
 async function abort(reason: string): Promise<void> {
-  if (isStopping) return
-  isStopping = true
+  if (run.isStopping) return
+  run.isStopping = true
   say(`stopped by ${reason}`)
   killMeasurements()
   await stopAll()

@@ -32,7 +32,7 @@ export function markdownReport(workload: Workload, results: readonly Result[], s
 
 interface Column {
   title: string
-  cell(result: Result): string | undefined
+  cell: (result: Result) => string | undefined
 }
 
 /** Only the columns that some result of the workload has something for. */

@@ -41,6 +41,13 @@ export function toResult({ name, unit }: Naming, system: System, series: Series)
   return { ...named, outcome: 'measured', tuning: describeTuning(tuning), ...summarise(samples) }
 }
 
+/** A result less some of what it has. */
+export function without(result: Result, names: readonly (keyof Details | 'rssTenthsMb')[]): Result {
+  const rest = { ...result }
+  for (const name of names) Reflect.deleteProperty(rest, name)
+  return rest
+}
+
 export function summarise(samples: readonly Sample[]) {
   const rounds = samples.map(({ figure }) => figure)
   const tenths = samples.findLast(({ rssTenthsMb }) => rssTenthsMb !== undefined)?.rssTenthsMb

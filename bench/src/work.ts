@@ -20,9 +20,9 @@ const marks: Mark[] = []
 const starts: Started[] = []
 
 process.on('message', (message: ToWorker) => {
-  carryOut(message).then(say, (error: unknown) =>
-    say({ type: 'error', message: error instanceof Error ? error.message : String(error) }),
-  )
+  carryOut(message).then(say, (error: unknown) => {
+    say({ type: 'error', message: error instanceof Error ? error.message : String(error) })
+  })
 })
 // The measuring process is gone, and with it whoever wanted to know.
 process.once('disconnect', () => process.exit(1))
@@ -77,7 +77,9 @@ function handler(note: Note): (n: number) => void {
         const at = now()
         runs++
         // Told once the handler has returned: sending is no part of running.
-        setImmediate(() => say({ type: 'ran', started: { n, at } }))
+        setImmediate(() => {
+          say({ type: 'ran', started: { n, at } })
+        })
       }
     default:
       return note satisfies never

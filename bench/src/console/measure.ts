@@ -80,9 +80,9 @@ export async function measureStream(open: () => Served): Promise<Took> {
     const reader = (await served.fetch(request)).body?.getReader()
     let count = 0
     while (count < topics.length) {
-      const { value, done } = (await reader?.read()) ?? { done: true }
-      if (done) throw new Error('the stream has ended')
-      count += new TextDecoder().decode(value).split('event: snapshot').length - 1
+      const read = await reader?.read()
+      if (read === undefined || read.done) throw new Error('the stream has ended')
+      count += new TextDecoder().decode(read.value as Uint8Array).split('event: snapshot').length - 1
     }
     const took = performance.now() - start
     await reader?.cancel()
@@ -124,7 +124,7 @@ export async function measureCrowd(open: () => Served, db: Client, all: readonly
   const served = open()
   const stream = await served.fetch(new Request('http://console.test/v1/events?topics=overview,workers'))
   const crowd: Crowd = { connections: 0, answered: 0, refused: 0, worst: 0 }
-  let isDone = false
+  const progress = { isDone: false }
   const ask = async (asked: Asked | undefined): Promise<void> => {
     if (asked === undefined) return
     const { took, status } = await send(served, asked)
@@ -133,9 +133,9 @@ export async function measureCrowd(open: () => Served, db: Client, all: readonly
     else crowd.refused++
   }
   const asking = Promise.all(Array.from({ length: atOnce }, (_, n) => ask(all[n % all.length]))).then(() => {
-    isDone = true
+    progress.isDone = true
   })
-  while (!isDone) {
+  while (!progress.isDone) {
     crowd.connections = Math.max(crowd.connections, await connectionsOf(db))
     await pause(10)
   }

@@ -69,8 +69,9 @@ function openRedis(url: string): Watched {
     async requests() {
       return Number(/total_commands_processed:(\d+)/.exec(await client.info('stats'))?.[1])
     },
-    async close() {
+    close() {
       client.disconnect()
+      return Promise.resolve()
     },
   }
 }

@@ -53,7 +53,9 @@ export class WorkerProcess {
   ask(message: ToWorker): Promise<FromWorker> {
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
-      this.#child.send(message, (error) => error && reject(error))
+      this.#child.send(message, (error) => {
+        if (error) reject(error)
+      })
     })
   }
 

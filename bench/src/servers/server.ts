@@ -12,7 +12,11 @@ export class Server {
   constructor(child: ChildProcess, folder: string, lastSignal: 'QUIT' | 'KILL') {
     this.#child = child
     this.#folder = folder
-    this.#ended = new Promise((resolve) => child.once('exit', () => resolve()))
+    this.#ended = new Promise((resolve) =>
+      child.once('exit', () => {
+        resolve()
+      }),
+    )
     this.#standDown = child.pid === undefined ? () => {} : guard(child.pid, folder, lastSignal)
   }
 

@@ -28,7 +28,9 @@ async function setup(url: string, { connections, inFlight }: Tuning): Promise<Se
   await client.end()
   const connection = { connectionString: url, max: connections ?? inFlight ?? 1 }
   const queue = new Queue('bench', { connection }, createPostgresBackend)
-  queue.on('error', (error) => console.error('bullmq-pg:', error.message))
+  queue.on('error', (error) => {
+    console.error('bullmq-pg:', error.message)
+  })
   await queue.waitUntilReady()
   return {
     enqueueOne: (input) => queue.add('noop', input),
@@ -49,15 +51,21 @@ async function prepareWorker(
   const connection = { connectionString: url, max: connections }
   const worker = new Worker(
     'bench',
-    async ({ data }: { data: Input }) => run(data.n),
+    ({ data }: { data: Input }) => {
+      run(data.n)
+      return Promise.resolve()
+    },
     { connection, concurrency, autorun: false },
     createPostgresBackend,
   )
-  worker.on('error', (error) => console.error('bullmq-pg:', error.message))
+  worker.on('error', (error) => {
+    console.error('bullmq-pg:', error.message)
+  })
   await worker.waitUntilReady()
   return {
-    async start() {
+    start() {
       void worker.run()
+      return Promise.resolve()
     },
     stop: () => worker.close(),
   }

@@ -37,7 +37,9 @@ async function setup(url: string, { autoPipelining = false }: Tuning): Promise<S
   const { Queue } = await import('bullmq')
   const { Redis } = await import('ioredis')
   const connection = new Redis(url, { enableAutoPipelining: autoPipelining, maxRetriesPerRequest: null })
-  connection.on('error', (error: Error) => console.error('bullmq:', error.message))
+  connection.on('error', (error: Error) => {
+    console.error('bullmq:', error.message)
+  })
   const queue = new Queue(queueName, { connection })
   await queue.waitUntilReady()
   return {
@@ -86,17 +88,27 @@ async function prepareWorker(
   const { Worker } = await import('bullmq')
   const { Redis } = await import('ioredis')
   const connection = new Redis(url, { enableAutoPipelining: autoPipelining, maxRetriesPerRequest: null })
-  const worker = new Worker<Input>(queueName, async ({ data }) => run(data.n), {
-    connection,
-    concurrency,
-    autorun: false,
+  const worker = new Worker<Input>(
+    queueName,
+    ({ data }) => {
+      run(data.n)
+      return Promise.resolve()
+    },
+    {
+      connection,
+      concurrency,
+      autorun: false,
+    },
+  )
+  worker.on('error', (error) => {
+    console.error('bullmq:', error.message)
   })
-  worker.on('error', (error) => console.error('bullmq:', error.message))
   await worker.waitUntilReady()
   return {
-    async start() {
+    start() {
       // It resolves when the worker is closed.
       void worker.run()
+      return Promise.resolve()
     },
     async stop() {
       await worker.close()

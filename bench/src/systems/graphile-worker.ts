@@ -79,7 +79,11 @@ async function prepareWorker(
     async start() {
       runner = await graphile.run({
         connectionString: url,
-        taskList: { [task]: async (payload) => run((payload as Input).n) },
+        taskList: {
+          [task]: (payload) => {
+            run((payload as Input).n)
+          },
+        },
         noHandleSignals: true,
         parsedCronItems: [],
         logger: new graphile.Logger(() => () => {}),

@@ -100,7 +100,9 @@ async function open(
   toQuery: typeof plain,
   { notify = false }: Tuning,
 ): Promise<Session> {
-  boss.on('error', (error) => console.error('pg-boss:', error.message))
+  boss.on('error', (error) => {
+    console.error('pg-boss:', error.message)
+  })
   await boss.start()
   await boss.createQueue(queue, { notify })
   return {
@@ -129,7 +131,9 @@ async function prepareWorker(
   const max = Math.max(10, pollers + 1)
   const upkeep = { supervise: false, schedule: false }
   const boss = new PgBoss({ connectionString: url, max, useListenNotify: notify, ...upkeep })
-  boss.on('error', (error) => console.error('pg-boss:', error.message))
+  boss.on('error', (error) => {
+    console.error('pg-boss:', error.message)
+  })
   await boss.start()
   const options = {
     batchSize: batch,
@@ -139,8 +143,9 @@ async function prepareWorker(
   }
   return {
     start: () =>
-      boss.work<Input>(queue, options, async (jobs) => {
+      boss.work<Input>(queue, options, (jobs) => {
         for (const { data } of jobs) run(data.n)
+        return Promise.resolve()
       }),
     stop: () => boss.stop({ graceful: true }),
   }

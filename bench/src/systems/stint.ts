@@ -13,14 +13,14 @@ const manifest = fileURLToPath(new URL('../../../package.json', import.meta.url)
 /** What the benchmarks use of Stint. Written out, because bench/ must type-check before dist/ exists. */
 interface StintModule {
   Stint: new (options: { connection: string }) => StintClient
-  defineJob(contract: { kind: string; queue: string }): unknown
-  defineSchedule(definition: {
+  defineJob: (contract: { kind: string; queue: string }) => unknown
+  defineSchedule: (definition: {
     name: string
     job: unknown
     every: string
     startsAt: Date
     input: (fireAt: Date) => Input
-  }): unknown
+  }) => unknown
 }
 
 interface StintClient {
@@ -86,7 +86,10 @@ async function prepareWorker(url: string, _: Tuning, work: Work): Promise<Prepar
   const { Worker } = (await import(workerEntry.href)) as WorkerModule
   const worker = new Worker({ connection: url, queues: { bench: { concurrency } }, log: false })
   const noop = defineJob(contract)
-  worker.handle(noop, async ({ n }) => run(n))
+  worker.handle(noop, ({ n }) => {
+    run(n)
+    return Promise.resolve()
+  })
   for (let place = 0; place < schedules; place++) {
     const name = `every-second-${place}`
     const startsAt = new Date((place * 1000) / schedules)

@@ -61,7 +61,7 @@ export interface Work {
   /** Schedules of every second, evenly spread over it, whose jobs carry their time in ms as `n`; where it has such. */
   schedules?: number | undefined
   /** The handler: to be called with the `n` of each job that starts. It does nothing but take note. */
-  run(n: number): void
+  run: (n: number) => void
 }
 
 export interface PreparedWorker {

@@ -1,4 +1,4 @@
-import { type Result, toResult } from '../result.ts'
+import { type Result, toResult, without } from '../result.ts'
 import { measureInRounds } from '../rounds.ts'
 import { stint } from '../systems/stint.ts'
 import { drainOf } from './drain.ts'
@@ -21,7 +21,8 @@ export const memory: Workload = {
 }
 
 /** From the first tenth on: what a process takes until it is warm says nothing about what it keeps taking. */
-function flatness({ rssMiddleMb: _, ...result }: Result): Result {
+function flatness(measured: Result): Result {
+  const result = without(measured, ['rssMiddleMb'])
   const [first, ...rest] = result.rssTenthsMb ?? []
   return first === undefined ? result : { ...result, rssStartMb: first, rssMaxMb: Math.max(first, ...rest) }
 }

@@ -1,4 +1,4 @@
-import { type Result, toResult, withBaseRatio, withStintRatios } from '../result.ts'
+import { type Result, toResult, withBaseRatio, withStintRatios, without } from '../result.ts'
 import { measureInRounds, type Plan, type Series } from '../rounds.ts'
 import { drainOf } from './drain.ts'
 import type { Workload } from './workload.ts'
@@ -35,10 +35,18 @@ export const processes: Workload = {
   },
 }
 
+const ofOneProcess = [
+  'firstTenth',
+  'lastTenth',
+  'lastOfFirst',
+  'rssStartMb',
+  'rssMiddleMb',
+  'rssMaxMb',
+  'rssEndMb',
+  'rssTenthsMb',
+] as const
+
 /** Without what only a single process can tell. */
 function toRow({ system, at = '' }: Plan, series: Series): Result {
-  const result = toResult(processes, system, series)
-  const { firstTenth, lastTenth, lastOfFirst, ...rest } = result
-  const { rssStartMb, rssMiddleMb, rssMaxMb, rssEndMb, rssTenthsMb, ...row } = rest
-  return { ...row, at }
+  return { ...without(toResult(processes, system, series), ofOneProcess), at }
 }
