@@ -6,7 +6,13 @@ export default defineConfig({
     include: [...filesOfLane],
     exclude: [...configDefaults.exclude, ...filesOutOfLane],
     env: { ...environmentOfLane },
-    typecheck: { enabled: lane === undefined, include: ['src/**/*.test-d.ts'], ignoreSourceErrors: true },
+    typecheck: {
+      enabled: lane === undefined,
+      include: ['src/**/*.test-d.ts'],
+      // What they import and no more: the rest is for `npm run typecheck`.
+      tsconfig: './tsconfig.type-tests.json',
+      ignoreSourceErrors: true,
+    },
     globalSetup: ['test/support/global-setup.ts'],
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 120_000,
