@@ -29,6 +29,13 @@ async function enqueue(
   return row
 }
 
+/** A number inside so many objects and arrays. */
+function nested(levels: number): string {
+  const pairs = Math.floor(levels / 2)
+  const [open, close] = levels % 2 === 0 ? ['', ''] : ['[', ']']
+  return open + '{"a":['.repeat(pairs) + '1' + ']}'.repeat(pairs) + close
+}
+
 describe('stint.enqueue()', () => {
   test('stores what the library would', async () => {
     const { id, duplicate } = await enqueue(
@@ -76,6 +83,22 @@ describe('stint.enqueue()', () => {
     )
     const job = await stint.get(id)
     expect(Number(job?.runAt) - Number(job?.createdAt)).toBe(60_000)
+  })
+
+  test('takes numbers and booleans to search by, a moment as deadline, and an input of 100 levels', async () => {
+    const deadline = new Date(Date.now() + 3_600_000)
+    const search = { age: 7, share: 0.5, isPaid: true, country: 'BR' }
+    const input: unknown = JSON.parse(nested(100))
+    const { id } = await enqueue('q', 'k', input, { search, deadline: deadline.toISOString() })
+    const job = defineJob({ kind: 'k', queue: 'q' })
+    const twin = await stint.enqueue(job, input, { search, deadline })
+    const [one, other] = [await stint.get(id), await stint.get(twin.id)]
+    expect(one).toMatchObject({ search: { age: '7', share: '0.5', isPaid: 'true', country: 'BR' }, input })
+    expect(one?.deadlineAt).toEqual(deadline)
+    expect({ search: one?.search, deadlineAt: one?.deadlineAt, input: one?.input }).toEqual({
+      ...{ search: other?.search, deadlineAt: other?.deadlineAt, input: other?.input },
+    })
+    await expect(stint.enqueue(job, JSON.parse(nested(101)))).rejects.toThrow('deeper than 100 levels')
   })
 
   test('needs no more than queue and kind', async () => {
@@ -163,7 +186,14 @@ describe('stint.enqueue()', () => {
     [['q', 'k', '1', '{"runAt": "2030-01-01T00:00:00"}'], /with a zone/],
     [['q', 'k', '1', '{"traceparent": "00-abc"}'], /traceparent to be a W3C traceparent/],
     [['q', 'k', '1', '{"search": {"a b": "x"}}'], /search to have names/],
-    [['q', 'k', '1', '{"search": {"a": 1}}'], /search.a to be a string/],
+    [['q', 'k', '1', '{"search": {"a": [1]}}'], /search.a to be a string, number or boolean/],
+    [['q', 'k', '1', '{"search": {"a": ""}}'], /search.a to be a string, number or boolean/],
+    [['q', 'k', '1', `{"deadline": "${hour}"}`], /deadline to be an ISO 8601 time/],
+    [
+      ['q', 'k', '1', '{"runAt": "2030-01-02T00:00:00Z", "deadline": "2030-01-01T00:00:00Z"}'],
+      /deadline to be later than runAt/,
+    ],
+    [['q', 'k', nested(101), '{}'], /input to be nested at most 100 levels deep/],
   ])('refuses %j with 22023', async (args, message) => {
     await expect(db.query('select stint.enqueue($1, $2, $3, $4)', args)).rejects.toMatchObject({
       code: '22023',
