@@ -14,6 +14,7 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
   process.on('warning', onWarning)
   onTestFinished(() => void process.off('warning', onWarning))
   let onConnected: () => void = () => undefined
+  const troubles: unknown[] = []
   const subscription = new Subscription({
     ...{ url: db.url, channel: 'news', applicationName: 'listener under test', deadlineMs: 10_000 },
     // Longer than the test: no wait for a probe comes to its own end.
@@ -22,6 +23,7 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
     onConnected: () => {
       onConnected()
     },
+    onTrouble: (error) => troubles.push(error),
   })
   onTestFinished(() => subscription.stop())
   const connected = (): Promise<void> => new Promise((resolve) => (onConnected = resolve))
@@ -38,6 +40,8 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
   }
   await next
   expect(warnings).toEqual([])
+  // It was made anew each time.
+  expect(troubles).toEqual([])
 })
 
 test('a connection that went half-open is noticed by its probe, made anew, and hears again', async () => {

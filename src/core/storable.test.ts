@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isStorableText } from './json.ts'
-import { cleanText, toStorable } from './storable.ts'
+import { cleanText, toStorable, toStorableText } from './storable.ts'
 
 const limits = { maxBytes: 64 * 1024 }
 const stored = (value: unknown): unknown => JSON.parse(toStorable(value, limits).text)
@@ -223,6 +223,33 @@ describe('cleanText', () => {
         expect(Buffer.byteLength(clean)).toBeLessThanOrEqual(maxBytes)
         expect(isStorableText(clean)).toBe(true)
         if (isStorableText(text) && Buffer.byteLength(text) <= maxBytes) expect(clean).toBe(text)
+      }),
+      { numRuns: 500 },
+    )
+  })
+})
+
+describe('toStorableText', () => {
+  const replaced = 'NUL or half a surrogate pair was replaced'
+  test.each<[text: string, maxBytes: number, changed: string[]]>([
+    ['short', 10, []],
+    ['a\0b', 10, [replaced]],
+    ['exactly ten', 10, ['cut to 10 bytes']],
+    ['\ud800xactly ten', 10, [replaced, 'cut to 10 bytes']],
+    // What was cut off is not looked at.
+    [`${'x'.repeat(20)}\0`, 10, ['cut to 10 bytes']],
+    ['abc', 2, ['cut to 2 bytes']],
+  ])('says of %j within %d bytes what was changed: %j', (text, maxBytes, changed) => {
+    expect(toStorableText(text, maxBytes)).toEqual({ text: cleanText(text, maxBytes), changed })
+  })
+
+  test('says that something was changed exactly where something was', () => {
+    const unit = fc.constantFrom('\0', '\ud800', '\udc00', 'é', '€', '😀', 'a')
+    fc.assert(
+      fc.property(fc.string({ unit, maxLength: 60 }), fc.integer({ min: 0, max: 80 }), (given, maxBytes) => {
+        const { text, changed } = toStorableText(given, maxBytes)
+        expect(changed.length > 0).toBe(text !== given)
+        expect(changed.includes(`cut to ${maxBytes} bytes`)).toBe(text.length < given.length)
       }),
       { numRuns: 500 },
     )

@@ -40,6 +40,19 @@ export function toStorable(value: unknown, { maxBytes, maxDepth = 100 }: Storabl
   return { text: cutJson(text, maxBytes, ''), changed: writer.changed }
 }
 
+/** As `cleanText`, with what was changed. */
+export function toStorableText(given: string, maxBytes: number): Storable {
+  const text = cleanText(given, maxBytes)
+  if (text === given) return { text, changed: unchanged }
+  // What is replaced is as long as before.
+  const isCut = text.length < given.length
+  const isReplaced = !given.startsWith(isCut ? text.slice(0, -1) : text)
+  return {
+    text,
+    changed: [...(isReplaced ? [replaced] : []), ...(isCut ? [`cut to ${maxBytes} bytes`] : [])],
+  }
+}
+
 /** Text that Postgres can hold: NUL and lone surrogates become U+FFFD, and what is too long ends in '…'. */
 export function cleanText(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return replaceUnstorable(text)
@@ -49,7 +62,11 @@ export function cleanText(text: string, maxBytes: number): string {
   return maxBytes < ellipsisBytes ? '' : `${prefixWithin(clean, maxBytes - ellipsisBytes)}…`
 }
 
+/** What is said of an Error: by its name and message it can be known, so not everybody minds. */
+export const errorShortened = 'an Error became its name and message'
+
 const unchanged: readonly string[] = Object.freeze([])
+const replaced = 'NUL or half a surrogate pair was replaced'
 const mostReasons = 10
 const ellipsisBytes = 3
 
@@ -136,7 +153,7 @@ class Writer {
     const quoted = JSON.stringify(text)
     // JSON.stringify escapes what Postgres cannot hold, and an escape makes it longer.
     if (quoted.length === text.length + 2 || isStorableText(text)) return quoted
-    this.note('NUL or half a surrogate pair was replaced')
+    this.note(replaced)
     return JSON.stringify(replaceUnstorable(text))
   }
 
@@ -181,7 +198,7 @@ class Writer {
   #instance(value: object): string | undefined {
     if (isBinary(value)) return this.#instead(`<${value.byteLength} bytes>`, 'binary data became its size')
     if (isError(value)) {
-      this.note('an Error became its name and message')
+      this.note(errorShortened)
       return this.#record({ name: peek(value, 'name'), message: peek(value, 'message') })
     }
     if (value instanceof Map) {

@@ -71,6 +71,11 @@ describe('describeFailure', () => {
     expect(stored).toMatchObject({ message: 'a\ufffdb', causes: [{ message: '\ufffd' }], cut: true })
   })
 
+  test('says so where something else than an Error could not be kept as it was thrown', () => {
+    expect(failed({ amount: 1n })).toMatchObject({ thrown: { amount: '1' }, cut: true })
+    expect(failed({ amount: 1 })).not.toHaveProperty('cut')
+  })
+
   test('groups the same failure of two jobs', () => {
     const at = (id: number): StoredError => failed(new Error(`Order ${id} has no address`))
     expect(at(1).fingerprint).toBe(at(2_000).fingerprint)

@@ -20,7 +20,7 @@ export interface StoredError extends StoredCause {
   thrown?: Json
   /** The same for what people would call the same error. */
   fingerprint: string
-  /** A text of it was too long, or held characters that Postgres cannot. */
+  /** It is not kept as it was thrown: too long, or something in it that JSON or Postgres cannot hold. */
   cut?: true
 }
 
@@ -41,14 +41,13 @@ export function describeFailure(
   const stack = peek(thrown, 'stack')
   const stored = typeof stack === 'string' ? texts.stack(stack, messageOf(thrown)) : undefined
   const causes = behind.map((each) => describe(each, maxCauseBytes, texts))
+  const value = isError(thrown) ? undefined : texts.value(thrown)
   return {
     class: failureClass,
     ...cause,
     ...(stored === undefined ? {} : { stack: stored }),
     causes,
-    ...(isError(thrown)
-      ? {}
-      : { thrown: JSON.parse(toStorable(thrown, { maxBytes: maxMessageBytes }).text) as Json }),
+    ...(value === undefined ? {} : { thrown: value }),
     fingerprint: fingerprint({ kind, failureClass, ...cause, stack: stored }),
     ...(texts.areCut ? { cut: true } : {}),
   }
@@ -82,7 +81,7 @@ function messageOf(value: unknown): string {
   return `${value === undefined ? 'undefined' : toStorable(value, { maxBytes: maxCauseBytes }).text} was thrown`
 }
 
-/** Takes texts in, and knows afterwards whether all of them were taken as they were. */
+/** Takes texts and values in, and knows afterwards whether all of them were taken as they were. */
 class Texts {
   areCut = false
 
@@ -90,6 +89,13 @@ class Texts {
     const clean = cleanText(text, maxBytes)
     if (clean !== text) this.areCut = true
     return clean
+  }
+
+  /** What was thrown, where that was no Error. */
+  value(thrown: unknown): Json {
+    const { text, changed } = toStorable(thrown, { maxBytes: maxMessageBytes })
+    if (changed.length > 0) this.areCut = true
+    return JSON.parse(text) as Json
   }
 
   /** The frames are what a stack is for, and they come after a message that may be megabytes. */

@@ -14,6 +14,8 @@ export interface SubscriptionConfig {
   onPayload: (payload: string) => void
   /** It listens, after having been deaf: something may have been missed. */
   onConnected: () => void
+  /** It could not listen; it is tried again. That a connection ended is none of this. */
+  onTrouble?: ((error: unknown) => void) | undefined
 }
 
 /**
@@ -25,9 +27,15 @@ export class Subscription {
   readonly #stop = new AbortController()
   #client: ResettableClient | undefined
   #loop: Promise<void> | undefined
+  #turningSince: number | undefined
 
   constructor(config: SubscriptionConfig) {
     this.#config = config
+  }
+
+  /** Since when it has been connecting, or asking; undefined while it rests. */
+  get since(): number | undefined {
+    return this.#turningSince
   }
 
   start(): void {
@@ -53,7 +61,7 @@ export class Subscription {
   }
 
   async #listen(onSuccess: () => void): Promise<void> {
-    const { url, channel, applicationName, deadlineMs, probeEveryMs, onPayload, onConnected } = this.#config
+    const { url, applicationName, deadlineMs, probeEveryMs, onPayload, onConnected } = this.#config
     // Ended with the connection: a wait for its next probe must not outlive it.
     const over = new AbortController()
     const signal = AbortSignal.any([this.#stop.signal, over.signal])
@@ -74,17 +82,31 @@ export class Subscription {
       client.on('notification', ({ payload }) => {
         if (payload !== undefined) onPayload(payload)
       })
-      await client.connect()
-      await within(deadlineMs, client.query(`listen "${channel}"`))
+      this.#turningSince = performance.now()
+      await this.#begin(client)
       onSuccess()
       onConnected()
       while (!signal.aborted) {
+        this.#turningSince = undefined
         await Promise.race([pause(probeEveryMs, undefined, { signal, ref: false }), ended])
+        this.#turningSince = performance.now()
         await within(deadlineMs, client.query('select 1'))
       }
     } finally {
+      this.#turningSince = undefined
       over.abort()
       client.reset()
+    }
+  }
+
+  async #begin(client: ResettableClient): Promise<void> {
+    const { channel, deadlineMs, onTrouble } = this.#config
+    try {
+      await client.connect()
+      await within(deadlineMs, client.query(`listen "${channel}"`))
+    } catch (error) {
+      if (!this.#stop.signal.aborted) onTrouble?.(error)
+      throw error
     }
   }
 }

@@ -45,7 +45,12 @@ interface Mine {
 const dueLimit = 100
 const inputDeadlineMs = 10_000
 
-export async function tick(db: Queryable, mine: ReadonlyMap<string, Mine>): Promise<Tick> {
+/** `onTurn` is called while it goes on: with many schedules whose code is slow it takes minutes. */
+export async function tick(
+  db: Queryable,
+  mine: ReadonlyMap<string, Mine>,
+  onTurn: () => void = () => undefined,
+): Promise<Tick> {
   const names = [...mine].map(([name, { digest }]) => `${name} ${digest}`)
   const [look] = await run(
     db,
@@ -57,7 +62,8 @@ export async function tick(db: Queryable, mine: ReadonlyMap<string, Mine>): Prom
   const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
   // Each process begins somewhere else, so that they do not all wait at the same row.
   for (const row of shuffled(look.due)) {
-    const outcome = await fireOne(db, row, { nowMs: look.now, schedule: mine.get(row.name)?.schedule })
+    const schedule = mine.get(row.name)?.schedule
+    const outcome = await fireOne(db, row, { nowMs: look.now, schedule, onTurn })
     if ('fired' in outcome) {
       if (outcome.fired !== undefined) result.fired.push(outcome.fired)
       continue
@@ -73,6 +79,7 @@ export async function tick(db: Queryable, mine: ReadonlyMap<string, Mine>): Prom
 interface Look {
   nowMs: number
   schedule: Schedule | undefined
+  onTurn: () => void
 }
 
 /** What only this schedule suffers from is its outcome; what is thrown is of the database as a whole. */
@@ -82,6 +89,7 @@ async function fireOne(
   look: Look,
 ): Promise<{ fired: Fired | undefined } | { error: unknown }> {
   let decision: Decision
+  look.onTurn()
   try {
     decision = await decisionOf(row, look)
   } catch (error) {
@@ -103,7 +111,7 @@ interface Decision {
   nextFireAt: string | null
 }
 
-async function decisionOf(row: ScheduleRow, { nowMs, schedule }: Look): Promise<Decision> {
+async function decisionOf(row: ScheduleRow, { nowMs, schedule, onTurn }: Look): Promise<Decision> {
   const rule = ruleOf(row)
   const missed = { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms }
   const decidedToMs = new Date(row.decided_to).getTime()
@@ -120,6 +128,7 @@ async function decisionOf(row: ScheduleRow, { nowMs, schedule }: Look): Promise<
     const time = { fireAt: new Date(ms).toISOString(), runAt, jobId: nextId(), missed: isMissed, reason }
     const own = row.input_from_code && !isMissed ? await ownJob(row.name, schedule, ms) : ''
     times.push(`${JSON.stringify(time).slice(0, -1)}${own}}`)
+    onTurn()
   }
   const next = nextOccurrence(rule, Math.max(nowMs, decidedToMs))
   return {

@@ -35,9 +35,14 @@ export class Loop {
     return performance.now() - this.#lastOkAt
   }
 
-  /** Since when it has been at one pass; undefined while it rests. */
+  /** Since when it has been at one turn, mostly all of a pass; undefined while it rests. */
   get since(): number | undefined {
     return this.#passingSince
+  }
+
+  /** A pass of many turns has come to the end of one. */
+  goesOn(): void {
+    if (this.#passingSince !== undefined) this.#passingSince = performance.now()
   }
 
   start(): void {

@@ -3,7 +3,8 @@ import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { boundedText } from '../core/names.ts'
 import { durationOption, given, invalidOption } from '../core/options.ts'
-import { cleanText, toStorable } from '../core/storable.ts'
+import { errorShortened, toStorable, toStorableText } from '../core/storable.ts'
+import type { Storable } from '../core/storable.ts'
 import { isError, peek } from '../core/thrown.ts'
 import { Snooze } from '../core/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
@@ -11,7 +12,7 @@ import { foreignTx, pgAdapter } from '../db/foreign-tx.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
 import { prepareJob } from '../intake/new-job.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
-import { leaseLost, maxResultBytes } from './fenced-tx.ts'
+import { leaseLost } from './fenced-tx.ts'
 import type { FencedTransactions } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
@@ -245,7 +246,8 @@ export class JobContext implements HandlerContext {
       throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
     const holdMs = durationOption('for', hold, { minMs: 1 })
     this.#mustBeFree()
-    return this.#services.transactions.once(this.held, { key, holdMs, work })
+    const toText = (value: Result): string => this.storable(value, 'What ctx.once gave') ?? 'null'
+    return this.#services.transactions.once(this.held, { key, holdMs, work, toText })
   }
 
   async enqueue<Contract extends JobContract>(
@@ -267,7 +269,9 @@ export class JobContext implements HandlerContext {
       refused.catch(() => undefined)
       return refused
     }
-    this.#services.notes.progress(this.held, percent, isNothing(note) ? null : textOf(note, 1024))
+    const stored = isNothing(note) ? undefined : textOf(note, maxNoteBytes)
+    this.#services.notes.progress(this.held, percent, stored?.text ?? null)
+    if (stored !== undefined) this.#flag('A note of progress', stored.changed)
     return Promise.resolve()
   }
 
@@ -275,13 +279,24 @@ export class JobContext implements HandlerContext {
     throw new Snooze(when, reason)
   }
 
-  /** What the handler gave out, as JSON that fits. What had to be changed is told in the job's log: nobody would notice. */
-  storable(value: unknown): string | undefined {
+  /** What the handler gave out, as JSON that fits. */
+  storable(value: unknown, what: Output = 'The result'): string | undefined {
     if (value === undefined) return undefined
     const { text, changed } = toStorable(value, { maxBytes: maxResultBytes })
-    if (changed.length > 0)
-      this.log.warn(`The result is not stored as it was returned: ${changed.join('; ')}.`)
+    this.#flag(what, changed)
     return text
+  }
+
+  /**
+   * What had to be changed is told in the job's log: nobody would notice. Of each sort of output the first time, for
+   * a handler that says one odd thing mostly says it again.
+   */
+  #flag(what: Output, changed: readonly string[]): void {
+    if (changed.length === 0) return
+    const flagged = (this.held.flagged ??= new Set())
+    if (flagged.has(what)) return
+    flagged.add(what)
+    this.log.warn(`${what} is not stored as it was ${outputs[what]}: ${changed.join('; ')}.`)
   }
 
   /** Lines are kept under the lease: those that are not written before the completion never are. */
@@ -317,19 +332,41 @@ export class JobContext implements HandlerContext {
     const write =
       (level: keyof JobLog) =>
       (message: string, data?: unknown): void => {
-        const stored = data === undefined ? undefined : toStorable(data, { maxBytes: 8 * 1024 }).text
-        const text = textOf(message, 8 * 1024)
-        notes.log(this.held, { level, message: text, data: stored })
-        logger[level](stored === undefined ? about : { ...about, data: JSON.parse(stored) as unknown }, text)
+        const stored = data === undefined ? undefined : toStorable(data, { maxBytes: maxLineBytes })
+        const { text, changed } = textOf(message, maxLineBytes)
+        notes.log(this.held, { level, message: text, data: stored?.text })
+        logger[level](
+          stored === undefined ? about : { ...about, data: JSON.parse(stored.text) as unknown },
+          text,
+        )
+        // Errors are logged every day, and what a log says of them is enough.
+        this.#flag(
+          'A line of this log',
+          [...changed, ...(stored?.changed ?? [])].filter((how) => how !== errorShortened),
+        )
       }
     return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
   }
 }
 
+const maxResultBytes = 256 * 1024
+const maxNoteBytes = 1024
+/** Of a message, and of its data. */
+const maxLineBytes = 8 * 1024
+
+/** What a handler may say that is stored, and how it says it. What it throws is another matter: that has a mark of its own. */
+const outputs = {
+  'The result': 'returned',
+  'What ctx.once gave': 'returned',
+  'A note of progress': 'given',
+  'A line of this log': 'given',
+} as const
+type Output = keyof typeof outputs
+
 /** Text to be stored. Callers without types pass anything: an Error is its message, the rest becomes JSON. */
-function textOf(said: unknown, maxBytes: number): string {
+function textOf(said: unknown, maxBytes: number): Storable {
   const text = isError(said) ? peek(said, 'message') : said
-  return typeof text === 'string' ? cleanText(text, maxBytes) : toStorable(text, { maxBytes }).text
+  return typeof text === 'string' ? toStorableText(text, maxBytes) : toStorable(text, { maxBytes })
 }
 
 function isNothing(value: unknown): boolean {

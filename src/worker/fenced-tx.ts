@@ -1,6 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
-import { toStorable } from '../core/storable.ts'
 import { messageOf } from '../core/thrown.ts'
 import { verdictOf } from '../core/verdict.ts'
 import { classify, isIdleTimeout } from '../db/classify.ts'
@@ -58,17 +57,14 @@ export class FencedTransactions {
   }
 
   /** Runs `work` once for a key, however often it is asked; a repeat gives what the first gave. */
-  async once<Result>(
-    held: HeldJob,
-    { key, holdMs, work }: { key: string; holdMs: number; work: (tx: PgTransaction) => Promise<Result> },
-  ): Promise<Result> {
+  async once<Result>(held: HeldJob, { key, holdMs, work, toText }: OnceOptions<Result>): Promise<Result> {
     const effect = { scope: held.job.kind, key }
     return this.#again(
       held,
       async (tx, theirs) => {
         if (!(await takeEffect(tx, { ...effect, id: held.job.id, holdMs })))
           return (await effectResult(tx, effect)) as Result
-        const { text } = toStorable(await theirs(() => work(tx.client)), { maxBytes: maxResultBytes })
+        const text = toText(await theirs(() => work(tx.client)))
         await keepEffect(tx, { ...effect, result: text })
         // As whoever asks again will see it.
         return JSON.parse(text) as Result
@@ -215,7 +211,13 @@ function isWorthAnother(trouble: DatabaseTrouble, { isTheirs }: { isTheirs: bool
 /** Runs the handler's part of a transaction. */
 type Theirs = <Value>(run: () => Promise<Value>) => Promise<Value>
 
-export const maxResultBytes = 256 * 1024
+interface OnceOptions<Result> {
+  key: string
+  holdMs: number
+  work: (tx: PgTransaction) => Promise<Result>
+  /** The JSON to be kept of what it gave. */
+  toText: (value: Result) => string
+}
 
 export function leaseLost({ job }: HeldJob): StintError {
   return new StintError(

@@ -27,6 +27,8 @@ export class HeldJob {
   abortedAt = Infinity
   #listeners: ((cause: AbortCause, reason: unknown) => void)[] | undefined
   isFlaggedSlow = false
+  /** Of what sorts of its handler's output it was told that some was changed to be stored. */
+  flagged: Set<string> | undefined
   /** Its ending was stored while its handler would not end: whatever that still comes to is nobody's business. */
   isGivenUp = false
   /** The database knows that its handler has begun: if this process ends now, the job was there. */

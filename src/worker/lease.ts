@@ -25,7 +25,7 @@ export interface LeaseConfig {
   onSafe: () => void
   onTrouble: (message: string) => void
   /** Nothing renews it, and nothing will. */
-  onDead: () => void
+  onDead: (why: string) => void
 }
 
 /** How long the thread gets to say goodbye to the server. */
@@ -35,6 +35,9 @@ const politeMs = 500
 const leastSilenceMs = 5_000
 /** One that is still loading its code does not hang, and another one would have to begin from the start. */
 const startsWithinMs = 60_000
+
+/** One that ends is started anew; of so many without a heartbeat between them the next will be no better. */
+const mostDeaths = 3
 
 /** When to give up on a lease that is not being renewed: before the database gives it to others. */
 const riskAt = 0.8
@@ -49,7 +52,8 @@ const riskAt = 0.8
  *
  * Each watches the other. The main thread leaves there when it last had a moment and how long its attempts may take:
  * the thread does not renew the lease of a process that is blocked past that. A thread that comes to no answer any more
- * is replaced once, and then the worker gives up.
+ * is replaced once, and then the worker gives up. One that ends is started anew, until the lease is at risk and it is
+ * clear that none of them lives for long enough.
  */
 export class Lease {
   readonly workerId = randomUUID()
@@ -63,6 +67,8 @@ export class Lease {
   /** Heartbeats sent before this do not count: the machine slept since. */
   #trustedFrom = 0n
   #hangs = 0
+  /** When the last threads ended that nobody had told to. */
+  #deaths: number[] = []
   #isThreadUp = false
   /** When the next look is due: much later means that nothing here ran meanwhile. */
   #lookAt = Infinity
@@ -138,6 +144,7 @@ export class Lease {
       onTrouble(`the heartbeat thread failed: ${error.message}`)
     })
     thread.once('exit', () => {
+      if (this.#thread === thread) this.#deaths = [...this.#deaths, performance.now()].slice(-mostDeaths)
       // Without it the lease would run out under healthy jobs; if it cannot live, the watch below sees to the rest.
       setTimeout(() => {
         if (this.#thread === thread) this.#startThread()
@@ -195,16 +202,22 @@ export class Lease {
     this.#look()
   }
 
-  /** A thread that comes to no answer is replaced once; then nothing is left to try. */
+  /** A thread that comes to no answer is replaced once, one that ends a few times; then nothing is left to try. */
   #minThread(): void {
     const { leaseMs, onTrouble, onDead } = this.#config
+    const confirmedAt = performance.now() - this.ageMs
+    this.#deaths = this.#deaths.filter((at) => at > confirmedAt)
+    if (this.#deaths.length >= mostDeaths) {
+      onDead('the heartbeat thread ended again and again')
+      return
+    }
     // All of the process stood still, its thread too: that has its time from now on.
     if (performance.now() - this.#lookAt > leaseMs / 2) store(this.#memory, 'turned', process.hrtime.bigint())
     const patienceMs = this.#isThreadUp ? leastSilenceMs : startsWithinMs
     if (ageMs(this.#memory, 'turned') < Math.max(leaseMs, patienceMs)) return
     store(this.#memory, 'turned', process.hrtime.bigint())
     if (this.#hangs++ > 0) {
-      onDead()
+      onDead('the heartbeat thread came to no answer twice')
       return
     }
     onTrouble('the heartbeat thread comes to no answer: it is replaced')

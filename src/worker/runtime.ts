@@ -68,8 +68,8 @@ const prefetchTtlMs = 2_000
 const brokenForMs = 60_000
 const watchdogMs = 60_000
 const longestDeadlineMs = 10_000
-/** How long a stop waits for the last numbers to be written: they are not worth more. */
-const lastNumbersMs = 5_000
+/** How long a stop waits for the last notes and numbers to be written, and for connections to close: it is not worth more. */
+const lastWordsMs = 5_000
 const unsureForMs = 60_000
 /** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
 const quietShare = 6
@@ -276,7 +276,7 @@ export class Runtime {
     if (!this.#lease.isTrusted)
       problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
     const patienceMs = Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000)
-    problems.push(...this.#failing.problems(patienceMs))
+    problems.push(...this.#failing.problems(patienceMs), ...this.#watchdog.problems())
     // While it drains they stand still, and that may take long: no reason to be killed.
     for (const { name, ageMs } of this.#isStopping ? [] : this.#loops) {
       if (ageMs > patienceMs) problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
@@ -337,6 +337,8 @@ export class Runtime {
   /**
    * Stops claiming at once, gives back what has not started, lets what runs go on for the drain, then aborts it and
    * gives that back too. `hurry` ends the drain. Heartbeats go on to the end.
+   *
+   * Nothing is waited for without a limit: what hangs may be the very reason to stop.
    */
   async stop({ drainMs, hurry }: { drainMs: number; hurry: AbortSignal }): Promise<void> {
     this.#isStopping = true
@@ -347,10 +349,9 @@ export class Runtime {
     // Others can do that from now on, however long it takes to drain.
     const handedOver = this.#upkeep?.stop()
     await this.#looping
-    await Promise.all(this.#loops.map((loop) => loop.stop()))
-    await this.#subscription?.stop()
+    const loopsEnded = [...this.#loops.map((loop) => loop.stop()), this.#subscription?.stop()]
+    await atMost(longestDeadlineMs, Promise.all([...loopsEnded, this.#claimsAnswered()]))
     this.#unlisten()
-    await this.#claimsAnswered()
     this.#releaseAll('the worker stopped before it was started')
     this.#children.sendHome()
     await this.#until(() => this.#dispatcher.running === 0, { ms: drainMs, hurry })
@@ -358,9 +359,9 @@ export class Runtime {
     const childrenEnded = this.#children.close()
     const settled = this.#settler.drained()
     // A database that is gone must not keep the process for ever: after a lease others take over anyway.
-    await Promise.race([settled, pause(this.#config.worker.leaseMs, undefined, { ref: false })])
-    await this.#notes.flush()
-    await Promise.race([this.#numbers.stop(), pause(lastNumbersMs, undefined, { ref: false })])
+    await atMost(this.#config.worker.leaseMs, settled)
+    await atMost(lastWordsMs, this.#notes.flush())
+    await atMost(lastWordsMs, this.#numbers.stop())
     await childrenEnded
     this.#isOver = true
     this.#watch.stop()
@@ -369,8 +370,9 @@ export class Runtime {
     })
     await handedOver
     const isClosed = this.#txDb.close()
-    // A handler that never ends would keep its connection, and this, for ever.
-    await Promise.all([this.#db.close(), this.#hasRunaways ? undefined : isClosed])
+    // A handler that never ends, and a turn that hangs, would keep their connection for ever.
+    await atMost(lastWordsMs, Promise.all([this.#db.close(), this.#hasRunaways ? undefined : isClosed]))
+    this.#db.abandon()
   }
 
   /** One `while`: ask where there is room, sleep until something rings or the poll is due. */
@@ -523,7 +525,8 @@ export class Runtime {
   }
 
   async #claimsAnswered(): Promise<void> {
-    await this.#until(() => this.#dispatcher.pools.every((pool) => !pool.isClaiming), { ms: 10_000 })
+    const isAnswered = (): boolean => this.#dispatcher.pools.every((pool) => !pool.isClaiming)
+    await this.#until(isAnswered, { ms: longestDeadlineMs })
   }
 
   async #until(test: () => boolean, { ms, hurry }: { ms: number; hurry?: AbortSignal }): Promise<void> {
@@ -539,13 +542,8 @@ export class Runtime {
       leaseMs: worker.leaseMs,
       graceMs: worker.stuck.graceMs,
       latestDeadline: () => this.#watch.latestDeadline(),
-      onDead: () => {
-        this.#config.onFatal(
-          new StintError(
-            'worker-stuck',
-            'Nothing renews the lease: the heartbeat thread came to no answer twice.',
-          ),
-        )
+      onDead: (why) => {
+        this.#config.onFatal(new StintError('worker-stuck', `Nothing renews the lease: ${why}.`))
       },
       onLost: () => void this.#beginAnew(),
       onRisk: () => {
@@ -637,6 +635,9 @@ export class Runtime {
         this.#cancellations.hint()
         this.#scout.surveySoon()
       },
+      onTrouble: (error) => {
+        this.#troubleBeside('listen', error)
+      },
     })
   }
 
@@ -679,6 +680,7 @@ export class Runtime {
         this.#scout.surveySoon()
       },
       onSwept: (swept: Swept) => {
+        sweeping.goesOn()
         this.#numbers.swept(swept)
       },
       parked: this.#parked,
@@ -693,8 +695,9 @@ export class Runtime {
     const reconciling = loop('reconcile', worker.sweepEveryMs, () =>
       this.#needsReconciling() ? reconcile(config) : Promise.resolve(),
     )
+    const sweeping = loop('sweep', worker.sweepEveryMs, () => sweepLost(config))
     const others = [
-      loop('sweep', worker.sweepEveryMs, () => sweepLost(config)),
+      sweeping,
       loop('begun', begunAfterMs, () => noteLongRunning(this.#db, this.#held)),
       loop('prefetch', prefetchTtlMs / 4, () => {
         const oldest = performance.now() - prefetchTtlMs
@@ -767,6 +770,7 @@ export class Runtime {
       { name: 'settle', since: () => this.#settler.since },
       { name: 'survey', since: () => this.#scout.since.survey },
       { name: 'promote', since: () => this.#scout.since.promote },
+      { name: 'listen', since: () => this.#subscription?.since },
     ]
     return new Watchdog(watched, {
       limitMs: Math.max(2 * worker.leaseMs, watchdogMs),
@@ -811,6 +815,11 @@ export class Runtime {
     const refusedMs = this.#failing.failed(what, { isRefused, sinceOkMs })
     if (refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
   }
+}
+
+/** Waits for it, but no longer than this. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  await Promise.race([work, pause(ms, undefined, { ref: false })])
 }
 
 /** Of one statement: several fit into a lease. */

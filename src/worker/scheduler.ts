@@ -70,7 +70,9 @@ export class Scheduler {
   async #pass(): Promise<void> {
     const { db, events, log, onReady, onFired, onAsked } = this.#config
     this.#mustLookAgain = false
-    const { fired, failed, nextInMs } = await tick(db, this.#mine)
+    const { fired, failed, nextInMs } = await tick(db, this.#mine, () => {
+      this.loop.goesOn()
+    })
     for (const one of fired) {
       if (one.hints.length > 0) onReady(one.hints)
       for (const workerId of one.asked) onAsked(workerId)

@@ -41,13 +41,23 @@ export class Watchdog {
     clearInterval(this.#timer)
   }
 
+  /** What may be stuck: at one turn for half of the time that it is given, so that a probe sees it before the end. */
+  problems(): string[] {
+    return this.#longerThan(this.#limitMs / 2, performance.now()).map(
+      ({ name, forMs }) => `'${name}' has come to no answer for ${Math.round(forMs / 1_000)} s`,
+    )
+  }
+
   #look(now: number): void {
-    for (const { name, since } of this.#watched) {
-      const forMs = now - (since() ?? now)
-      if (forMs <= this.#limitMs) continue
-      this.stop()
-      this.#onStuck(name, forMs)
-      return
-    }
+    const [stuck] = this.#longerThan(this.#limitMs, now)
+    if (stuck === undefined) return
+    this.stop()
+    this.#onStuck(stuck.name, stuck.forMs)
+  }
+
+  #longerThan(ms: number, now: number): { name: string; forMs: number }[] {
+    return this.#watched
+      .map(({ name, since }) => ({ name, forMs: now - (since() ?? now) }))
+      .filter(({ forMs }) => forMs > ms)
   }
 }

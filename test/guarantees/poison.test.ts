@@ -4,9 +4,9 @@ import { Fleet } from './harness/fleet.ts'
 import { createScene, endOf } from './harness/scene.ts'
 import type { Scene } from './harness/scene.ts'
 
-/** What can be the end of a process, each in `each` jobs. */
+/** What can be the end of a process. Each comes `each` times, one of all in each of so many parts of the stream. */
 const poisons = ['exit', 'abort', 'segfault', 'memory', 'loop'] as const
-const size = { short: { good: 1_000, each: 1 }, long: { good: 10_000, each: 2 } }
+const size = { short: { good: 1_000, each: 1 }, long: { good: 10_000, each: 10 } }
 
 const method = `Jobs that end their process (${poisons.join(', ')}) among good ones; processes that end are started again.`
 
@@ -58,9 +58,14 @@ async function poisoned(
   const fleet = new Fleet({ ledger, setup: (name) => setup(name, options, more), isRestarted: true })
   await Promise.all(Array.from({ length: isolated ? 2 : 3 }, () => fleet.start()))
   const stream = await producer({ name: 'producer', perSecond: 100, inputs: [{ act: 'work', ms: 10 }] })
-  await ledger.wroteMany({ type: 'ack' }, Math.floor(good / 3))
-  const poison = poisons.flatMap((how) => Array.from({ length: each }, () => ({ act: 'poison', how })))
-  await stint.enqueueMany(contract, poison)
+  for (let time = 0; time < each; time++) {
+    await ledger.wroteMany({ type: 'ack' }, Math.floor(((time + 1 / 3) * good) / each))
+    await stint.enqueueMany(
+      contract,
+      poisons.map((how) => ({ act: 'poison', how })),
+    )
+  }
+  const poison = each * poisons.length
   await ledger.wroteMany({ type: 'ack' }, good)
   await endOf(stream)
   await untilQuiet(db)
@@ -74,11 +79,11 @@ async function poisoned(
   )
   const acknowledged = ledger.lines({ type: 'ack' }).length
   return {
-    counts: { good: acknowledged, poison: poison.length, processesEnded: fleet.exits.length },
+    counts: { good: acknowledged, poison, processesEnded: fleet.exits.length },
     verdicts: {
       goodNotDone: acknowledged - (row?.done ?? NaN),
       goodPutAside: row?.innocent ?? NaN,
-      poisonNotPutAside: poison.length - (row?.dead ?? NaN),
+      poisonNotPutAside: poison - (row?.dead ?? NaN),
       crashesBeyondThree: Math.max(0, (row?.most ?? NaN) - 3),
       stuck: row?.live ?? NaN,
     },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createRequire } from 'node:module'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Worker as Thread } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
@@ -66,4 +67,93 @@ test('a heartbeat thread that takes long to load its code is waited for', async 
   const { id } = await scene.stint.enqueue(defineJob(job), {})
   await ledger.wrote({ name: 'succeeded', job: id })
   expect(worker.output()).not.toContain('it is replaced')
+})
+
+/** What befalls the heartbeat thread of a process, the first one or each, a moment after it is up. */
+function fate(what: 'dies' | 'hangs', which: 'first' | 'each'): string[] {
+  const blow =
+    what === 'dies'
+      ? `throw new Error('the heart stops')`
+      : `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`
+  const program = `import { parentPort, threadId } from 'node:worker_threads'
+    const tell = parentPort?.postMessage.bind(parentPort)
+    if (tell && ${which === 'each' ? 'true' : 'threadId === 1'}) parentPort.postMessage = (message) => {
+      tell(message)
+      if (message.type === 'up') setTimeout(() => { ${blow} }, 100)
+    }`
+  return ['--import', `data:text/javascript,${encodeURIComponent(program)}`]
+}
+
+function leaseEnd(pid: number): Promise<{ until: number }[]> {
+  return scene.db.query<{ until: number }>(
+    `select extract(epoch from lease_until)::float8 as until from stint.worker where (about ->> 'pid')::integer = $1`,
+    [pid],
+  )
+}
+
+test('a heartbeat thread that dies is replaced, and what runs does not notice', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'work', queue: 'dead-thread' }
+  const worker = await startWorker(ledger, {
+    ...{ name: 'worker', jobs: [job], execArgv: fate('dies', 'first') },
+    options: { connection: scene.db.url, lease: '15s', queues: { [job.queue]: 1 } },
+  })
+  const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold' })
+  await ledger.wrote({ type: 'start', job: id })
+  await eventually(() => Promise.resolve(worker.output().includes('the heart stops')), 'its death')
+  const [before] = await leaseEnd(worker.pid)
+  const isRenewed = async (): Promise<boolean> => {
+    const [now] = await leaseEnd(worker.pid)
+    return (now?.until ?? 0) > (before?.until ?? Infinity)
+  }
+  await eventually(isRenewed, 'a heartbeat of another thread')
+  worker.tell('go')
+  await ledger.wrote({ name: 'succeeded', job: id })
+  expect(ledger.lines({ type: 'start', job: id })).toHaveLength(1)
+  expect(worker.output()).not.toContain('lease at risk')
+})
+
+test('a heartbeat thread that hangs is replaced, and the worker goes on', async () => {
+  const ledger = await createLedger()
+  const job = { kind: 'work', queue: 'hung-thread' }
+  const worker = await startWorker(ledger, {
+    ...{ name: 'worker', jobs: [job], execArgv: fate('hangs', 'first') },
+    options: { connection: scene.db.url, lease: '2s', queues: { [job.queue]: 1 } },
+  })
+  for (const news of ['it is replaced', 'lease renewed'])
+    await eventually(() => Promise.resolve(worker.output().includes(news)), news)
+  const { id } = await scene.stint.enqueue(defineJob(job), {})
+  await ledger.wrote({ name: 'succeeded', job: id })
+})
+
+test.each([
+  ['dies', 'the heartbeat thread ended again and again'],
+  ['hangs', 'the heartbeat thread came to no answer twice'],
+] as const)('where each heartbeat thread %s the process ends with an error', async (what, why) => {
+  const ledger = await createLedger()
+  const job = { kind: 'work', queue: `each-${what}` }
+  const worker = await startWorker(ledger, {
+    ...{ name: 'worker', jobs: [job], execArgv: fate(what, 'each') },
+    options: {
+      ...{ connection: scene.db.url, lease: '3s', queues: { [job.queue]: 1 } },
+      health: { port: 0, host: '127.0.0.1' },
+    },
+  })
+  const { healthPort } = await ledger.wrote({ name: 'ready' })
+  const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold', listens: true })
+  await ledger.wrote({ type: 'start', job: id })
+  const verdicts: unknown[] = []
+  const exited = worker.exited.then((exit) => ({ exit }))
+  for (let over: object | undefined; over === undefined;) {
+    const answer = await fetch(`http://127.0.0.1:${String(healthPort)}/healthz`).catch(() => undefined)
+    if (answer?.status === 503) verdicts.push(await answer.json())
+    over = await Promise.race([exited, pause(20, undefined)])
+  }
+  expect(await worker.exited).toEqual({ code: 1, signal: null })
+  expect(ledger.lines({ type: 'fatal' })).toMatchObject([{ message: `Nothing renews the lease: ${why}.` }])
+  expect(verdicts[0]).toMatchObject({
+    problems: [expect.stringMatching(/^its lease was last renewed \d+ ms ago$/)],
+  })
+  // Given back: nothing of it is the job's fault.
+  expect(await scene.stint.get(id)).toMatchObject({ state: 'ready', attempt: 0, crashes: 0 })
 })

@@ -191,12 +191,26 @@ describe('handlers', () => {
   })
 })
 
-describe('health', () => {
-  async function ask(port: number | undefined, path: string): Promise<{ status: number; body: unknown }> {
-    const response = await fetch(`http://127.0.0.1:${String(port)}${path}`)
-    return { status: response.status, body: await response.json() }
-  }
+test('a way to listen that leads nowhere is told, and the worker does without', async () => {
+  const own = newJob()
+  const nowhere = { notify: true, listenConnection: 'postgres://127.0.0.1:1/nowhere' }
+  const worker = await startFor(scene, own, () => 'done', {
+    ...nowhere,
+    health: { port: 0, host: '127.0.0.1' },
+  })
+  const [trouble] = await worker.tells('trouble', ({ what }) => what === 'listen')
+  expect(trouble?.error).toMatchObject({ code: 'ECONNREFUSED' })
+  const { id } = await scene.stint.enqueue(own)
+  await worker.hears('succeeded', id)
+  expect(await ask(worker.worker.healthPort, '/healthz')).toMatchObject({ status: 200 })
+})
 
+async function ask(port: number | undefined, path: string): Promise<{ status: number; body: unknown }> {
+  const response = await fetch(`http://127.0.0.1:${String(port)}${path}`)
+  return { status: response.status, body: await response.json() }
+}
+
+describe('health', () => {
   test('/healthz and /readyz say yes while the worker works, and what is wrong when it does not', async () => {
     const own = newJob()
     const worker = await startFor(scene, own, () => 'done', { health: { port: 0, host: '127.0.0.1' } })

@@ -4,7 +4,8 @@ import { describe, expect, test } from 'vitest'
 import type { Job } from '../../src/entry/index.ts'
 import { CancelJob, PermanentError, RetryAfter, Snooze } from '../../src/entry/worker.ts'
 import type { HandlerContext } from '../../src/entry/worker.ts'
-import { newJob, startWorker, stored, workerScene } from '../support/workers.ts'
+import { silent } from '../../src/worker/log.ts'
+import { newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
 import type { TestWorker } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -370,6 +371,70 @@ test('a result that was changed says so, in the log of its job; one that was not
       'The result is not stored as it was returned: a bigint became text; a cycle was cut; NUL or half a surrogate pair was replaced.',
     )
   }
+})
+
+describe('what was changed says so once for an attempt, in the log of its job', () => {
+  const long = 'x'.repeat(50_000_000)
+  const odd = { n: 1n, self: cycle, text: '\0' }
+  const replaced = 'NUL or half a surrogate pair was replaced'
+  const changes = `a bigint became text; a cycle was cut; ${replaced}`
+  test.each<[way: string, value: unknown, line: string]>([
+    ['a note of progress', 'a\0b', `A note of progress is not stored as it was given: ${replaced}.`],
+    ['a note of progress', long, 'A note of progress is not stored as it was given: cut to 1024 bytes.'],
+    ['a note of progress', odd, `A note of progress is not stored as it was given: ${changes}.`],
+    ['a line of log', '\ud800', `A line of this log is not stored as it was given: ${replaced}.`],
+    [
+      'a line of log',
+      `\0${long}`,
+      `A line of this log is not stored as it was given: ${replaced}; cut to 8192 bytes.`,
+    ],
+    ['data of a line', odd, `A line of this log is not stored as it was given: ${changes}.`],
+    [
+      'data of a line',
+      long,
+      'A line of this log is not stored as it was given: far more than 8192 bytes were cut.',
+    ],
+    ['the result of ctx.once', odd, `What ctx.once gave is not stored as it was returned: ${changes}.`],
+  ])('%s (%#)', async (way, value, line) => {
+    const job = newJob('flagged')
+    const said: string[] = []
+    const logger = { ...silent, warn: (_fields: object, message: string) => void said.push(message) }
+    const worker = await startFor(
+      scene,
+      job,
+      async (_input, ctx) => {
+        await outputs[way]?.(value, ctx)
+        await outputs[way]?.(value, ctx)
+      },
+      { log: logger },
+    )
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
+    const told = (await scene.stint.logs(id)).filter(({ level }) => level === 'warn')
+    expect(told.map(({ message }) => message)).toEqual([line])
+    expect(said).toEqual([line])
+  })
+
+  test('what fits, and an Error among the data of a line, is not worth a word', async () => {
+    const job = newJob('unflagged')
+    const worker = await startFor(scene, job, async (_input, ctx) => {
+      for (const value of ['text', 7, { at: new Date(0), list: [null, '😀'] }]) {
+        ctx.log.info(value as string, value)
+        await ctx.progress(1, value as string)
+        await ctx.once(JSON.stringify(value), () => Promise.resolve(value))
+      }
+      ctx.log.error('failed', { error: new Error('as every day') })
+    })
+    const { id } = await scene.stint.enqueue(job)
+    await worker.hears('succeeded', id)
+    expect((await scene.stint.logs(id)).map(({ level }) => level)).toEqual(['info', 'info', 'info', 'error'])
+  })
+
+  test('something thrown that is no Error, by the mark of errors', async () => {
+    const [fine, odd] = await endingsOf([{ n: 1 }, { n: 1n }], 'throw')
+    expect(fine?.error).not.toHaveProperty('cut')
+    expect(odd?.error).toMatchObject({ cut: true, thrown: { n: '1' } })
+  })
 })
 
 function isThenable(value: unknown): boolean {

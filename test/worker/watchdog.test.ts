@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
+import { Loop } from '../../src/upkeep/loop.ts'
 import { Watchdog } from '../../src/worker/watchdog.ts'
 
 afterEach(() => {
@@ -7,7 +8,13 @@ afterEach(() => {
 })
 
 /** A watchdog over one loop, on a clock that the test moves. */
-function watched(): { stuck: string[]; begin: () => void; end: () => void; pass: (ms: number) => void } {
+function watched(): {
+  stuck: string[]
+  problems: () => string[]
+  begin: () => void
+  end: () => void
+  pass: (ms: number) => void
+} {
   vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] })
   const stuck: string[] = []
   let since: number | undefined
@@ -18,6 +25,7 @@ function watched(): { stuck: string[]; begin: () => void; end: () => void; pass:
   watchdog.start()
   return {
     stuck,
+    problems: () => watchdog.problems(),
     begin: () => (since = performance.now()),
     end: () => (since = undefined),
     pass: (ms) => void vi.advanceTimersByTime(ms),
@@ -33,6 +41,17 @@ test('a loop that comes to no answer for longer than many deadlines is told once
   expect(stuck).toEqual(['sweep'])
 })
 
+test('half of that time before, it is a problem that a probe can see', () => {
+  const { problems, begin, end, pass } = watched()
+  begin()
+  pass(30_000)
+  expect(problems()).toEqual([])
+  pass(1_000)
+  expect(problems()).toEqual(["'sweep' has come to no answer for 31 s"])
+  end()
+  expect(problems()).toEqual([])
+})
+
 test('a loop that rests, or ends its turns in time, is left alone', () => {
   const { stuck, begin, end, pass } = watched()
   pass(600_000)
@@ -42,6 +61,24 @@ test('a loop that rests, or ends its turns in time, is left alone', () => {
     end()
   }
   expect(stuck).toEqual([])
+})
+
+test('a pass of many turns has its time for each of them', () => {
+  vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] })
+  const stuck: string[] = []
+  const never = new Promise<void>(() => undefined)
+  const loop = new Loop({ name: 'schedules', everyMs: 1_000, pass: () => never, onTrouble: () => undefined })
+  const onStuck = (name: string): void => void stuck.push(name)
+  const watchdog = new Watchdog([{ name: loop.name, since: () => loop.since }], { limitMs: 60_000, onStuck })
+  watchdog.start()
+  void loop.runOnce()
+  for (let turn = 0; turn < 10; turn++) {
+    vi.advanceTimersByTime(50_000)
+    loop.goesOn()
+  }
+  expect(stuck).toEqual([])
+  vi.advanceTimersByTime(70_000)
+  expect(stuck).toEqual(['schedules'])
 })
 
 test('a process that was stopped gives its loops their time again', () => {
