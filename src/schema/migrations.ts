@@ -10,6 +10,7 @@ import { numbersScript } from './migrations/0008_numbers.sql.ts'
 import { databaseUpkeepScript } from './migrations/0009_database_upkeep.sql.ts'
 import { consoleScript } from './migrations/0010_console.sql.ts'
 import { fireHistoryScript } from './migrations/0011_fire_history.sql.ts'
+import { workerClockScript } from './migrations/0012_worker_clock.sql.ts'
 
 export interface Migration {
   version: number
@@ -29,6 +30,7 @@ export const migrations: readonly Migration[] = [
   databaseUpkeepScript,
   consoleScript,
   fireHistoryScript,
+  workerClockScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length
