@@ -391,6 +391,45 @@ describe('the gauges', () => {
     ])
   })
 
+  test('of a leader that has come to rest are true again soon after work comes, and stay so while it does', async () => {
+    const own = await createTestDatabase()
+    onTestFinished(() => own.drop())
+    const stint = new Stint({ connection: own.url })
+    onTestFinished(() => stint.close())
+    const job = newJob('returning')
+    // So that there is something to tell of.
+    await stint.enqueue(job, {} as never, { delay: '1h' })
+    const worker = await startFor({ db: own, stint }, job, (() => undefined) as never, { lease: '6s' })
+    // Before the first one.
+    const looks = [0]
+    const looked = async (times: number): Promise<void> => {
+      await eventually(async () => {
+        const [row] = await own.query<{ at: Date | null }>(
+          'select refreshed_at as at from stint.gauge_refresh',
+        )
+        const at = row?.at?.getTime() ?? 0
+        if (!looks.includes(at)) looks.push(at)
+        return looks.length >= times
+      }, `${times} looks`)
+    }
+    // Two that find the same: the next one comes after 9 s or more, unless something is heard.
+    await looked(3)
+    looks.splice(0, looks.length - 1)
+    const over = new AbortController()
+    const producing = (async () => {
+      while (!over.signal.aborted) {
+        await stint.enqueue(job)
+        await pause(50)
+      }
+    })()
+    await looked(4)
+    over.abort()
+    await producing
+    await worker.worker.stop()
+    const gaps = looks.slice(1).map((at, index) => at - (looks[index] ?? 0))
+    expect(Math.max(...gaps)).toBeLessThan(8_000)
+  })
+
   test('have no row for a queue that has nothing', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
@@ -548,6 +587,37 @@ describe('error groups', () => {
 })
 
 describe('stats()', () => {
+  test('says how long until a queue is empty by what came and went, and nothing where it gets longer', async () => {
+    const own = await createTestDatabase()
+    onTestFinished(() => own.drop())
+    const stint = new Stint({ connection: own.url })
+    onTestFinished(() => stint.close())
+    for (const queue of ['shorter', 'longer'])
+      await stint.enqueueMany(
+        defineJob({ kind: 'k', queue }),
+        Array.from({ length: 300 }, () => ({})),
+      )
+    await new Gauges().refresh(open(own))
+    const minute = async (queue: string, enqueued: number, succeeded: number): Promise<void> => {
+      await own.query(
+        `insert into stint.stat_minute (minute, queue, kind, process, flush, enqueued, succeeded)
+         values (stint.now() - interval '4 minutes', $1, 'k', gen_random_uuid(), 1, $2, $3)`,
+        [queue, enqueued, succeeded],
+      )
+    }
+    // Within four minutes, of two processes: 500 fewer, and 100 more.
+    await minute('shorter', 100, 250)
+    await minute('shorter', 0, 350)
+    await minute('longer', 500, 400)
+    const emptyIn = async (queue: string): Promise<number | null | undefined> =>
+      (await stint.stats({ queue })).queues[0]?.emptyInMs
+    const [shorter, longer] = [await emptyIn('shorter'), await emptyIn('longer')]
+    // 300 jobs, 500 in 240 s, and what has passed since.
+    expect(shorter).toBeGreaterThanOrEqual(144_000)
+    expect(shorter).toBeLessThan(180_000)
+    expect(longer).toBeNull()
+  })
+
   test('refuses what it cannot answer', async () => {
     await expect(scene.stint.stats({ step: '30s' })).rejects.toMatchObject({ code: 'invalid-option' })
     await expect(scene.stint.stats({ from: new Date(Date.now() + 60_000) })).rejects.toMatchObject({

@@ -100,10 +100,25 @@ describe('a fire', () => {
     await toMinute()
     await ticked()
     const [fire] = await firesOf(name)
-    const found = await scene.stint.get(fire?.jobId ?? '')
-    const late = (found?.runAt.getTime() ?? 0) - (fire?.fireAt.getTime() ?? 0)
+    const lateOf = async (jobId: string | null | undefined): Promise<number> => {
+      const found = await scene.stint.get(jobId ?? '')
+      return (found?.runAt.getTime() ?? 0) - (fire?.fireAt.getTime() ?? 0)
+    }
+    const late = await lateOf(fire?.jobId)
     expect(late).toBeGreaterThan(0)
     expect(late).toBeLessThan(1_800_000)
+    // As another process has it, that knows nothing of this fire.
+    await scene.db.query('delete from stint.fire where schedule = $1', [name])
+    await scene.db.query(
+      `update stint.schedule set decided_to = decided_to - interval '1 minute', next_fire_at = $2, turn = turn + 1
+        where name = $1`,
+      [name, fire?.fireAt],
+    )
+    await ticked()
+    const [again] = await firesOf(name)
+    expect(again?.fireAt).toEqual(fire?.fireAt)
+    expect(again?.jobId).not.toBe(fire?.jobId)
+    expect(await lateOf(again?.jobId)).toBe(late)
     await scene.stint.schedules.delete(name)
   })
 

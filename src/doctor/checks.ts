@@ -15,6 +15,7 @@ import { server } from './checks/server.ts'
 import { snapshots } from './checks/snapshots.ts'
 import { upkeep } from './checks/upkeep.ts'
 import { versions } from './checks/versions.ts'
+import { workerClocks } from './checks/worker-clocks.ts'
 import { xidAge } from './checks/xid-age.ts'
 
 /** All that the doctor looks at, in the order in which it tells. A new check is one more line here. */
@@ -24,6 +25,7 @@ export const checks = {
   'full-page-writes': fullPageWrites,
   'synchronous-commit': synchronousCommit,
   clock,
+  'worker-clocks': workerClocks,
   schema,
   'invalid-indexes': invalidIndexes,
   'index-bloat': indexBloat,

@@ -1,3 +1,4 @@
+import type { ClockSkew } from '../db/clock-skew.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { burySql } from './bury.sql.ts'
@@ -21,21 +22,27 @@ export interface AboutWorker {
   schedules: readonly string[]
 }
 
-/** Enters a worker that was never there before; its lease begins. */
+/** Enters a worker that was never there before; its lease begins. Gives the database's time, in ms since 1970. */
 export async function register(
   db: Queryable,
   { worker, leaseMs, about }: { worker: string; leaseMs: number; about: AboutWorker },
-): Promise<void> {
-  await run(db, registerSql, { worker, leaseMs, about: JSON.stringify(about) }, () => undefined)
+): Promise<number | undefined> {
+  const [now] = await run(db, registerSql, { worker, leaseMs, about: JSON.stringify(about) }, toNow)
+  return now
 }
 
-/** False where the worker is lost for good. */
+/** Gives the database's time, in ms since 1970; undefined where the worker is lost for good. */
 export async function renew(
   db: Queryable,
-  request: { worker: string; leaseMs: number; rssBytes: number },
-): Promise<boolean> {
-  const renewed = await run(db, renewSql, request, () => true)
-  return renewed.length > 0
+  { skew, ...request }: { worker: string; leaseMs: number; rssBytes: number; skew: ClockSkew | undefined },
+): Promise<number | undefined> {
+  const { aheadMs = null, errorMs = null } = skew ?? {}
+  const [now] = await run(db, renewSql, { ...request, aheadMs, errorMs }, toNow)
+  return now
+}
+
+function toNow({ now }: { now: number }): number {
+  return now
 }
 
 /** Ends a lease in good order. */

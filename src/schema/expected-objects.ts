@@ -362,6 +362,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column stat_minute.succeeded': 'bigint not null default 0',
   'column stat_minute.wait': "jsonb not null default '{}'::jsonb",
   'column worker.about': "jsonb not null default '{}'::jsonb",
+  'column worker.clock_ahead_ms': 'double precision',
+  'column worker.clock_error_ms': 'double precision',
   'column worker.death': 'text',
   'column worker.id': 'uuid not null',
   'column worker.lease_until': 'timestamp with time zone not null',

@@ -10,6 +10,7 @@ import { numbersScript } from './migrations/0008_numbers.sql.ts'
 import { databaseUpkeepScript } from './migrations/0009_database_upkeep.sql.ts'
 import { consoleScript } from './migrations/0010_console.sql.ts'
 import { fireHistoryScript } from './migrations/0011_fire_history.sql.ts'
+import { workerClockScript } from './migrations/0012_worker_clock.sql.ts'
 import { enqueueLikeTheLibraryScript } from './migrations/0013_enqueue_like_the_library.sql.ts'
 
 export interface Migration {
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = [
   databaseUpkeepScript,
   consoleScript,
   fireHistoryScript,
+  workerClockScript,
   enqueueLikeTheLibraryScript,
 ].map((script, index) => ({ version: index + 1, script }))
 

@@ -413,7 +413,9 @@ create table stint.worker (
   renewed_at timestamp with time zone not null default stint.now(),
   about jsonb not null default '{}'::jsonb,
   rss_bytes bigint,
-  death text
+  death text,
+  clock_ahead_ms double precision,
+  clock_error_ms double precision
 );
 
 -- constraints

@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
+import { span } from '../core/span.ts'
 import { messageOf } from '../core/thrown.ts'
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
@@ -16,13 +17,18 @@ export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
   db: Database
   services: readonly Service[]
   onTrouble: (what: string, error: unknown) => void
+  /** After so long a pass comes to no answer any more; above what any service takes. @default five minutes */
+  hungAfterMs?: number | undefined
 }
 
 /** How long one pass goes on where its service does not say. */
 const usualPassMs = 60_000
-/** Beyond that a pass comes to no answer any more. */
-const hungAfterMs = 300_000
+const usualHungAfterMs = 300_000
+/** Passes of a service that came to no answer: beyond so many, what hangs will not go away by being begun anew. */
+const mostHung = 3
 const stopMs = 3_000
+/** How long the lead is kept at a stop for passes that do not end. */
+const passEndMs = 2_000
 /** Of a service that is done more often than this, not each pass is noted. */
 const noteEveryMs = 60_000
 
@@ -30,16 +36,17 @@ const noteEveryMs = 60_000
  * Runs services while this process leads.
  *
  * One loop asks for the lead, three times a term. While it is ours each service has a loop of its own: one that fails is
- * tried again after a while, longer each time, and the others do not notice. When each is due is known from the database,
- * so a change of leaders neither skips a pass nor repeats them all.
+ * tried again after a while, longer each time, and the others do not notice. A pass that comes to no answer is a failure
+ * too: it is left behind, and the next one begins beside it, as it may (see Service). When each is due is known from the
+ * database, so a change of leaders neither skips a pass nor repeats them all.
  */
 export class Upkeep {
   readonly #config: UpkeepConfig
   readonly #leader: Leader
   readonly #asking: Loop
   #loops: Loop[] = []
-  /** Passes that came to no answer, and may still be at it. */
-  readonly #hung = new Set<string>()
+  /** How many passes of a service came to no answer, and may still be at it. */
+  readonly #hung = new Map<string, number>()
   /** When passes that went well were last noted, since the last one that did not. */
   readonly #notedAt = new Map<string, number>()
   #isStopping = false
@@ -85,7 +92,8 @@ export class Upkeep {
     this.#isStopping = true
     const { db, onTrouble } = this.#config
     const loops = [this.#asking, ...this.#loops]
-    const ended = Promise.all(loops.map((loop) => loop.stop()))
+    const stopped = Promise.all(loops.map((loop) => loop.stop()))
+    const ended = Promise.race([stopped, pause(passEndMs, undefined, { ref: false })])
       .then(() => this.#leader.resign(db))
       .catch((error: unknown) => {
         onTrouble('resign', error)
@@ -144,7 +152,6 @@ export class Upkeep {
     const { db, onTrouble } = this.#config
     if (!this.#leader.isLeading) return
     const { name, passMs = usualPassMs } = service
-    if (this.#hung.has(name)) throw new Error(`An earlier pass of '${name}' has come to no answer`)
     const startedAt = performance.now()
     const signal = AbortSignal.any([stopped, AbortSignal.timeout(passMs)])
     const context = {
@@ -154,6 +161,9 @@ export class Upkeep {
       },
     }
     try {
+      const hung = this.#hung.get(name) ?? 0
+      if (hung >= mostHung)
+        throw new Error(`${hung} passes of '${name}' have come to no answer: until one ends, no other is begun`)
       await this.#inTime(name, service.runOnce(db, context))
       const now = performance.now()
       if (service.everyMs < noteEveryMs && now - (this.#notedAt.get(name) ?? -Infinity) < noteEveryMs) return
@@ -170,19 +180,24 @@ export class Upkeep {
     }
   }
 
+  /** Waits for a pass, and leaves it behind once it has taken too long. */
   async #inTime(name: string, passing: Promise<void>): Promise<void> {
+    const { hungAfterMs = usualHungAfterMs } = this.#config
     const giveUp = new AbortController()
     const hung = pause(hungAfterMs, true, { ref: false, signal: giveUp.signal }).catch(() => false)
     const isHung = await Promise.race([passing.then(() => false), hung]).finally(() => {
       giveUp.abort()
     })
     if (!isHung) return
-    this.#hung.add(name)
+    const count = (by: number): void => {
+      this.#hung.set(name, (this.#hung.get(name) ?? 0) + by)
+    }
+    count(1)
     const isBack = (): void => {
-      this.#hung.delete(name)
+      count(-1)
     }
     passing.then(isBack, isBack)
-    throw new Error(`'${name}' has come to no answer for ${hungAfterMs / 1_000} s`)
+    throw new Error(`'${name}' has come to no answer for ${span(hungAfterMs)}`)
   }
 }
 

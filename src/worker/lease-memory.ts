@@ -1,3 +1,5 @@
+import type { ClockSkew } from '../db/clock-skew.ts'
+
 /** What the lease thread is given. */
 export interface LeaseThreadData {
   url: string
@@ -6,6 +8,8 @@ export interface LeaseThreadData {
   leaseMs: number
   /** How long a handler has to end after its deadline. */
   graceMs: number
+  /** What the registration said of this machine's clock: the first heartbeat passes it on. */
+  skew: ClockSkew | undefined
   memory: SharedArrayBuffer
 }
 

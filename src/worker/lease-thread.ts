@@ -8,12 +8,13 @@ import { writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import { messageOf } from '../core/thrown.ts'
+import { measureSkew } from '../db/clock-skew.ts'
 import { Database } from '../db/database.ts'
 import { renew, reportDeath } from '../leases/lease.ts'
 import { ageMs, store } from './lease-memory.ts'
 import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
-const { url, schema, workerId, leaseMs, graceMs, memory } = workerData as LeaseThreadData
+const { url, schema, workerId, leaseMs, graceMs, memory, ...given } = workerData as LeaseThreadData
 const stop = new AbortController()
 const stopped = once(stop.signal, 'abort')
 let hurry = new AbortController()
@@ -82,6 +83,8 @@ async function untilDue(failures: number): Promise<void> {
 
 // Opened now and kept: later there may be none to be had.
 await database.query('select 1', []).catch(() => undefined)
+// Each heartbeat tells what the one before it has measured.
+let { skew } = given
 let failures = 0
 for (;;) {
   await untilDue(failures)
@@ -90,7 +93,9 @@ for (;;) {
   const sentAt = process.hrtime.bigint()
   try {
     const rssBytes = process.memoryUsage.rss()
-    if (!(await renew(database, { worker: workerId, leaseMs, rssBytes }))) {
+    const said = { worker: workerId, leaseMs, rssBytes, skew }
+    skew = await measureSkew(() => renew(database, said))
+    if (skew === undefined) {
       tell({ type: 'lost' })
       // Nothing is left to renew. But a main thread that is blocked does not hear of it, and is still to be ended.
       await stopped

@@ -2,6 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker as Thread } from 'node:worker_threads'
+import { measureSkew } from '../db/clock-skew.ts'
+import type { ClockSkew } from '../db/clock-skew.ts'
 import type { Queryable } from '../db/statement.ts'
 import { register, retire } from '../leases/lease.ts'
 import type { AboutWorker } from '../leases/lease.ts'
@@ -59,6 +61,7 @@ export class Lease {
   readonly workerId = randomUUID()
   readonly #config: LeaseConfig
   #memory = leaseMemory()
+  #skew: ClockSkew | undefined
   #thread: Thread | undefined
   #watch: NodeJS.Timeout | undefined
   #ticking: NodeJS.Timeout | undefined
@@ -93,7 +96,8 @@ export class Lease {
   /** Enters this worker; only then may it claim. */
   async begin(db: Queryable, about: AboutWorker): Promise<void> {
     const sentAt = process.hrtime.bigint()
-    await register(db, { worker: this.workerId, leaseMs: this.#config.leaseMs, about })
+    const { leaseMs } = this.#config
+    this.#skew = await measureSkew(() => register(db, { worker: this.workerId, leaseMs, about }))
     this.#memory = leaseMemory()
     store(this.#memory, 'confirmed', sentAt)
     this.#isBegun = true
@@ -132,7 +136,10 @@ export class Lease {
   #startThread(): void {
     const { url, schema, leaseMs, graceMs, onTrouble } = this.#config
     const { workerId } = this
-    const data: LeaseThreadData = { url, schema, leaseMs, graceMs, workerId, memory: this.#memory }
+    const data: LeaseThreadData = {
+      ...{ url, schema, leaseMs, graceMs, workerId },
+      ...{ skew: this.#skew, memory: this.#memory },
+    }
     store(this.#memory, 'turned', process.hrtime.bigint())
     this.#isThreadUp = false
     const thread = new Thread(builtFile('worker/lease-thread'), { workerData: data, name: 'stint heartbeat' })

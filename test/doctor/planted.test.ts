@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob, Stint } from '../../src/entry/index.ts'
 import { movableClock } from '../support/clock.ts'
@@ -5,6 +6,9 @@ import { connectTo, createEmptyDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { upkeepByHand } from '../support/history.ts'
+import { createLedger } from '../support/ledger.ts'
+import { startWorker } from '../support/worker-process.ts'
+import type { WorkerProcess } from '../support/worker-process.ts'
 import { look, lookAt, newDatabase, plantLeader, plantWorker } from './scene.ts'
 
 const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
@@ -13,6 +17,21 @@ function clientOf({ url }: TestDatabase, schema = 'stint'): Stint {
   const stint = new Stint({ connection: url, schema })
   onTestFinished(() => stint.close())
   return stint
+}
+
+/** Options of Node by which all clocks of a process, those of its threads too, are ahead. */
+function clockAhead(ms: number): string[] {
+  const program = `const Usual = Date
+    globalThis.Date = class extends Usual {
+      constructor(...given) {
+        if (given.length > 0) super(...given)
+        else super(Usual.now() + ${ms})
+      }
+      static now() {
+        return Usual.now() + ${ms}
+      }
+    }`
+  return ['--import', `data:text/javascript,${encodeURIComponent(program)}`]
 }
 
 describe('the doctor finds', () => {
@@ -90,6 +109,55 @@ describe('the doctor finds', () => {
       level: 'fail',
       title: expect.stringContaining('ahead of') as string,
     })
+  })
+
+  test('workers whose clock differs, by what each of them measures', async () => {
+    const db = await newDatabase()
+    const clock = await movableClock(db)
+    const ledger = await createLedger()
+    const finding = (): ReturnType<typeof lookAt> => lookAt(db.url, 'worker-clocks')
+    const startAhead = (name: string, ms: number): Promise<WorkerProcess> =>
+      startWorker(ledger, {
+        ...{ name, jobs: [{ kind: 'k', queue: 'q' }], execArgv: clockAhead(ms) },
+        options: { connection: db.url, queues: { q: 1 }, lease: '3s' },
+      })
+    const finds = (expected: Record<string, unknown>): Promise<void> =>
+      eventually(async () => {
+        expect(await finding()).toMatchObject(expected)
+      })
+    const said = (...words: string[]): string =>
+      expect.stringMatching(new RegExp(words.join('.*'), 's')) as string
+    expect(await finding()).toMatchObject({ level: 'ok', title: 'No worker has compared its clock yet' })
+
+    const right = await startAhead('right', 0)
+    await finds({
+      level: 'ok',
+      title: said('^Clocks of workers differ .* by \\d+ms at most'),
+      detail: said('^Of 1 live worker'),
+    })
+    const ahead = await startAhead('ahead', 30_000)
+    await finds({
+      level: 'warn',
+      title: said(`^The clock of ${hostname()}, process ${ahead.pid}, is (29|30)`, `ahead of the database's`),
+    })
+    expect((await finding()).detail).not.toContain(`process ${right.pid}`)
+    const behind = await startAhead('behind', -600_000)
+    await finds({
+      level: 'fail',
+      title: said('^The clocks of 2 workers are off', `process ${behind.pid}, by`),
+      detail: said(`process ${behind.pid}, is`, 'behind', `process ${ahead.pid}, is`, 'ahead of'),
+    })
+    // The machine of whoever asks has the right time.
+    expect(await lookAt(db.url, 'clock')).toMatchObject({ level: 'ok' })
+
+    // Each goes on measuring: now it is the one from before that has the database's time.
+    await clock.advance('-10 minutes')
+    await finds({ level: 'fail', detail: said(`process ${ahead.pid}, is`, `process ${right.pid}, is`) })
+    await finds({ detail: expect.not.stringContaining(`process ${behind.pid}`) as string })
+    // And those that are gone are nobody's concern.
+    for (const one of [ahead, right]) one.signal('SIGTERM')
+    await Promise.all([ahead.exited, right.exited])
+    await finds({ level: 'ok', detail: said('^Of 1 live worker') })
   })
 
   test.each(['stint', 'select'])(
@@ -357,7 +425,7 @@ describe('what it cannot look at', () => {
     const locker = await connectTo(db.url)
     await locker.query('begin; lock table stint.worker in access exclusive mode')
     const found = await look(db.url)
-    for (const check of ['upkeep', 'queues', 'kinds', 'versions'])
+    for (const check of ['worker-clocks', 'upkeep', 'queues', 'kinds', 'versions'])
       expect(found[check]).toMatchObject({
         level: 'unknown',
         detail: expect.stringContaining('It took longer than 3 s') as string,
@@ -408,9 +476,9 @@ describe('stint.doctor()', () => {
     const { findings, asOf } = await clientOf(db).doctor()
     expect(asOf).toBeInstanceOf(Date)
     expect(findings.map(({ check }) => check)).toEqual([
-      ...['server', 'fsync', 'full-page-writes', 'synchronous-commit', 'clock', 'schema', 'invalid-indexes'],
-      ...['index-bloat', 'partitions', 'autovacuum', 'dead-rows', 'snapshots', 'xid-age', 'notify-queue'],
-      ...['upkeep', 'queues', 'kinds', 'versions', 'schedules'],
+      ...['server', 'fsync', 'full-page-writes', 'synchronous-commit', 'clock', 'worker-clocks', 'schema'],
+      ...['invalid-indexes', 'index-bloat', 'partitions', 'autovacuum', 'dead-rows', 'snapshots', 'xid-age'],
+      ...['notify-queue', 'upkeep', 'queues', 'kinds', 'versions', 'schedules'],
     ])
     expect(JSON.parse(JSON.stringify(findings))).toEqual(findings)
   })

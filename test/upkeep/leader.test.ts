@@ -4,7 +4,10 @@ import type { Stint } from '../../src/entry/index.ts'
 import { Database } from '../../src/db/database.ts'
 import { Leader } from '../../src/upkeep/leader.ts'
 import type { Service } from '../../src/upkeep/service.ts'
+import { upkeepStatus } from '../../src/upkeep/status.ts'
+import type { ServiceStatus } from '../../src/upkeep/status.ts'
 import { Upkeep } from '../../src/upkeep/upkeep.ts'
+import { lookAt } from '../doctor/scene.ts'
 import { movableClock } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -13,6 +16,8 @@ import { eventually } from '../support/eventually.ts'
 import { createLedger } from '../support/ledger.ts'
 import { startWorker as startProcess } from '../support/worker-process.ts'
 import { newJob, startFor, workerScene } from '../support/workers.ts'
+
+const hungOnce = `hanging: Error: 'hanging' has come to no answer for 300ms`
 
 describe('the lead', () => {
   let db: TestDatabase
@@ -84,7 +89,10 @@ describe('the lead', () => {
   })
 
   describe('and services under it', () => {
-    function upkeepWith(services: readonly Service[], told: string[] = []): Upkeep {
+    function upkeepWith(
+      services: readonly Service[],
+      { told = [], hungAfterMs }: { told?: string[]; hungAfterMs?: number } = {},
+    ): Upkeep {
       const upkeep = new Upkeep({
         db: new Database({
           url: db.url,
@@ -97,6 +105,7 @@ describe('the lead', () => {
         holder: () => randomUUID(),
         about: { host: 'here', pid: 1 },
         services,
+        hungAfterMs,
         onTrouble: (what, error) => told.push(`${what}: ${String(error)}`),
       })
       onTestFinished(() => upkeep.stop())
@@ -128,7 +137,7 @@ describe('the lead', () => {
         },
       }
       const [before, after] = [counting('before'), counting('after')]
-      const upkeep = upkeepWith([before, bad, after], told)
+      const upkeep = upkeepWith([before, bad, after], { told })
       expect(await upkeep.runOnce()).toBe(true)
       expect([before.passes > 0, after.passes > 0]).toEqual([true, true])
       expect(told).toContain('bad: Error: out of luck')
@@ -145,6 +154,96 @@ describe('the lead', () => {
       await eventually(async () => {
         expect(await state()).toContainEqual({ name: 'bad', ok: true, last_error: null, took: true })
       })
+    })
+
+    test('that come to no answer are given up by name and begun anew, and the others do not notice', async () => {
+      const told: string[] = []
+      const begun: { at: number; others: number }[] = []
+      const release: (() => void)[] = []
+      const other = counting('goes-on', 20)
+      // Two passes never end; the third one does.
+      const hanging: Service = {
+        name: 'hanging',
+        everyMs: 3_600_000,
+        runOnce: () => {
+          begun.push({ at: performance.now(), others: other.passes })
+          return begun.length > 2 ? Promise.resolve() : new Promise((resolve) => release.push(resolve))
+        },
+      }
+      await db.query(
+        `insert into stint.service (name, last_ok_at) values ('hanging', stint.now() - interval '2 hours')`,
+      )
+      const state = async (): Promise<ServiceStatus | undefined> =>
+        (await upkeepStatus(database)).services.find(({ name }) => name === 'hanging')
+      const before = await state()
+      const upkeep = upkeepWith([hanging, other], { told, hungAfterMs: 300 })
+      await eventually(async () => {
+        expect(await upkeep.lead()).toBe(true)
+      })
+      await expect.poll(() => told, { timeout: 10_000 }).toContain(hungOnce)
+      const hung = await lookAt(db.url, 'upkeep')
+      expect(hung).toMatchObject({
+        level: 'warn',
+        title: 'Upkeep has trouble with hanging',
+        detail: expect.stringContaining(`hanging: 'hanging' has come to no answer for 300ms`) as string,
+      })
+      // When it last went well is still known.
+      expect(await state()).toMatchObject({
+        lastOkAt: before?.lastOkAt,
+        lastError: expect.stringContaining('come to no answer') as string,
+        lastErrorAt: expect.any(Date) as Date,
+      })
+      await eventually(async () => {
+        expect(await state()).toMatchObject({ lastError: null })
+      })
+      expect((await state())?.lastOkAt?.getTime()).toBeGreaterThan(before?.lastOkAt?.getTime() ?? Infinity)
+      expect(told.filter((what) => what === hungOnce)).toHaveLength(2)
+      // After the time that it had, and a second or more, though it is due in an hour.
+      const [first, second, third] = begun
+      if (first === undefined || second === undefined || third === undefined)
+        throw new Error('Not begun anew')
+      expect(second.at - first.at).toBeGreaterThan(1_299)
+      expect(third.at - second.at).toBeGreaterThan(1_299)
+      expect([second.others - first.others > 1, third.others - second.others > 1]).toEqual([true, true])
+      for (const end of release) end()
+    })
+
+    test('that hang every time are not begun without end: three are left behind, until one of them ends', async () => {
+      const told: string[] = []
+      const release: (() => void)[] = []
+      const hanging: Service = {
+        name: 'always-hanging',
+        everyMs: 50,
+        runOnce: () => new Promise((resolve) => release.push(resolve)),
+      }
+      const upkeep = upkeepWith([hanging], { told, hungAfterMs: 50 })
+      await eventually(async () => {
+        expect(await upkeep.lead()).toBe(true)
+      })
+      const refused = `always-hanging: Error: 3 passes of 'always-hanging' have come to no answer: until one ends, no other is begun`
+      const refusals = (): number => told.filter((what) => what === refused).length
+      await expect.poll(refusals, { timeout: 10_000 }).toBeGreaterThan(1)
+      expect(release).toHaveLength(3)
+      release[0]?.()
+      await expect.poll(() => release.length, { timeout: 10_000 }).toBe(4)
+      for (const end of release) end()
+    })
+
+    test('that do not end when their process stops keep no other from the lead', async () => {
+      let end: (() => void) | undefined
+      const hanging: Service = {
+        name: 'hangs-at-stop',
+        everyMs: 3_600_000,
+        runOnce: () => new Promise((resolve) => (end = resolve)),
+      }
+      const upkeep = upkeepWith([hanging])
+      await eventually(async () => {
+        expect(await upkeep.lead()).toBe(true)
+      })
+      await expect.poll(() => end).toBeDefined()
+      await upkeep.stop()
+      expect(await term('upkeep')).toMatchObject([{ free: true }])
+      end?.()
     })
 
     test('stand still where another process leads, and go on where it resigns', async () => {

@@ -22,7 +22,7 @@ async function hasHeartbeat(): Promise<boolean> {
 test('the heartbeat thread ends by itself when it is told to stop', async () => {
   const workerData: LeaseThreadData = {
     ...{ url: scene.db.url, schema: 'stint', workerId: randomUUID(), memory: leaseMemory() },
-    ...{ leaseMs: 3_600_000, graceMs: 10_000 },
+    ...{ leaseMs: 3_600_000, graceMs: 10_000, skew: undefined },
   }
   const thread = new Thread(createRequire(import.meta.url).resolve('#dist/worker/lease-thread'), {
     workerData,

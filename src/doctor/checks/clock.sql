@@ -1,2 +1,2 @@
 -- The time by which everything is decided.
-select stint.now() as now
+select (extract(epoch from stint.now()) * 1000)::float8 as now

@@ -1,29 +1,31 @@
 import { span } from '../../core/span.ts'
+import { measureSkew, surelyOffMs } from '../../db/clock-skew.ts'
+import type { ClockSkew } from '../../db/clock-skew.ts'
 import { run } from '../../db/statement.ts'
 import type { Check } from '../check.ts'
+import { direction } from '../direction.ts'
 import { clockSql } from './clock.sql.ts'
 
 const tries = 3
 
 export const clock: Check = async (db, { clockWarnMs, clockFailMs }) => {
-  let best = { skewMs: 0, roundTripMs: Infinity }
-  // The fastest answer says most: the clock was read somewhere between question and answer.
+  let best: ClockSkew = { aheadMs: 0, errorMs: Infinity }
+  // The fastest answer says most.
   for (let i = 0; i < tries; i++) {
-    const before = Date.now()
-    const startedAt = performance.now()
-    const [now] = await run(db, clockSql, {}, (row: { now: Date }) => row.now)
-    const roundTripMs = performance.now() - startedAt
-    if (now !== undefined && roundTripMs < best.roundTripMs)
-      best = { skewMs: now.getTime() - (before + roundTripMs / 2), roundTripMs }
+    const skew = await measureSkew(async () => {
+      const [now] = await run(db, clockSql, {}, (row: { now: number }) => row.now)
+      return now
+    })
+    if (skew !== undefined && skew.errorMs < best.errorMs) best = skew
   }
-  const { skewMs, roundTripMs } = best
-  const surelyMs = Math.max(0, Math.abs(skewMs) - roundTripMs / 2)
-  const measured = `Measured to ${span(roundTripMs / 2)}, between the database and this process.`
-  if (surelyMs < clockWarnMs)
-    return { level: 'ok', title: `Clocks differ by ${span(Math.abs(skewMs))}`, detail: measured }
+  const { aheadMs, errorMs } = best
+  const offMs = surelyOffMs(best)
+  const measured = `Measured to ${span(errorMs)}, between the database and this process.`
+  if (offMs < clockWarnMs)
+    return { level: 'ok', title: `Clocks differ by ${span(Math.abs(aheadMs))}`, detail: measured }
   return {
-    level: surelyMs < clockFailMs ? 'warn' : 'fail',
-    title: `This machine's clock is ${span(Math.abs(skewMs))} ${skewMs > 0 ? 'behind' : 'ahead of'} the database's`,
+    level: offMs < clockFailMs ? 'warn' : 'fail',
+    title: `This machine's clock is ${direction(best)} the database's`,
     detail: `${measured} Leases, schedules and retries go by the database's clock. Times that your code gives (runAt, deadlines) and the ids of jobs, which are in the order of time, go by this one's.`,
     fix: 'timedatectl set-ntp true',
   }

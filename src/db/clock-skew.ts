@@ -1,0 +1,21 @@
+/** How far a clock is ahead of the database's; below zero where it is behind. */
+export interface ClockSkew {
+  aheadMs: number
+  /** How wrong that may be: half the round trip, for the database looked at its clock at some moment within it. */
+  errorMs: number
+}
+
+/** Compares the clock of this process with the time, in ms since 1970, that the database answers, if it answers one. */
+export async function measureSkew(ask: () => Promise<number | undefined>): Promise<ClockSkew | undefined> {
+  const sentAt = Date.now()
+  const steadyAt = performance.now()
+  const now = await ask()
+  // The longer of two: the steady clock stands still while a machine sleeps, and the other one may be set back.
+  const errorMs = Math.max(performance.now() - steadyAt, Date.now() - sentAt) / 2
+  return now === undefined ? undefined : { aheadMs: sentAt + errorMs - now, errorMs }
+}
+
+/** How far a clock is off at least. */
+export function surelyOffMs({ aheadMs, errorMs }: ClockSkew): number {
+  return Math.max(0, Math.abs(aheadMs) - errorMs)
+}

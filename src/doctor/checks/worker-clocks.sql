@@ -1,0 +1,8 @@
+-- What live workers have measured of their clocks, the furthest off first.
+select coalesce(about ->> 'host', '?') as host, coalesce(about ->> 'pid', '?') as pid,
+       clock_ahead_ms as "aheadMs", clock_error_ms as "errorMs"
+  from stint.worker
+ where lost_at is null
+   and lease_until >= stint.now()
+   and clock_ahead_ms is not null
+ order by abs(clock_ahead_ms) desc, id
