@@ -422,12 +422,13 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint stat_minute.stat_minute_pkey': 'PRIMARY KEY (minute, queue, kind, process)',
   'constraint worker.worker_pkey': 'PRIMARY KEY (id)',
   'function add_bins(one jsonb, other jsonb)': '0255f8c6b81f449789c8a0201a347af9',
+  'function checked_deadline(value jsonb)': 'ecdbc866687cecf680f5d3f86f24ce66',
   'function checked_integer(field text, value jsonb, low integer, high integer)':
     '64ce30154e5b04419afc0f1fa2334874',
   'function checked_job(queue text, kind text, input jsonb, options jsonb)':
-    '9b6be7af55e6b0aa82b0d8a7dfb20458',
+    'd585397fd8bb1d61ec6adfb2a3510ae0',
   'function checked_ms(field text, value jsonb, low double precision)': '277733db2b9cac80f5020b7ea86f034a',
-  'function checked_search(search jsonb)': '9d445788fce6bbfaa2848108ba6ae8b7',
+  'function checked_search(search jsonb)': '6f5e481b8724661a7a7122fff87d8c1f',
   'function checked_text(field text, value jsonb, max_bytes integer)': '383d39f9344effb7acd3b58149f970d1',
   'function checked_time(field text, value jsonb)': 'bddb637e2264d151f46f444786a66c9c',
   'function checked_traceparent(value jsonb)': '7991b647b3a556c4e2e5eb83ff993fac',

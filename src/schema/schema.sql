@@ -752,6 +752,19 @@ AS $function$
            group by both_of.bin) as merged
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.checked_deadline(value jsonb)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT' then
+    return jsonb_build_object('deadlineAt', stint.checked_time('deadline', value));
+  end if;
+  return jsonb_build_object('deadlineMs', stint.checked_ms('deadline', value));
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.checked_integer(field text, value jsonb, low integer, high integer)
  RETURNS integer
  LANGUAGE plpgsql
@@ -783,6 +796,9 @@ begin
   elsif octet_length(input::text) > 262144 then
     perform stint.refuse('input', 'to be at most 256 KiB of JSON (store it elsewhere and pass a reference)',
       octet_length(input::text) || ' bytes');
+  -- The root is level 0, so an array or object at level 100 is the 101st around one another. Scalars there may be.
+  elsif jsonb_path_exists(input, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
+    perform stint.refuse('input', 'to be nested at most 100 levels deep', 'more');
   elsif jsonb_typeof(options) <> 'object' then
     perform stint.refuse('options', 'to be a JSON object', options::text);
   elsif options ? 'runAt' and options ? 'delay' then
@@ -798,7 +814,7 @@ begin
       when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
       when 'timeout' then jsonb_build_object('options', jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
       when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
-      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value))
+      when 'deadline' then stint.checked_deadline(option.value)
       when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
       when 'traceparent' then jsonb_build_object('traceparent', stint.checked_traceparent(option.value))
       when 'tracestate' then jsonb_build_object('tracestate', stint.checked_text('tracestate', option.value, 512))
@@ -812,6 +828,9 @@ begin
         'correlationId, traceparent, tracestate, search, unique, idempotencyKey and idempotencyFor', option.name);
     end if;
   end loop;
+  if (job ->> 'deadlineAt')::timestamptz < (job ->> 'runAt')::timestamptz then
+    perform stint.refuse('deadline', 'to be later than runAt', job ->> 'deadlineAt');
+  end if;
   return job;
 end
 $function$;
@@ -853,8 +872,10 @@ begin
   for token in select e.key as name, e.value from jsonb_each(search) as e loop
     if token.name !~ '^[A-Za-z_][A-Za-z0-9_]{0,63}$' then
       perform stint.refuse('search', 'to have names of letters, digits and _', token.name);
+    elsif jsonb_typeof(token.value) not in ('string', 'number', 'boolean')
+       or octet_length(token.value #>> '{}') not between 1 and 256 then
+      perform stint.refuse('search.' || token.name, 'to be a string, number or boolean of 1 to 256 bytes', token.value::text);
     end if;
-    perform stint.checked_text('search.' || token.name, token.value, 256);
   end loop;
   return (select coalesce(jsonb_agg(e.key || ':' || e.value order by e.key), '[]') from jsonb_each_text(search) as e);
 end
