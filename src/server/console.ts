@@ -54,7 +54,7 @@ const usualLimits: ConsoleLimits = {
 
 /** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
 const answerWithinMs = 60_000
-/** Requests under way at most: each may hold a body of megabytes. Those that wait for a job are half of it (live.ts). */
+/** Requests under way at most: each may hold a body of megabytes. Those that wait for a job are half of it (live/waits.ts). */
 const mostAtOnce = 256
 
 export function createConsole(options: ConsoleOptions = {}): Console {
