@@ -244,7 +244,7 @@ function Detail({ operation }: { operation: Operation }) {
             <Time at={operation.createdAt} />
           </Fact>
           <Fact name="As of">
-            <Time at={operation.asOf} exact />
+            <Time at={operation.frozenAt} exact />
           </Fact>
           <Fact name="Matched">
             {operation.matched === null ? 'not counted to the end' : whole(operation.matched)}
