@@ -81,6 +81,7 @@ const jobs = createRoute({
   tags: ['Operations'],
   summary: 'The jobs of an operation, newest first, with what became of each',
   'x-action': 'view',
+  'x-cli': 'stint op jobs {id}',
   request: {
     params,
     query: z.object({
