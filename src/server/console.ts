@@ -92,7 +92,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
   }
   const frame = frameWith(config)
   const app = createApp(parts, {
-    ...{ door, frame, publicOrigin: config.publicOrigin },
+    ...{ door, frame, publicOrigin: config.publicOrigin, hosts: config.hosts },
     assets: new Assets({ basePath }),
     onError: (error, requestId) => {
       onError(error, { requestId })
@@ -147,7 +147,8 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     acceptUnknownKinds: false,
   }
   const app = createApp(parts, {
-    ...{ door, frame: frameWith({ frameAncestors: "'none'" }), publicOrigin: undefined },
+    ...{ door, frame: frameWith({ frameAncestors: "'none'" }) },
+    ...{ publicOrigin: undefined, hosts: undefined },
     assets: new Assets({ basePath, folder: undefined }),
     onError: () => undefined,
   })
