@@ -86,6 +86,12 @@ describe('stint dead replay --where', () => {
     })
     expect((await run('op', 'get', operation.id)).stdout).toContain('fixed')
     expect((await run('op', 'list', '-o', 'id')).stdout).toContain(operation.id)
+    const acted = await run('op', 'jobs', operation.id, '--outcome', 'acted', '--limit', '3', '-o', 'id')
+    const [, cursor = ''] = /more: --cursor (\S+)/.exec(acted.stderr) ?? []
+    const rest = await run('op', 'jobs', operation.id, '--cursor', cursor, '-o', 'id')
+    expect(`${acted.stdout}${rest.stdout}`.trim().split('\n').sort()).toEqual(ids.slice(1).sort())
+    expect((await run('op', 'jobs', operation.id, '--outcome', 'failed')).stderr).toContain('no jobs')
+    expect(await run('op', 'jobs', '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f')).toMatchObject({ code: 3 })
     expect(await run('op', 'abort', operation.id)).toMatchObject({ code: 4 })
     expect(await run('op', 'get', '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f')).toMatchObject({ code: 3 })
     const audit = JSON.parse((await run('audit', 'list', '--action', 'operation', '-o', 'json')).stdout) as {

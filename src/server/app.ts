@@ -11,6 +11,7 @@ import { frameAnswers } from './headers.ts'
 import type { Frame } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
+import { demandKnownHost } from './known-host.ts'
 import { pathBelow } from './path.ts'
 import { noteRefused } from './operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
@@ -45,13 +46,15 @@ export interface AppOptions {
   assets: Assets
   frame: Frame
   publicOrigin: string | undefined
+  /** The only names it answers to, beside those of this machine; undefined: to any. */
+  hosts: ReadonlySet<string> | undefined
   /** Told of what no problem explains: a failure of ours. */
   onError: (error: unknown, requestId: string) => void
 }
 
-/** What a request passes, from the outside in: headers, who may write, who comes in, its body, repeats, its route. */
+/** What a request passes, from the outside in: headers, whether it is for us, who may write, who comes in, its body, repeats, its route. */
 export function createApp(parts: ConsoleParts, options: AppOptions): App {
-  const { door, assets, frame, publicOrigin, onError } = options
+  const { door, assets, frame, publicOrigin, hosts, onError } = options
   const app: App = new OpenAPIHono<Env>({
     getPath: (request) => pathBelow(request.url, parts.basePath) ?? '/outside',
     defaultHook: (result) => {
@@ -66,6 +69,7 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
     return problemResponse(problem, { instance: c.req.path, requestId: c.get('requestId') })
   })
   app.use(frameAnswers(frame))
+  if (hosts !== undefined) app.use(demandKnownHost(hosts))
   if (parts.about.readOnly) {
     app.use(async (c, next) => {
       if (!isSafe(c.req.method) && c.req.path.startsWith('/v1/')) throw readOnly()

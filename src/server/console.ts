@@ -54,7 +54,7 @@ const usualLimits: ConsoleLimits = {
 
 /** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
 const answerWithinMs = 60_000
-/** Requests under way at most: each may hold a body of megabytes. Those that wait for a job are half of it (live.ts). */
+/** Requests under way at most: each may hold a body of megabytes. Those that wait for a job are half of it (live/waits.ts). */
 const mostAtOnce = 256
 
 export function createConsole(options: ConsoleOptions = {}): Console {
@@ -92,7 +92,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
   }
   const frame = frameWith(config)
   const app = createApp(parts, {
-    ...{ door, frame, publicOrigin: config.publicOrigin },
+    ...{ door, frame, publicOrigin: config.publicOrigin, hosts: config.hosts },
     assets: new Assets({ basePath }),
     onError: (error, requestId) => {
       onError(error, { requestId })
@@ -147,7 +147,8 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     acceptUnknownKinds: false,
   }
   const app = createApp(parts, {
-    ...{ door, frame: frameWith({ frameAncestors: "'none'" }), publicOrigin: undefined },
+    ...{ door, frame: frameWith({ frameAncestors: "'none'" }) },
+    ...{ publicOrigin: undefined, hosts: undefined },
     assets: new Assets({ basePath, folder: undefined }),
     onError: () => undefined,
   })

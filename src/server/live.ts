@@ -1,13 +1,16 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { JobState } from '../core/job.ts'
-import type { Caller, Resource } from './context.ts'
+import type { LiveTrouble } from './api/events.ts'
+import type { Caller } from './context.ts'
 import { afterSilence } from './live/after-silence.ts'
-import { deltaOf } from './live/delta.ts'
-import type { State } from './live/delta.ts'
-import { Ring } from './live/ring.ts'
-import { topicOf } from './live/topic.ts'
+import { Board } from './live/board.ts'
+import { Ear } from './live/ear.ts'
+import { Look } from './live/look.ts'
+import type { LiveSource } from './live/source.ts'
+import { digestOf } from './live/topic.ts'
 import type { Topic } from './live/topic.ts'
 import { eventText, Viewer } from './live/viewer.ts'
+import { Waits } from './live/waits.ts'
 
 /*
  * What changes, told to whoever looks: server-sent events, and the end of a job for those who wait for it.
@@ -34,38 +37,10 @@ import { eventText, Viewer } from './live/viewer.ts'
  *
  * A reader that does not read is cut off when a megabyte waits for it, and comes back by itself. When the database does not
  * answer, all are told so (`trouble`), and when it does again (`healed`); what they show is then brought up to date.
+ *
+ * Here are the loop and who looks. What a look reads is in live/look.ts, what is known and told of each topic in
+ * live/board.ts, the LISTEN in live/ear.ts, and those who wait for a job in live/waits.ts.
  */
-
-/** What is looked at, as the API answers it. */
-export interface LiveSource {
-  overview(): Promise<LiveOverview>
-  workers(): Promise<LiveView<NonNullable<State>>>
-  jobs(ids: readonly string[]): Promise<readonly JobBrief[]>
-  operations(ids: readonly string[]): Promise<readonly { id: string }[]>
-  /** Hears of queues in which something is stored, until the returned function is called. */
-  listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>>
-}
-
-/** What not everybody sees the same of. */
-export interface LiveView<Whole> {
-  /** For those who may see everything that it is about. */
-  all: Whole
-  about: readonly Resource[]
-  /** For those who may not. */
-  for(caller: Caller): NonNullable<State>
-}
-
-export type LiveOverview = LiveView<
-  { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
->
-
-interface JobBrief {
-  id: string
-  state: JobState
-  queue: string
-  kind: string
-  key: string | null
-}
 
 export interface LiveOptions {
   source: LiveSource
@@ -99,32 +74,6 @@ export interface ViewRequest {
   recheck: () => Promise<Caller | undefined>
 }
 
-interface Watched {
-  topic: Topic
-  viewers: Set<Viewer>
-  /** Undefined until it was looked at for the first time. */
-  state: State | undefined
-  /** What one has to be allowed to see to see it. */
-  about: readonly Resource[]
-  /** Read since somebody looks at it: what is remembered of before may not be so any more. */
-  isFresh: boolean
-  /** The first number after which it is known. */
-  sinceSeq: number
-  leftAt: number
-}
-
-interface Wait {
-  id: string
-  ended: (state: JobState | undefined) => void
-}
-
-const mostRingBytes = 8_000_000
-/** Each holds a request: half of those that the console answers at once (console.ts), so that it answers others too. */
-const mostWaits = 128
-const mostIds = 1_000
-/** Gauges are refreshed every two seconds. */
-const queuesEveryMs = 1_000
-const workersEveryMs = 2_000
 /** An answer that takes longer than this is told as trouble, whether it comes or not. */
 const patienceMs = 3_000
 const longestPauseMs = 5_000
@@ -132,24 +81,18 @@ const longestPauseMs = 5_000
 const shortestPauseMs = 100
 
 export class Live {
-  readonly #source: LiveSource
   readonly #options: Required<Omit<LiveOptions, 'source'>>
   readonly #epoch = randomUUID().slice(0, 8)
-  readonly #ring: Ring
-  readonly #watched = new Map<string, Watched>()
   readonly #viewers = new Map<Viewer, { recheck: ViewRequest['recheck']; checkedAt: number }>()
-  readonly #waits = new Set<Wait>()
-  readonly #stored = new Set<string>()
-  readonly #readAt = { queues: -Infinity, workers: -Infinity }
-  /** Of the topics that not everybody sees the same of. */
-  readonly #views = new Map<Topic['type'], Pick<LiveView<unknown>, 'for'>>()
+  readonly #waits = new Waits()
+  readonly #board: Board
+  readonly #look: Look
+  readonly #ear: Ear
   #looking: Promise<void> | undefined
   #wake: (() => void) | undefined
-  #trouble: { detail: string; since: string } | undefined
+  #trouble: LiveTrouble | undefined
   #failures = 0
   #beat: NodeJS.Timeout | undefined
-  #listening: Promise<() => Promise<void>> | undefined
-  #ending: Promise<void> | undefined
   #isClosed = false
   /** Readers that were cut off, since it was made. */
   dropped = 0
@@ -157,13 +100,14 @@ export class Live {
   ticks = 0
 
   constructor({ source, ...options }: LiveOptions) {
-    this.#source = source
     this.#options = {
       ...{ tickMs: 500, pingMs: 15_000, recheckMs: 60_000, lingerMs: 60_000, ring: 2_000 },
       ...{ mostBytes: 1_000_000, mostPerActor: 20, mostViewers: 500, onTrouble: () => undefined },
       ...options,
     }
-    this.#ring = new Ring({ most: this.#options.ring, mostBytes: mostRingBytes })
+    this.#board = new Board(this.#options)
+    this.#look = new Look({ source, board: this.#board, waits: this.#waits })
+    this.#ear = new Ear(source)
   }
 
   /** Streams that are open. */
@@ -183,7 +127,7 @@ export class Live {
 
   /** Whether it has a connection of its own to hear of what is stored. */
   get isListening(): boolean {
-    return this.#listening !== undefined
+    return this.#ear.isListening
   }
 
   /** Whether another stream may be opened for this actor. */
@@ -197,7 +141,7 @@ export class Live {
 
   /** A stream of what changes about some topics. */
   open({ caller, topics, lastEventId, signal, recheck }: ViewRequest): ReadableStream<Uint8Array> {
-    this.#forgetOld()
+    this.#board.forgetOld()
     const epoch = `${this.#epoch}${digestOf(topics)}`
     const viewer: Viewer = new Viewer({
       ...{ caller, topics, epoch, mostBytes: this.#options.mostBytes },
@@ -208,11 +152,11 @@ export class Live {
     })
     // At once, so that whoever opened it knows that it is open.
     viewer.send(': stint\n')
-    const missed = lastEventId === undefined ? undefined : this.#missed(viewer, lastEventId, epoch)
+    const missed = lastEventId === undefined ? undefined : this.#board.missed(viewer, lastEventId, epoch)
     if (lastEventId !== undefined && missed === undefined) viewer.send('id:\nevent: reset\ndata: {}\n')
     this.#viewers.set(viewer, { recheck, checkedAt: performance.now() })
-    for (const topic of viewer.topics.values()) this.#watch(topic, viewer)
-    if (missed === undefined) for (const topic of viewer.topics.keys()) this.#show(topic, viewer)
+    for (const topic of viewer.topics.values()) this.#join(topic, viewer)
+    if (missed === undefined) for (const topic of viewer.topics.keys()) this.#board.show(topic, viewer)
     else {
       viewer.unseen.clear()
       for (const { text, seq } of missed) viewer.send(text, seq)
@@ -229,97 +173,46 @@ export class Live {
 
   /** Whether another may wait for the end of a job. */
   get hasRoomToWait(): boolean {
-    return !this.#isClosed && this.#waits.size < mostWaits
+    return !this.#isClosed && this.#waits.hasRoom
   }
 
   /** How a job ended, within `ms`; undefined where it has not, or is not there. One loop serves all who wait. */
   jobEnded(id: string, ms: number): Promise<JobState | undefined> {
     if (!this.hasRoomToWait) return Promise.resolve(undefined)
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => {
-        wait.ended(undefined)
-      }, ms)
-      const wait: Wait = {
-        id: id.toLowerCase(),
-        ended: (state) => {
-          clearTimeout(timer)
-          this.#waits.delete(wait)
-          resolve(state)
-        },
-      }
-      this.#waits.add(wait)
-      this.#start()
-    })
+    const ended = this.#waits.add(id, ms)
+    this.#start()
+    return ended
   }
 
   /** Ends all streams and waits. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const viewer of [...this.#viewers.keys()]) viewer.close()
-    for (const wait of [...this.#waits]) wait.ended(undefined)
+    this.#waits.endAll()
     this.#wake?.()
     await this.#looking
-    await this.#ending
+    await this.#ear.ended()
   }
 
-  /** What it has not seen; undefined where that cannot be said. */
-  #missed(viewer: Viewer, lastEventId: string, epoch: string): { text: string; seq: number }[] | undefined {
-    const [, said, number] = /^([0-9a-f]+)-(\d{1,15})$/.exec(lastEventId) ?? []
-    if (said !== epoch) return undefined
-    const seq = Number(number)
-    const after = this.#ring.after(seq)
-    const isKnown = [...viewer.topics.values()].every((topic) => {
-      const watched = this.#watched.get(topic.name)
-      return watched?.state !== undefined && watched.sinceSeq <= seq && maySee(viewer, watched.about)
-    })
-    const own = after?.filter(({ topic }) => viewer.topics.has(topic))
-    return isKnown && own?.every(({ about }) => maySee(viewer, about)) === true ? own : undefined
-  }
-
-  #watch(topic: Topic, viewer: Viewer): void {
-    let watched = this.#watched.get(topic.name)
-    if (watched === undefined) {
-      watched = {
-        ...{ topic, viewers: new Set<Viewer>(), state: undefined, about: [] },
-        ...{ isFresh: false, sinceSeq: Infinity, leftAt: 0 },
-      }
-      this.#watched.set(topic.name, watched)
-    }
-    if (watched.viewers.size === 0) this.#readSoon(topic)
-    watched.viewers.add(viewer)
-  }
-
-  #readSoon({ type }: Topic): void {
-    if (type === 'overview' || type === 'queue') this.#readAt.queues = -Infinity
-    if (type === 'workers') this.#readAt.workers = -Infinity
+  #join(topic: Topic, viewer: Viewer): void {
+    if (!this.#board.join(topic, viewer)) return
+    this.#look.soon(topic)
     this.#wake?.()
   }
 
   #leave(viewer: Viewer): void {
     if (!this.#viewers.delete(viewer)) return
-    for (const name of viewer.topics.keys()) {
-      const watched = this.#watched.get(name)
-      watched?.viewers.delete(viewer)
-      if (watched?.viewers.size !== 0) continue
-      watched.isFresh = false
-      watched.leftAt = performance.now()
-    }
+    this.#board.leave(viewer)
     if (this.#isOver()) this.#wake?.()
   }
 
-  #forgetOld(): void {
-    const before = performance.now() - this.#options.lingerMs
-    for (const [name, { viewers, leftAt }] of this.#watched)
-      if (viewers.size === 0 && leftAt < before) this.#watched.delete(name)
-  }
-
   #start(): void {
-    if (this.#viewers.size > 0) this.#listening ??= this.#listen()
+    if (this.#viewers.size > 0) this.#ear.begin()
     this.#beat ??= setInterval(() => {
       this.#ping()
     }, this.#options.pingMs).unref()
     if (this.#looking === undefined)
-      this.#looking = this.#look().finally(() => {
+      this.#looking = this.#loop().finally(() => {
         this.#looking = undefined
         // Somebody may have come at the very end.
         if (!this.#isOver()) this.#start()
@@ -327,22 +220,16 @@ export class Live {
     else this.#wake?.()
   }
 
-  /** Never fails: nothing hangs on it. */
-  #listen(): Promise<() => Promise<void>> {
-    const onStored = (queues: readonly string[]): void => {
-      for (const queue of queues) if (this.#stored.size < mostIds) this.#stored.add(queue)
-    }
-    return this.#source.listen(onStored).catch(() => () => Promise.resolve())
-  }
-
-  async #look(): Promise<void> {
+  async #loop(): Promise<void> {
     while (!this.#isOver()) {
       const begunAt = performance.now()
       const endPatience = afterSilence(patienceMs, () => {
         this.#tellTrouble(`The database has not answered for ${patienceMs / 1_000} s`)
       })
       try {
-        await this.#tick()
+        this.ticks++
+        await this.#look.once()
+        this.#tellStored()
         this.#tellHealed()
       } catch (error) {
         this.#failures++
@@ -359,21 +246,13 @@ export class Live {
     }
     clearInterval(this.#beat)
     this.#beat = undefined
-    this.#readAt.queues = this.#readAt.workers = -Infinity
-    this.#stored.clear()
-    this.#ending = this.#stopListening()
+    this.#look.allSoon()
+    this.#ear.end()
   }
 
   /** Nobody looks any more. A method, for it changes while it is waited for. */
   #isOver(): boolean {
     return this.#isClosed || (this.#viewers.size === 0 && this.#waits.size === 0)
-  }
-
-  async #stopListening(): Promise<void> {
-    const listening = this.#listening
-    this.#listening = undefined
-    const stop = await listening
-    await stop?.()
   }
 
   /** Until the second time, or from the first on until somebody wakes it. */
@@ -392,120 +271,9 @@ export class Live {
     })
   }
 
-  async #tick(): Promise<void> {
-    this.ticks++
-    await this.#lookAtJobs()
-    await this.#lookAtOperations()
-    const now = performance.now()
-    const queues = this.#seen('queue')
-    const overview = this.#watched.get('overview')
-    if ((queues.length > 0 || isSeen(overview)) && now - this.#readAt.queues >= queuesEveryMs) {
-      const view = await this.#source.overview()
-      this.#views.set('overview', view)
-      this.#readAt.queues = now
-      const { all } = view
-      if (isSeen(overview)) this.#found(overview, all, view.about)
-      const byName = new Map(all.queues.map((queue) => [queue.queue, queue as NonNullable<State>]))
-      for (const watched of queues) {
-        const queue = ofTopic(watched)
-        this.#found(watched, byName.get(queue) ?? null, [{ queue }])
-      }
-    }
-    const workers = this.#watched.get('workers')
-    if (isSeen(workers) && now - this.#readAt.workers >= workersEveryMs) {
-      const view = await this.#source.workers()
-      this.#views.set('workers', view)
-      this.#readAt.workers = now
-      this.#found(workers, view.all, view.about)
-    }
-    this.#tellStored()
-  }
-
-  async #lookAtJobs(): Promise<void> {
-    const watched = this.#seen('job')
-    const waits = [...this.#waits]
-    // What has succeeded or was cancelled stays so.
-    const open = watched.filter((one) => !isOver(one))
-    const ids = [...new Set([...open.map(ofTopic), ...waits.map(({ id }) => id)])]
-    const jobs = new Map<string, JobBrief>()
-    for (let at = 0; at < ids.length; at += mostIds)
-      for (const job of await this.#source.jobs(ids.slice(at, at + mostIds))) jobs.set(job.id, job)
-    for (const one of open) {
-      const job = jobs.get(ofTopic(one))
-      const about = job === undefined ? [] : [{ queue: job.queue, kind: job.kind, key: job.key }]
-      this.#found(one, (job ?? null) as State, about)
-    }
-    for (const wait of waits) {
-      const job = jobs.get(wait.id)
-      if (job === undefined) wait.ended(undefined)
-      else if (endings.has(job.state)) wait.ended(job.state)
-    }
-  }
-
-  async #lookAtOperations(): Promise<void> {
-    const watched = this.#seen('operation')
-    if (watched.length === 0) return
-    const ids = watched.slice(0, mostIds).map(ofTopic)
-    const found = new Map((await this.#source.operations(ids)).map((one) => [one.id, one as State]))
-    for (const one of watched) this.#found(one, found.get(ofTopic(one)) ?? null, [])
-  }
-
-  /** The topics of a type that somebody looks at. */
-  #seen(type: Topic['type']): Watched[] {
-    return [...this.#watched.values()].filter((one) => one.topic.type === type && one.viewers.size > 0)
-  }
-
-  /** Keeps what was found, and tells those who look what is new about it. */
-  #found(watched: Watched, now: State, about: readonly Resource[]): void {
-    const { topic, state: before } = watched
-    // What is told of is what was and what is.
-    const both = together(watched.about, about)
-    watched.about = both.length === about.length ? both : about
-    // As it is sent: times are texts.
-    const state = JSON.parse(JSON.stringify(now)) as State
-    watched.state = state
-    watched.isFresh = watched.viewers.size > 0
-    if (before === undefined) {
-      watched.sinceSeq = this.#ring.seq
-      for (const viewer of [...watched.viewers]) this.#show(topic.name, viewer)
-      return
-    }
-    const delta = deltaOf(topic, before, state)
-    if (delta !== undefined) {
-      const text =
-        delta === 'anew'
-          ? eventText('snapshot', { topic: topic.name, data: state })
-          : eventText('delta', delta)
-      const said = this.#ring.add({ topic: topic.name, text, about: both })
-      for (const viewer of [...watched.viewers]) {
-        if (viewer.unseen.has(topic.name)) continue
-        if (maySee(viewer, both)) viewer.send(said.text, said.seq)
-        else this.#showOwn(topic, viewer)
-      }
-    }
-    for (const viewer of [...watched.viewers])
-      if (viewer.unseen.has(topic.name)) this.#show(topic.name, viewer)
-  }
-
-  /** Shows a topic to a viewer who has not seen it, where it is known. */
-  #show(name: string, viewer: Viewer): void {
-    const watched = this.#watched.get(name)
-    if (watched?.state === undefined || !watched.isFresh) return
-    viewer.unseen.delete(name)
-    if (!maySee(viewer, watched.about)) this.#showOwn(watched.topic, viewer)
-    else viewer.send(eventText('snapshot', { topic: name, data: watched.state }), this.#ring.seq)
-  }
-
-  /** For those who may not see all of it: of the overview and the workers what they may, of the rest nothing. */
-  #showOwn(topic: Topic, viewer: Viewer): void {
-    const data = this.#views.get(topic.type)?.for(viewer.caller) ?? null
-    viewer.send(eventText('snapshot', { topic: topic.name, data }), this.#ring.seq)
-  }
-
   #tellStored(): void {
-    if (this.#stored.size === 0) return
-    const queues = [...this.#stored]
-    this.#stored.clear()
+    const queues = this.#ear.take()
+    if (queues.length === 0) return
     for (const viewer of [...this.#viewers.keys()]) {
       const visible = queues.filter((queue) => viewer.caller.can('view', { queue }))
       if (visible.length > 0 && viewer.topics.has('overview'))
@@ -545,46 +313,4 @@ export class Live {
     if (caller?.can('view') === true) viewer.caller = caller
     else viewer.close()
   }
-}
-
-const endings: ReadonlySet<string> = new Set<JobState>(['succeeded', 'cancelled', 'dead'])
-
-function isSeen(watched: Watched | undefined): watched is Watched {
-  return watched !== undefined && watched.viewers.size > 0
-}
-
-function isOver({ state, isFresh }: Watched): boolean {
-  return isFresh && (state?.['state'] === 'succeeded' || state?.['state'] === 'cancelled')
-}
-
-function ofTopic({ topic }: Watched): string {
-  return 'of' in topic ? topic.of : topic.name
-}
-
-function maySee({ caller }: Viewer, about: readonly Resource[]): boolean {
-  return about.every((resource) => caller.can('view', resource))
-}
-
-/** The first list itself where the second adds nothing: what is told is remembered, and most of it is about the same. */
-function together(before: readonly Resource[], now: readonly Resource[]): readonly Resource[] {
-  const known = new Set(before.map((resource) => JSON.stringify(resource)))
-  const added = now.filter((resource) => !known.has(JSON.stringify(resource)))
-  return added.length === 0 ? before : [...before, ...added]
-}
-
-/** The same topics have the same digest, in whatever order. */
-function digestOf(topics: readonly Topic[]): string {
-  const names = topics.map(({ name }) => name).sort()
-  return createHash('sha256').update(names.join('\n')).digest('hex').slice(0, 8)
-}
-
-/** The topics in a request; the first that is none is given as it was said. */
-export function topicsIn(text: string): { topics: Topic[]; unknown: string | undefined } {
-  const topics: Topic[] = []
-  for (const name of new Set(text.split(','))) {
-    const topic = topicOf(name.trim())
-    if (topic === undefined) return { topics, unknown: name }
-    topics.push(topic)
-  }
-  return { topics, unknown: undefined }
 }

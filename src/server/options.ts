@@ -10,6 +10,7 @@ import {
   rejectUnknown,
 } from '../core/options.ts'
 import type { Authenticate } from './door.ts'
+import { nameOf } from './known-host.ts'
 import { basePathOption } from './path.ts'
 import { parseTokens } from './tokens.ts'
 import type { Token } from './tokens.ts'
@@ -47,6 +48,11 @@ export interface ConsoleOptions {
   acceptUnknownKinds?: boolean | undefined
   /** Everybody may do everything. @default false */
   insecure?: boolean | undefined
+  /**
+   * Names it is reached by where nobody has to sign in, or one browser does by the link: beside those of this machine and
+   * that of `publicOrigin`. 'any': whatever a request says. @default none
+   */
+  hosts?: readonly string[] | 'any' | undefined
   /** With neither `auth` nor tokens: let one browser in by a link that works once (`link` of the console). @default outside production */
   oneTimeLink?: boolean | undefined
   /** Told of failures of the console itself. @default a warning of the process */
@@ -71,13 +77,15 @@ export interface ConsoleConfig {
   readonly acceptUnknownKinds: boolean
   readonly insecure: boolean
   readonly hasLink: boolean
+  /** The only names it answers to, beside those of this machine; undefined: to any. */
+  readonly hosts: ReadonlySet<string> | undefined
   readonly onError: (error: unknown, request: { requestId: string }) => void
 }
 
 const known = [
   ...['stint', 'connection', 'schema', 'blobs', 'poolSize', 'contracts', 'basePath', 'auth', 'tokens'],
   ...['readOnly', 'environment', 'publicOrigin', 'frameAncestors', 'secret', 'acceptUnknownKinds'],
-  ...['insecure', 'oneTimeLink', 'onError'],
+  ...['insecure', 'hosts', 'oneTimeLink', 'onError'],
 ]
 
 export function resolveConsoleOptions(
@@ -98,6 +106,7 @@ export function resolveConsoleOptions(
     secret,
     acceptUnknownKinds = false,
     insecure = false,
+    hosts = [],
     oneTimeLink,
     onError = warn,
     ...rest
@@ -131,7 +140,9 @@ export function resolveConsoleOptions(
   const isOpenToNobody = config.auth === undefined && config.tokens.length === 0 && !config.insecure
   const mayLink = booleanOption('oneTimeLink', oneTimeLink ?? !isProduction)
   if (isOpenToNobody && !mayLink) throw closed()
-  return Object.freeze({ ...config, hasLink: isOpenToNobody })
+  const names = hostsOption(hosts, config.publicOrigin)
+  const isGuarded = isOpenToNobody || config.insecure
+  return Object.freeze({ ...config, hasLink: isOpenToNobody, hosts: isGuarded ? names : undefined })
 }
 
 function closed(): StintError {
@@ -194,6 +205,18 @@ function originOption(value: unknown): string {
     new URL(value).origin === value
   if (isOrigin) return value
   throw invalidOption('publicOrigin', "an origin such as 'https://ops.example.com', without a path", value)
+}
+
+function hostsOption(given: unknown, publicOrigin: string | undefined): ReadonlySet<string> | undefined {
+  if (given === 'any') return undefined
+  const wrong = (): StintError =>
+    invalidOption('hosts', "names such as 'build.example.com', without a port, or 'any'", given)
+  if (!Array.isArray(given)) throw wrong()
+  const names = given.map((host: unknown) => {
+    if (typeof host !== 'string' || nameOf(host) !== host.toLowerCase()) throw wrong()
+    return host.toLowerCase()
+  })
+  return new Set([...names, ...(publicOrigin === undefined ? [] : [new URL(publicOrigin).hostname])])
 }
 
 /** It becomes part of a header. */

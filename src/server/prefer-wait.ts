@@ -30,11 +30,11 @@ export async function afterWait(
   accepted.headers.set('Preference-Applied', `wait=${seconds}`)
   const job = await stint.get(id, { blob: false })
   if (job === undefined || !ended.has(job.state)) return accepted
-  const body = (await accepted.json()) as z.infer<typeof AcceptedJob>
+  const body = (await accepted.json()) as AcceptedJob
   const caller = c.get('caller')
   const mayRead = caller.can('view.input', { queue: job.queue, kind: job.kind, key: job.key })
   const result = mayRead ? { result: redactFor(caller, { contracts }, job, job.result).value } : {}
-  return new Response(JSON.stringify({ ...body, state: job.state, ...result }), {
+  return new Response(JSON.stringify({ ...body, state: job.state, ...result, asOf: new Date() }), {
     status: 200,
     headers: accepted.headers,
   })

@@ -31,9 +31,10 @@ async function lineOf(page: Page, ...parts: (string | RegExp)[]): Promise<string
   return (await line.textContent()) ?? ''
 }
 
-/** What a button that acts without a dialog says of itself. */
-async function titleOf(page: Page, name: string): Promise<string> {
-  return (await page.getByRole('button', { name, exact: true }).getAttribute('title')) ?? ''
+/** The line of a button that acts without a dialog, beside which it stands. */
+async function lineBeside(page: Page, name: string): Promise<string> {
+  await page.getByRole('button', { name, exact: true }).waitFor()
+  return (await page.getByLabel(`${name}, on the command line`).textContent()) ?? ''
 }
 
 async function because(page: Page): Promise<void> {
@@ -89,6 +90,21 @@ test('of one job: moved, given another priority, cancelled', async () => {
   expect((await given.stint.get(id))?.state).toBe('cancelled')
 })
 
+test('of one job, where a click does it at once: trashed, restored, replayed, made due', async () => {
+  const id = await deadLetter()
+  const page = await given.open(`jobs/${id}`)
+  await type(await lineBeside(page, 'Discard'))
+  expect((await given.stint.get(id))?.discardedAt).not.toBeNull()
+  await type(await lineBeside(page, 'Restore'))
+  expect((await given.stint.get(id))?.discardedAt).toBeNull()
+  await type(await lineBeside(page, 'Replay'))
+  expect((await given.stint.get(id))?.state).toBe('ready')
+  const { id: later } = await given.stint.enqueue(chargeCard, charge(3), { delay: '1h' })
+  await page.goto(`${given.url}jobs/${later}`)
+  await type(await lineBeside(page, 'Run now'))
+  expect((await given.stint.get(later))?.state).toBe('ready')
+})
+
 test('of an error: resolved in a version, ignored for a time', async () => {
   await deadLetter()
   const page = await given.open(`dead?group=${group}&panel=resolve`)
@@ -103,7 +119,7 @@ test('of an error: resolved in a version, ignored for a time', async () => {
   await type(await lineOf(page, '--for 2d'))
   expect(await given.stint.errors.get(group)).toMatchObject({ status: 'ignored' })
   await page.goto(`${given.url}dead?status=ignored&group=${group}`)
-  await type(await titleOf(page, 'Reopen'))
+  await type(await lineBeside(page, 'Reopen'))
   expect(await given.stint.errors.get(group)).toMatchObject({ status: 'open' })
   const get = page.locator('main .cli code', { hasText: 'error get' })
   expect(await type((await get.textContent()) ?? '')).toContain(group)
@@ -132,19 +148,22 @@ test('of many jobs: discarded, and an error group replayed with a canary', async
   for (const id of again) expect((await given.stint.get(id))?.state).toBe('ready')
 })
 
-test('of an operation: paused, resumed, given up, by what its buttons say of themselves', async () => {
+test('of an operation: paused and resumed by the line beside the button, given up by that of its dialog', async () => {
   const queue = `steered.${randomUUID().slice(0, 8)}`
   for (let n = 0; n < 3; n++) await deadLetter(queue)
   const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
   const request = { action: 'discard', where: `queue:${queue}`, pace: 0.1, reason } as const
   const { id } = await as.operations.start(request)
   const page = await given.open(`operations/${id}`)
-  await type(await titleOf(page, 'Pause'))
+  await type(await lineBeside(page, 'Pause'))
   expect((await given.stint.operations.get(id))?.state).toBe('paused')
-  await type(await titleOf(page, 'Resume'))
+  await type(await lineBeside(page, 'Resume'))
   expect((await given.stint.operations.get(id))?.state).toMatch(/pending|ramping/)
-  await type(await titleOf(page, 'Abort'))
+  await page.getByRole('button', { name: 'Abort…' }).click()
+  await because(page)
+  await type(await lineOf(page, `op abort ${id}`, '--reason'))
   expect((await given.stint.operations.get(id))?.state).toBe('aborted')
+  expect(await noted('operation.abort', id)).toBe(reason)
 })
 
 test('of a queue: how long it keeps its jobs', async () => {
@@ -159,12 +178,10 @@ test('of a queue: how long it keeps its jobs', async () => {
   expect(await noted('queue.set', queue)).toBe(reason)
 })
 
-test('of a schedule: run, paused, made up for', async () => {
+test('of a schedule: run, made up for, paused, resumed', async () => {
   const name = await schedule()
   const page = await given.open(`schedules?schedule=${name}`)
-  const run = page.locator('main .cli code', { hasText: 'schedule run' })
-  await run.waitFor()
-  const jobId = (await type((await run.textContent()) ?? '')).trim()
+  const jobId = (await type(await lineBeside(page, 'Run now'))).trim()
   expect((await given.stint.get(jobId))?.kind).toBe('mail.send')
   await page.goto(`${given.url}schedules?schedule=${name}&panel=backfill`)
   await page.getByLabel('From').fill('2026-03-01T00:00')
@@ -179,6 +196,9 @@ test('of a schedule: run, paused, made up for', async () => {
   await because(page)
   await type(await lineOf(page, '--for 2d', '--reason'))
   expect(await given.stint.schedules.get(name)).toMatchObject({ isPaused: true, pauseReason: reason })
+  await page.goto(`${given.url}schedules?schedule=${name}`)
+  await type(await lineBeside(page, 'Resume'))
+  expect(await given.stint.schedules.get(name)).toMatchObject({ isPaused: false })
 })
 
 test('of an operation: its pace, and all of it', async () => {

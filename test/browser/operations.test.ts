@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { bury } from '../support/dead-letters.ts'
 import { eventually } from '../support/eventually.ts'
 import { charge, chargeCard, contracts } from './shop.ts'
-import { stage } from './stage.ts'
+import { keepScreen, stage } from './stage.ts'
 
 const given = stage({ contracts })
 
@@ -48,6 +48,52 @@ test('all at once is at once, of more than a hundred too, and the line beside it
   expect((await page.locator('.facts').allTextContents()).join(' ')).toContain('Paceas fast as it goes')
 }, 180_000)
 
+test('all that match, more than a thousand: the number is typed, and just so many are acted on', async () => {
+  const [queue, other] = [newQueue(), newQueue()]
+  const many = Array.from({ length: 1_203 }, (_, index) => charge(20_000 + index))
+  await given.stint.enqueueMany(chargeCard, many, { queue })
+  // Of the same queue and of another state, of the same state and of another queue.
+  await given.stint.enqueueMany(chargeCard, [charge(1), charge(2)], { queue, delay: '1d' })
+  await given.stint.enqueueMany(chargeCard, [charge(3)], { queue: other })
+  const where = encodeURIComponent(`queue:${queue} state:ready`)
+  const page = await given.open(`jobs?where=${where}`, { role: 'operator' })
+  await page.getByText('All that match').click()
+  await page.getByText('All matching:').waitFor()
+  await page.getByRole('button', { name: 'Cancel…' }).click()
+  await page.getByRole('heading', { name: 'Cancel 1,203 jobs' }).waitFor()
+  const act = page.getByRole('button', { name: 'Cancel 1,203 jobs' })
+  const typed = page.getByLabel('Type 1203 to confirm')
+  await page.getByLabel('Reason, for the audit').fill('sent twice')
+  // A whole page of them, or nearly all, is not what was asked.
+  for (const wrong of ['', '50', '1202', '12030']) {
+    await typed.fill(wrong)
+    expect(await act.isDisabled(), wrong).toBe(true)
+  }
+  await keepScreen(page, 'jobs-all-matching')
+  await typed.fill('1,203')
+  await act.click()
+  await isDone(page)
+  const facts = (await page.locator('.facts').allTextContents()).join(' ')
+  expect(facts).toContain('Acted1,203')
+  expect(facts).toContain('Matched1,203')
+  const id = new URL(page.url()).pathname.split('/').at(-1) ?? ''
+  const operation = { action: 'cancel', matched: 1_203, acted: 1_203, skipped: 0, failed: 0 }
+  expect(await given.stint.operations.get(id)).toMatchObject({ ...operation, reason: 'sent twice' })
+  const left = await given.db.query(
+    `select queue, state, count(*)::integer as jobs from stint.job where queue in ($1, $2) group by 1, 2 order by 2`,
+    [queue, other],
+  )
+  expect(left).toEqual([
+    { queue, state: 'scheduled', jobs: 2 },
+    { queue: other, state: 'ready', jobs: 1 },
+  ])
+  const ended = await given.db.query(
+    `select state, count(*)::integer as jobs from stint.finished where queue in ($1, $2) group by 1`,
+    [queue, other],
+  )
+  expect(ended).toEqual([{ state: 'cancelled', jobs: 1_203 }])
+}, 180_000)
+
 test('no more is acted on than was shown, whatever has come to match since', async () => {
   const queue = newQueue()
   const [first = '', second = '', third = ''] = await deadLetters(queue, 3)
@@ -70,6 +116,33 @@ test('no more is acted on than was shown, whatever has come to match since', asy
   await eventually(async () => {
     expect(await trashed([first, second, third, later, last])).toEqual([true, true, true, true, false])
   })
+}, 180_000)
+
+test('to abort is asked about, and why is noted', async () => {
+  const queue = newQueue()
+  const ids = await deadLetters(queue, 3)
+  const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
+  const request = { action: 'discard', where: `queue:${queue}`, pace: 0.1, reason: 'slowly' } as const
+  const { id } = await as.operations.start(request)
+  await as.operations.pause(id)
+  const page = await given.open(`operations/${id}`, { role: 'operator' })
+  await page.getByRole('button', { name: 'Abort…' }).click()
+  await page.getByText(/What is left, [23] jobs, stays as it is\. It cannot be resumed\./).waitFor()
+  await page.getByRole('button', { name: 'Keep it' }).click()
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  expect((await given.stint.operations.get(id))?.state).toBe('paused')
+  await page.getByRole('button', { name: 'Abort…' }).click()
+  await page.getByLabel('Reason, for the audit').fill('wrong queue')
+  await page.getByRole('button', { name: 'Abort it' }).click()
+  await page.locator('h1', { hasText: 'aborted' }).waitFor()
+  // The note on the screen, and in the audit.
+  await page.locator('main .note', { hasText: 'wrong queue' }).waitFor()
+  const noted = await given.db.query(
+    `select actor, reason from stint.audit where action = 'operation.abort' and target = $1`,
+    [id],
+  )
+  expect(noted).toEqual([{ actor: 'otto', reason: 'wrong queue' }])
+  expect(await trashed(ids)).toContain(false)
 }, 180_000)
 
 test('a discard is taken back job by job: what others put into the trash stays there', async () => {

@@ -14,16 +14,29 @@ const shots = join(import.meta.dirname, '../../.artifacts/screenshots')
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 let life: Life
 let operation = ''
+/** One that rests, and so can be gone on with or given up. */
+let paused = ''
+let ignored = ''
 
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
   life = await beginLife({ db: given.db, stint: given.stint, connection: given.db.url })
-  const started = await given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' }).operations.start({
+  const ana = given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
+  const started = await ana.operations.start({
     action: 'discard',
     where: 'state:dead kind:image.resize',
     reason: 'one pixel is no image',
   })
   operation = started.id
+  const slow = { action: 'reprioritize', where: 'kind:report.render', priority: 5, pace: 0.1 } as const
+  const { id } = await ana.operations.start({ ...slow, reason: 'the month ends' })
+  await ana.operations.pause(id, { reason: 'look at the first ones' })
+  paused = id
+  const [group] = await given.db.query<{ fingerprint: string }>(
+    `select fingerprint from stint.error_group where kind = 'image.resize'`,
+  )
+  ignored = group?.fingerprint ?? ''
+  await given.stint.errors.ignore(ignored)
 }, 400_000)
 afterAll(() => life.stop())
 
@@ -44,10 +57,14 @@ function screens(): Readonly<Record<string, string>> {
     'dead-group': `dead?group=${life.group}`,
     'dead-replay': `dead?group=${life.group}&panel=op-replay`,
     'dead-resolve': `dead?group=${life.group}&panel=resolve`,
+    'dead-ignored': `dead?status=ignored&group=${ignored}`,
     operations: 'operations',
     operation: `operations/${operation}`,
+    'operation-paused': `operations/${paused}`,
+    'operation-abort': `operations/${paused}?panel=abort`,
     schedules: 'schedules',
     'schedule-open': 'schedules?schedule=nightly-report',
+    'schedule-paused': 'schedules?schedule=weekly-digest',
     'schedule-backfill': 'schedules?schedule=nightly-report&panel=backfill',
     workers: 'workers',
     audit: 'audit',

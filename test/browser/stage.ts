@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, expect } from 'vitest'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { Stint } from '../../src/entry/index.ts'
 import { nodeListener } from '../../src/entry/server.ts'
-import type { ConsoleOptions, Role } from '../../src/entry/server.ts'
+import type { Console, ConsoleOptions, Role } from '../../src/entry/server.ts'
 import { createConsoleWithin } from '../../src/server/console.ts'
 import { makeToken } from '../../src/server/tokens.ts'
 import { patient } from '../console/scene.ts'
@@ -14,6 +14,18 @@ import { launchChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+
+const artefacts = join(import.meta.dirname, '../../.artifacts')
+
+/** Where something else than usual is on it. */
+export interface StageParts {
+  openDatabase?: () => Promise<TestDatabase>
+  openConsole?: (options: ConsoleOptions) => Console
+}
+
+function openPatient(options: ConsoleOptions): Console {
+  return createConsoleWithin(patient, options)
+}
 
 /** A real console on a real database, and a browser that people of each role sign in with. */
 export interface Stage {
@@ -38,15 +50,20 @@ const tokens: Readonly<Record<Role, { token: string; line: string }>> = {
   admin: makeToken({ name: 'ada', role: 'admin', expiresAt: null }),
 }
 
-/** Made before the first test of a file, gone after the last. Whatever a page complains about fails the test. */
-export function stage(options: ConsoleOptions = {}): Stage {
+/**
+ * Made before the first test of a file, gone after the last. Whatever a page complains about fails the test.
+ */
+export function stage(
+  options: ConsoleOptions = {},
+  { openDatabase = createTestDatabase, openConsole = openPatient }: StageParts = {},
+): Stage {
   const parts: { db?: TestDatabase; stint?: Stint; browser?: Browser; door?: Door } = {}
   const complaints: string[] = []
   let closeConsole: (() => Promise<void>) | undefined
 
   beforeAll(async () => {
-    const db = await createTestDatabase()
-    const served = createConsoleWithin(patient, {
+    const db = await openDatabase()
+    const served = openConsole({
       connection: db.url,
       environment: 'test',
       tokens: Object.values(tokens).map(({ line }) => line),
@@ -164,9 +181,15 @@ async function openDoor(listener: ReturnType<typeof nodeListener>): Promise<Door
 /** What the browser showed when a test failed. */
 async function keepPicture(page: Page, name: string): Promise<void> {
   const file = `${name.replaceAll(/\W+/g, '-').slice(0, 80)}.png`
-  await page
-    .screenshot({ path: join(import.meta.dirname, '../../.artifacts/failures', file) })
-    .catch(() => undefined)
+  await page.screenshot({ path: join(artefacts, 'failures', file) }).catch(() => undefined)
+}
+
+/** A screen to be looked at, in both themes. */
+export async function keepScreen(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme })
+    await page.screenshot({ path: join(artefacts, 'screenshots', `${name}-${colorScheme}.png`) })
+  }
 }
 
 function there<Part>(part: Part | undefined): Part {

@@ -181,6 +181,17 @@ const lines: Record<string, Line> = {
   },
   'GET /v1/operations': { given: async () => ({ id: await operation('done') }), says: '{id}' },
   'GET /v1/operations/{id}': { given: async () => ({ id: await operation('done') }), says: '{id}' },
+  'GET /v1/operations/{id}/jobs': {
+    given: async () => {
+      const id = await operation('paused')
+      const [noted] = await scene.db.query<{ id: string }>(
+        `update stint.operation_job set outcome = 'acted' where operation_id = $1 returning id`,
+        [id],
+      )
+      return { id, jobId: noted?.id ?? 'none' }
+    },
+    says: '{jobId}  acted',
+  },
   'POST /v1/operations/{id}/abort': {
     given: async () => ({ id: await operation('paused') }),
     becomes: async ({ id }) => (await run(id))?.state,

@@ -1,3 +1,4 @@
+import { get } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { createConsole } from '../../src/entry/server.ts'
@@ -5,7 +6,7 @@ import type { ConsoleOptions } from '../../src/entry/server.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { finish, start } from '../support/processes.ts'
-import { call, openConsole, tokens } from './scene.ts'
+import { call, openConsole, problemOf, tokens } from './scene.ts'
 
 const cli = join(import.meta.dirname, '../../dist/cli/main.js')
 const auth = () => null
@@ -47,7 +48,7 @@ describe('embedded', () => {
     const served = open()
     onTestFinished(() => served.close())
     // Whoever says nothing of themselves is let in only where that was spelled out.
-    const { status } = await call(served, 'GET /v1/me')
+    const { status } = await call(served, 'GET /v1/me', { host: 'localhost' })
     expect(status).toBe(options.insecure === true ? 200 : 401)
   })
 
@@ -92,15 +93,60 @@ test('a link lets one browser in, once', async () => {
   const served = openConsole(db.url, { tokens: [] })
   const { link = '' } = served
   expect(link).toMatch(/^\/login\?once=[\w-]{43}$/)
-  expect((await call(served, `GET ${link.slice(0, -1)}`)).status).toBe(401)
-  const entered = await call(served, `GET ${link}`)
+  const host = 'localhost:7766'
+  expect((await call(served, `GET ${link.slice(0, -1)}`, { host })).status).toBe(401)
+  const entered = await call(served, `GET ${link}`, { host })
   expect(entered.status).toBe(303)
   const cookie = entered.headers.get('Set-Cookie') ?? ''
   expect(cookie).toMatch(/^stint_session=[^;]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/)
-  expect((await call(served, `GET ${link}`)).status).toBe(401)
+  expect((await call(served, `GET ${link}`, { host })).status).toBe(401)
   expect(served.link).toBeUndefined()
-  const me = await call(served, 'GET /v1/me', { headers: { Cookie: cookie.split(';')[0] ?? '' } })
+  const me = await call(served, 'GET /v1/me', { host, headers: { Cookie: cookie.split(';')[0] ?? '' } })
   expect(me).toMatchObject({ status: 200, body: { actor: 'local', role: 'admin' } })
+})
+
+describe('where nobody has to sign in, or one browser does by the link', () => {
+  const open = { insecure: true, tokens: [] }
+  const ways: [string, ConsoleOptions, number][] = [
+    ['insecure', open, 200],
+    ['insecure, with tokens beside it', { insecure: true }, 200],
+    ['a link', { tokens: [] }, 401],
+  ]
+  test.each(ways)('%s: it answers only to names of this machine', async (_, options, status) => {
+    const served = openConsole(db.url, options)
+    for (const host of ['localhost', 'LOCALHOST:7766', '127.0.0.1:7766', '127.8.8.8', '[::1]:7766'])
+      expect((await call(served, 'GET /v1/me', { host })).status, host).toBe(status)
+    // What a page of another site sends, whose name was made to resolve to this machine.
+    const others = ['evil.example', 'evil.example:7766', 'localhost.evil.example', '127.0.0.1.evil.example']
+    for (const host of [...others, '192.0.2.7', '[2001:db8::1]']) {
+      for (const request of ['GET /v1/me', 'POST /v1/jobs', 'GET /', 'GET /login', 'GET /assets/index.js']) {
+        const answer = await call(served, request, { host, headers: { 'Sec-Fetch-Site': 'same-origin' } })
+        expect(answer.status, `${request} at ${host}`).toBe(421)
+        expect(problemOf(answer).type).toBe('urn:stint:problem:unknown-host')
+      }
+      expect((await call(served, 'GET /v1/health/live', { host })).status).toBe(200)
+    }
+    // A framework may put its own name into the address.
+    const headers = { Host: 'evil.example' }
+    expect((await call(served, 'GET /v1/me', { host: 'localhost', headers })).status).toBe(421)
+  })
+
+  test('it answers to names that it was told as well', async () => {
+    const status = async (options: ConsoleOptions, host: string): Promise<number> =>
+      (await call(openConsole(db.url, { ...open, ...options }), 'GET /v1/me', { host })).status
+    expect(await status({ publicOrigin: 'https://ops.example.com' }, 'ops.example.com')).toBe(200)
+    expect(await status({ publicOrigin: 'https://ops.example.com' }, 'example.com')).toBe(421)
+    expect(await status({ hosts: ['Build.local'] }, 'build.local:7766')).toBe(200)
+    expect(await status({ hosts: 'any' }, 'evil.example')).toBe(200)
+    for (const hosts of [['a:80'], ['http://a'], [''], 'all', [7]])
+      expect(() => createConsole({ ...open, hosts: hosts as never })).toThrow('`hosts`')
+  })
+
+  test('with a sign-in it answers to any name', async () => {
+    const served = openConsole(db.url)
+    const { token } = tokens.viewer
+    expect((await call(served, 'GET /v1/me', { token, host: 'ops.example.com' })).status).toBe(200)
+  })
 })
 
 test('what auth says is what counts: nobody, somebody, nonsense', async () => {
@@ -140,6 +186,17 @@ test('read-only refuses every unsafe method, whoever asks', async () => {
   expect((await call(served, 'GET /v1/me', { token })).body).toMatchObject({ readOnly: true })
 })
 
+/** fetch() takes no Host: this sends one. */
+function statusAt(port: number, host: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const request = get({ port, host: '127.0.0.1', path: '/v1/me', headers: { Host: host } }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+    request.on('error', reject)
+  })
+}
+
 describe('stint console', () => {
   const env = (more: NodeJS.ProcessEnv = {}): NodeJS.ProcessEnv => ({
     ...process.env,
@@ -176,6 +233,13 @@ describe('stint console', () => {
       open: false,
     },
     {
+      name: 'loopback, insecure',
+      args: ['--insecure'],
+      tokens: '',
+      says: 'The console is at',
+      open: true,
+    },
+    {
       name: 'every address, insecure',
       args: ['--host', '0.0.0.0', '--insecure'],
       tokens: '',
@@ -195,6 +259,9 @@ describe('stint console', () => {
       const answer = await fetch(`http://127.0.0.1:${port}/v1/me`)
       expect(answer.status).toBe(open ? 200 : 401)
       if (open) expect(await answer.json()).toMatchObject({ insecure: true })
+      const isAnyName = given !== '' || args.includes('0.0.0.0')
+      const named = await statusAt(Number(port), 'evil.example')
+      expect(named).toBe(isAnyName ? answer.status : 421)
       if (given !== '') {
         const me = await fetch(`http://127.0.0.1:${port}/v1/me`, {
           headers: { Authorization: `Bearer ${tokens.operator.token}` },

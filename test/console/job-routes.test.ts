@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
+import { OperationDetail } from '../../src/server/api/operation.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'
@@ -306,11 +307,12 @@ describe('operations', () => {
         'done',
       'the operation',
     )
-    expect((await call(served, `GET /v1/operations/${id}`, { token: viewer })).body).toMatchObject({
-      matched: 3,
-      acted: 3,
-      actor: expect.any(String) as string,
-    })
+    const ended = OperationDetail.parse(
+      (await call(served, `GET /v1/operations/${id}`, { token: viewer })).body,
+    )
+    expect(ended).toMatchObject({ matched: 3, acted: 3, actor: expect.any(String) as string })
+    // What it takes was settled before it began; its figures are of now.
+    expect(Date.parse(ended.asOf)).toBeGreaterThan(Date.parse(ended.frozenAt))
     const first = await call(served, `GET /v1/operations/${id}/jobs?outcome=acted&limit=2`, { token: viewer })
     const { items, next } = first.body as { items: { id: string }[]; next: string }
     const rest = await call(served, `GET /v1/operations/${id}/jobs?cursor=${next}`, { token: viewer })

@@ -39,3 +39,46 @@ test('what it refers to is there', () => {
   for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
     expect(Object.keys(components.schemas)).toContain(name)
 })
+
+interface Schema {
+  $ref?: string
+  properties?: Record<string, unknown>
+  required?: string[]
+  allOf?: Schema[]
+}
+interface Description {
+  paths: Record<string, Record<string, { responses: Record<string, { content?: Record<string, Answer> }> }>>
+  components: { schemas: Record<string, Schema> }
+}
+interface Answer {
+  schema: Schema
+}
+
+/** Answers that are of no moment, and why. */
+const ageless = new Map([
+  ['get /v1/health/live', 'says yes or no, and nothing else, to anybody'],
+  ['get /v1/health/ready', 'says yes or no, and nothing else, to anybody'],
+  ['get /v1/openapi.json', 'is the same as long as the process lives'],
+])
+
+test('every JSON answer says of which moment it is', () => {
+  const { paths, components } = JSON.parse(JSON.stringify(consoleOpenApi())) as Description
+  const hasAge = ({ $ref, properties, required, allOf = [] }: Schema): boolean => {
+    const named = components.schemas[$ref?.split('/').at(-1) ?? '']
+    const isOwn = properties?.['asOf'] !== undefined && required?.includes('asOf') === true
+    return isOwn || [...allOf, ...(named === undefined ? [] : [named])].some(hasAge)
+  }
+  const answers = Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).flatMap(([method, { responses }]) =>
+      Object.entries(responses).flatMap(([status, { content }]) => {
+        const answer = content?.['application/json']
+        return status.startsWith('2') && answer !== undefined
+          ? [{ name: `${method} ${path}`, schema: answer.schema }]
+          : []
+      }),
+    ),
+  )
+  expect(answers.length).toBeGreaterThan(50)
+  const without = answers.filter(({ schema }) => !hasAge(schema)).map(({ name }) => name)
+  expect(without.sort()).toEqual([...ageless.keys()].sort())
+})

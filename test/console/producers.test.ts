@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { AcceptedJobs } from '../../src/server/api/job.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { call, openConsole, openStint, problemOf, tokens } from './scene.ts'
@@ -38,6 +39,7 @@ test('a job comes in over HTTP as enqueue() stores it: 202, Location, links', as
     state: 'scheduled',
     duplicate: false,
     links: { self, result: `${self}/result`, logs: `${self}/logs` },
+    asOf: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
   })
   expect(await openStint(db.url).get(id)).toMatchObject({
     ...{ kind: 'mail.send', queue: 'mail', key: 'example.com', priority: 5, maxAttempts: 3 },
@@ -138,7 +140,7 @@ test('a batch is stored whole, of several kinds, in the order given', async () =
     },
   })
   expect(answer.status).toBe(202)
-  const { jobs } = answer.body as { jobs: { id: string }[] }
+  const { jobs } = AcceptedJobs.parse(answer.body)
   const rows = await Promise.all(jobs.map(({ id }) => openStint(db.url).get(id)))
   expect(rows.map((row) => [row?.kind, row?.key, row?.priority])).toEqual([
     ['mail.send', 'example.com', 0],

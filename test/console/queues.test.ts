@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { middleOf } from '../../src/core/histogram.ts'
 import { Stint } from '../../src/entry/index.ts'
-import { QueueDetail, QueueList } from '../../src/server/api/queue.ts'
+import { QueueDetail, QueueList, QueueSettings } from '../../src/server/api/queue.ts'
 import { bury } from '../support/dead-letters.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -106,7 +106,10 @@ describe('queues', () => {
     const admin = { token: tokens.admin.token }
     const set = await call(served, path, { ...admin, json: { keep: '2d', keepDead: '30d', reason: 'law' } })
     expect(set.status).toBe(200)
-    expect(set.body).toMatchObject({ queue: 'kept', keepMs: 2 * 86_400_000, keepDeadMs: 30 * 86_400_000 })
+    expect(QueueSettings.parse(set.body)).toMatchObject({
+      ...{ queue: 'kept', keepMs: 2 * 86_400_000, keepDeadMs: 30 * 86_400_000 },
+      asOf: expect.stringContaining('T') as string,
+    })
     const back = await call(served, path, { ...admin, json: { keep: '0', keepDead: 'forever' } })
     expect(back.body).toMatchObject({ keepMs: 0, keepDeadMs: null })
     expect((await stint.queues.get('kept')).keepMs).toBe(0)

@@ -42,6 +42,8 @@ export interface CallOptions {
   headers?: Record<string, string> | undefined
   /** Sent as JSON. */
   json?: unknown
+  /** Where it was sent to. @default console.test */
+  host?: string | undefined
   /** Sent as it is. */
   body?: string | Uint8Array | ReadableStream | undefined
 }
@@ -97,12 +99,12 @@ export function openStint(url: string): Stint {
 export async function call(
   served: Pick<Console, 'fetch'>,
   request: string,
-  { token, headers = {}, json, body }: CallOptions = {},
+  { token, headers = {}, json, body, host = 'console.test' }: CallOptions = {},
 ): Promise<Answer> {
   const [method = 'GET', path = '/'] = request.split(' ')
   const sent = json === undefined ? body : JSON.stringify(json)
   const response = await served.fetch(
-    new Request(`http://console.test${path}`, {
+    new Request(`http://${host}${path}`, {
       method,
       headers: {
         ...(token === undefined ? {} : { Authorization: `Bearer ${token}` }),

@@ -33,7 +33,15 @@ export interface OwnServerOptions {
   settings?: Record<string, string>
 }
 
-export async function startOwnServer({
+/** One that ends with the test. */
+export async function startOwnServer(options: OwnServerOptions = {}): Promise<OwnServer> {
+  const server = await openOwnServer(options)
+  onTestFinished(() => server.db.drop())
+  return server
+}
+
+/** One that ends when its database is dropped. */
+export async function openOwnServer({
   fsync = 'off',
   settings = {},
 }: OwnServerOptions = {}): Promise<OwnServer> {
@@ -73,12 +81,12 @@ export async function startOwnServer({
   const url = `postgres://app:${await readPassword(placement)}@127.0.0.1:${port}/app`
   const pool = new pg.Pool({ connectionString: url, max: 4, allowExitOnIdle: true })
   pool.on('error', () => undefined)
-  onTestFinished(async () => {
+  const drop = async (): Promise<void> => {
     await pool.end()
     await end('SIGQUIT')
     process.off('exit', atExit)
     await rm(dir, { recursive: true, force: true })
-  })
+  }
   const stint = new Stint({ connection: url })
   await stint.migrate()
   await stint.close()
@@ -99,7 +107,7 @@ export async function startOwnServer({
     }
   }
   return {
-    db: { url, query, drop: () => Promise.resolve() },
+    db: { url, query, drop },
     stop: (mode) => end(mode === 'fast' ? 'SIGINT' : 'SIGQUIT'),
     start: async () => {
       await start()

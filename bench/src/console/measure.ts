@@ -50,7 +50,7 @@ async function send(
   served: Served,
   { path, body }: Asked,
 ): Promise<{ took: number; status: number; text: string }> {
-  const request = new Request(`http://console.test${path}`, {
+  const request = new Request(`http://localhost${path}`, {
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body), headers }),
   })
   const start = performance.now()
@@ -76,7 +76,7 @@ export async function measureStream(open: () => Served): Promise<Took> {
   const again: number[] = []
   const shown = async (served: Served): Promise<number> => {
     const start = performance.now()
-    const request = new Request(`http://console.test/v1/events?topics=${topics.join(',')}`)
+    const request = new Request(`http://localhost/v1/events?topics=${topics.join(',')}`)
     const reader = (await served.fetch(request)).body?.getReader()
     let count = 0
     while (count < topics.length) {
@@ -122,7 +122,7 @@ export async function measureCrowd(open: () => Served, db: Client, all: readonly
   // A server takes a moment to end those of consoles that are closed.
   while ((await connectionsOf(db)) > 0) await pause(10)
   const served = open()
-  const stream = await served.fetch(new Request('http://console.test/v1/events?topics=overview,workers'))
+  const stream = await served.fetch(new Request('http://localhost/v1/events?topics=overview,workers'))
   const crowd: Crowd = { connections: 0, answered: 0, refused: 0, worst: 0 }
   const progress = { isDone: false }
   const ask = async (asked: Asked | undefined): Promise<void> => {

@@ -1,8 +1,14 @@
-import type { NewOperation, Operation, OperationJobPage, Preview } from '../../../src/server/api/operation.ts'
+import type {
+  NewOperation,
+  Operation,
+  OperationDetail,
+  OperationJobPage,
+  Preview,
+} from '../../../src/server/api/operation.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { NewOperation, Operation, OperationJobPage, Preview }
+export type { NewOperation, Operation, OperationDetail, OperationJobPage, Preview }
 export type OperationAction = NewOperation['action']
 
 export interface OperationPage {
@@ -22,7 +28,7 @@ export function operationsQuery(cursor: string | undefined): LiveQuery<Operation
   }
 }
 
-export function operationQuery(id: string): LiveQuery<Operation> {
+export function operationQuery(id: string): LiveQuery<OperationDetail> {
   return {
     queryKey: ['operation', id],
     queryFn: ({ signal }) => get(at('operations', id), {}, signal),
@@ -46,7 +52,7 @@ export function previewOperation(operation: NewOperation): Promise<Preview> {
   return send('POST', 'operations', { ...operation, dryRun: true })
 }
 
-export function startOperation(operation: NewOperation): Promise<Operation> {
+export function startOperation(operation: NewOperation): Promise<OperationDetail> {
   return send('POST', 'operations', operation)
 }
 
@@ -54,7 +60,7 @@ export function steer(
   id: string,
   verb: 'abort' | 'pause' | 'resume' | 'pace',
   body: object = {},
-): Promise<Operation> {
+): Promise<OperationDetail> {
   return send('POST', at('operations', id, verb), body)
 }
 

@@ -41,7 +41,6 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
             type="button"
             className="button primary"
             disabled={run.isPending}
-            title={shell('stint', 'schedule', 'run', name)}
             onClick={() => {
               run.mutate(undefined)
             }}
@@ -55,7 +54,6 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
               type="button"
               className="button"
               disabled={resume.isPending}
-              title={shell('stint', 'schedule', 'resume', name)}
               onClick={() => {
                 resume.mutate(undefined)
               }}
@@ -86,7 +84,12 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
           </button>
         ) : null}
       </div>
-      <CliLine command={shell('stint', 'schedule', 'run', name)} />
+      <div className="cli-lines">
+        <CliLine command={shell('stint', 'schedule', 'run', name)} label="Run now, on the command line" />
+        {schedule.isPaused ? (
+          <CliLine command={shell('stint', 'schedule', 'resume', name)} label="Resume, on the command line" />
+        ) : null}
+      </div>
       {panel.name === 'pause' && can('schedule.run') ? <PauseDialog name={name} close={panel.close} /> : null}
       {panel.name === 'backfill' && can('schedule.run') ? (
         <BackfillDialog name={name} close={panel.close} />

@@ -14,7 +14,7 @@ export function Trouble() {
           The database does not answer, since <Time at={trouble.since} exact />
         </strong>
         <span>
-          {trouble.detail} What is shown is from before; it is brought up to date when it answers again.
+          {trouble.detail}. What is shown is from before; it is brought up to date when it answers again.
         </span>
       </div>
     </div>

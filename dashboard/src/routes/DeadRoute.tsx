@@ -277,7 +277,6 @@ function Group({ group }: { group: string }) {
                 type="button"
                 className="button"
                 disabled={reopen.isPending}
-                title={shell('stint', 'error', 'reopen', group)}
                 onClick={() => {
                   reopen.mutate(undefined)
                 }}
@@ -323,7 +322,15 @@ function Group({ group }: { group: string }) {
               {answer.stack}
             </pre>
           )}
-          <CliLine command={`stint error get ${group}`} />
+          <div className="cli-lines">
+            <CliLine command={shell('stint', 'error', 'get', group)} />
+            {can('triage') && answer.status !== 'open' ? (
+              <CliLine
+                command={shell('stint', 'error', 'reopen', group)}
+                label="Reopen, on the command line"
+              />
+            ) : null}
+          </div>
         </div>
       )}
     </Loaded>

@@ -110,13 +110,12 @@ function Actions({ job }: { job: JobDetail }) {
   const open = panel.name !== undefined && can.has(panel.name) ? panel.name : undefined
   return (
     <>
-      {[...can].map(([verb, cli]) =>
+      {[...can.keys()].map((verb) =>
         labels[verb] === undefined ? null : (
           <button
             key={verb}
             type="button"
             className={`button ${verb === 'replay' ? 'primary' : ''}`}
-            title={cli}
             disabled={run.isPending}
             onClick={() => {
               start(verb)
@@ -156,6 +155,7 @@ function Detail({ job }: { job: JobDetail }) {
   return (
     <>
       <Facts job={job} />
+      <LinesAtOnce job={job} />
       {job.progress === null ? null : (
         <div className="progress">
           <Meter value={job.progress.percent} of={100} />
@@ -204,6 +204,19 @@ function Detail({ job }: { job: JobDetail }) {
         ]}
       />
     </>
+  )
+}
+
+/** Of what is done by a click and asks nothing: the other acts show theirs in their dialog. */
+function LinesAtOnce({ job }: { job: JobDetail }) {
+  const lines = job.can.filter(({ verb }) => atOnce.has(verb))
+  if (lines.length === 0) return null
+  return (
+    <div className="cli-lines">
+      {lines.map(({ verb, cli }) => (
+        <CliLine key={verb} command={cli} label={`${labels[verb] ?? verb}, on the command line`} />
+      ))}
+    </div>
   )
 }
 

@@ -3,6 +3,7 @@ import { Link } from 'wouter'
 import { isOver, operationQuery, steer } from '../api/operations.ts'
 import type { Operation } from '../api/operations.ts'
 import { useLive } from '../api/use-live.ts'
+import { AbortDialog } from '../components/AbortDialog.tsx'
 import { CliLine } from '../components/CliLine.tsx'
 import { Dialog } from '../components/Dialog.tsx'
 import { Fact } from '../components/Fact.tsx'
@@ -47,10 +48,9 @@ export function OperationRoute({ id }: { id: string }) {
 function Actions({ operation }: { operation: Operation }) {
   const { can } = useMe()
   const panel = usePanel()
-  const run = useAct((verb: 'abort' | 'pause' | 'resume') => steer(operation.id, verb))
+  const run = useAct((verb: 'pause' | 'resume') => steer(operation.id, verb))
   if (!can('operation')) return null
   const restores = operation.action === 'discard' && operation.acted > 0 && can('restore')
-  const line = (verb: string): string => shell('stint', 'op', verb, operation.id)
   return (
     <>
       {isOver(operation) ? null : (
@@ -60,7 +60,6 @@ function Actions({ operation }: { operation: Operation }) {
               type="button"
               className="button primary"
               disabled={run.isPending}
-              title={line('resume')}
               onClick={() => {
                 run.mutate('resume')
               }}
@@ -72,7 +71,6 @@ function Actions({ operation }: { operation: Operation }) {
               type="button"
               className="button"
               disabled={run.isPending}
-              title={line('pause')}
               onClick={() => {
                 run.mutate('pause')
               }}
@@ -92,13 +90,11 @@ function Actions({ operation }: { operation: Operation }) {
           <button
             type="button"
             className="button danger"
-            disabled={run.isPending}
-            title={line('abort')}
             onClick={() => {
-              run.mutate('abort')
+              panel.open('abort')
             }}
           >
-            Abort
+            Abort…
           </button>
         </>
       )}
@@ -112,6 +108,9 @@ function Actions({ operation }: { operation: Operation }) {
         >
           <Icon name="undo" /> Restore…
         </button>
+      ) : null}
+      {panel.name === 'abort' && !isOver(operation) ? (
+        <AbortDialog operation={operation} close={panel.close} />
       ) : null}
       {panel.name === 'pace' ? <PaceDialog operation={operation} close={panel.close} /> : null}
       {panel.name === 'op-restore' && restores ? (
@@ -167,6 +166,19 @@ function PaceDialog({ operation, close }: { operation: Operation; close: () => v
   )
 }
 
+/** Of what is done by a click and asks nothing. */
+function LineAtOnce({ operation }: { operation: Operation }) {
+  const { can } = useMe()
+  if (isOver(operation) || !can('operation')) return null
+  const verb = operation.state === 'paused' ? 'resume' : 'pause'
+  return (
+    <CliLine
+      command={shell('stint', 'op', verb, operation.id)}
+      label={`${verb === 'pause' ? 'Pause' : 'Resume'}, on the command line`}
+    />
+  )
+}
+
 function Detail({ operation }: { operation: Operation }) {
   const done = operation.acted + operation.skipped + operation.failed
   const skipped = Object.entries(operation.skippedBy)
@@ -214,6 +226,7 @@ function Detail({ operation }: { operation: Operation }) {
             </Fact>
           )}
         </dl>
+        <LineAtOnce operation={operation} />
       </Section>
       {operation.canary === 0 ? null : (
         <Section title="Canary">
@@ -244,7 +257,7 @@ function Detail({ operation }: { operation: Operation }) {
             <Time at={operation.createdAt} />
           </Fact>
           <Fact name="As of">
-            <Time at={operation.asOf} exact />
+            <Time at={operation.frozenAt} exact />
           </Fact>
           <Fact name="Matched">
             {operation.matched === null ? 'not counted to the end' : whole(operation.matched)}

@@ -7,6 +7,7 @@ import { once } from 'node:events'
 import { loadFile } from '../../loader/load-file.ts'
 import { createConsole } from '../../server/console.ts'
 import type { Console } from '../../server/console.ts'
+import { isLoopback } from '../../server/known-host.ts'
 import { nodeListener } from '../../server/node-listener.ts'
 import {
   databaseHelp,
@@ -79,6 +80,8 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
     basePath: values['base-path'],
     publicOrigin: values['public-origin'],
     insecure,
+    // Whoever opens it to a network without a sign-in does not say by which names it is reached there.
+    hosts: isLoopback(host) ? [] : 'any',
     // Only this machine can reach it, and whoever reads our output.
     oneTimeLink: isLoopback(host),
     onError: (error, { requestId }) => {
@@ -95,11 +98,6 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
     await opened.close()
   }
   return 0
-}
-
-/** Names and addresses that only this machine has. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
 async function contractsOf(file: string): Promise<Record<string, unknown>> {

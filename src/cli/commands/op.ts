@@ -2,7 +2,7 @@ import type { OperationInfo } from '../../client/operations.ts'
 import type { Operator } from '../../client/operator.ts'
 import { isUuid } from '../../core/uuid.ts'
 import { missingOperation } from '../../operations/operation.ts'
-import { operationStates } from '../../core/operation.ts'
+import { jobOutcomes, operationStates } from '../../core/operation.ts'
 import { asTyped } from '../actor.ts'
 import {
   choose,
@@ -16,13 +16,14 @@ import {
 } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { operationFacts, operationTable } from '../operation-page.ts'
-import { note, outputHelp, outputOf, outputOption, say, sayJson } from '../output.ts'
+import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
 import type { Output } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 import type { Command } from '../verbs.ts'
 
 const help = `stint op list      actions over many jobs, newest first
 stint op get       one of them, with how far it is
+stint op jobs      what became of each of its jobs
 stint op pause     let it rest after the batch that is under way
 stint op resume    let it go on
 stint op pace      change how many jobs a second it acts on
@@ -84,6 +85,46 @@ async function get(args: readonly string[]): Promise<number> {
     await withStint(values, async (stint) => (await stint.operations.get(id)) ?? missingOperation(id)),
     output,
   )
+}
+
+const jobsHelp = `stint op jobs ID    the jobs of an operation, newest first, with what became of each
+
+  --outcome OUTCOME     only those: ${jobOutcomes.join(', ')}
+  --limit N             jobs a page, 1 to 1000 (default: 200)
+  --cursor ID           go on where a page ended
+${outputHelp}
+${databaseHelp}
+
+Examples
+  stint op jobs 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --outcome failed
+  stint op jobs 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4 --outcome skipped -o id | xargs -n 1 stint job get`
+
+async function jobs(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ outcome: { type: 'string' }, limit: { type: 'string' }, cursor: { type: 'string' } },
+    ...options,
+  })
+  if (values.help) return say(jobsHelp)
+  const output = outputOf(values.output)
+  const id = idOf(positionals)
+  const outcome = values.outcome === undefined ? undefined : choose('outcome', values.outcome, jobOutcomes)
+  const limit = values.limit === undefined ? undefined : wholeNumber('--limit', values.limit)
+  const page = await withStint(values, async (stint) => {
+    if ((await stint.operations.get(id)) === undefined) missingOperation(id)
+    return stint.operations.jobs(id, { outcome, limit, cursor: values.cursor })
+  })
+  if (output === 'json') return sayJson(page)
+  if (output === 'id') for (const job of page.jobs) say(job.id)
+  else if (page.jobs.length > 0)
+    say(
+      table(
+        ['JOB', 'OUTCOME', 'REASON'],
+        page.jobs.map((job) => [job.id, job.outcome ?? '', job.reason ?? '']),
+      ),
+    )
+  if (page.jobs.length === 0) note('no jobs')
+  if (page.next !== undefined) note(`more: --cursor ${page.next}`)
+  return 0
 }
 
 /** A command that steers one operation. */
@@ -149,6 +190,7 @@ function idOf([id = '', ...more]: readonly string[]): string {
 export const op = nounOf(help, {
   list,
   get,
+  jobs,
   pause: steering('pause', 'let it rest after the batch that is under way', (all, id, reason) =>
     all.pause(id, { reason }),
   ),

@@ -141,21 +141,28 @@ export const NewJob = z
   .openapi('NewJob')
 export type NewJob = z.infer<typeof NewJob>
 
-export const AcceptedJob = z
+/** One of a batch. */
+export const AcceptedItem = z
   .object({
     id: Id,
     state: State,
     duplicate: z.boolean(),
-    result: z.unknown().optional().describe('With `Prefer: wait`, where it ended in time.'),
     links: z.object({ self: z.string(), result: z.string(), logs: z.string() }),
   })
-  .openapi('AcceptedJob')
+  .openapi('AcceptedItem')
+export type AcceptedItem = z.infer<typeof AcceptedItem>
+
+export const AcceptedJob = AcceptedItem.extend({
+  result: z.unknown().optional().describe('With `Prefer: wait`, where it ended in time.'),
+  asOf: Time,
+}).openapi('AcceptedJob')
 export type AcceptedJob = z.infer<typeof AcceptedJob>
 
 export const NewJobs = z.strictObject({ jobs: z.array(NewJob).min(1).max(1_000) }).openapi('NewJobs')
 export const AcceptedJobs = z
-  .object({ jobs: z.array(AcceptedJob), stored: z.int(), duplicates: z.int() })
+  .object({ jobs: z.array(AcceptedItem), stored: z.int(), duplicates: z.int(), asOf: Time })
   .openapi('AcceptedJobs')
+export type AcceptedJobs = z.infer<typeof AcceptedJobs>
 
 /** The state the caller saw: what changed since is refused. */
 export const Expect = z.strictObject({ state: State, epoch: z.int().optional() })

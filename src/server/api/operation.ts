@@ -66,7 +66,9 @@ export const Operation = z
     state: z.enum(operationStates),
     where: z.string().nullable(),
     ids: z.int().describe('How many ids it was given; 0 for a filter.'),
-    asOf: Time.describe('Jobs that match only later are not taken.'),
+    frozenAt: Time.describe(
+      'Jobs that match only later are not taken: the `asOf` of its preview, or of its start.',
+    ),
     canary: z.int(),
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
@@ -89,6 +91,9 @@ export const Operation = z
   })
   .openapi('Operation')
 export type Operation = z.infer<typeof Operation>
+
+export const OperationDetail = Operation.extend({ asOf: Time }).openapi('OperationDetail')
+export type OperationDetail = z.infer<typeof OperationDetail>
 
 export const OperationPage = pageOf(Operation).openapi('OperationPage')
 

@@ -71,6 +71,7 @@ export const QueueSettings = z
     keepMs: z.number().nullable(),
     keepDeadMs: z.number().nullable(),
     updatedAt: Time.nullable(),
+    asOf: Time,
   })
   .openapi('QueueSettings')
 export type QueueSettings = z.infer<typeof QueueSettings>

@@ -1,9 +1,41 @@
 import type { Stint } from '../../client/stint.ts'
-import type { Caller } from '../context.ts'
-import type { LiveSource } from '../live.ts'
+import type { JobState } from '../../core/job.ts'
+import type { Caller, Resource } from '../context.ts'
 import type { Looks } from '../looks.ts'
 import { aboutOverview, overviewFor } from '../overview.ts'
 import { aboutWorkers, workerList } from '../worker-list.ts'
+import type { State } from './delta.ts'
+
+/** What is looked at, as the API answers it. */
+export interface LiveSource {
+  overview(): Promise<LiveOverview>
+  workers(): Promise<LiveView<NonNullable<State>>>
+  jobs(ids: readonly string[]): Promise<readonly JobBrief[]>
+  operations(ids: readonly string[]): Promise<readonly { id: string }[]>
+  /** Hears of queues in which something is stored, until the returned function is called. */
+  listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>>
+}
+
+/** What not everybody sees the same of. */
+export interface LiveView<Whole> {
+  /** For those who may see everything that it is about. */
+  all: Whole
+  about: readonly Resource[]
+  /** For those who may not. */
+  for(caller: Caller): NonNullable<State>
+}
+
+export type LiveOverview = LiveView<
+  { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
+>
+
+export interface JobBrief {
+  id: string
+  state: JobState
+  queue: string
+  kind: string
+  key: string | null
+}
 
 /** What is looked at for streams: the same that the routes answer, read once for both. */
 export function liveSource(

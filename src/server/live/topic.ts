@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { isUuid } from '../../core/uuid.ts'
 
 /** What a viewer wants to see change. */
@@ -15,4 +16,21 @@ export function topicOf(name: string): Topic | undefined {
   if (type !== 'job' && type !== 'operation') return undefined
   const id = of.toLowerCase()
   return isUuid(id) ? { type, name, of: id } : undefined
+}
+
+/** The topics in a request; the first that is none is given as it was said. */
+export function topicsIn(text: string): { topics: Topic[]; unknown: string | undefined } {
+  const topics: Topic[] = []
+  for (const name of new Set(text.split(','))) {
+    const topic = topicOf(name.trim())
+    if (topic === undefined) return { topics, unknown: name }
+    topics.push(topic)
+  }
+  return { topics, unknown: undefined }
+}
+
+/** The same topics have the same digest, in whatever order. */
+export function digestOf(topics: readonly Topic[]): string {
+  const names = topics.map(({ name }) => name).sort()
+  return createHash('sha256').update(names.join('\n')).digest('hex').slice(0, 8)
 }

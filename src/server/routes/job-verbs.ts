@@ -6,6 +6,7 @@ import { Id } from '../api/common.ts'
 import type { Action } from '../api/common.ts'
 import { AcceptedJob, Act, EditBody, JobDetail, ReprioritizeBody, RescheduleBody } from '../api/job.ts'
 import type { Caller, ConsoleParts, Env, Routes } from '../context.ts'
+import { acceptedJob } from '../accepted.ts'
 import { findJob } from '../find-job.ts'
 import { toJobDetail } from '../job-detail.ts'
 import { resourceOf } from '../job-item.ts'
@@ -156,10 +157,10 @@ export const jobVerbRoutes: Routes = (app, parts) => {
     const edited = await withCurrent(() =>
       editJob(operator, parts, { job, caller: c.get('caller'), input, expect, reason }),
     )
-    const self = `${parts.basePath}/v1/jobs/${edited.id}`
-    c.header('Location', self)
-    const links = { self, result: `${self}/result`, logs: `${self}/logs` }
-    return c.json({ id: edited.id, state: edited.state, duplicate: false, links }, 202)
+    const { state } = edited
+    const accepted = acceptedJob(parts, { id: edited.id, state, duplicate: false })
+    c.header('Location', accepted.links.self)
+    return c.json(accepted, 202)
   })
 }
 

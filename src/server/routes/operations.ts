@@ -7,12 +7,13 @@ import { missingOperation } from '../../operations/operation.ts'
 import { Id } from '../api/common.ts'
 import {
   NewOperation,
-  Operation,
+  OperationDetail,
   OperationJobPage,
   OperationPage,
   PaceBody,
   Preview,
 } from '../api/operation.ts'
+import type { Operation } from '../api/operation.ts'
 import { isUnderWay, jobOutcomes, operationStates } from '../../core/operation.ts'
 import type { Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
@@ -41,7 +42,7 @@ const start = createRoute({
   request: { body: accepts(NewOperation) },
   responses: {
     200: json('What it would do.', Preview),
-    202: json('It is started.', Operation),
+    202: json('It is started.', OperationDetail),
     ...failures,
   },
 })
@@ -71,7 +72,7 @@ const get = createRoute({
   'x-action': 'view',
   'x-cli': 'stint op get {id}',
   request: { params },
-  responses: { 200: json('The operation.', Operation), ...problems(401, 403, 404, 422, 503) },
+  responses: { 200: json('The operation.', OperationDetail), ...problems(401, 403, 404, 422, 503) },
 })
 
 const jobs = createRoute({
@@ -80,6 +81,7 @@ const jobs = createRoute({
   tags: ['Operations'],
   summary: 'The jobs of an operation, newest first, with what became of each',
   'x-action': 'view',
+  'x-cli': 'stint op jobs {id}',
   request: {
     params,
     query: z.object({
@@ -100,7 +102,7 @@ function steering<Body extends z.ZodType>(verb: string, summary: string, body: B
     'x-action': 'operation',
     'x-cli': `stint op ${verb} {id}${more}`,
     request: { params, body: accepts(body) },
-    responses: { 200: json('The operation.', Operation), ...failures },
+    responses: { 200: json('The operation.', OperationDetail), ...failures },
   })
 }
 
@@ -151,7 +153,7 @@ export const operationRoutes: Routes = (app, parts) => {
     const started = await operator.operations.start({ ...request, reason, intentId })
     parts.executor?.wake()
     c.header('Location', `${parts.basePath}/v1/operations/${started.id}`)
-    return c.json(toOperation(started), 202)
+    return c.json(toDetail(started), 202)
   })
 
   app.openapi(list, async (c) => {
@@ -171,7 +173,7 @@ export const operationRoutes: Routes = (app, parts) => {
     const found = await stint.operations.get(id)
     if (found === undefined || !(await isWithin(caller, parts, found))) return missingOperation(id)
     if (isUnderWay(found.state)) parts.executor?.wake()
-    return c.json(toOperation(found), 200)
+    return c.json(toDetail(found), 200)
   })
 
   app.openapi(jobs, async (c) => {
@@ -198,13 +200,13 @@ export const operationRoutes: Routes = (app, parts) => {
     const { id } = c.req.valid('param')
     const { reason } = c.req.valid('json')
     const as = await steer(c, id, 'abort', reason)
-    return c.json(toOperation(await as.operations.abort(id, { reason })), 200)
+    return c.json(toDetail(await as.operations.abort(id, { reason })), 200)
   })
   app.openapi(pause, async (c) => {
     const { id } = c.req.valid('param')
     const { reason } = c.req.valid('json')
     const as = await steer(c, id, 'pause', reason)
-    return c.json(toOperation(await as.operations.pause(id, { reason })), 200)
+    return c.json(toDetail(await as.operations.pause(id, { reason })), 200)
   })
   app.openapi(resume, async (c) => {
     const { id } = c.req.valid('param')
@@ -212,13 +214,13 @@ export const operationRoutes: Routes = (app, parts) => {
     const as = await steer(c, id, 'resume', reason)
     const resumed = await as.operations.resume(id, { reason })
     parts.executor?.wake()
-    return c.json(toOperation(resumed), 200)
+    return c.json(toDetail(resumed), 200)
   })
   app.openapi(pace, async (c) => {
     const { id } = c.req.valid('param')
     const { pace: wanted } = c.req.valid('json')
     const as = await steer(c, id, 'pace')
-    return c.json(toOperation(await as.operations.setPace(id, wanted)), 200)
+    return c.json(toDetail(await as.operations.setPace(id, wanted)), 200)
   })
 }
 
@@ -242,13 +244,17 @@ function noneOfThem(): HttpProblem {
   })
 }
 
-export function toOperation(info: OperationInfo): z.infer<typeof Operation> {
+function toDetail(info: OperationInfo): OperationDetail {
+  return { ...toOperation(info), asOf: new Date().toISOString() }
+}
+
+function toOperation(info: OperationInfo): Operation {
   const { id, action, state, where, ids, canary, pace: wanted, stopIf, max, matched } = info
   const { acted, skipped, failed, skippedBy, canaryResult, note, reason, actor, cli } = info
   return {
     ...{ id, action, state, where, ids, canary, pace: wanted, stopIf, max, matched },
     ...{ acted, skipped, failed, skippedBy: { ...skippedBy }, canaryResult, note, reason, actor, cli },
-    asOf: info.asOf.toISOString(),
+    frozenAt: info.asOf.toISOString(),
     createdAt: info.createdAt.toISOString(),
     startedAt: timeOf(info.startedAt),
     finishedAt: timeOf(info.finishedAt),

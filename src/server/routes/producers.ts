@@ -3,9 +3,10 @@ import type { Context } from 'hono'
 import { randomUUID } from 'node:crypto'
 import type { z } from '@hono/zod-openapi'
 import { isStintError } from '../../core/errors.ts'
-import type { JobState } from '../../core/job.ts'
 import type { JobOptions } from '../../intake/enqueue-options.ts'
+import { acceptedItem, acceptedJob } from '../accepted.ts'
 import { AcceptedJob, AcceptedJobs, NewJob, NewJobs } from '../api/job.ts'
+import type { AcceptedItem } from '../api/job.ts'
 import type { ConsoleParts, Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { digestOf, earlierResponse, keptResponse, onceRequest, scopeOf } from '../idempotency.ts'
@@ -15,8 +16,6 @@ import { accepts, problems } from '../route-parts.ts'
 import { HttpProblem, pointerOf, toProblem } from '../problem.ts'
 import type { PointedError } from '../problem.ts'
 import { afterWait, PreferHeader } from '../prefer-wait.ts'
-
-type Accepted = z.infer<typeof AcceptedJob>
 
 const addJob = createRoute({
   method: 'post',
@@ -101,7 +100,7 @@ async function storeOne(
     return { status: 202, headers: acceptedHeaders(accepted.links.self), body: JSON.stringify(accepted) }
   })
   const response = outcome.type === 'done' ? keptResponse(outcome.reply) : earlierResponse(outcome)
-  const { id } = (await response.clone().json()) as Accepted
+  const { id } = (await response.clone().json()) as AcceptedJob
   return { response, id }
 }
 
@@ -118,7 +117,7 @@ async function storeAll(
     digest: digestOf(c),
   }
   const outcome = await stint.replies.once(request, async ({ tx, stateOf }) => {
-    const jobs = new Array<Accepted>(checked.length)
+    const jobs = new Array<AcceptedItem>(checked.length)
     for (const group of byContract(checked)) {
       const [first] = group
       if (first === undefined) continue
@@ -130,11 +129,12 @@ async function storeAll(
       for (const [place, { id, duplicate }] of enqueued.entries()) {
         const member = group[place] ?? first
         const state = duplicate ? ((await stateOf(id)) ?? 'succeeded') : member.job.startState
-        jobs[member.index] = acceptedJob(parts, { id, state, duplicate })
+        jobs[member.index] = acceptedItem(parts, { id, state, duplicate })
       }
     }
     const duplicates = jobs.filter(({ duplicate }) => duplicate).length
-    const body: z.infer<typeof AcceptedJobs> = { jobs, stored: jobs.length - duplicates, duplicates }
+    const stored = jobs.length - duplicates
+    const body: AcceptedJobs = { jobs, stored, duplicates, asOf: new Date().toISOString() }
     return { status: 202, headers: acceptedHeaders(undefined), body: JSON.stringify(body) }
   })
   return outcome.type === 'done' ? keptResponse(outcome.reply) : earlierResponse(outcome)
@@ -193,18 +193,10 @@ function isOfItem(error: unknown): boolean {
   return isOurs || isStintError(error, 'invalid-input') || isStintError(error, 'invalid-option')
 }
 
-function acceptedJob(
-  { basePath }: ConsoleParts,
-  { id, state, duplicate }: { id: string; state: JobState; duplicate: boolean },
-): Accepted {
-  const self = `${basePath}/v1/jobs/${id}`
-  return { id, state, duplicate, links: { self, result: `${self}/result`, logs: `${self}/logs` } }
-}
-
 function acceptedHeaders(location: string | undefined): Record<string, string> {
   return { 'Content-Type': 'application/json', ...(location === undefined ? {} : { Location: location }) }
 }
 
-function acceptedResponse(accepted: Accepted, location: string): Response {
+function acceptedResponse(accepted: AcceptedJob, location: string): Response {
   return new Response(JSON.stringify(accepted), { status: 202, headers: acceptedHeaders(location) })
 }

@@ -78,7 +78,7 @@ export const queueRoutes: Routes = (app, parts) => {
       keepDead,
       reason,
     })
-    return c.json(wire(settings), 200)
+    return c.json(wire({ ...settings, asOf: new Date() }), 200)
   })
 }
 
