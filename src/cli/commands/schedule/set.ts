@@ -4,11 +4,12 @@ import { changed } from '../../../schedules/definition.ts'
 import type { ScheduleChanges } from '../../../schedules/definition.ts'
 import { missedPolicies, overlapPolicies } from '../../../schedules/define-schedule.ts'
 import type { ScheduleDefinition } from '../../../schedules/define-schedule.ts'
+import { asTyped } from '../../actor.ts'
 import { choose, databaseHelp, parse, UsageError, wholeNumber } from '../../arguments.ts'
 import { withStint } from '../../connect.ts'
 import { formatHelp, isJson, note, say } from '../../output.ts'
 import { showSchedule } from '../../schedule-page.ts'
-import { common, onlyName } from './arguments.ts'
+import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
 const setHelp = `stint schedule set NAME    store a schedule, new or changed; a changed one counts from now on
 
@@ -30,6 +31,7 @@ Of one that is stored, what is not given stays as it is; the defaults are for a 
   --keep-fires DURATION how long its history is kept, 1d to 3660d (default: 30d)
   --starts-at TIME      nothing before: 2030-01-31T09:00:00Z, or none
   --ends-at TIME        nothing after, or none
+${reasonHelp}
 ${formatHelp}
 ${databaseHelp}
 
@@ -48,6 +50,7 @@ export async function set(args: readonly string[]): Promise<number> {
     ...{ kind: text, queue: text, cron: text, every: text, 'time-zone': text, input: text, priority: text },
     ...{ attempts: text, overlap: text, missed: text, jitter: text, 'starts-at': text, 'ends-at': text },
     ...{ 'keep-fires': text, 'missed-limit': text, 'missed-window': text },
+    ...reasonOption,
     ...common,
   })
   if (values.help) return say(setHelp)
@@ -83,7 +86,8 @@ export async function set(args: readonly string[]): Promise<number> {
       note(`'${name}' is in the code of live workers: the next one that starts restores it`)
     const stored = await stint.schedules.definition(name)
     const job = contractOf(kind, stored)
-    return showSchedule(await stint.schedules.set(changed({ ...stored, name, job }, changes)), asJson)
+    const definition = changed({ ...stored, name, job }, changes)
+    return showSchedule(await asTyped(stint).schedules.set(definition, values), asJson)
   })
 }
 
