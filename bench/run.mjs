@@ -46,9 +46,9 @@ function findNode() {
 }
 
 function handOver(node) {
-  // The console has no peers to be compared with, so what measures it is a program of its own.
-  const [suite] = process.argv.slice(2)
-  const main = suite === 'console' ? join('console', 'main.ts') : 'main.ts'
+  // What has no peers to be compared with is measured by a program of its own.
+  const [suite = ''] = process.argv.slice(2)
+  const main = ['console', 'gauges'].includes(suite) ? join(suite, 'main.ts') : 'main.ts'
   // The IPC channel closes with this process, however it ends: main.ts sees that and takes its servers down.
   const child = spawn(node, [join(here, 'src', main), ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],

@@ -27,8 +27,14 @@ function run(...args: string[]): Promise<Finished> {
 
 test('a schedule is set, looked at, paused, resumed, run and deleted from a shell', async () => {
   const rule = ['--cron', '30 2 * * *', '--time-zone', 'Europe/Rome']
-  const set = await run('set', 'nightly', '--kind', 'report.send', ...rule, '--input', '{"to":"ana"}')
+  const what = ['--kind', 'report.send', ...rule, '--input', '{"to":"ana"}', '--reason', 'asked for']
+  const set = await run('set', 'nightly', ...what)
   expect(set).toMatchObject({ code: 0, stderr: '' })
+  expect(
+    await db.query(
+      `select action, reason, actor like 'cli:%' as typed from stint.audit where target = 'nightly'`,
+    ),
+  ).toEqual([{ action: 'schedule.set', reason: 'asked for', typed: true }])
   expect(set.stdout).toContain('30 2 * * * Europe/Rome')
   const listed = await run('list')
   expect(listed.stdout).toMatch(/^NAME +RULE +KIND +QUEUE +NEXT/)

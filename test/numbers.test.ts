@@ -398,8 +398,8 @@ describe('the gauges', () => {
     onTestFinished(() => stint.close())
     const job = newJob('returning')
     // So that there is something to tell of.
-    await stint.enqueue(job, {} as never, { delay: '1h' })
-    const worker = await startFor({ db: own, stint }, job, (() => undefined) as never, { lease: '6s' })
+    await stint.enqueue(job, {}, { delay: '1h' })
+    const worker = await startFor({ db: own, stint }, job, () => undefined, { lease: '6s' })
     // Before the first one.
     const looks = [0]
     const looked = async (times: number): Promise<void> => {

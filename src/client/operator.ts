@@ -7,6 +7,8 @@ import type { Job } from '../core/job.ts'
 import { invalidOption, rejectUnknown } from '../core/options.ts'
 import type { ErrorGroup } from '../numbers/error-groups.ts'
 import type { QueueSettings } from '../queues/settings.ts'
+import { asSchedule } from '../schedules/define-schedule.ts'
+import type { Schedule, ScheduleDefinition } from '../schedules/define-schedule.ts'
 import type { ScheduleDetails } from '../schedules/read.ts'
 import { Act, resolveExpect } from './act.ts'
 import type { Expect } from './act.ts'
@@ -196,6 +198,20 @@ export class OperatorSchedules {
 
   constructor(act: Do) {
     this.#act = act
+  }
+
+  /** Stores one, new or changed. */
+  set<Contract extends JobContract>(
+    definition: Schedule | ScheduleDefinition<Contract>,
+    { reason }: { reason?: string | undefined } = {},
+  ): Promise<ScheduleDetails> {
+    const schedule = asSchedule(definition)
+    const { name, contract, rule, options } = schedule
+    const { spec, timeZone } = rule
+    const after = { kind: contract.kind, queue: options.queue ?? contract.queue, spec, timeZone }
+    return this.#act({ action: 'schedule.set', target: name, reason, after }, ({ schedules }) =>
+      schedules.set(schedule),
+    )
   }
 
   /** Makes a job of it now. */

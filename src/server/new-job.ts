@@ -56,10 +56,11 @@ export async function checkNewJob(
   }
 }
 
-function contractOf(
+/** The contract of a kind, where the console has it; throws where it takes none that it does not have. */
+export function contractOf(
   { contracts, acceptUnknownKinds }: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { kind, queue }: { kind: string; queue: string | undefined },
-  { caller }: Admission,
+  { caller }: Pick<Admission, 'caller'>,
 ): JobContract {
   const known = contracts.get(kind)
   if (known !== undefined) return known

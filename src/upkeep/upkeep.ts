@@ -163,7 +163,9 @@ export class Upkeep {
     try {
       const hung = this.#hung.get(name) ?? 0
       if (hung >= mostHung)
-        throw new Error(`${hung} passes of '${name}' have come to no answer: until one ends, no other is begun`)
+        throw new Error(
+          `${hung} passes of '${name}' have come to no answer: until one ends, no other is begun`,
+        )
       await this.#inTime(name, service.runOnce(db, context))
       const now = performance.now()
       if (service.everyMs < noteEveryMs && now - (this.#notedAt.get(name) ?? -Infinity) < noteEveryMs) return

@@ -233,6 +233,11 @@ const lines: Record<string, Line> = {
   'GET /v1/schedules/{name}': { given: async () => ({ name: await schedule() }), says: '{name}' },
   'GET /v1/schedules/{name}/next': { given: async () => ({ name: await schedule() }), says: '02:00:00' },
   'GET /v1/schedules/{name}/fires': { given: async () => ({ name: await schedule() }), says: '{name}' },
+  'PUT /v1/schedules/{name}': {
+    given: async () => ({ name: await schedule(), every: '2h' }),
+    becomes: async ({ name }) => (await ruleOf(name))?.rule,
+    to: 'every 2h',
+  },
   'POST /v1/schedules/{name}/run': {
     given: async () => ({ name: await schedule() }),
     becomes: (_, said) => stateOf(said.trim()),

@@ -386,6 +386,68 @@ describe('schedules, error groups and the audit', () => {
     expect((await call(served, `GET ${path}`, { token })).status).toBe(404)
   })
 
+  test('a schedule is stored by an admin, changed in part, and what is wrong with it is said', async () => {
+    const served = openConsole(db.url)
+    const stint = openStint(db.url)
+    const name = newName('stored')
+    const put = (json: object, as = admin): ReturnType<typeof call> =>
+      call(served, `PUT /v1/schedules/${name}`, { token: as, json })
+    const whole = {
+      kind: 'mail.send',
+      cron: '0 2 * * *',
+      timeZone: 'Europe/Rome',
+      input: { to: 'ana@example.com', secret: 's' },
+    }
+    expect((await put(whole, token)).status).toBe(403)
+    expect(problemOf(await put({ cron: '0 2 * * *' }))).toMatchObject({
+      status: 422,
+      errors: [{ pointer: '/kind' }],
+    })
+    expect(problemOf(await put({ kind: 'mail.send' }))).toMatchObject({
+      status: 422,
+      errors: [{ pointer: '/cron' }],
+    })
+    expect(problemOf(await put({ ...whole, kind: 'mail.sent' }))).toMatchObject({
+      status: 422,
+      hint: 'Did you mean mail.send?',
+    })
+    expect(problemOf(await put({ ...whole, input: {} }))).toMatchObject({
+      status: 422,
+      errors: [{ pointer: '/input/to' }],
+    })
+    for (const wrong of [
+      { cron: '0 0 30 2 *' },
+      { timeZone: 'Mars/Olympus' },
+      { overlap: 'never' },
+      { crom: '' },
+    ])
+      expect((await put({ ...whole, ...wrong })).status, JSON.stringify(wrong)).toBe(422)
+    expect(await stint.schedules.get(name)).toBeUndefined()
+
+    expect(await put({ ...whole, missed: { policy: 'all', limit: 5 }, reason: 'asked for' })).toMatchObject({
+      status: 200,
+      body: {
+        ...{ name, kind: 'mail.send', queue: 'mail', rule: '0 2 * * * Europe/Rome', source: 'runtime' },
+        ...{ missed: { policy: 'all', limit: 5 }, upcoming: [{}, {}, {}, {}, {}] },
+      },
+    })
+    // Once more, as after an answer that was lost; then a part of it.
+    expect((await put({ ...whole, missed: { policy: 'all', limit: 5 } })).status).toBe(200)
+    const changed = await put({ every: '15m', missed: { window: '1h' }, endsAt: '2100-01-01T00:00:00Z' })
+    expect(changed.body).toMatchObject({
+      ...{ rule: 'every 15m', endsAt: '2100-01-01T00:00:00.000Z' },
+      missed: { policy: 'all', limit: 5, windowMs: 3_600_000 },
+    })
+    expect((await put({ endsAt: null })).body).toMatchObject({ rule: 'every 15m', endsAt: null })
+    expect(await stint.schedules.get(name)).toMatchObject({ input: whole.input, queue: 'mail' })
+    const { entries } = await stint.audit.list({ target: name })
+    expect(entries.map(({ action, outcome, reason }) => `${action} ${outcome} ${reason ?? ''}`)).toEqual([
+      ...['schedule.set done ', 'schedule.set done ', 'schedule.set done ', 'schedule.set done asked for'],
+      // An input that does not fit, and an operator.
+      ...['schedule.set refused ', 'schedule.set refused '],
+    ])
+  })
+
   test('an error group is shown, resolved, ignored and reopened', async () => {
     const served = openConsole(db.url)
     const id = await deadLetter()

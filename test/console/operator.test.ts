@@ -221,7 +221,7 @@ describe('what an operator does', () => {
     expect(await noted(queue)).toMatchObject([{ action: 'queue.set', after: { keep: '2d' }, reason: 'disk' }])
     const name = newName('nightly')
     const contract = newJob()
-    await scene.stint.schedules.set({ name, job: contract, input: {}, cron: '0 2 * * *' })
+    await operator().schedules.set({ name, job: contract, input: {}, cron: '0 2 * * *' }, { reason: 'new' })
     await operator().schedules.pause(name, { for: '1h', reason: 'deploy' })
     await operator().schedules.resume(name)
     const { jobId } = await operator().schedules.run(name)
@@ -238,8 +238,13 @@ describe('what an operator does', () => {
         'schedule.run done',
         'schedule.resume done',
         'schedule.pause done',
+        'schedule.set done',
       ],
     ])
+    expect((await noted(name)).at(-1)).toMatchObject({
+      reason: 'new',
+      after: { kind: contract.kind, queue: contract.queue, spec: { type: 'cron', cron: '0 2 * * *' } },
+    })
   })
 })
 

@@ -244,6 +244,11 @@ const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/schedules/{name}': () => [{}],
   'GET /v1/schedules/{name}/next': () => [{}],
   'GET /v1/schedules/{name}/fires': () => [{}],
+  'PUT /v1/schedules/{name}': ({ contract: { kind } }) => [
+    // As it is stored.
+    { json: { cron: '0 2 1 1 *' } },
+    { json: { kind, cron: '0 2 1 1 *' } },
+  ],
   'POST /v1/schedules/{name}/run': () => [{ json: {} }],
   'POST /v1/schedules/{name}/pause': () => [{ json: {} }],
   'POST /v1/schedules/{name}/resume': () => [{ json: {} }],

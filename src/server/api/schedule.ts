@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import { DurationText, Id, Name, Reason, Time } from './common.ts'
+import { missedPolicies, overlapPolicies } from '../../schedules/define-schedule.ts'
+import { DurationText, Id, Name, Priority, Reason, Time } from './common.ts'
 
 export const Fire = z
   .object({
@@ -53,6 +54,34 @@ export const ScheduleDetail = ScheduleItem.extend({
   asOf: Time,
 }).openapi('ScheduleDetail')
 export type ScheduleDetail = z.infer<typeof ScheduleDetail>
+
+export const SetScheduleBody = z
+  .strictObject({
+    kind: Name.optional().describe('Of its jobs; a new schedule needs one.'),
+    queue: Name.optional().describe("Of its jobs. The contract's, where the console knows it."),
+    cron: z.string().min(1).max(200).optional().describe('5 fields, or 6 with seconds in front.'),
+    every: DurationText.optional().describe('Instead of `cron`.'),
+    at: z.array(Time).min(1).max(1_000).optional().describe('Instead of `cron`.'),
+    timeZone: z.string().min(1).max(100).optional().describe('For `cron`.'),
+    input: z.unknown().optional(),
+    priority: Priority.optional(),
+    attempts: z.int().min(1).max(1_000).optional(),
+    overlap: z.enum(overlapPolicies).optional(),
+    missed: z
+      .strictObject({
+        policy: z.enum(missedPolicies).optional(),
+        limit: z.int().min(1).max(1_000).optional(),
+        window: DurationText.optional(),
+      })
+      .optional(),
+    jitter: DurationText.optional(),
+    keepFires: DurationText.optional(),
+    startsAt: Time.nullable().optional(),
+    endsAt: Time.nullable().optional(),
+    reason: Reason.optional(),
+  })
+  .openapi('SetSchedule')
+export type SetScheduleBody = z.infer<typeof SetScheduleBody>
 
 export const PauseScheduleBody = z.strictObject({
   until: Time.optional(),

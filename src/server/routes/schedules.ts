@@ -10,6 +10,7 @@ import {
   RunScheduleBody,
   ScheduleDetail,
   ScheduleList,
+  SetScheduleBody,
 } from '../api/schedule.ts'
 import type { ScheduleItem } from '../api/schedule.ts'
 import type { Caller, ConsoleParts, Routes } from '../context.ts'
@@ -18,6 +19,7 @@ import { timeOf } from '../job-item.ts'
 import { demandOperator } from '../operator.ts'
 import { redactFor } from '../redact.ts'
 import { accepts, problems } from '../route-parts.ts'
+import { wantedDefinition } from '../schedule-definition.ts'
 
 const params = z.object({ name: Name })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -82,6 +84,15 @@ const fires = createRoute({
     }),
   },
   responses: { 200: json('A page of them.', Fires), ...reads },
+})
+const set = createRoute({
+  ...{ method: 'put', path: '/v1/schedules/{name}', ...about, 'x-action': 'schedule.edit' },
+  'x-cli': 'stint schedule set {name} --every {every}',
+  summary: 'Store one, new or changed',
+  description:
+    'Of one that is stored, what is not given stays as it is; a changed one counts from now on. One that workers have in their code is restored by the next of them that starts.',
+  request: { params, body: accepts(SetScheduleBody) },
+  responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
 const run = createRoute({
   ...{ method: 'post', path: '/v1/schedules/{name}/run', ...about, 'x-action': 'schedule.run' },
@@ -171,6 +182,24 @@ export const scheduleRoutes: Routes = (app, parts) => {
     return demandOperator(c, parts, { action, act, target: name, resource: { queue, kind }, reason })
   }
 
+  app.openapi(set, async (c) => {
+    const { name } = c.req.valid('param')
+    const { reason, ...body } = c.req.valid('json')
+    const caller = demand(c, 'view')
+    const before = await stint.schedules.get(name)
+    const isTheirs = before !== undefined && isVisible(caller, before)
+    const doing = { action: 'schedule.edit', act: 'schedule.set', reason } as const
+    if (isTheirs) await acting(c, name, doing)
+    const stored = isTheirs ? await stint.schedules.definition(name) : undefined
+    const definition = wantedDefinition(parts, { name, body, stored, caller })
+    // Taken, and not for whoever asks: only who would make a new one learns that.
+    if (before !== undefined && !isTheirs) return missingSchedule(name)
+    const { job, options } = definition
+    // And for what it becomes: another queue or kind may be none of theirs.
+    const resource = { queue: options?.queue ?? job.queue, kind: job.kind }
+    const as = await demandOperator(c, parts, { ...doing, target: name, resource })
+    return c.json(await toDetail(await as.schedules.set(definition, { reason }), caller, parts), 200)
+  })
   app.openapi(run, async (c) => {
     const { name } = c.req.valid('param')
     const { reason } = c.req.valid('json')

@@ -1,0 +1,86 @@
+import type { Machine } from '../surroundings.ts'
+import { markdownTable } from '../table.ts'
+import type { Condition, Said } from './measure.ts'
+
+export interface Report extends Machine {
+  postgres: string
+  ready: number
+  conditions: readonly Condition[]
+}
+
+/** What a refresh may take. */
+export const mayTakeMs = 50
+
+/** Its section of docs/benchmarks.md. */
+export function sectionOf({
+  date,
+  commit,
+  machine,
+  loadAtStart,
+  postgres,
+  ready,
+  conditions,
+}: Report): string {
+  return [
+    `Measured on ${date} at commit ${commit}. ${machine}; load before the start ${loadAtStart.toFixed(2)}.`,
+    `PostgreSQL ${postgres} and whoever refreshes share this machine.`,
+    '',
+    `What the leader does every two seconds, on a table of ${whole(ready)} ready jobs, 30,000 that are scheduled, retrying or`,
+    'waiting, and 30 small queues. Milliseconds of its statements, from sending to the last row of the answer: never less',
+    'than the time of the database. *First*: of a leader that has just begun, which counts each group up to its cap. A',
+    `refresh in the middle may take ${mayTakeMs} ms. A figure counts only if whatever the gauges do not call an estimate is exact.`,
+    '',
+    markdownTable(
+      ['the planner', 'first', 'p50 ms', 'p90 ms', 'max ms', ''],
+      conditions.map((one) => [...cellsOf(one), isTooSlow(one) ? 'too slow' : '']),
+    ),
+    '',
+    'Of which, for each statement in the middle, and by refresh on the processor of the server:',
+    '',
+    markdownTable(
+      ['the planner', 'statement', 'p50 ms', 'CPU ms'],
+      conditions.flatMap(({ name, parts }) =>
+        parts.map((part) => [name, `\`${part.name}\``, part.p50.toFixed(1), part.cpu.toFixed(1)]),
+      ),
+    ),
+    '',
+    'What they said in the end:',
+    '',
+    markdownTable(
+      ['queue', 'jobs', ...conditions.map(({ name }) => name)],
+      (conditions[0]?.said ?? [])
+        .filter(({ queue }) => !queue.startsWith('small.') || queue === 'small.0')
+        .map(({ queue, state, jobs }) => [
+          `${queue}, ${state}`,
+          whole(jobs),
+          ...conditions.map(({ said }) =>
+            toldOf(said.find((one) => one.queue === queue && one.state === state)),
+          ),
+        ]),
+    ),
+    '',
+  ].join('\n')
+}
+
+export const columns = ['', 'first', 'p50 ms', 'p90 ms', 'max ms']
+
+export function cellsOf({ name, first, p50, p90, worst }: Condition): string[] {
+  return [name, ...[first, p50, p90, worst].map((ms) => ms.toFixed(1))]
+}
+
+export function isTooSlow({ p50 }: Condition): boolean {
+  return p50 > mayTakeMs
+}
+
+/** What is told as counted, and is not so. */
+export function wrongIn({ said }: Condition): Said[] {
+  return said.filter(({ isEstimate, jobs, told }) => !isEstimate && jobs !== told)
+}
+
+function toldOf(said: Said | undefined): string {
+  return said === undefined ? '' : `${said.isEstimate ? '≈ ' : ''}${whole(said.told)}`
+}
+
+function whole(count: number): string {
+  return count.toLocaleString('en-US')
+}

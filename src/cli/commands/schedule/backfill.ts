@@ -1,0 +1,48 @@
+import { asTyped } from '../../actor.ts'
+import { databaseHelp, parse, UsageError } from '../../arguments.ts'
+import { withStint } from '../../connect.ts'
+import { moment } from '../../format.ts'
+import { formatHelp, isJson, note, say, sayJson, table } from '../../output.ts'
+import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
+
+const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided
+
+What fired does not fire again. At most 1,000 times. Look first, with --dry-run.
+
+  --from TIME           from then on: 2026-03-27T00:00:00Z
+  --to TIME             to then, not in the future
+${reasonHelp}
+  --dry-run             say what would be done, and do nothing
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint schedule backfill nightly-report --from 2026-03-27T00:00:00Z --to 2026-03-29T23:00:00Z --dry-run
+  stint schedule backfill nightly-report --from 2026-03-27T00:00:00Z --to 2026-03-29T23:00:00Z`
+
+export async function backfill(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ from: { type: 'string' }, to: { type: 'string' } },
+    ...{ 'dry-run': { type: 'boolean', default: false } },
+    ...reasonOption,
+    ...common,
+  })
+  if (values.help) return say(backfillHelp)
+  const name = onlyName(positionals)
+  const { from, to, reason, 'dry-run': dryRun } = values
+  if (from === undefined || to === undefined) throw new UsageError('Say the range: --from and --to.')
+  const asJson = isJson(values.output)
+  const plan = await withStint(values, (stint) =>
+    dryRun
+      ? stint.schedules.backfill(name, { from, to, dryRun })
+      : asTyped(stint).schedules.backfill(name, { from, to, reason }),
+  )
+  if (asJson) return sayJson(plan)
+  const rows = plan.map(({ fireAt, action, before, jobId }) => [
+    ...[moment(fireAt, new Date()), action, before ?? '', jobId ?? ''],
+  ])
+  if (rows.length > 0) say(table(['FIRE', 'ACTION', 'BEFORE', 'JOB'], rows))
+  const made = plan.filter(({ action }) => action === 'fired').length
+  note(dryRun ? `${made} of ${plan.length} would fire` : `${made} of ${plan.length} fired`)
+  return 0
+}

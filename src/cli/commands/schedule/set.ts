@@ -1,0 +1,107 @@
+import type { JobContract } from '../../../contracts/contract.ts'
+import { defineJob } from '../../../contracts/define-job.ts'
+import { changed } from '../../../schedules/definition.ts'
+import type { ScheduleChanges } from '../../../schedules/definition.ts'
+import { missedPolicies, overlapPolicies } from '../../../schedules/define-schedule.ts'
+import type { ScheduleDefinition } from '../../../schedules/define-schedule.ts'
+import { asTyped } from '../../actor.ts'
+import { choose, databaseHelp, parse, UsageError, wholeNumber } from '../../arguments.ts'
+import { withStint } from '../../connect.ts'
+import { formatHelp, isJson, note, say } from '../../output.ts'
+import { showSchedule } from '../../schedule-page.ts'
+import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
+
+const setHelp = `stint schedule set NAME    store a schedule, new or changed; a changed one counts from now on
+
+Of one that is stored, what is not given stays as it is; the defaults are for a new one, which needs --kind and a rule.
+
+  --kind KIND           of its jobs
+  --queue NAME          their queue (default: default)
+  --cron EXPRESSION     5 fields, or 6 with seconds in front
+  --every DURATION      instead: a fixed interval, 15m
+  --time-zone ZONE      for --cron: Europe/Rome (default: UTC)
+  --input JSON          what its jobs carry (default: null)
+  --priority N          of its jobs, -100 to 100; --priority=-5
+  --attempts N          of its jobs (default: 5)
+  --overlap POLICY      ${overlapPolicies.join(', ')} (default: allow)
+  --missed POLICY       ${missedPolicies.join(', ')} (default: once)
+  --missed-limit N      with all: the latest so many, 1 to 1000 (default: 100)
+  --missed-window D     what is longer ago is not made up for, up to 366d (default: 24h)
+  --jitter DURATION     spread its jobs over this span
+  --keep-fires DURATION how long its history is kept, 1d to 3660d (default: 30d)
+  --starts-at TIME      nothing before: 2030-01-31T09:00:00Z, or none
+  --ends-at TIME        nothing after, or none
+${reasonHelp}
+${formatHelp}
+${databaseHelp}
+
+The contract is not known here, so the input is not checked against it, and what the contract made of the one before (key,
+unique key, search words) stays with another. A schedule that workers have in their code is
+restored by the next of them that starts.
+
+Examples
+  stint schedule set nightly-report --kind report.send --cron '0 2 * * *' --time-zone Europe/Rome --input '{"to":"ana"}'
+  stint schedule set sweep --kind cache.sweep --every 15m --overlap skip
+  stint schedule set nightly-report --cron '0 3 * * *'`
+
+export async function set(args: readonly string[]): Promise<number> {
+  const text = { type: 'string' } as const
+  const { values, positionals } = parse(args, {
+    ...{ kind: text, queue: text, cron: text, every: text, 'time-zone': text, input: text, priority: text },
+    ...{ attempts: text, overlap: text, missed: text, jitter: text, 'starts-at': text, 'ends-at': text },
+    ...{ 'keep-fires': text, 'missed-limit': text, 'missed-window': text },
+    ...reasonOption,
+    ...common,
+  })
+  if (values.help) return say(setHelp)
+  const name = onlyName(positionals)
+  const { kind, queue, cron, every, jitter, 'missed-limit': missedLimit } = values
+  const asJson = isJson(values.output)
+  const changes: ScheduleChanges = {
+    ...{ cron, every, jitter },
+    timeZone: values['time-zone'],
+    input: values.input === undefined ? undefined : jsonOf(values.input),
+    options: {
+      queue,
+      priority: values.priority === undefined ? undefined : Number(values.priority),
+      attempts: values.attempts === undefined ? undefined : wholeNumber('--attempts', values.attempts),
+    },
+    overlap: values.overlap === undefined ? undefined : choose('overlap', values.overlap, overlapPolicies),
+    missed: {
+      policy: values.missed === undefined ? undefined : choose('missed', values.missed, missedPolicies),
+      limit: missedLimit === undefined ? undefined : wholeNumber('--missed-limit', missedLimit),
+      window: values['missed-window'],
+    },
+    keepFires: values['keep-fires'],
+    startsAt: values['starts-at'] === 'none' ? null : values['starts-at'],
+    endsAt: values['ends-at'] === 'none' ? null : values['ends-at'],
+  }
+  return withStint(values, async (stint) => {
+    const before = await stint.schedules.get(name)
+    if (before?.inputFromCode === true && values.input === undefined)
+      throw new UsageError(
+        `The input of '${name}' is made by code, which is not known here: give one, --input.`,
+      )
+    if (before?.source === 'code' && !before.isOrphan)
+      note(`'${name}' is in the code of live workers: the next one that starts restores it`)
+    const stored = await stint.schedules.definition(name)
+    const job = contractOf(kind, stored)
+    const definition = changed({ ...stored, name, job }, changes)
+    return showSchedule(await asTyped(stint).schedules.set(definition, values), asJson)
+  })
+}
+
+/** The stored one knows more than a kind: its version, its unique rule. */
+function contractOf(kind: string | undefined, stored: ScheduleDefinition | undefined): JobContract {
+  if (stored !== undefined && (kind === undefined || kind === stored.job.kind)) return stored.job
+  if (kind === undefined) throw new UsageError('It is a new schedule: say the kind of its jobs, --kind.')
+  return defineJob({ kind, queue: stored?.job.queue })
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    throw new UsageError(`Expected --input to be JSON, got '${text}'.`)
+  }
+}

@@ -1,0 +1,93 @@
+import { asTyped } from '../../actor.ts'
+import { databaseHelp, databaseOptions, helpOption, parse } from '../../arguments.ts'
+import { withStint } from '../../connect.ts'
+import { formatHelp, isJson, note, say, sayJson } from '../../output.ts'
+import { showSchedule } from '../../schedule-page.ts'
+import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
+
+const runHelp = `stint schedule run NAME    make a job of it now, whatever its times and the jobs before it; prints the job's id
+
+${reasonHelp}
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint schedule run nightly-report
+  stint job get $(stint schedule run nightly-report)`
+
+export async function runNow(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, { ...reasonOption, ...common })
+  if (values.help) return say(runHelp)
+  const name = onlyName(positionals)
+  const asJson = isJson(values.output)
+  const made = await withStint(values, (stint) => asTyped(stint).schedules.run(name, values))
+  return asJson ? sayJson(made) : say(made.jobId)
+}
+
+const pauseHelp = `stint schedule pause NAME    no fires until a time, or until it is resumed; what is left out is not made up for
+
+  --for DURATION        this long: 2h
+  --until TIME          until then: 2030-01-31T09:00:00Z
+  --reason TEXT         why, kept with it
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint schedule pause nightly-report --for 2h --reason "moving the warehouse"
+  stint schedule pause nightly-report`
+
+export async function pause(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, {
+    ...{ for: { type: 'string' }, until: { type: 'string' }, reason: { type: 'string' } },
+    ...common,
+  })
+  if (values.help) return say(pauseHelp)
+  const name = onlyName(positionals)
+  const asJson = isJson(values.output)
+  const { for: span, until, reason } = values
+  return showSchedule(
+    await withStint(values, (stint) => asTyped(stint).schedules.pause(name, { for: span, until, reason })),
+    asJson,
+  )
+}
+
+const resumeHelp = `stint schedule resume NAME    let a paused schedule go on, from now
+
+${reasonHelp}
+${formatHelp}
+${databaseHelp}
+
+Examples
+  stint schedule resume nightly-report
+  stint schedule resume nightly-report -o json`
+
+export async function resume(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, { ...reasonOption, ...common })
+  if (values.help) return say(resumeHelp)
+  const name = onlyName(positionals)
+  const asJson = isJson(values.output)
+  return showSchedule(
+    await withStint(values, (stint) => asTyped(stint).schedules.resume(name, values)),
+    asJson,
+  )
+}
+
+const deleteHelp = `stint schedule delete NAME    forget a schedule and its fires; its jobs stay
+
+One that live workers have in their code is refused: remove it there, or pause it.
+
+${reasonHelp}
+${databaseHelp}
+
+Examples
+  stint schedule delete nightly-report
+  stint schedule delete nightly-report --schema other`
+
+export async function remove(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parse(args, { ...reasonOption, ...databaseOptions, ...helpOption })
+  if (values.help) return say(deleteHelp)
+  const name = onlyName(positionals)
+  await withStint(values, (stint) => asTyped(stint).schedules.delete(name, values))
+  note(`'${name}' is gone`)
+  return 0
+}

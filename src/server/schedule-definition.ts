@@ -1,0 +1,44 @@
+import type { ScheduleDefinition } from '../schedules/define-schedule.ts'
+import { changed } from '../schedules/definition.ts'
+import type { SetScheduleBody } from './api/schedule.ts'
+import type { Caller, ConsoleParts } from './context.ts'
+import { invalidRequest } from './invalid-request.ts'
+import { contractOf } from './new-job.ts'
+import type { HttpProblem } from './problem.ts'
+
+export interface WantedSchedule {
+  name: string
+  /** What is to be another. */
+  body: Omit<SetScheduleBody, 'reason'>
+  /** As it is stored; undefined where it is new. */
+  stored: ScheduleDefinition | undefined
+  caller: Pick<Caller, 'can'>
+}
+
+/** A schedule as a request wants it: what that does not say of a stored one stays as it is. */
+export function wantedDefinition(
+  parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
+  { name, body, stored, caller }: WantedSchedule,
+): ScheduleDefinition {
+  const { kind = stored?.job.kind, queue, priority, attempts, input, ...changes } = body
+  if (kind === undefined) throw missing('kind', 'is required of a new schedule')
+  if (input === undefined && stored !== undefined && !('input' in stored))
+    throw missing('input', 'is required: it is made by code, which is not known here')
+  // One that is not for whoever asks is as one that is not there.
+  const contracts = new Map(
+    [...parts.contracts].filter(([, one]) => caller.can('view', { queue: one.queue, kind: one.kind })),
+  )
+  // What is stored was checked when it was; a new input, or kind, is for the contract to judge.
+  const isKept = stored?.job.kind === kind && (input === undefined || !contracts.has(kind))
+  const job = isKept
+    ? stored.job
+    : contractOf({ ...parts, contracts }, { kind, queue: queue ?? stored?.job.queue }, { caller })
+  return changed(
+    { ...stored, name, job },
+    { ...changes, ...(input === undefined ? {} : { input }), options: { queue, priority, attempts } },
+  )
+}
+
+function missing(name: string, message: string): HttpProblem {
+  return invalidRequest('json', [{ path: [name], message }])
+}
