@@ -29,7 +29,7 @@ with gone as materialized (
          crashes    = crashes + coalesce(begun_lease = lease_id, false)::integer,
          suspect    = suspect or begun_lease is distinct from lease_id
    where id = any(array(select id from gone where not poison))
-  returning id, queue, kind, priority, run_at, key
+  returning id, queue, kind, priority, run_at, key, attempt + 1 as attempt
 ), killed as (
   delete from stint.job
    where id = any(array(select id from gone where poison))
@@ -55,7 +55,7 @@ with gone as materialized (
            'causes', '[]'::jsonb),
          substr(md5('crash ' || kind), 1, 16)
     from killed
-  returning id, queue, kind
+  returning id, queue, kind, attempt
 ), noted as (
   insert into stint.attempt (job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, reason)
   select id, epoch, attempt, 'lease-lost', worker_id, lease_id, started_at, stint.now(),
@@ -63,6 +63,6 @@ with gone as materialized (
               else 'its worker ended, perhaps before it began: ' end || stint.death_of(worker_id)
     from gone
 )
-select id, queue, kind, priority, (run_at at time zone 'utc')::text as "runAt", key, false as quarantined from back
+select id, queue, kind, attempt, priority, (run_at at time zone 'utc')::text as "runAt", key, false as quarantined from back
 union all
-select id, queue, kind, null, null, null, true from buried
+select id, queue, kind, attempt, null, null, null, true from buried

@@ -7,14 +7,15 @@ import { sweepSql } from './sweep.sql.ts'
 
 export interface Swept {
   /** Ready again, with a crash counted and no attempt burned. */
-  returned: (Returned & { kind: string })[]
+  returned: (Returned & { kind: string; attempt: number })[]
   /** Dead: their workers were lost too often. */
-  quarantined: { id: string; queue: string; kind: string }[]
+  quarantined: { id: string; queue: string; kind: string; attempt: number }[]
   /** There may be more. */
   isFull: boolean
 }
 
-type SweptRow = Returned & { kind: string; quarantined: boolean }
+/** `attempt` is the one that ended with its worker. */
+type SweptRow = Returned & { kind: string; attempt: number; quarantined: boolean }
 
 /** Takes back what runs under lost workers, at most `limit` jobs; those that cannot be are parked. */
 export async function sweep(

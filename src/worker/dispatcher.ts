@@ -3,7 +3,6 @@ import type { Claims } from './claims.ts'
 import type { ContextServices } from './context.ts'
 import { isSuspect, mustBeAlone, runsOnce } from './crash.ts'
 import { endedBefore, execute, executeBatch } from './execute.ts'
-import { leaseLost } from './fenced-tx.ts'
 import type { Handlers, Registered } from './handlers.ts'
 import { HeldJob } from './held-job.ts'
 import type { HeldJobs } from './held-job.ts'
@@ -25,6 +24,8 @@ export interface DispatcherConfig {
   children: Children
   /** Whether claiming is allowed now: not while stopping, nor with a lease at risk. */
   isOpen: () => boolean
+  /** A job that runs here is not ours any more. */
+  onLost: (held: HeldJob) => void
   /** Notes in the database that a handler is about to begin; false where its lease is gone. */
   noteBegun: (held: HeldJob) => Promise<boolean>
   onStarted: (held: HeldJob) => void
@@ -150,7 +151,7 @@ export class Dispatcher {
   #hold(pool: QueuePool, held: HeldJob): void {
     // Ours again, so we had lost it: what still runs under the older lease is told before it is forgotten.
     const older = this.#config.held.get(held.job.id)
-    older?.abort('lease', leaseLost(older))
+    if (older !== undefined) this.#config.onLost(older)
     this.#config.held.add(held)
     if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
       pool.held++

@@ -50,7 +50,12 @@ export interface WorkerEvents {
   /** It has been running for much longer than its kind usually does. */
   slow: [JobFacts & { ranMs: number; usualMs: number }]
   /** Jobs of lost workers were taken back or put aside. */
-  swept: [{ returned: number; quarantined: readonly { id: string; queue: string; kind: string }[] }]
+  swept: [
+    {
+      returned: number
+      quarantined: readonly { id: string; queue: string; kind: string; attempt: number }[]
+    },
+  ]
   /** An error that was resolved is back. */
   regressed: [Regressed]
   /** Jobs wait here that this worker has no handler for. */

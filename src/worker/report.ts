@@ -84,7 +84,10 @@ export class Report {
       }
       case 'released':
         this.#events.emit('released', { ...factsOf(held), reason: outcome.reason })
-        if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
+        // What was begun will begin again. What only waited here is of interest to nobody, and may be thousands.
+        if (held.startedAt > 0)
+          this.#log.info({ ...factsOf(held), ranMs, reason: outcome.reason }, 'released')
+        else if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
         return
     }
   }
@@ -107,6 +110,14 @@ export class Report {
     this.#log.warn(
       { ...factsOf(held), ranMs: Math.round(ranMs), outcome: outcome.type },
       'lease lost: what it did was refused, the job is run by others',
+    )
+  }
+
+  abortedForLease(held: HeldJob, reason: Error): void {
+    const ranMs = Math.round(performance.now() - held.startedAt)
+    this.#log.warn(
+      { ...factsOf(held), ranMs, error: reason.message },
+      'aborted: its lease is lost or at risk',
     )
   }
 

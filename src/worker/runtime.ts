@@ -150,7 +150,7 @@ export class Runtime {
       db: this.#db,
       held: this.#held,
       onLost: (held) => {
-        held.abort('lease', leaseLost(held))
+        this.#abortForLease(held, leaseLost(held))
       },
       onTrouble: (error) => {
         this.#troubleBeside('notes', error)
@@ -200,6 +200,9 @@ export class Runtime {
         blobs: worker.blobs,
       },
       isOpen: () => this.#isOpen(),
+      onLost: (held) => {
+        this.#abortForLease(held, leaseLost(held))
+      },
       noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
@@ -573,9 +576,15 @@ export class Runtime {
 
   #abortAll(reasonFor: (held: HeldJob) => Error): void {
     for (const held of this.#held.all()) {
-      if (held.phase === 'running') held.abort('lease', reasonFor(held))
+      if (held.phase === 'running') this.#abortForLease(held, reasonFor(held))
     }
     this.#releaseAll('the lease was at risk')
+  }
+
+  /** Its job is another's, or may soon be. Told now, for its handler may take its time to end, or never do. */
+  #abortForLease(held: HeldJob, reason: Error): void {
+    if (held.phase === 'running' && held.abortedFor === undefined) this.#report.abortedForLease(held, reason)
+    held.abort('lease', reason)
   }
 
   /** Others have declared this worker lost: nothing here is ours. Once its handlers have ended, it begins under a new id. */
@@ -678,6 +687,9 @@ export class Runtime {
       onReturned: (returned: readonly Returned[]) => {
         this.#scout.returned(returned)
         this.#scout.surveySoon()
+      },
+      onLost: (held: HeldJob) => {
+        this.#abortForLease(held, leaseLost(held))
       },
       onSwept: (swept: Swept) => {
         sweeping.goesOn()

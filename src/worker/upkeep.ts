@@ -9,7 +9,6 @@ import type { Returned } from '../maintenance/promote.ts'
 import { sweep } from '../maintenance/sweep.ts'
 import type { Swept } from '../maintenance/sweep.ts'
 import type { Events } from './events.ts'
-import { leaseLost } from './fenced-tx.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 import type { Logger } from './log.ts'
 
@@ -24,6 +23,8 @@ export interface UpkeepConfig {
   /** Whether our own heartbeats have had no gap lately: after one, others may only seem to be lost. */
   isLeaseFresh: () => boolean
   onReturned: (returned: readonly Returned[]) => void
+  /** A job that runs here is not ours any more. */
+  onLost: (held: HeldJob) => void
   /** Jobs of lost workers were taken back, here and by nobody else. */
   onSwept: (swept: Swept) => void
   /** Jobs that could not be swept, or given back. */
@@ -33,6 +34,8 @@ export interface UpkeepConfig {
 }
 
 const sweepLimit = 500
+/** Ids named in one line of log, at most. */
+const idsTold = 20
 
 /** What any worker does for all: takes back the jobs of lost workers. */
 export async function sweepLost(config: UpkeepConfig): Promise<void> {
@@ -50,8 +53,10 @@ export async function sweepLost(config: UpkeepConfig): Promise<void> {
     onSwept(swept)
     events.emit('swept', { returned: returned.length, quarantined })
     log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')
-    for (const { id, kind, queue } of quarantined)
-      log.error({ id, kind, queue }, 'dead: quarantined, its worker was lost too often')
+    for (const { id, kind, queue, attempt } of quarantined)
+      log.error({ id, kind, queue, attempt }, 'dead: quarantined, its worker was lost too often')
+    for (const { id, kind, queue, attempt } of returned)
+      log.debug({ id, kind, queue, attempt }, 'ready again: its worker was lost')
     onReturned(returned)
     if (!isFull) return
   }
@@ -63,7 +68,7 @@ export async function sweepLost(config: UpkeepConfig): Promise<void> {
  * we hold and the database does not is lost.
  */
 export async function reconcile(config: UpkeepConfig): Promise<void> {
-  const { db, held, workerId, pendingLeases, log, onReturned, parked } = config
+  const { db, held, workerId, pendingLeases, log, onReturned, onLost, parked } = config
   const mine = held.all().filter(isRunning)
   const pending = new Set(pendingLeases())
   const rows = await heldRows(db, workerId())
@@ -73,7 +78,7 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
   )
   for (const one of mine) {
     // Asked again: it may have ended while the database was asked.
-    if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one)) lose(one)
+    if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one)) onLost(one)
   }
   // A claim's answer may have come while we asked: those are known by now.
   const passedBy = new Set(parked.reconcile.ids())
@@ -95,16 +100,15 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
   const back = await withPartitions(db, () => parked.reconcile.without([...unknown.keys()], giveBack))
   // A job that was claimed after the question was put may have ended before the answer was read: it is not among them.
   if (back.length === 0) return
-  log.warn({ jobs: back.length }, 'released jobs that were claimed for this worker without its knowing')
+  log.warn(
+    { jobs: back.length, ids: back.slice(0, idsTold) },
+    'released jobs that were claimed for this worker without its knowing',
+  )
   onReturned([])
 }
 
 function isRunning({ phase, isCompleted }: HeldJob): boolean {
   return phase !== 'settling' && !isCompleted
-}
-
-function lose(held: HeldJob): void {
-  held.abort('lease', leaseLost(held))
 }
 
 /** Tells which kinds wait in our queues that we have no handler for. */

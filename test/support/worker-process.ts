@@ -21,6 +21,8 @@ export interface ProgramJob {
   isStrict?: boolean
   /** Each attempt in a process of its own. */
   isolate?: 'process'
+  /** Up to so many in one call. */
+  batch?: number
 }
 
 export interface WorkerSetup {
@@ -30,6 +32,9 @@ export interface WorkerSetup {
   options: WorkerOptions
   /** Leave out events of single jobs, where there are thousands. */
   isTerse?: boolean
+  /** Names of layers around every attempt, outermost first. */
+  middleware?: readonly string[]
+  logLevel?: 'debug'
   /** The folder of the built package that it runs: a changed copy, for tests of the tests. @default this repository */
   root?: string | undefined
   /** Options of Node. */
@@ -60,10 +65,10 @@ const program = 'test/promises/programs/worker.mjs'
 /** Starts a worker process; it is killed when the test has finished, if it still runs. */
 export function spawnWorker(
   ledger: Ledger,
-  { name, jobs, options: given, isTerse = false, root = repository, execArgv = [] }: WorkerSetup,
+  { options: given, root = repository, execArgv = [], ...setup }: WorkerSetup,
 ): WorkerProcess {
   const options = { ...optionsOfLane(given), ...given }
-  return spawnProgram(join(root, program), { name, ledger: ledger.file, jobs, options, isTerse }, execArgv)
+  return spawnProgram(join(root, program), { ...setup, ledger: ledger.file, options }, execArgv)
 }
 
 /** Starts a program of the tests, which finds what it is to do in STINT_PROGRAM; it ends with the test at the latest. */
@@ -116,6 +121,20 @@ export async function startWorker(ledger: Ledger, setup: WorkerSetup): Promise<W
   exited.catch(() => undefined)
   await Promise.race([ready, exited])
   return worker
+}
+
+/** A line of a worker's log, as it wrote it. */
+export interface LogLine {
+  level: number
+  msg: string
+  [more: string]: unknown
+}
+
+/** What a worker has logged so far. Anything else that it printed is passed by. */
+export function logOf(worker: WorkerProcess): LogLine[] {
+  const lines = worker.output().split('\n')
+  // The last one may not have arrived in full.
+  return lines.slice(0, -1).flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as LogLine] : []))
 }
 
 function exitOf(child: ChildProcess): Promise<Exit> {

@@ -6,6 +6,7 @@ import { isSuspect } from '../crash.ts'
 import type { Handlers, Registered } from '../handlers.ts'
 import type { HeldJob } from '../held-job.ts'
 import type { Outcome } from '../outcome.ts'
+import { factsOf } from '../report.ts'
 import { attemptIn } from './attempt.ts'
 import type { AttemptConfig } from './attempt.ts'
 import { Child } from './child.ts'
@@ -197,10 +198,10 @@ export class Children {
   }
 
   /** No failure of the job, which has not begun. */
-  #unloaded({ job }: HeldJob, { isolate }: Registered, cause: unknown): Outcome {
+  #unloaded(held: HeldJob, { isolate }: Registered, cause: unknown): Outcome {
     const mode = isolate?.mode ?? 'process'
     const error = isolationFailed(mode, cause)
-    this.#parts.log.error({ id: job.id, kind: job.kind, error: error.message }, 'a job could not be isolated')
+    this.#parts.log.error({ ...factsOf(held), error: error.message }, 'a job could not be isolated')
     if (isolate === undefined) {
       // It only would have been better here.
       this.#canLoad = false
@@ -210,7 +211,7 @@ export class Children {
       type: 'retry',
       delayMs: unloadedMs * (1 + 0.2 * Math.random()),
       burnsAttempt: false,
-      error: describeFailure(error, { kind: job.kind, failureClass: 'unknown' }),
+      error: describeFailure(error, { kind: held.job.kind, failureClass: 'unknown' }),
       timedOut: false,
     }
   }

@@ -5,7 +5,8 @@ import { defineJob } from 'stint/contracts'
 import { Worker } from 'stint/worker'
 import { acts, standStill } from './acts.mjs'
 
-const { name, ledger, jobs, options, isTerse, isLeft } = JSON.parse(process.env.STINT_PROGRAM)
+const setup = JSON.parse(process.env.STINT_PROGRAM)
+const { name, ledger, jobs, options, isTerse, isLeft, middleware = [], logLevel } = setup
 const fd = openSync(ledger, 'a')
 
 function write(type, more = {}) {
@@ -13,10 +14,11 @@ function write(type, more = {}) {
   writeSync(fd, `${JSON.stringify({ type, at, worker: name, workerId: worker.id, ...more })}\n`)
 }
 
+if (logLevel !== undefined) process.env.STINT_LOG_LEVEL = logLevel
 export const worker = new Worker(options)
 
 const ofTheWorker = ['ready', 'swept', 'unknownKinds', 'workerLost', 'trouble', 'stopping', 'stopped']
-const ofJobs = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released', 'leaseLost']
+const ofJobs = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released', 'leaseLost', 'slow']
 for (const event of ofTheWorker) {
   worker.on(event, (said = {}) => {
     const more = event === 'trouble' ? { what: said.what, error: String(said.error) } : said
@@ -69,7 +71,21 @@ const numbered = {
   },
 }
 
-for (const { isStrict, isolate, ...definition } of jobs) {
+for (const layer of middleware) {
+  worker.use(async (ctx, next) => {
+    const about = { job: ctx.jobId, attempt: ctx.attempt, layer }
+    write('enter', about)
+    try {
+      // One job that a layer answers itself; all others say in their result which layers they came through.
+      if (ctx.correlationId === `answered by ${layer}`) return { by: layer }
+      return { [layer]: await next() }
+    } finally {
+      write('leave', about)
+    }
+  })
+}
+
+for (const { isStrict, isolate, batch, ...definition } of jobs) {
   const contract = defineJob(isStrict ? { ...definition, input: numbered } : definition)
   const handler = async (input, ctx) => {
     const { jobId: job, queue, attempt, fence } = ctx
@@ -87,7 +103,15 @@ for (const { isStrict, isolate, ...definition } of jobs) {
       note('end')
     }
   }
-  worker.handle(contract, handler, ...(isolate === undefined ? [] : [{ isolate }]))
+  if (batch === undefined) worker.handle(contract, handler, ...(isolate === undefined ? [] : [{ isolate }]))
+  else worker.handleBatch(contract, (together) => handleAll(handler, together), { size: batch })
+}
+
+/** Each job of a batch does as its input says; what it throws is its own ending, and nobody else's. */
+async function handleAll(handler, together) {
+  write('batch', { jobs: together.map(({ ctx }) => ctx.jobId) })
+  const ended = await Promise.allSettled(together.map(({ input, ctx }) => handler(input, ctx)))
+  return ended.map(({ status, value, reason }) => (status === 'fulfilled' ? value : reason))
 }
 
 // Where `stint work` has loaded this file, running its worker is left to that.
