@@ -45,14 +45,20 @@ export class Dispatcher {
   readonly #config: DispatcherConfig
   readonly #byName: ReadonlyMap<string, QueuePool>
   readonly #isShared: boolean
+  readonly #isWeighted: boolean
   #claims: Claims | undefined
   #running = 0
   /** Slots whose handlers do not end. They are not among the running ones. */
   #stuck = 0
-  /** The turn of whoever started last: a queue that was empty does not get to catch up on what it missed. */
+  /**
+   * The turn of whoever started last. A queue that had no work does not get to catch up on what it missed; one whose
+   * jobs were only not here yet does.
+   */
   #turn = 0
   #holdUntil = 0
   #failures = 0
+  /** Set while free slots wait for a queue that is due and whose jobs are on their way. */
+  #patience: NodeJS.Timeout | undefined
 
   constructor(config: DispatcherConfig) {
     this.#config = config
@@ -61,6 +67,7 @@ export class Dispatcher {
     this.#byName = new Map(this.pools.map((pool) => [pool.config.name, pool]))
     // Where every queue could use all its slots at once, there is nothing to share out.
     this.#isShared = concurrency < queues.reduce((sum, queue) => sum + queue.concurrency, 0)
+    this.#isWeighted = this.#isShared && config.worker.order === 'weighted'
     for (const pool of this.pools) pool.batchSize = config.handlers.batchSizeOf(pool.config.name)
   }
 
@@ -109,7 +116,14 @@ export class Dispatcher {
       const pool = this.#nextToStart()
       if (pool === undefined) return
       this.#start(pool)
+      if (pool.waiting === 0) this.#askAtOnce(pool)
     }
+  }
+
+  /** Where queues share slots, one with an empty hand asks before the next slot is free: else that is another's. */
+  #askAtOnce(pool: QueuePool): void {
+    if (!this.#isWeighted || pool.isClaiming) return
+    if (performance.now() >= this.#holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
   }
 
   async #claim(pool: QueuePool): Promise<void> {
@@ -124,6 +138,7 @@ export class Dispatcher {
         const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()
         pool.claimMs += 0.3 * (since - now - pool.claimMs)
+        pool.gaveLast = jobs.length > 0
         const claimed = { heldSince: since, workerId: claims.workerId, isAged }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
         this.#failures = 0
@@ -161,7 +176,9 @@ export class Dispatcher {
 
   /** How many jobs of a queue to ask for now. */
   #wanted(pool: QueuePool): number {
-    if (this.#slots <= 0 || !pool.mayHaveWork || !pool.isHungry()) return 0
+    if (this.#slots <= 0 || !pool.mayHaveWork) return 0
+    if (this.#isWeighted) pool.slots = this.#shareOf(pool)
+    if (!pool.isHungry()) return 0
     const room = pool.room()
     if (!this.#isShared) return room
     const free = this.#config.worker.concurrency - this.#running
@@ -176,15 +193,41 @@ export class Dispatcher {
     return Math.min(room, Math.max(0, free) + ahead - pool.waiting)
   }
 
+  /** The slots that are a queue's by weight. A light one that counts on more keeps in its hand what it has no turn for. */
+  #shareOf({ config }: QueuePool): number {
+    const weights = this.pools.reduce((sum, one) => (one.isBusy ? sum + one.config.weight : sum), 0)
+    return Math.min(config.concurrency, (this.#slots * config.weight) / Math.max(weights, config.weight))
+  }
+
+  /** Under weighted order the one that is due; undefined where its jobs are on their way and worth the wait. */
   #nextToStart(): QueuePool | undefined {
+    if (this.#config.worker.order === 'strict') return this.pools.find((pool) => pool.canStart)
     let best: QueuePool | undefined
+    let owed: QueuePool | undefined
     for (const pool of this.pools) {
-      if (!pool.canStart) continue
-      if (this.#config.worker.order === 'strict') return pool
-      pool.turn = Math.max(pool.turn, this.#turn - 1)
-      if (best === undefined || pool.turn < best.turn) best = pool
+      if (pool.canStart) {
+        if (best === undefined || pool.turn < best.turn) best = pool
+      } else if (pool.isOwed()) {
+        if (owed === undefined || pool.turn < owed.turn) owed = pool
+      } else pool.turn = Math.max(pool.turn, this.#turn - 1)
     }
-    return best
+    if (best === undefined || owed === undefined || best.turn <= owed.turn) return best
+    // Where there are slots for all, nobody is in anybody's way.
+    return this.#isWeighted && this.#waitsFor(owed) ? undefined : best
+  }
+
+  /**
+   * Whether free slots are kept for a queue whose claim is under way. Handlers that end together would else find the
+   * hands of the heavier queues empty, and leave their turns to the lighter ones, time and again.
+   */
+  #waitsFor(owed: QueuePool): boolean {
+    const ms = owed.worthWaitingMs()
+    if (ms < 1) return false
+    this.#patience ??= setTimeout(() => {
+      this.#patience = undefined
+      this.startAll()
+    }, ms).unref()
+    return true
   }
 
   /** Handlers that may be at work at once: in the place of stuck ones others are called, within bounds. */
@@ -248,7 +291,6 @@ export class Dispatcher {
   #occupy(pool: QueuePool, batch: readonly HeldJob[]): Slot {
     this.#turn = pool.turn
     pool.turn += batch.length / pool.config.weight
-    pool.wasInVain = false
     pool.running++
     pool.runningJobs += batch.length
     this.#running++
@@ -321,5 +363,6 @@ export class Dispatcher {
     slot.pool.running--
     slot.pool.runningJobs -= slot.batch.length
     this.#running--
+    for (const pool of this.pools) pool.wasInVain = false
   }
 }

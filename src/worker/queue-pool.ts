@@ -4,6 +4,11 @@ import type { QueueConfig } from './options.ts'
 
 /** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
 const aheadMs = 100
+/** A claim that takes longer is trouble: what others start meanwhile is not made up for. */
+const owedForMs = 1_000
+/** Slots wait for the jobs of the queue that is due for this share of the time that those will take, and no longer. */
+const worthShare = 0.1
+const worthMs = 50
 /** Ended and not yet confirmed: beyond this many nothing more is taken, however free the slots are. */
 const maxUnsettled = 4_000
 
@@ -23,6 +28,8 @@ export class QueuePool {
   isClaiming = false
   /** When the claim that is under way was sent. */
   claimingSince: number | undefined
+  /** Its last claim found something: the next one probably does. So may the first. */
+  gaveLast = true
   surveyedAt = -Infinity
   /** What was taken in advance had to be given back: until a slot is free, others can do more with it. */
   wasInVain = false
@@ -36,6 +43,8 @@ export class QueuePool {
   isPastStrangers = true
   /** Jobs of one key in one round. */
   perKey = 1
+  /** Of the slots of the worker, those that it can count on: fewer than it may use where others have work too. */
+  slots: number
   /** What starting costs it under weighted order: the lowest goes first. */
   turn = 0
   readonly #waiting = new Map<number, HeldJob[]>()
@@ -44,6 +53,7 @@ export class QueuePool {
 
   constructor(config: QueueConfig) {
     this.config = config
+    this.slots = config.concurrency
   }
 
   get waiting(): number {
@@ -52,6 +62,11 @@ export class QueuePool {
 
   get mayHaveWork(): boolean {
     return this.mayHaveKeyed || this.floors.mayHaveWork
+  }
+
+  /** Whether it has work, as far as this worker knows. */
+  get isBusy(): boolean {
+    return this.running > 0 || this.#waitingCount > 0 || this.mayHaveWork
   }
 
   /** How many more this process should have in hand: for its free slots, and some work in advance. */
@@ -74,6 +89,21 @@ export class QueuePool {
     if (this.#waitingCount === 0 || this.running >= concurrency) return false
     // Without prefetch a slot is free only when its job's ending is stored.
     return prefetch > 0 || this.held - this.#waitingCount < concurrency * this.batchSize
+  }
+
+  /** Whether it would start something, were the jobs here that it has asked for. */
+  isOwed(): boolean {
+    if (!this.gaveLast || this.claimingSince === undefined) return false
+    if (this.#waitingCount > 0 || this.running >= this.config.concurrency) return false
+    return performance.now() - this.claimingSince < owedForMs
+  }
+
+  /** How much longer it pays to keep slots free for what its claim will bring. */
+  worthWaitingMs(): number {
+    const { claimingSince } = this
+    if (claimingSince === undefined) return 0
+    const worth = Math.min(worthMs, worthShare * (this.#meanRunMs ?? 0))
+    return worth - (performance.now() - claimingSince)
   }
 
   /** Jobs with keys may wait. */
@@ -118,10 +148,10 @@ export class QueuePool {
     this.#meanRunMs = this.#meanRunMs === undefined ? ms : this.#meanRunMs + 0.05 * (ms - this.#meanRunMs)
   }
 
-  /** Jobs to have waiting beyond the free slots: what the slots get through in the time to be covered. */
+  /** Jobs to have waiting beyond the free slots: what its slots get through in the time to be covered. */
   ahead(): number {
     if (this.#meanRunMs === undefined || this.wasInVain) return 0
-    const inMs = (this.config.concurrency * (aheadMs + this.claimMs)) / Math.max(this.#meanRunMs, 0.001)
+    const inMs = (this.slots * (aheadMs + this.claimMs)) / Math.max(this.#meanRunMs, 0.001)
     return Math.min(this.config.prefetch, Math.floor(inMs))
   }
 }
