@@ -6,6 +6,7 @@ import { defineJob } from '../../src/entry/index.ts'
 import type { OperationInfo, OperationState } from '../../src/entry/index.ts'
 import type { JobContract } from '../../src/entry/index.ts'
 import { bury } from '../support/dead-letters.ts'
+import { lane } from '../support/lane.ts'
 import { eventually, newJob, newName, startFor, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -38,11 +39,13 @@ async function executor(options: { undecidedMs?: number } = {}): Promise<void> {
   onTestFinished(() => worker.stop())
 }
 
-/** The connections that executors have, as the server sees them. */
+/** The connections that executors have, as the server sees them; of a pooler, which keeps them, those at work. */
 function executorSessions(): Promise<unknown[]> {
   return scene.db.query(
     `select from pg_stat_activity
-      where datname = current_database() and application_name in ('stint worker', 'stint heartbeat', 'stint operations')`,
+      where datname = current_database() and application_name in ('stint worker', 'stint heartbeat', 'stint operations')
+        and (state <> 'idle' or not $1)`,
+    [lane === 'pgbouncer'],
   )
 }
 

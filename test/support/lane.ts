@@ -16,24 +16,53 @@ function laneOf(name: string | undefined): Lane | undefined {
   throw new Error(`STINT_TEST_LANE is '${name}': expected 'pgbouncer' or 'no-notify'`)
 }
 
-/** The files that drive a worker, and those that drive a client: other files would only say the same again. */
+/**
+ * The files that reach the database through a client, a worker, a console or the command line. Not those of plans, of
+ * browsers, of the embedded server and the package; nor of the server's own affairs (migrations, logins and their roles,
+ * what the doctor examines), nor of drivers of others.
+ */
 const workers = ['test/work.test.ts', 'test/{guarantees,promises,worker}/**/*.test.ts']
-const clients = ['test/{change,commit-cut,dead-letters,enqueue,races,status,unique}.test.ts']
-const trouble = [
-  'test/database-trouble/{bad-row,connections,cut-in-tx,disk-full,partition,wrong-node}.test.ts',
+const clients = [
+  'test/{change,commit-cut,dead-letters,enqueue,races,status,unique}.test.ts',
+  'test/{blobs,hostile,sql-enqueue}.test.ts',
 ]
-
-const filesOf: Readonly<Record<Lane, readonly string[]>> = {
-  pgbouncer: [...workers, ...clients, ...trouble],
-  'no-notify': workers,
-}
+const trouble = [
+  'test/database-trouble/{bad-row,connections,cut-in-tx,disk-full,partition,standstill,wrong-node}.test.ts',
+]
+const services = [
+  'test/{gauges,numbers,recurring-by-hand,schedules,supervisor}.test.ts',
+  'test/upkeep/{indexes,leader,old-days,retention}.test.ts',
+]
+const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 'test/console/**/*.test.ts']
 
 export const filesOfLane: readonly string[] =
-  lane === undefined ? ['src/**/*.test.ts', 'test/**/*.test.ts'] : filesOf[lane]
+  lane === undefined
+    ? ['src/**/*.test.ts', 'test/**/*.test.ts']
+    : [...workers, ...clients, ...trouble, ...services, ...people]
 
-/** Of values, or of what schedulers do by the clock whichever way they go; and long. */
-export const filesOutOfLane: readonly string[] =
-  lane === undefined ? [] : ['test/worker/outputs.test.ts', 'test/guarantees/fires.test.ts']
+/** What would only say the same again, and takes its time over it. */
+const outOfBoth = [
+  // Of values, whichever way they go.
+  'test/worker/outputs.test.ts',
+  // Of what a process does by its own clock.
+  'test/worker/hanging-loops.test.ts',
+  'test/guarantees/fires.test.ts',
+  // Of plans, of texts, of what is decided before the database is asked.
+  'test/console/{assets,cli-lines,csrf,examples,fuzz,openapi,permissions,plans,scope,search-plans,slugs}.test.ts',
+]
+const outOf: Readonly<Record<Lane, readonly string[]>> = {
+  // And where the sessions of the server are counted: those are PgBouncer's.
+  pgbouncer: [...outOfBoth, 'test/console/connections.test.ts'],
+  // And of those that nobody tells anything: what cannot be written, what is counted, what is asked for twice at once.
+  'no-notify': [
+    ...outOfBoth,
+    'test/{blobs,gauges,hostile,numbers,races,sql-enqueue}.test.ts',
+    'test/database-trouble/{bad-row,standstill}.test.ts',
+    'test/upkeep/{indexes,old-days,retention}.test.ts',
+  ],
+}
+
+export const filesOutOfLane: readonly string[] = lane === undefined ? [] : outOf[lane]
 
 export const environmentOfLane: Readonly<Record<string, string>> =
   lane === 'no-notify' ? { STINT_NOTIFY: 'off' } : {}

@@ -8,8 +8,10 @@ import { Upkeep } from '../../src/upkeep/upkeep.ts'
 import { createEmptyDatabase, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { lane } from '../support/lane.ts'
 import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts'
 import { holdSnapshot } from '../support/snapshot.ts'
+import { straightWay } from '../support/way.ts'
 
 /** What would take 64 MB of jobs is tried with less. */
 const limits = { minBytes: 512 * 1_024, minWaste: 0.6, openMs: 60_000 }
@@ -137,13 +139,15 @@ describe('an index that is mostly empty', () => {
     const { done, passedBy } = pass()
     await isWaiting()
     await done
-    expect(passedBy).toEqual([expect.stringMatching(/^'job_ready' could not be built anew: .*lock timeout/)])
+    // A session of its own gives up by itself; one of a pooler is cancelled from outside.
+    const how = lane === 'pgbouncer' ? 'canceling statement due to user request' : 'lock timeout'
+    expect(passedBy).toEqual([expect.stringMatching(`^'job_ready' could not be built anew: .*${how}`)])
     expect(await invalid()).toEqual([])
     expect(await sizes()).toEqual(before)
     expect(await tries()).toEqual([
       {
         name: 'job_ready',
-        error: expect.stringContaining('lock timeout') as string,
+        error: expect.stringContaining(how) as string,
         smaller: null,
         ended: true,
       },
@@ -279,7 +283,8 @@ test('a login that does not own the tables says so once, notes it, and does not 
   await bloat(schema, empty)
   await empty.query('drop role if exists login_indexes')
   await empty.query(`create role login_indexes login password 'secret' in role ${schema}_worker`)
-  const url = new URL(empty.url)
+  // A pooler in between knows no login but the usual one.
+  const url = new URL(straightWay(empty.url))
   url.username = 'login_indexes'
   url.password = 'secret'
   const worker = connectAs(url.href, schema)

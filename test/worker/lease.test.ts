@@ -69,7 +69,7 @@ test('a heartbeat thread that takes long to load its code is waited for', async 
   expect(worker.output()).not.toContain('it is replaced')
 })
 
-/** What befalls the heartbeat thread of a process, the first one or each, a moment after it is up. */
+/** What befalls the heartbeat thread of a process, the first one or each, when it is up and has not sent anything yet. */
 function fate(what: 'dies' | 'hangs', which: 'first' | 'each'): string[] {
   const blow =
     what === 'dies'
@@ -79,7 +79,7 @@ function fate(what: 'dies' | 'hangs', which: 'first' | 'each'): string[] {
     const tell = parentPort?.postMessage.bind(parentPort)
     if (tell && ${which === 'each' ? 'true' : 'threadId === 1'}) parentPort.postMessage = (message) => {
       tell(message)
-      if (message.type === 'up') setTimeout(() => { ${blow} }, 100)
+      if (message.type === 'up') setImmediate(() => { ${blow} })
     }`
   return ['--import', `data:text/javascript,${encodeURIComponent(program)}`]
 }
@@ -135,7 +135,7 @@ test.each([
   const worker = await startWorker(ledger, {
     ...{ name: 'worker', jobs: [job], execArgv: fate(what, 'each') },
     options: {
-      ...{ connection: scene.db.url, lease: '3s', queues: { [job.queue]: 1 } },
+      ...{ connection: scene.db.url, lease: '6s', queues: { [job.queue]: 1 } },
       health: { port: 0, host: '127.0.0.1' },
     },
   })
