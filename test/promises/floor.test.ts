@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../../src/entry/index.ts'
+import { percentile } from '../guarantees/harness/audit.ts'
 import { connectTo, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { isOutOf } from '../support/lane.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
 
@@ -113,14 +115,7 @@ describe('jobs that a worker cannot run', () => {
     async ({ queue, kind, version, count }) => {
       const ledger = await createLedger()
       const job = { kind: 'work', queue }
-      await db.query(
-        `insert into stint.job (id, queue, kind, version, run_at, input)
-       select gen_random_uuid(), $1, $2, $3, now() - interval '1 hour' + n * interval '1 millisecond', '{}'
-         from generate_series(1, $4) as n`,
-        [queue, kind, version, count],
-      )
-      // As autovacuum would by now.
-      await db.query('analyze stint.job')
+      await insertStrange({ queue, kind, version, count })
       const { jobs: first } = await stint.enqueueMany(defineJob(job), [{}, {}, {}, {}, {}])
       const startedAt = monotonicMs()
       await startWorker(ledger, {
@@ -146,6 +141,32 @@ describe('jobs that a worker cannot run', () => {
     },
   )
 
+  test.skipIf(isOutOf('no-notify', 'how soon a job starts is then a matter of the poll'))(
+    'slow no claim down once they were looked past: others start as soon as in a queue without such',
+    async () => {
+      const ledger = await createLedger()
+      await insertStrange({ queue: 'crowded', kind: 'nobody.knows', version: 1, count: 100_000 })
+      await startWorker(ledger, {
+        name: 'worker',
+        jobs: [{ kind: 'work' }],
+        options: { connection: db.url, pollFloor: '60s', queues: { crowded: 10, clear: 10 } },
+      })
+      const waits: Record<string, number[]> = { crowded: [], clear: [] }
+      for (let n = 0; n < 40; n++) {
+        const queue = n % 2 === 0 ? 'crowded' : 'clear'
+        const storedAt = monotonicMs()
+        const { id } = await stint.enqueue(defineJob({ kind: 'work', queue }), { n })
+        const { at } = await ledger.wrote({ type: 'start', job: id })
+        waits[queue]?.push(at - storedAt)
+      }
+      // To read past 100,000 jobs takes many times as long as a claim does.
+      const [crowded = Infinity, clear = 0] = ['crowded', 'clear'].map((queue) =>
+        percentile(waits[queue] ?? [], 0.5),
+      )
+      expect(crowded).toBeLessThan(3 * clear + 15)
+    },
+  )
+
   test('keep no others waiting when they have keys that come first', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'keys' }
@@ -164,6 +185,24 @@ describe('jobs that a worker cannot run', () => {
     expect(Object.values(said ?? {})).toEqual([{ queue: 'keys', kind: 'nobody.knows', jobs: 200 }])
   })
 })
+
+/** Jobs that lie before all others of their queue. */
+async function insertStrange(strange: {
+  queue: string
+  kind: string
+  version: number
+  count: number
+}): Promise<void> {
+  const { queue, kind, version, count } = strange
+  await db.query(
+    `insert into stint.job (id, queue, kind, version, run_at, input)
+     select gen_random_uuid(), $1, $2, $3, now() - interval '1 hour' + n * interval '1 millisecond', '{}'
+       from generate_series(1, $4) as n`,
+    [queue, kind, version, count],
+  )
+  // As autovacuum would by now.
+  await db.query('analyze stint.job')
+}
 
 /** Resolves when the worker has looked over its queues so many times from now. */
 async function surveyed(times: number): Promise<void> {
