@@ -37,7 +37,8 @@ export interface OwnServerOptions {
 export async function startOwnServer(options: OwnServerOptions = {}): Promise<OwnServer> {
   const server = await openOwnServer(options)
   onTestFinished(() => server.db.drop())
-  return server
+  // Whoever drops the database as it would any other must not take the server from those who still end.
+  return { ...server, db: { ...server.db, drop: () => Promise.resolve() } }
 }
 
 /** One that ends when its database is dropped. */
