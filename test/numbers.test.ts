@@ -532,6 +532,33 @@ describe('error groups', () => {
     expect(await scene.stint.errors.list({ kind, status: 'ignored' })).toEqual([])
   })
 
+  test('its failures are counted by the hour in which they happened', async () => {
+    const kind = newName('hourly')
+    const first = await failing(kind, 'v1')
+    await first.die(2)
+    await first.worker.worker.stop()
+    const [group] = await scene.stint.errors.list({ kind })
+    const fingerprint = group?.fingerprint ?? ''
+    await scene.db.query(
+      `update stint.error_hour set hour = hour - interval '3 hours' where fingerprint = $1`,
+      [fingerprint],
+    )
+    const next = await failing(kind, 'v1')
+    await next.die(3)
+    await next.worker.worker.stop()
+    const found = await scene.stint.errors.get(fingerprint)
+    const happened = found?.trend.filter(({ failures }) => failures > 0) ?? []
+    expect(happened).toMatchObject([
+      { failures: 2, deaths: 2 },
+      { failures: 3, deaths: 3 },
+    ])
+    expect(found?.hours).toEqual(happened)
+    const [then, now] = happened.map(({ at }) => at.getTime() / 3_600_000)
+    // Three, or four where the clock struck between the two.
+    expect([3, 4]).toContain(Number(now) - Number(then))
+    expect(found).toMatchObject({ failures: 5, deaths: 5 })
+  })
+
   test('resolved and seen in an older version it stays so; in a newer one it is back, and somebody is told', async () => {
     const kind = newName('back')
     const first = await failing(kind, 'v1')
