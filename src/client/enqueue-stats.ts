@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
+import { atMost } from '../db/wait.ts'
 import { StatWriter } from '../numbers/write-stats.ts'
 import type { Connection } from './connection.ts'
 
@@ -33,7 +33,7 @@ export class EnqueueStats {
     if (this.#timer === undefined) return
     clearTimeout(this.#timer)
     this.#timer = undefined
-    await Promise.race([this.#write(), pause(lastMs, undefined, { ref: false })])
+    await atMost(lastMs, this.#write())
   }
 
   async #write(): Promise<void> {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../core/thrown.ts'
 import { Database } from '../db/database.ts'
-import { waitAfterMs } from '../db/wait.ts'
+import { atMost, waitAfterMs } from '../db/wait.ts'
 import { reportDeath } from '../leases/lease.ts'
 import type { Logger } from '../worker/log.ts'
 import type { LeaseNote } from './messages.ts'
@@ -32,7 +32,7 @@ export class Deaths {
 
   /** Resolves when all is told, or after a moment. */
   async told(): Promise<void> {
-    await Promise.race([Promise.all(this.#underWay), pause(patienceMs, undefined, { ref: false })])
+    await atMost(patienceMs, Promise.all(this.#underWay))
   }
 
   async #report({ url, schema, workers }: Place, story: string): Promise<void> {

@@ -3,7 +3,7 @@ import { span } from '../core/span.ts'
 import { messageOf } from '../core/thrown.ts'
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
-import { waitAfterMs } from '../db/wait.ts'
+import { atMost, waitAfterMs } from '../db/wait.ts'
 import { Leader } from './leader.ts'
 import type { LeaderConfig } from './leader.ts'
 import { Loop } from './loop.ts'
@@ -93,15 +93,15 @@ export class Upkeep {
     const { db, onTrouble } = this.#config
     const loops = [this.#asking, ...this.#loops]
     const stopped = Promise.all(loops.map((loop) => loop.stop()))
-    const ended = Promise.race([stopped, pause(passEndMs, undefined, { ref: false })])
+    const ended = atMost(passEndMs, stopped)
       .then(() => this.#leader.resign(db))
       .catch((error: unknown) => {
         onTrouble('resign', error)
       })
-    await Promise.race([ended, pause(stopMs, undefined, { ref: false })])
+    await atMost(stopMs, ended)
     const closed = db.close()
     db.abandon()
-    await Promise.race([closed, pause(stopMs, undefined, { ref: false })])
+    await atMost(stopMs, closed)
   }
 
   async #ask(): Promise<void> {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Worker as Thread } from 'node:worker_threads'
 import { measureSkew } from '../db/clock-skew.ts'
 import type { ClockSkew } from '../db/clock-skew.ts'
 import type { Queryable } from '../db/statement.ts'
+import { atMost } from '../db/wait.ts'
 import { register, retire } from '../leases/lease.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import { builtFile } from '../version/built-file.ts'
@@ -129,7 +129,7 @@ export class Lease {
     if (thread === undefined) return
     const ended = once(thread, 'exit')
     thread.postMessage('stop' satisfies LeaseThreadOrder)
-    await Promise.race([ended, pause(politeMs, undefined, { ref: false })])
+    await atMost(politeMs, ended)
     await thread.terminate()
   }
 

@@ -2,24 +2,14 @@
  * A part of a worker that neither succeeds nor fails: it cannot be mended from within, so its process says that it is not
  * well, and ends with an error. Real processes, of which one statement each is never answered nor given up.
  */
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
-import { createTestDatabase } from '../support/database.ts'
-import type { TestDatabase } from '../support/database.ts'
+import { expect, test } from 'vitest'
+import { defineJob } from '../../src/entry/index.ts'
 import { createLedger } from '../support/ledger.ts'
 import type { Ledger } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
+import { workerScene } from '../support/workers.ts'
 
-let db: TestDatabase
-let stint: Stint
-beforeAll(async () => {
-  db = await createTestDatabase()
-  stint = new Stint({ connection: db.url })
-})
-afterAll(async () => {
-  await stint.close()
-  await db.drop()
-})
+const scene = workerScene()
 
 /** By what it is called in the verdict: the statement that hangs, and what leads to it. */
 const parts: Record<string, { statement: string; delay?: string }> = {
@@ -56,14 +46,14 @@ async function endOf(part: string, ledger: Ledger): Promise<[part: string, story
   const worker = await startWorker(ledger, {
     ...{ name: part, jobs: [{ kind: 'work', queue }], execArgv: ['--import', program.href] },
     options: {
-      ...{ connection: db.url, queues: { [queue]: 1 }, lease: '10s', sweepEvery: '1s' },
+      ...{ connection: scene.db.url, queues: { [queue]: 1 }, lease: '10s', sweepEvery: '1s' },
       ...{ health: { port: 0, host: '127.0.0.1' } },
     },
   })
   const { healthPort } = await ledger.wrote({ name: 'ready', worker: part })
   const ask = async (): Promise<Response> => fetch(`http://127.0.0.1:${String(healthPort)}/healthz`)
   expect((await ask()).status).toBe(200)
-  await stint.enqueue(defineJob({ kind: 'work', queue }), {}, delay === undefined ? {} : { delay })
+  await scene.stint.enqueue(defineJob({ kind: 'work', queue }), {}, delay === undefined ? {} : { delay })
   await expect.poll(async () => (await ask()).status, { timeout: 90_000, interval: 500 }).toBe(503)
   const verdict = (await (await ask()).json()) as object
   const exit = await worker.exited
