@@ -1,14 +1,13 @@
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
-import { longestTimerMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
 import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
-import { waitAfterMs } from '../db/wait.ts'
+import { atMost, waitAfterMs } from '../db/wait.ts'
 import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
-import { Parked } from '../maintenance/parked.ts'
+import type { Parked } from '../maintenance/parked.ts'
 import type { Returned } from '../maintenance/promote.ts'
 import type { Swept } from '../maintenance/sweep.ts'
 import { Loop } from '../upkeep/loop.ts'
@@ -25,9 +24,9 @@ import { begunAfterMs, noteLongRunning, noteOne } from './begun.ts'
 import { Cancellations, cancelPollMs } from './cancellations.ts'
 import { Claims } from './claims.ts'
 import { Dispatcher } from './dispatcher.ts'
+import { Doubt } from './doubt.ts'
 import type { Events } from './events.ts'
 import { endedByForce, failedWith } from './execute.ts'
-import { FailingParts } from './failing-parts.ts'
 import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
@@ -38,6 +37,7 @@ import type { Logger } from './log.ts'
 import { Notes } from './notes.ts'
 import { Numbers } from './numbers.ts'
 import type { WorkerConfig } from './options.ts'
+import { Recycling } from './recycling.ts'
 import { Report } from './report.ts'
 import { Scheduler } from './scheduler.ts'
 import { Scout } from './scout.ts'
@@ -45,7 +45,7 @@ import type { Ending } from './outcome.ts'
 import { Settler } from './settle.ts'
 import type { Ended } from './settle.ts'
 import { reconcile, sweepLost, watchUnknownKinds } from './upkeep.ts'
-import { TroubleLog } from './trouble-log.ts'
+import { Troubles } from './troubles.ts'
 import { stintVersion } from '../version/version.ts'
 import { Watch } from './watch.ts'
 import { Watchdog } from './watchdog.ts'
@@ -65,14 +65,11 @@ export interface RuntimeConfig {
 }
 
 const prefetchTtlMs = 2_000
-const brokenForMs = 60_000
 const watchdogMs = 60_000
 const longestDeadlineMs = 10_000
 /** How long a stop waits for the last notes and numbers to be written, and for connections to close: it is not worth more. */
 const lastWordsMs = 5_000
-const unsureForMs = 60_000
-/** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
-const quietShare = 6
+
 /** The running parts of a worker, from the first claim to the last settle. */
 export class Runtime {
   readonly #config: RuntimeConfig
@@ -108,26 +105,32 @@ export class Runtime {
   #looping: Promise<void> | undefined
   #isStopping = false
   #isOver = false
-  readonly #parked = {
-    sweep: this.#newParked('sweep'),
-    promote: this.#newParked('promote'),
-    reconcile: this.#newParked('reconcile'),
-  }
-  readonly #troubles: TroubleLog
-  readonly #failing = new FailingParts()
+  readonly #troubles: Troubles
+  readonly #parked: Record<'sweep' | 'promote' | 'reconcile', Parked>
+  readonly #doubt = new Doubt()
+  readonly #recycling: Recycling
   #lastGapAt = -Infinity
-  #mustReconcile = false
-  /** When a claim's reply was lost, or may have been: what it took can come to light later. */
-  #unsureAt = -Infinity
-  #quietPasses = 0
   /** When it last heard of jobs, or took or ended some. */
   #stirredAt = -Infinity
-  readonly #recycling = new Set<NodeJS.Timeout>()
 
   constructor(config: RuntimeConfig) {
     this.#config = config
     const { worker, url, handlers, events, log } = config
-    this.#troubles = new TroubleLog(log)
+    this.#troubles = new Troubles({
+      ...{ events, log, onFatal: config.onFatal },
+      sinceOkMs: (part) => this.#loops.find(({ name }) => name === part)?.ageMs,
+    })
+    this.#parked = {
+      sweep: this.#troubles.parkedBy('sweep'),
+      promote: this.#troubles.parkedBy('promote'),
+      reconcile: this.#troubles.parkedBy('reconcile'),
+    }
+    this.#recycling = new Recycling({
+      afterMs: worker.stuck.recycleMs,
+      onDue: (error) => {
+        config.onFatal(error, { canDrain: true })
+      },
+    })
     const { schema, leaseMs, poolSize, txPoolSize } = worker
     const deadlineMs = deadlineMsOf(leaseMs)
     const connection = { url, schema, deadlineMs }
@@ -149,11 +152,9 @@ export class Runtime {
     this.#notes = new Notes({
       db: this.#db,
       held: this.#held,
-      onLost: (held) => {
-        this.#abortForLease(held, leaseLost(held))
-      },
+      onLost: this.#onLost,
       onTrouble: (error) => {
-        this.#troubleBeside('notes', error)
+        this.#troubles.beside('notes', error)
       },
     })
     this.#announcer = new Announcer({
@@ -175,7 +176,8 @@ export class Runtime {
         this.#announcer.stored(hints)
       },
       onTrouble: (error, jobIds) => {
-        this.#trouble('settle', error, jobIds)
+        if (jobIds === undefined) this.#troubles.of('settle', error)
+        else this.#troubles.ofJobs('settle', error, jobIds)
       },
     })
     this.#children = new Children({
@@ -200,9 +202,7 @@ export class Runtime {
         blobs: worker.blobs,
       },
       isOpen: () => this.#isOpen(),
-      onLost: (held) => {
-        this.#abortForLease(held, leaseLost(held))
-      },
+      onLost: this.#onLost,
       noteBegun: (held) => noteOne(this.#db, held),
       onStarted: (held) => {
         this.#lease.mayLastUntil(held.deadlineAt)
@@ -214,12 +214,12 @@ export class Runtime {
       },
       onTrouble: (error) => {
         // It may have been done although we do not know of it.
-        if (classify(error) === 'unknown') this.#reconcileSoon()
-        this.#trouble('claim', error)
+        if (classify(error) === 'unknown') this.#doubt.arise()
+        this.#troubles.of('claim', error)
         this.#bell.ring()
       },
       onClaimed: (count) => {
-        this.#failing.wentWell('claim')
+        this.#troubles.wentWell('claim')
         if (count === 0) return
         this.#stirredAt = performance.now()
         this.#poll.found()
@@ -232,10 +232,10 @@ export class Runtime {
       ...{ db: this.#db, dispatcher: this.#dispatcher, served: this.#served, bell: this.#bell },
       parked: this.#parked.promote,
       onFine: (what) => {
-        this.#failing.wentWell(what)
+        this.#troubles.wentWell(what)
       },
       onTrouble: (what, error) => {
-        this.#trouble(what, error)
+        this.#troubles.of(what, error)
       },
     })
     this.#cancellations = new Cancellations({
@@ -279,7 +279,7 @@ export class Runtime {
     if (!this.#lease.isTrusted)
       problems.push(`its lease was last renewed ${Math.round(this.#lease.ageMs)} ms ago`)
     const patienceMs = Math.max(leaseMs, 3 * this.#config.worker.sweepEveryMs, 120_000)
-    problems.push(...this.#failing.problems(patienceMs), ...this.#watchdog.problems())
+    problems.push(...this.#troubles.problems(patienceMs), ...this.#watchdog.problems())
     // While it drains they stand still, and that may take long: no reason to be killed.
     for (const { name, ageMs } of this.#isStopping ? [] : this.#loops) {
       if (ageMs > patienceMs) problems.push(`'${name}' has not succeeded for ${Math.round(ageMs / 1_000)} s`)
@@ -347,7 +347,7 @@ export class Runtime {
     this.#isStopping = true
     this.#watchdog.stop()
     this.#scheduler.stop()
-    for (const timer of this.#recycling) clearTimeout(timer)
+    this.#recycling.stop()
     this.#bell.ring()
     // Others can do that from now on, however long it takes to drain.
     const handedOver = this.#upkeep?.stop()
@@ -369,7 +369,7 @@ export class Runtime {
     this.#isOver = true
     this.#watch.stop()
     await this.#lease.end(this.#db).catch((error: unknown) => {
-      this.#trouble('retire', error)
+      this.#troubles.of('retire', error)
     })
     await handedOver
     const isClosed = this.#txDb.close()
@@ -383,10 +383,7 @@ export class Runtime {
     while (!this.#isStopping) {
       const now = performance.now()
       this.#scout.turn(now)
-      if (this.#mustReconcile) {
-        this.#mustReconcile = false
-        void this.#reconciling.runOnce()
-      }
+      if (this.#doubt.isNewly()) void this.#reconciling.runOnce()
       this.#dispatcher.fill(now)
       const pollAt = now + this.#poll.waitMs()
       const { holdUntil } = this.#dispatcher
@@ -420,7 +417,7 @@ export class Runtime {
   #settled(ended: Ended): void {
     this.#letGo(ended.held)
     this.#stirredAt = performance.now()
-    this.#failing.wentWell('settle')
+    this.#troubles.wentWell('settle')
     const { outcome, held } = ended
     if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
       this.#scout.dueIn(outcome.delayMs + 1)
@@ -470,23 +467,12 @@ export class Runtime {
 
   /** Its handler was told to end and has not: its attempt ends without it, and its slot is given to others. */
   #giveUp(held: HeldJob): void {
-    const { handlers, worker } = this.#config
-    const { contract } = handlers.get(held.job.kind)
+    const { contract } = this.#config.handlers.get(held.job.kind)
     const ranMs = performance.now() - held.startedAt
     this.#dispatcher.giveUp(held, endedByForce(held, contract))
     if (held.abortedFor !== 'uncaught')
       this.#report.stuck(held, { ranMs, stuckSlots: this.#dispatcher.stuck })
-    const { slot } = held
-    if (worker.stuck.recycleMs === Infinity || slot?.isStuck !== true) return
-    const timer = setTimeout(
-      () => {
-        this.#recycling.delete(timer)
-        if (slot.isStuck) this.#config.onFatal(stuckError(held, ranMs), { canDrain: true })
-      },
-      Math.min(longestTimerMs, worker.stuck.recycleMs),
-    )
-    timer.unref()
-    this.#recycling.add(timer)
+    this.#recycling.gaveUp(held, ranMs)
   }
 
   /**
@@ -560,7 +546,7 @@ export class Runtime {
       onSafe: () => {
         this.#lastGapAt = performance.now()
         log.info({ workerId: this.workerId }, 'lease renewed')
-        this.#reconcileSoon()
+        this.#doubt.arise()
         this.#bell.ring()
       },
       onTrouble: (message) => {
@@ -579,6 +565,10 @@ export class Runtime {
       if (held.phase === 'running') this.#abortForLease(held, reasonFor(held))
     }
     this.#releaseAll('the lease was at risk')
+  }
+
+  readonly #onLost = (held: HeldJob): void => {
+    this.#abortForLease(held, leaseLost(held))
   }
 
   /** Its job is another's, or may soon be. Told now, for its handler may take its time to end, or never do. */
@@ -618,7 +608,7 @@ export class Runtime {
         this.#bell.ring()
         return
       } catch (error) {
-        this.#trouble('register', error)
+        this.#troubles.of('register', error)
         await pause(waitAfterMs(failures))
       }
     }
@@ -645,7 +635,7 @@ export class Runtime {
         this.#scout.surveySoon()
       },
       onTrouble: (error) => {
-        this.#troubleBeside('listen', error)
+        this.#troubles.beside('listen', error)
       },
     })
   }
@@ -669,7 +659,7 @@ export class Runtime {
         this.#announcer.askedToStop(workerId)
       },
       onTrouble: (name, error) => {
-        this.#trouble(name, error)
+        this.#troubles.of(name, error)
       },
     })
   }
@@ -688,9 +678,7 @@ export class Runtime {
         this.#scout.returned(returned)
         this.#scout.surveySoon()
       },
-      onLost: (held: HeldJob) => {
-        this.#abortForLease(held, leaseLost(held))
-      },
+      onLost: this.#onLost,
       onSwept: (swept: Swept) => {
         sweeping.goesOn()
         this.#numbers.swept(swept)
@@ -700,12 +688,12 @@ export class Runtime {
       log,
     }
     const onTrouble = (name: string, error: unknown): void => {
-      this.#trouble(name, error)
+      this.#troubles.of(name, error)
     }
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
     const reconciling = loop('reconcile', worker.sweepEveryMs, () =>
-      this.#needsReconciling() ? reconcile(config) : Promise.resolve(),
+      this.#doubt.isWorthALook(this.#held.size) ? reconcile(config) : Promise.resolve(),
     )
     const sweeping = loop('sweep', worker.sweepEveryMs, () => sweepLost(config))
     const others = [
@@ -726,18 +714,6 @@ export class Runtime {
     return { reconciling, cancelling, others: [...others, cancelling] }
   }
 
-  #reconcileSoon(): void {
-    this.#mustReconcile = true
-    this.#unsureAt = performance.now()
-  }
-
-  /** With nothing in hand too, for what is here without our knowing is what it looks for; but then seldom. */
-  #needsReconciling(): boolean {
-    const isQuiet = this.#held.size === 0 && performance.now() - this.#unsureAt > unsureForMs
-    this.#quietPasses = isQuiet ? this.#quietPasses + 1 : 0
-    return this.#quietPasses % quietShare === 0
-  }
-
   #newUpkeep(deadlineMs: number): Upkeep {
     const { worker, url } = this.#config
     const { schema, leaseMs } = worker
@@ -749,7 +725,7 @@ export class Runtime {
       about: { host: hostname(), pid: process.pid },
       services: usualServices({ blobs: worker.blobs?.store, stirredAt: () => this.#stirredAt }),
       onTrouble: (name, error) => {
-        this.#troubleBeside(`upkeep: ${name}`, error)
+        this.#troubles.beside(`upkeep: ${name}`, error)
       },
     })
   }
@@ -759,15 +735,9 @@ export class Runtime {
     return new Numbers({
       ...{ db: this.#db, process: this.workerId, version: worker.version, events, log },
       onTrouble: (name, error) => {
-        this.#troubleBeside(`numbers: ${name}`, error)
+        this.#troubles.beside(`numbers: ${name}`, error)
       },
     })
-  }
-
-  /** Told, and no more: what a worker cannot do for others, or write down, is no reason to stop its own work. */
-  #troubleBeside(what: string, error: unknown): void {
-    this.#config.events.emit('trouble', { what, error })
-    this.#troubles.tell(what, { error, trouble: classify(error) })
   }
 
   #newWatchdog(): Watchdog {
@@ -805,33 +775,6 @@ export class Runtime {
       schedules: schedules.map(({ name }) => name),
     }
   }
-
-  #newParked(what: string): Parked {
-    return new Parked((id, error) => {
-      this.#trouble(what, error, [id])
-    })
-  }
-
-  /** The database is away or refuses; a refusal that lasts ends the process. Of single jobs it does not. */
-  #trouble(what: string, error: unknown, jobIds?: readonly string[]): void {
-    const { events, onFatal } = this.#config
-    events.emit('trouble', { what, error, ...(jobIds === undefined ? {} : { jobIds }) })
-    if (jobIds !== undefined) {
-      this.#troubles.tellOfJobs(what, { error, jobIds })
-      return
-    }
-    const trouble = classify(error)
-    this.#troubles.tell(what, { error, trouble })
-    const isRefused = trouble === 'broken' || trouble === 'corrupt'
-    const sinceOkMs = this.#loops.find(({ name }) => name === what)?.ageMs
-    const refusedMs = this.#failing.failed(what, { isRefused, sinceOkMs })
-    if (refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
-  }
-}
-
-/** Waits for it, but no longer than this. */
-async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
-  await Promise.race([work, pause(ms, undefined, { ref: false })])
 }
 
 /** Of one statement: several fit into a lease. */
@@ -843,14 +786,6 @@ function leaseAtRisk({ job }: HeldJob): Error {
   return new StintError(
     'lease-lost',
     `Job ${job.id} of '${job.kind}' may soon be another worker's: no heartbeat got through for most of a lease.`,
-    { jobIds: [job.id] },
-  )
-}
-
-function stuckError({ job }: HeldJob, ranMs: number): StintError {
-  return new StintError(
-    'worker-stuck',
-    `The handler of job ${job.id} ('${job.kind}') was told to end after ${Math.round(ranMs / 1_000)} s and has not: this process is to be started anew.`,
     { jobIds: [job.id] },
   )
 }

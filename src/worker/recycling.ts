@@ -1,0 +1,47 @@
+import { longestTimerMs } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
+import type { HeldJob } from './held-job.ts'
+
+export interface RecyclingConfig {
+  /** How long a handler that was given up may keep its slot; Infinity: for ever. */
+  afterMs: number
+  onDue: (error: StintError) => void
+}
+
+/** Has the process started anew, some time after a handler was given up that still has not ended. */
+export class Recycling {
+  readonly #config: RecyclingConfig
+  readonly #timers = new Set<NodeJS.Timeout>()
+
+  constructor(config: RecyclingConfig) {
+    this.#config = config
+  }
+
+  /** A handler was given up after so long. */
+  gaveUp(held: HeldJob, ranMs: number): void {
+    const { afterMs, onDue } = this.#config
+    const { slot } = held
+    if (afterMs === Infinity || slot?.isStuck !== true) return
+    const timer = setTimeout(
+      () => {
+        this.#timers.delete(timer)
+        if (slot.isStuck) onDue(stuckError(held, ranMs))
+      },
+      Math.min(longestTimerMs, afterMs),
+    )
+    timer.unref()
+    this.#timers.add(timer)
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
+}
+
+function stuckError({ job }: HeldJob, ranMs: number): StintError {
+  return new StintError(
+    'worker-stuck',
+    `The handler of job ${job.id} ('${job.kind}') was told to end after ${Math.round(ranMs / 1_000)} s and has not: this process is to be started anew.`,
+    { jobIds: [job.id] },
+  )
+}

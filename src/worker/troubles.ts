@@ -1,0 +1,69 @@
+import { classify } from '../db/classify.ts'
+import { Parked } from '../maintenance/parked.ts'
+import type { Events } from './events.ts'
+import { FailingParts } from './failing-parts.ts'
+import type { Logger } from './log.ts'
+import { TroubleLog } from './trouble-log.ts'
+
+export interface TroublesConfig {
+  events: Events
+  log: Logger
+  /** How long ago a part last went well, where that is known. */
+  sinceOkMs: (part: string) => number | undefined
+  /** A part is refused, and has been for so long that it will not get better here. */
+  onFatal: (error: Error) => void
+}
+
+/** A server that has said no for so long will go on saying it. */
+const brokenForMs = 60_000
+
+/** What goes wrong between a worker and its database: told to whoever listens, and kept for a verdict on its health. */
+export class Troubles {
+  readonly #config: TroublesConfig
+  readonly #log: TroubleLog
+  readonly #failing = new FailingParts()
+
+  constructor(config: TroublesConfig) {
+    this.#config = config
+    this.#log = new TroubleLog(config.log)
+  }
+
+  /** The database is away or refuses; a refusal that lasts ends the process. */
+  of(part: string, error: unknown): void {
+    const { events, sinceOkMs, onFatal } = this.#config
+    events.emit('trouble', { what: part, error })
+    const trouble = classify(error)
+    this.#log.tell(part, { error, trouble })
+    const isRefused = trouble === 'broken' || trouble === 'corrupt'
+    const refusedMs = this.#failing.failed(part, { isRefused, sinceOkMs: sinceOkMs(part) })
+    if (refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
+  }
+
+  /** Only these jobs are in the way, and all others go on. */
+  ofJobs(part: string, error: unknown, jobIds: readonly string[]): void {
+    this.#config.events.emit('trouble', { what: part, error, jobIds })
+    this.#log.tellOfJobs(part, { error, jobIds })
+  }
+
+  /** Told, and no more: what a worker cannot do for others, or write down, is no reason to stop its own work. */
+  beside(part: string, error: unknown): void {
+    this.#config.events.emit('trouble', { what: part, error })
+    this.#log.tell(part, { error, trouble: classify(error) })
+  }
+
+  wentWell(part: string): void {
+    this.#failing.wentWell(part)
+  }
+
+  /** Why the worker could not do its work now. */
+  problems(patienceMs: number): string[] {
+    return this.#failing.problems(patienceMs)
+  }
+
+  /** For jobs that a part has to pass by. */
+  parkedBy(part: string): Parked {
+    return new Parked((id, error) => {
+      this.ofJobs(part, error, [id])
+    })
+  }
+}
