@@ -24,10 +24,11 @@ test('a dead letter is replayed as the job it was, with attempts anew and its hi
   await startWorker(ledger, { name: 'second', jobs: [job], options: options(job) })
 
   // It dies once more, of its second allowance: that one is as long as the first.
+  // What a worker counts may have moved on by the time of the answer; the allowance has not.
   const replayed = await scene.stint.dead.replay(id)
-  expect(replayed).toMatchObject({ id, state: 'ready', attempt: 2, attemptsBefore: 2, maxAttempts: 4 })
+  expect(replayed).toMatchObject({ id, attemptsBefore: 2, maxAttempts: 4 })
   await ledger.wrote({ name: 'dead', job: id, worker: 'second' })
-  expect(await scene.stint.dead.replay(id)).toMatchObject({ attempt: 4, attemptsBefore: 4, maxAttempts: 6 })
+  expect(await scene.stint.dead.replay(id)).toMatchObject({ id, attemptsBefore: 4, maxAttempts: 6 })
   await ledger.wrote({ name: 'succeeded', job: id, worker: 'second' })
 
   const starts = ledger.lines({ type: 'start', job: id })
@@ -57,7 +58,7 @@ test('a dead letter that is edited becomes a new job that names its origin, and 
 
   const input = { act: 'return', value: 'mended' }
   const edited = await scene.stint.dead.replay(id, { contract, input })
-  expect(edited).toMatchObject({ attempt: 0, attemptsBefore: 0, replaces: id })
+  expect(edited).toMatchObject({ attemptsBefore: 0, replaces: id })
   expect(edited.id).not.toBe(id)
   await ledger.wrote({ name: 'succeeded', job: edited.id })
   expect(ledger.lines({ type: 'start', job: edited.id }).map(({ attempt }) => attempt)).toEqual([1])
