@@ -10,7 +10,9 @@ export const compiled = join(repository, '.stint/mutants/compiled')
 /** Once for the run; each file of mutants changes a copy of its own. */
 export async function setup(): Promise<() => Promise<void>> {
   const compiler = [join(repository, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json']
-  const output = ['--emitDeclarationOnly', 'false', '--declaration', 'false', '--outDir', compiled]
+  // What it remembers goes with what it made: else it would find nothing to do the next time.
+  const memory = ['--tsBuildInfoFile', join(compiled, '.tsbuildinfo')]
+  const output = ['--emitDeclarationOnly', 'false', '--declaration', 'false', '--outDir', compiled, ...memory]
   const { code, stdout } = await finish(process.execPath, [...compiler, ...output], { cwd: repository })
   if (code !== 0) throw new Error(`The package cannot be compiled: ${stdout}`)
   return () => rm(compiled, { recursive: true, force: true })

@@ -145,7 +145,11 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ id: 'M16', what: 'connections are closed instead of reset', caughtBy: 'partition.late-bytes' },
     file: 'db/resettable-client.js',
-    edits: edit('this.#socket.resetAndDestroy()', 'this.#socket.destroy()'),
+    edits: [
+      { from: 'this.#socket.resetAndDestroy()', to: 'this.#socket.destroy()' },
+      // When the network heals, this one would now and then be in time to undo what must not have arrived.
+      { from: 'askToCancel(this, { processID, secretKey });', to: ';' },
+    ],
   },
   {
     ...{ id: 'M20', what: 'a slot is free before its settle is confirmed', caughtBy: 'settle.backlog' },
