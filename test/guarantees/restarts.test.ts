@@ -1,6 +1,6 @@
 import { monotonicMs } from '../support/ledger.ts'
 import { startOwnServer } from '../support/own-server.ts'
-import { audit, percentile, untilQuiet, verdictsOf } from './harness/audit.ts'
+import { audit, endedRuns, percentile, runOf, untilQuiet, verdictsOf } from './harness/audit.ts'
 import { experiment } from './harness/experiment.ts'
 import { Fleet } from './harness/fleet.ts'
 import { createScene, endOf } from './harness/scene.ts'
@@ -46,12 +46,12 @@ experiment(
         const stored = await ledger.wrote((line) => line.type === 'ack' && line.at > backAt)
         const first = await ledger.wrote((line) => line.type === 'start' && line.at >= stored.at)
         waits[fault].push((first.at - at) / 1_000)
-        const ended = new Set(ledger.lines({ type: 'end' }).map(({ token }) => token))
+        const ended = endedRuns(ledger)
         const underWay = ledger.lines(
-          (line) => line.type === 'start' && line.at < backAt && !ended.has(line.token),
+          (line) => line.type === 'start' && line.at < backAt && !ended.has(runOf(line)),
         )
-        for (const { token } of underWay)
-          await ledger.wrote((line) => line.type === 'end' && line.token === token)
+        for (const start of underWay)
+          await ledger.wrote((line) => line.type === 'end' && runOf(line) === runOf(start))
       }
     }
     await endOf(stream)

@@ -45,7 +45,7 @@ experiment(
     const found = (await Promise.all(halves)).flat()
     const refused = found.flatMap((round) => round.refused)
     const heartbeatsRefused = found.reduce((sum, { lostWorkers }) => sum + lostWorkers, 0)
-    const left = [await tracesIn(one.db), await tracesIn(other.db)]
+    const left = [await tracesIn(one), await tracesIn(other)]
     const stops = found.length * each.processes
     const zombies = Object.keys(writes).length * stops
     return {
@@ -65,6 +65,7 @@ experiment(
         heartbeatsAccepted: stops - heartbeatsRefused,
         threadsReplaced: found.reduce((sum, { threadsReplaced }) => sum + threadsReplaced, 0),
       },
+      measures: { claimedAgain: left.reduce((sum, { claimedAgain }) => sum + claimedAgain, 0) },
     }
   },
 )
@@ -166,16 +167,46 @@ async function stopAll(
 }
 
 /** What zombies left behind anywhere, and endings that are not the second owner's. */
-async function tracesIn(db: Scene['db']): Promise<{ traces: number; changed: number }> {
-  const [row] = await db.query<{ traces: number; changed: number }>(
+async function tracesIn({ db, ledger }: Scene): Promise<Traces> {
+  const [left] = await db.query<{ traces: number }>(
     `select (select count(*) from effect)::integer
             + (select count(*) from stint.effect)::integer
             + (select count(*) from stint.log)::integer
             + (select count(*) from stint.dead)::integer
             + (select count(*) from stint.jobs where queue = 'children')::integer
-            + (select count(*) from stint.job)::integer as traces,
-            (select count(*) from stint.finished
-              where state <> 'succeeded' or result ->> 'by' not like 'heir%' or epoch <> 2 or attempt <> 1)::integer as changed`,
+            + (select count(*) from stint.job)::integer as traces`,
   )
-  return row ?? { traces: NaN, changed: NaN }
+  const endings = await db.query<Ending>(
+    `select id, state, result ->> 'by' as by, epoch::integer, attempt::integer from stint.finished`,
+  )
+  const [taken, inherited] = [new Map<string, number>(), new Map<string, number>()]
+  for (const { worker: name, job = '', epoch = 0 } of ledger.lines({ type: 'start' })) {
+    if (!name.startsWith('heir')) taken.set(job, epoch)
+    // Once: it was nobody else's in between.
+    else inherited.set(job, inherited.has(job) ? NaN : epoch)
+  }
+  const changed = endings.filter(({ id, state, by, epoch, attempt }) => {
+    // Not 2: on a busy machine the reply to a zombie's claim may come too late, and what it took is claimed again.
+    const isSecondOwners = epoch === inherited.get(id) && epoch === (taken.get(id) ?? NaN) + 1
+    return state !== 'succeeded' || by?.startsWith('heir') !== true || !isSecondOwners || attempt !== 1
+  })
+  for (const ending of changed) process.stdout.write(`zombies: ${JSON.stringify(ending)}\n`)
+  const claimedAgain = [...taken.values()].filter((epoch) => epoch > 1).length
+  return { traces: left?.traces ?? NaN, changed: changed.length, claimedAgain }
+}
+
+interface Traces {
+  traces: number
+  changed: number
+  /** Jobs that a zombie had to claim twice before it was stopped. */
+  claimedAgain: number
+}
+
+interface Ending {
+  id: string
+  state: string
+  /** Who said so, in the result. */
+  by: string | null
+  epoch: number
+  attempt: number
 }

@@ -156,18 +156,26 @@ export function recoveries(ledger: Ledger): number[] {
     const job = start.job ?? ''
     startsOf.set(job, [...(startsOf.get(job) ?? []), start])
   }
-  const ended = new Set(ledger.lines({ type: 'end' }).map(({ token, job }) => `${token} ${job}`))
+  const ended = endedRuns(ledger)
   const all = [...startsOf.values()].flat()
   return kills.flatMap(({ worker, at }) =>
     all
-      .filter(
-        (start) => start.worker === worker && start.at <= at && !ended.has(`${start.token} ${start.job}`),
-      )
+      .filter((start) => start.worker === worker && start.at <= at && !ended.has(runOf(start)))
       .flatMap((start) => {
         const next = (startsOf.get(start.job ?? '') ?? []).find((other) => other.at > at)
         return next === undefined ? [] : [next.at - at]
       }),
   )
+}
+
+/** Which run a line is about: by job as well, since those of one claim share its lease. */
+export function runOf({ token, job }: Line): string {
+  return `${token} ${job}`
+}
+
+/** Runs that have come to their end so far. */
+export function endedRuns(ledger: Ledger): Set<string> {
+  return new Set(ledger.lines({ type: 'end' }).map(runOf))
 }
 
 /** The value that this share of all stay below. */

@@ -1,5 +1,4 @@
 import { mutants } from '../mutants/mutants.ts'
-import type { Run } from './experiment.ts'
 import type { Results } from './results.ts'
 
 const start = '<!-- guarantees:start -->'
@@ -13,9 +12,14 @@ export function withResults(page: string, results: Results): string {
   return `${page.slice(0, from)}${start}\n\n${render(results)}\n${end}${page.slice(to + end.length)}`
 }
 
-function render({ date, commit, form, machine, versions, runs }: Results): string {
+function render({ runs }: Results): string {
+  const machines = new Set(
+    runs.map(
+      ({ machine, versions: { node, postgres } }) => `${machine}; Node ${node}, PostgreSQL ${postgres}`,
+    ),
+  )
   return [
-    `Run on ${date} at commit ${commit}, in the ${form} form. ${machine}; Node ${versions.node}, PostgreSQL ${versions.postgres}.`,
+    `Each experiment as it was last published: it says when, at which commit and in which form. ${[...machines].join('. ')}.`,
     '',
     ...runs.flatMap(section),
     '### Tests of the tests',
@@ -32,7 +36,8 @@ function render({ date, commit, form, machine, versions, runs }: Results): strin
   ].join('\n')
 }
 
-function section({ name, title, method, seed, counts, verdicts, measures = {}, seconds }: Run): string[] {
+function section(run: Results['runs'][number]): string[] {
+  const { name, title, method, seed, counts, verdicts, measures = {}, seconds } = run
   // Of what was done, and of what was done to it, the rarer: the other would claim more than was tried.
   const [unit = '', tried = 0] =
     Object.entries(counts)
@@ -62,7 +67,7 @@ function section({ name, title, method, seed, counts, verdicts, measures = {}, s
           ),
           '',
         ]),
-    `\`${name}\`, ${seconds.toFixed(0)} s, seed ${seed}. Zero in ${shown(tried)} (${words(unit)}) means fewer than ${shown(3 / tried)} in each, at 95 % confidence.`,
+    `\`${name}\`, ${run.form} form, ${seconds.toFixed(0)} s, seed ${seed}, on ${run.date} at commit ${run.commit}. Zero in ${shown(tried)} (${words(unit)}) means fewer than ${shown(3 / tried)} in each, at 95 % confidence.`,
     '',
   ]
 }
@@ -79,8 +84,10 @@ function words(name: string): string {
     .trim()
 }
 
-function shown(value: number, digits = 2): string {
-  return Number.isInteger(value) ? value.toLocaleString('en') : value.toFixed(value >= 100 ? 0 : digits)
+function shown(value: number): string {
+  if (Number.isInteger(value)) return value.toLocaleString('en')
+  // Never 0.00 for what is not nothing.
+  return value < 0.01 ? String(Number(value.toPrecision(2))) : value.toFixed(value >= 100 ? 0 : 2)
 }
 
 function table(header: readonly string[], rows: readonly (readonly string[])[]): string {

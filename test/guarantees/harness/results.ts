@@ -6,31 +6,40 @@ import type { Run } from './experiment.ts'
 
 export const resultsFile = join(import.meta.dirname, '../results.json')
 
-/** What one run of all experiments gave, and where. */
-export interface Results {
+/** When an experiment was run, on what, and how much of it. */
+export interface Provenance {
   date: string
   commit: string
   form: 'short' | 'long'
   machine: string
   versions: { node: string; postgres: string }
-  runs: Run[]
 }
 
-/** Gathers what the experiments have left in a folder. */
-export function gather(folder: string, form: Results['form']): Results {
-  const runs = readdirSync(folder)
-    .filter((name) => name.endsWith('.json'))
-    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as { run: Run; postgres: string })
-    .sort((a, b) => order.indexOf(a.run.name) - order.indexOf(b.run.name))
+/** The last run of each experiment that found nothing. */
+export interface Results {
+  runs: (Run & Provenance)[]
+}
+
+export function readResults(): Results {
+  return JSON.parse(readFileSync(resultsFile, 'utf8')) as Results
+}
+
+/** Results with what the experiments have left in a folder in the place of their older runs. What failed is left out. */
+export function withRunsOf(folder: string, form: Provenance['form'], { runs: older }: Results): Results {
   const [cpu] = cpus()
-  return {
+  const shared = {
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),
     form,
     machine: `${cpu?.model ?? 'unknown CPU'}, ${cpus().length} cores, ${Math.round(totalmem() / 2 ** 30)} GB, ${type()} ${release()}`,
-    versions: { node: process.versions.node, postgres: runs[0]?.postgres ?? 'unknown' },
-    runs: runs.map(({ run }) => run),
   }
+  const newer = readdirSync(folder)
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8')) as { run: Run; postgres: string })
+    .filter(({ run }) => Object.values(run.verdicts).every((times) => times === 0))
+    .map(({ run, postgres }) => ({ ...shared, versions: { node: process.versions.node, postgres }, ...run }))
+  const byName = new Map([...older, ...newer].map((run) => [run.name, run]))
+  return { runs: [...byName.values()].sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)) }
 }
 
 /** As the page tells them. */
