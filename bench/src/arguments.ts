@@ -17,6 +17,7 @@ export interface Arguments {
 export const usage = `npm run bench -- <suite> [<suite> …] [options]
 
   suite             ${suites.map(({ name }) => name).join(', ')}, or all
+                    (console and gauges, which compare with no peer, are programs of their own: name one alone)
   --workload a,b    only these workloads
   --only a,b        only these systems (${[...systems, ...optionalSystems].map(({ name }) => name).join(', ')})
   --rounds n        rounds per workload (3)
@@ -25,7 +26,7 @@ export const usage = `npm run bench -- <suite> [<suite> …] [options]
   --no-write        leave docs/benchmarks.md as it is (so does --only and --workload)
   --page file       write the section into this file instead`
 
-export function readArguments(argv: readonly string[]): Arguments {
+export function readArguments(argv: readonly string[]): Arguments | 'help' {
   const { values, positionals } = parseArgs({
     args: [...argv],
     allowPositionals: true,
@@ -37,8 +38,10 @@ export function readArguments(argv: readonly string[]): Arguments {
       json: { type: 'boolean', default: false },
       'no-write': { type: 'boolean', default: false },
       page: { type: 'string' },
+      help: { type: 'boolean', short: 'h', default: false },
     },
   })
+  if (values.help) return 'help'
   if (positionals.length === 0) throw new Error(`Name a suite: ${suites.map(({ name }) => name).join(', ')}`)
   const asked = pick('suite', positionals.includes('all') ? undefined : positionals.join(','), suites)
   const workloads = pick(

@@ -21,6 +21,8 @@ export interface Sizes {
   drainLimitMs: number
   processCounts: readonly number[]
   processJobs: number
+  /** For each process. */
+  processWarmUpJobs: number
   /** Jobs that wait beside those that are measured. */
   claimDepths: readonly number[]
   claimFinished: number
@@ -49,6 +51,7 @@ export const fullSizes: Sizes = {
   drainLimitMs: 300_000,
   processCounts: [1, 2, 4, 8],
   processJobs: 200_000,
+  processWarmUpJobs: 30_000,
   claimDepths: [1_000, 100_000, 1_000_000, 5_000_000],
   claimFinished: 5_000_000,
   claimJobs: 100_000,
@@ -78,6 +81,7 @@ export const quickSizes: Sizes = {
   drainLimitMs: 60_000,
   processCounts: [1, 2, 4, 8],
   processJobs: 20_000,
+  processWarmUpJobs: 2_000,
   claimDepths: [1_000, 20_000, 100_000],
   claimFinished: 100_000,
   claimJobs: 5_000,
@@ -173,7 +177,7 @@ function limitMs(measure: Measure): number {
     case 'fill':
       return 60_000 + measure.rows / 5
     case 'drain':
-      return 120_000 + measure.jobs / 2 + measure.limitMs
+      return 120_000 + (measure.warmUpJobs + measure.jobs) / 2 + measure.limitMs
     case 'drain-part':
       return 240_000
     case 'latency':

@@ -68,7 +68,10 @@ async function runSuite(suite: Suite, bench: Bench, { isJson }: Arguments): Prom
 
 function readArgumentsOrExit(): Arguments {
   try {
-    return readArguments(process.argv.slice(2))
+    const args = readArguments(process.argv.slice(2))
+    if (args !== 'help') return args
+    console.log(usage)
+    process.exit()
   } catch (error) {
     console.error(`${error instanceof Error ? error.message : String(error)}\n\n${usage}`)
     process.exit(2)

@@ -52,6 +52,7 @@ function toTable(workload: Workload, results: readonly Result[]) {
     { title: 'first tenth', cell: ({ firstTenth }) => whole(firstTenth) },
     { title: 'last tenth', cell: ({ lastTenth }) => whole(lastTenth) },
     { title: 'last ÷ first', cell: ({ lastOfFirst }) => lastOfFirst?.toFixed(2) },
+    { title: 'from cold', cell: ({ fromCold }) => whole(fromCold) },
     { title: 'CPU µs/job', cell: ({ cpuMicrosPerJob }) => cpuMicrosPerJob?.toFixed(1) },
     { title: 'WAL B/job', cell: ({ walBytesPerJob }) => whole(walBytesPerJob) },
     { title: 'CPU %', cell: ({ cpuPercent }) => cpuPercent?.toFixed(2) },

@@ -69,6 +69,7 @@ const detailNames = [
   'firstTenth',
   'lastTenth',
   'lastOfFirst',
+  'fromCold',
   'cpuMicrosPerJob',
   'cpuPercent',
   'walBytesPerJob',

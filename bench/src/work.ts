@@ -15,7 +15,7 @@ import type { PreparedWorker } from './systems/system.ts'
 
 let worker: PreparedWorker | undefined
 let runs = 0
-let first: (Mark & { cpuMicros: number }) | undefined
+let first: Mark | undefined
 const marks: Mark[] = []
 const starts: Started[] = []
 
@@ -63,7 +63,7 @@ function handler(note: Note): (n: number) => void {
   switch (note.type) {
     case 'marks':
       return () => {
-        if (runs === 0) first = { ...mark(), cpuMicros: cpuMicros() }
+        if (runs === 0) first = mark()
         runs++
         if (runs % note.every === 0) marks.push(mark())
       }
@@ -87,18 +87,12 @@ function handler(note: Note): (n: number) => void {
 }
 
 function mark(): Mark {
-  return { at: now(), rssMb: process.memoryUsage.rss() / 2 ** 20 }
+  const { user, system } = process.cpuUsage()
+  return { at: now(), rssMb: process.memoryUsage.rss() / 2 ** 20, cpuMicros: user + system }
 }
 
 function report(): WorkerReport {
-  const { at, rssMb } = mark()
-  return { runs, first, marks, starts, at, rssMb, cpuMicros: cpuMicros() }
-}
-
-/** Of all threads. */
-function cpuMicros(): number {
-  const { user, system } = process.cpuUsage()
-  return user + system
+  return { runs, first, marks, starts, ...mark() }
 }
 
 function say(message: FromWorker): void {

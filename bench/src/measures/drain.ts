@@ -8,8 +8,9 @@ import type { DrainMeasure, Order, Sample } from './order.ts'
 import type { WorkerReport } from './worker-messages.ts'
 import { endWorkers, startWorkers, type WorkerProcess } from './worker-process.ts'
 
-// A hundredth of all jobs: fine enough for tenths, and too rare to cost anything.
-const marksPerRun = 100
+// A hundredth of all jobs: fine enough for tenths, and too rare to cost anything. Where several processes have to tell
+// together when the warm-up was over, each has run half a step more than it told: less than a hundredth of all jobs.
+const marksPerRun = { one: 100, several: 2_000 }
 const stuckAfterMs = 30_000
 
 /**
@@ -19,7 +20,8 @@ const stuckAfterMs = 30_000
  * rows would cost more than many of them. The end is told by the store.
  */
 export async function measureDrain(session: Session, measure: DrainMeasure, order: Order): Promise<Sample> {
-  const { jobs, processes, concurrency, isHeld, limitMs } = measure
+  const { processes, concurrency, isHeld, limitMs, warmUpJobs } = measure
+  const jobs = warmUpJobs + measure.jobs
   const db = order.url.startsWith('postgres:') ? await openDatabase(order.url) : undefined
   const holder = isHeld ? new pg.Client({ connectionString: order.url }) : undefined
   let workers: WorkerProcess[] = []
@@ -28,7 +30,8 @@ export async function measureDrain(session: Session, measure: DrainMeasure, orde
     await db?.settle()
     if (holder) await hold(holder)
     const walBefore = await db?.walBytes()
-    const note = { type: 'marks', every: Math.max(1, Math.floor(jobs / marksPerRun)) } as const
+    const marks = warmUpJobs > 0 ? marksPerRun.several : marksPerRun.one
+    const note = { type: 'marks', every: Math.max(1, Math.floor(jobs / marks)) } as const
     workers = await startWorkers({ ...order, concurrency, note }, processes)
     const endsAt = now() + limitMs
     const isRun = (await untilRun(workers, { jobs, endsAt })) >= jobs
@@ -39,14 +42,17 @@ export async function measureDrain(session: Session, measure: DrainMeasure, orde
     const runs = sum(reports.map((report) => report.runs))
     const stored = isRun ? await verify(session, { jobs, runs }) : await session.count()
     const startedAt = Math.min(...reports.map(({ first }) => first?.at ?? endedAt))
-    const seconds = (endedAt - startedAt) / 1000
+    const from = warmUpJobs === 0 ? startedAt : timeOfRun(reports, { run: warmUpJobs, every: note.every })
+    const count = runs - warmUpJobs
+    const seconds = (endedAt - from) / 1000
     return {
-      figure: runs / seconds,
-      count: runs,
+      figure: count / seconds,
+      count,
       seconds,
       stored,
       ...(processes === 1 && reports[0] && courseOf(reports[0], note.every)),
-      cpuMicrosPerJob: sum(reports.map(({ first, cpuMicros }) => cpuMicros - (first?.cpuMicros ?? 0))) / runs,
+      ...(warmUpJobs > 0 && { fromCold: (runs * 1000) / (endedAt - startedAt) }),
+      cpuMicrosPerJob: sum(reports.map((report) => report.cpuMicros - cpuMicrosAt(report, from))) / count,
       ...(wal !== undefined && { walBytesPerJob: wal / runs }),
       ...(!isRun && { cutAfterSeconds: limitMs / 1000 }),
     }
@@ -98,6 +104,19 @@ async function verify(session: Session, { jobs, runs }: { jobs: number; runs: nu
   if (finished !== undefined && finished !== jobs)
     throw new Error(`${jobs} jobs ran, but the store has ${finished} finished`)
   return finished ?? 0
+}
+
+/** When the processes together had come to this run. */
+function timeOfRun(reports: readonly WorkerReport[], { run, every }: { run: number; every: number }): number {
+  const times = reports.flatMap(({ marks }) => marks.map(({ at }) => at)).sort((a, b) => a - b)
+  const at = times[Math.ceil(run / every) - 1]
+  if (at === undefined) throw new Error(`the workers did not come to run ${run}`)
+  return at
+}
+
+/** What a process had used by then, as far as it took note. */
+function cpuMicrosAt({ first, marks }: WorkerReport, at: number): number {
+  return (marks.findLast((mark) => mark.at <= at) ?? first)?.cpuMicros ?? 0
 }
 
 /** How one process went from its first run to its last. */

@@ -16,6 +16,8 @@ export type Measure =
 export interface DrainMeasure {
   type: 'drain'
   jobs: number
+  /** Run before those that count, by all processes together. */
+  warmUpJobs: number
   processes: number
   /** Of each process. */
   concurrency: number
@@ -42,7 +44,9 @@ export interface Details {
   firstTenth?: number
   lastTenth?: number
   lastOfFirst?: number
-  /** All threads of the worker processes, from the first start to the end. */
+  /** Jobs a second with the warm-up, from the first start on. */
+  fromCold?: number
+  /** All threads of the worker processes, while the jobs ran that count. */
   cpuMicrosPerJob?: number
   cpuPercent?: number
   walBytesPerJob?: number

@@ -34,6 +34,8 @@ export type Note = { type: 'marks'; every: number } | { type: 'starts' } | { typ
 export interface Mark {
   at: number
   rssMb: number
+  /** Of all threads, since the process began. */
+  cpuMicros: number
 }
 
 export interface Started {
@@ -44,7 +46,7 @@ export interface Started {
 export interface WorkerReport {
   runs: number
   /** At the first run. */
-  first: (Mark & { cpuMicros: number }) | undefined
+  first: Mark | undefined
   marks: Mark[]
   starts: Started[]
   /** When the report was made, and all that was used until then. */

@@ -22,6 +22,7 @@ export const drain: Workload = {
 export function drainOf({ drainLimitMs }: Sizes, said: Pick<DrainMeasure, 'jobs'> & Partial<DrainMeasure>) {
   return {
     type: 'drain',
+    warmUpJobs: 0,
     processes: 1,
     concurrency: 100,
     isHeld: false,
