@@ -1,5 +1,6 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { environmentOfLane, filesOfLane, filesOutOfLane, lane } from './test/support/lane.ts'
+import { LongestFirst } from './test/support/longest-first.ts'
 
 export default defineConfig({
   test: {
@@ -17,11 +18,11 @@ export default defineConfig({
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 20_000 } },
+    expect: { poll: { timeout: 50_000 } },
     // Files wait for processes and the server more than they compute: two at a time, also where there are two cores.
     maxWorkers: 2,
     // A process for each file would spend a minute on loading the same modules again; what a file needs for itself is its database.
     isolate: false,
-    sequence: { concurrent: false },
+    sequence: { concurrent: false, sequencer: LongestFirst },
   },
 })

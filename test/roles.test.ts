@@ -310,9 +310,7 @@ test('a login with the rights of a worker and an operator executes operations', 
   const worker = await startOperationsWorker({ connection: url.href, schema })
   const ana = login('operator').stint.as({ actor: 'ana' })
   const ended = async (started: { id: string }): Promise<void> => {
-    await expect
-      .poll(async () => (await owner.operations.get(started.id))?.state, { timeout: 20_000 })
-      .toBe('done')
+    await expect.poll(async () => (await owner.operations.get(started.id))?.state).toBe('done')
   }
   await ended(await ana.operations.start({ action: 'replay', ids: [dead.id], reason: 'roles' }))
   await ended(await ana.operations.start({ action: 'cancel', ids: [id, dead.id], reason: 'roles' }))

@@ -150,7 +150,8 @@ test('of many jobs: discarded, and an error group replayed with a canary', async
 
 test('of an operation: paused and resumed by the line beside the button, given up by that of its dialog', async () => {
   const queue = `steered.${randomUUID().slice(0, 8)}`
-  for (let n = 0; n < 3; n++) await deadLetter(queue)
+  // One in ten seconds: enough of them that it is not over before the last line was typed.
+  for (let n = 0; n < 12; n++) await deadLetter(queue)
   const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
   const request = { action: 'discard', where: `queue:${queue}`, pace: 0.1, reason } as const
   const { id } = await as.operations.start(request)

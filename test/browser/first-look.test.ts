@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { startFor } from '../support/workers.ts'
 import { contracts, sendMail } from './shop.ts'
-import { shown, stage } from './stage.ts'
+import { pressPair, shown, stage } from './stage.ts'
 
 const given = stage({ contracts })
 
@@ -71,9 +71,7 @@ test('the jump bar leads to screens, queues and jobs; keys lead to screens and c
   await page.keyboard.press('Enter')
   await page.waitForURL('**/queues/mail')
 
-  await page.keyboard.press('g')
-  await page.keyboard.press('d')
-  await page.waitForURL('**/dead')
+  await pressPair(page, ['g', 'd'], 'dead')
   await page.keyboard.press('?')
   await page.getByRole('dialog', { name: 'Keys' }).waitFor()
   await page.getByLabel('Keys of a single letter').uncheck()

@@ -4,7 +4,7 @@ import { startFor } from '../support/workers.ts'
 import { eventually } from '../support/eventually.ts'
 import { CardDeclined } from './life.ts'
 import { charge, chargeCard, contracts } from './shop.ts'
-import { stage } from './stage.ts'
+import { pressPair, stage } from './stage.ts'
 
 const given = stage({ contracts })
 
@@ -47,8 +47,7 @@ test('a dead group is repaired by the keyboard alone: found, replayed by canary,
   const focused = (): Promise<string> =>
     page.evaluate('document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.tagName')
 
-  await keyboard.press('g')
-  await keyboard.press('d')
+  await pressPair(page, ['g', 'd'], 'dead')
   await page.locator('.groups [data-row]').first().waitFor()
   await keyboard.press('j')
   await expect.poll(focused).toMatch(/^Group [\da-f]{8}, /)
@@ -141,9 +140,7 @@ test('discard is undone from where it was done', async () => {
   await page.locator('h1', { hasText: 'in trash' }).waitFor()
   await page.getByRole('button', { name: 'Undo' }).click()
   await page.getByText(/^Restored card\.charge/).waitFor()
-  await expect
-    .poll(async () => page.locator('h1').textContent(), { timeout: 20_000 })
-    .not.toContain('in trash')
+  await expect.poll(async () => page.locator('h1').textContent()).not.toContain('in trash')
   await page.getByRole('button', { name: 'Replay', exact: true }).waitFor()
 })
 

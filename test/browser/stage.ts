@@ -16,6 +16,8 @@ import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 
 const artefacts = join(import.meta.dirname, '../../.artifacts')
+/** How long to wait for what is surely coming: its own are 30 s, in which two busy cores may not get to it. */
+const patienceMs = 50_000
 
 /** Where something else than usual is on it. */
 export interface StageParts {
@@ -110,6 +112,7 @@ export function stage(
         reducedMotion: 'reduce',
         ...context,
       })
+      opened.setDefaultTimeout(patienceMs)
       const page = await opened.newPage()
       page.on('pageerror', (error) => complaints.push(`page: ${error.message}`))
       page.on('console', (message) => {
@@ -199,6 +202,14 @@ function there<Part>(part: Part | undefined): Part {
 
 export function tokenOf(role: Role): string {
   return tokens[role].token
+}
+
+/** Two keys that lead to a screen, until they did: on a busy machine the second may come too late to go with the first. */
+export async function pressPair(page: Page, keys: readonly [string, string], screen: string): Promise<void> {
+  await eventually(async () => {
+    for (const key of keys) await page.keyboard.press(key)
+    await page.waitForURL(`**/${screen}`, { timeout: 5_000 })
+  })
 }
 
 /** When a screen of the dashboard is there; the page to sign in has a heading too. */

@@ -42,7 +42,7 @@ export class EventReader {
         reject(
           new Error(`Nothing told of ${what}; told so far: ${JSON.stringify(this.events).slice(0, 2_000)}`),
         )
-      }, 20_000)
+      }, 50_000)
       this.#waiting.add(look)
       look()
     })

@@ -7,11 +7,12 @@ import express from 'express'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { createConsole, nodeListener } from '../../src/entry/server.ts'
+import { nodeListener } from '../../src/entry/server.ts'
 import type { Console } from '../../src/entry/server.ts'
+import { createConsoleWithin } from '../../src/server/console.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { contracts, openStint, tokens } from './scene.ts'
+import { contracts, openStint, patient, tokens } from './scene.ts'
 
 const basePath = '/admin/jobs'
 const headers = {
@@ -23,7 +24,8 @@ let db: TestDatabase
 let served: Console
 beforeAll(async () => {
   db = await createTestDatabase()
-  served = createConsole({ connection: db.url, contracts, basePath, tokens: [tokens.operator.line] })
+  const options = { connection: db.url, contracts, basePath, tokens: [tokens.operator.line] }
+  served = createConsoleWithin(patient, options)
 })
 afterAll(async () => {
   await served.close()

@@ -303,10 +303,11 @@ test.each([
   ['an integer that is infinite', `{"kind":"any.thing","input":${'1'.repeat(350)}}`, 422],
 ])('a megabyte with %s is answered at once', async (_, body, status) => {
   const served = openConsole(db.url)
-  const begunAt = performance.now()
   const headers = { 'Content-Type': 'application/json' }
+  // What it computed, not how long that took: this process may have stood still.
+  const before = process.cpuUsage()
   const answer = await call(served, 'POST /v1/jobs', { token, headers, body })
   expect(answer.status).toBe(status)
   // It is milliseconds; where every quote is a new beginning it is minutes, in which nobody else is answered.
-  expect(performance.now() - begunAt).toBeLessThan(5_000)
+  expect(process.cpuUsage(before).user).toBeLessThan(5_000_000)
 })

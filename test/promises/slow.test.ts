@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
-import { createLedger } from '../support/ledger.ts'
+import { createLedger, monotonicMs } from '../support/ledger.ts'
 import { logOf, startWorker } from '../support/worker-process.ts'
 import { workerScene } from '../support/workers.ts'
 
@@ -20,11 +20,12 @@ test('a job that runs far longer than its kind usually does is told of once, by 
   await scene.stint.enqueueMany(defineJob(usual), Array(40).fill({ act: 'sleep', ms: 5 }))
   await ledger.wroteMany({ name: 'succeeded' }, 40)
   const { id: unknown } = await scene.stint.enqueue(defineJob(rare), { act: 'hold' })
+  // Its time runs from before its handler writes its first line: how long before is the machine's business.
+  const storedAt = monotonicMs()
   const { id } = await scene.stint.enqueue(defineJob(usual), { act: 'hold' })
-  const { at } = await ledger.wrote({ type: 'start', job: id })
   const slow = await ledger.wrote({ name: 'slow' })
   expect(slow).toMatchObject({ job: id, said: { kind: 'usual', attempt: 1 } })
-  expect(slow.at - at).toBeGreaterThanOrEqual(9_990)
+  expect(slow.at - storedAt).toBeGreaterThanOrEqual(10_000)
   const { usualMs, ranMs } = slow.said as { usualMs: number; ranMs: number }
   expect(ranMs).toBeGreaterThanOrEqual(Math.max(10_000, 3 * usualMs))
 

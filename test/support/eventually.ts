@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-const longestMs = 30_000
+/** It only says when to stop hoping; shorter than a test's own time, so that the error says what did not come. */
+const longestMs = 50_000
 
 /** Repeats a check until it passes: for what another process does, and no line of the ledger tells. */
 export async function eventually(check: () => Promise<void>): Promise<void> {

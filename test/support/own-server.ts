@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises'
+import { randomInt } from 'node:crypto'
+import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -49,6 +50,8 @@ export async function openOwnServer({
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'stint-own-')))
   // Under root the server runs as another user, who has to get in.
   await chmod(dir, 0o755)
+  // Below those that are given to whoever asks for any: while it is down, nobody gets its port.
+  await writeFile(join(dir, 'port'), String(randomInt(20_000, 32_000)))
   const { native, version } = findNative()
   const config = {
     ...{ dir, native, version, idleMs: 0, fsync },

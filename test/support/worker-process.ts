@@ -99,7 +99,8 @@ export function spawnProgram(
       child.kill(signal)
     },
     tell: (word) => {
-      child.send(word)
+      // One that is just ending hears nothing: without somebody to take it, that would be an error of this process.
+      child.send(word, () => undefined)
     },
     exited,
     output: () => output,

@@ -140,7 +140,8 @@ test.each([
     },
   })
   const { healthPort } = await ledger.wrote({ name: 'ready' })
-  const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold', listens: true })
+  // It hears nothing, so the end takes a while: time enough to be asked how it is.
+  const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold' })
   await ledger.wrote({ type: 'start', job: id })
   const verdicts: unknown[] = []
   const exited = worker.exited.then((exit) => ({ exit }))

@@ -78,8 +78,9 @@ async function liveWorker(db: Scene['db']): Promise<string> {
 export async function zombieHeartbeat(build: Build): Promise<void> {
   const { db, ledger, worker } = await createScene(build)
   await worker('lost', { lease: '3s', sweepEvery: '1h' })
+  // The time at which the row is changed: a heartbeat may have begun after this statement and yet come before it.
   const [{ id } = { id: '' }] = await db.query<{ id: string }>(
-    'update stint.worker set lost_at = stint.now() returning id',
+    'update stint.worker set lost_at = clock_timestamp() returning id',
   )
   const wasRenewed = eventually(async () => {
     expect(
