@@ -4,7 +4,8 @@ import { isStintError, StintError } from '../core/errors.ts'
 import { given } from '../core/options.ts'
 import { isSchemaMissing, mayBeOneRows } from '../db/classify.ts'
 import { foreignTx } from '../db/foreign-tx.ts'
-import type { Queryable } from '../db/statement.ts'
+import type { Database } from '../db/database.ts'
+import type { Bound, Queryable } from '../db/statement.ts'
 import { isPlain } from '../jobs/enqueue.ts'
 import type { Placed } from '../jobs/enqueue.ts'
 import { batchesOf, KeptBatches } from './batches.ts'
@@ -258,12 +259,17 @@ export class Enqueuer<Tx> {
     const { schema, timeoutMs } = this.#config
     const delivery = { jobIds: () => jobs.map(({ job }) => job.id), schema, timeoutMs }
     const database = await this.#connection.database()
+    const hints = new Set(jobs.map(({ hint }) => hint))
+    let isTold = false
     const placed = await deliver(delivery, async (isRepeat) => {
-      const answers = await sendBatch(database, jobs, isRepeat)
+      // Only behind a lone one: where many call at once, the next of them would wait for it, and workers are awake.
+      const hint = jobs.length === 1 ? this.#announcer.behind(hints, schema) : undefined
+      isTold = hint !== undefined
+      const answers = await sendBatch(hint === undefined ? database : before(database, hint), jobs, isRepeat)
       if (!isRepeat) this.#drop(unusedOf(jobs, answers))
       return answers
     })
-    this.#announcer.stored(new Set(jobs.map(({ hint }) => hint)))
+    this.#announcer.stored(hints, { isTold })
     return placed
   }
 
@@ -296,6 +302,12 @@ function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): str
     const placement = placed[index]?.placement
     return blob === undefined || placement === 'stored' || placement === 'replaced' ? [] : [blob.key]
   })
+}
+
+/** The database for one statement that has another close behind it. */
+function before(database: Database, next: Bound): Queryable {
+  const { schema } = database
+  return { schema, query: (text, values) => database.queryThen({ text, values }, next) }
 }
 
 /** Options over others; one that is undefined is as good as left out. */

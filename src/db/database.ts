@@ -15,7 +15,7 @@ import {
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
 import { afterReading, stoodStillAt } from './standstill.ts'
-import type { Copyable, Queryable } from './statement.ts'
+import type { Bound, Copyable, Queryable } from './statement.ts'
 
 /** A transaction on a connection of ours. */
 export interface OwnTransaction extends Copyable {
@@ -102,15 +102,34 @@ export class Database implements Copyable {
 
   async query(text: string, values: readonly unknown[]): Promise<readonly unknown[]> {
     if (this.#hasLimits) return this.transaction((tx) => tx.query(text, values))
-    // Remembered for this call: another one may find out meanwhile that names do not work here.
-    const isNamed = this.#canPrepare
-    try {
-      return await this.#onClient((client) => this.#send(client, { text, values, isNamed }))
-    } catch (error) {
-      if (!isNamed || !isNamedStatementTrouble(error)) throw error
-      this.#canPrepare = false
-      return this.#onClient((client) => this.#send(client, { text, values, isNamed: false }))
+    return this.#prepared((isNamed) =>
+      this.#onClient((client) => this.#send(client, client.query(asked({ text, values }, isNamed)))),
+    )
+  }
+
+  /**
+   * Sends a statement and another close behind it, which the server carries out as soon as the first is committed, without
+   * waiting for us to have read that. Resolves with the rows of the first; how it went with the second is nobody's concern.
+   */
+  async queryThen(first: Bound, second: Bound): Promise<readonly unknown[]> {
+    if (this.#hasLimits) {
+      const rows = await this.query(first.text, first.values)
+      void this.query(second.text, second.values).catch(() => undefined)
+      return rows
     }
+    return this.#prepared(
+      (isNamed) =>
+        new Promise((resolve, reject) => {
+          const both = this.#onClient((client) => {
+            const [one, other] = client.queryBoth(asked(first, isNamed), asked(second, isNamed))
+            const rows = this.#send(client, one)
+            rows.then(resolve, () => undefined)
+            // The connection is in use until the second is answered as well: whoever comes meanwhile takes another.
+            return Promise.all([rows, this.#send(client, other)])
+          })
+          both.catch(reject)
+        }),
+    )
   }
 
   copy(text: string, rows: string): Promise<void> {
@@ -237,14 +256,27 @@ export class Database implements Copyable {
     }
   }
 
-  async #send(
-    client: ResettableClient,
-    { text, values, isNamed }: { text: string; values: readonly unknown[]; isNamed: boolean },
-  ): Promise<readonly unknown[]> {
-    const query = { text, values: [...values], ...(isNamed ? { name: statementName(text) } : {}) }
-    const { rows } = await withDeadline(client, client.query(query), this.#deadlineMs)
+  /** Once more without names where they turn out not to work here. */
+  async #prepared<Result>(send: (isNamed: boolean) => Promise<Result>): Promise<Result> {
+    // Remembered for this call: another one may find out meanwhile.
+    const isNamed = this.#canPrepare
+    try {
+      return await send(isNamed)
+    } catch (error) {
+      if (!isNamed || !isNamedStatementTrouble(error)) throw error
+      this.#canPrepare = false
+      return send(false)
+    }
+  }
+
+  async #send(client: ResettableClient, sent: Promise<pg.QueryResult>): Promise<readonly unknown[]> {
+    const { rows } = await withDeadline(client, sent, this.#deadlineMs)
     return rows as unknown[]
   }
+}
+
+function asked({ text, values }: Bound, isNamed: boolean): pg.QueryConfig {
+  return { text, values: [...values], ...(isNamed ? { name: statementName(text) } : {}) }
 }
 
 /**

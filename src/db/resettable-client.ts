@@ -41,6 +41,23 @@ export class ResettableClient extends pg.Client {
   }
 
   /**
+   * Sends a statement and another behind it at once, each a transaction of its own. Nothing else may be sent until both
+   * are answered. The driver's pipeline mode is on for just these two: a connection that is in it for good refuses COPY.
+   */
+  queryBoth(
+    first: pg.QueryConfig,
+    second: pg.QueryConfig,
+  ): [Promise<pg.QueryResult>, Promise<pg.QueryResult>] {
+    const mode = this as { pipeline: boolean }
+    mode.pipeline = true
+    const both: [Promise<pg.QueryResult>, Promise<pg.QueryResult>] = [this.query(first), this.query(second)]
+    void Promise.allSettled(both).then(() => {
+      mode.pipeline = false
+    })
+    return both
+  }
+
+  /**
    * Resets it, and asks the server to end what is under way. A server that waits for a lock does not see that its client
    * is gone: it would hold the locks that it has, and a connection, until it gets the other.
    *

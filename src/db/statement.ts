@@ -29,6 +29,20 @@ export function isCopyable(db: Queryable): db is Copyable {
   return 'copy' in db
 }
 
+/** A statement with its values, as it is sent. */
+export interface Bound {
+  text: string
+  values: readonly unknown[]
+}
+
+export function bind<Param extends string>(
+  statement: Statement<Param>,
+  schema: string,
+  params: Readonly<Record<Param, unknown>>,
+): Bound {
+  return { text: render(statement, schema), values: statement.params.map((param) => params[param]) }
+}
+
 /** Sends a statement and reads each row that comes back. */
 export async function run<Param extends string, Read extends (row: never) => unknown>(
   db: Queryable,
@@ -36,8 +50,8 @@ export async function run<Param extends string, Read extends (row: never) => unk
   params: Readonly<Record<Param, unknown>>,
   read: Read,
 ): Promise<ReturnType<Read>[]> {
-  const values = statement.params.map((param) => params[param])
-  const rows = await db.query(render(statement, db.schema), values)
+  const { text, values } = bind(statement, db.schema, params)
+  const rows = await db.query(text, values)
   return rows.map((row) => read(row as never) as ReturnType<Read>)
 }
 

@@ -1,4 +1,4 @@
-import type { Queryable } from '../db/statement.ts'
+import type { Bound, Queryable } from '../db/statement.ts'
 import { cancelPayload, schedulesPayload } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { ringLocally } from './local.ts'
@@ -27,13 +27,20 @@ export class Announcer {
     this.#notifier = new Notifier(config.database)
   }
 
-  /** For what is committed. Jobs that are found alike share one hint object. */
-  stored(hints: ReadonlySet<Hint>): void {
-    const list = [...hints]
+  /**
+   * What tells other processes of jobs that are about to be stored, to be sent close behind the statement that stores them:
+   * so it does not wait until we have heard of the commit. Undefined where nobody is to be told that way now.
+   */
+  behind(hints: ReadonlySet<Hint>, schema: string): Bound | undefined {
+    return this.#config.notify ? this.#notifier.take(soonOf(hints), schema) : undefined
+  }
+
+  /** For what is committed; `isTold` where others have been told behind it. Jobs that are found alike share one hint object. */
+  stored(hints: ReadonlySet<Hint>, { isTold = false }: { isTold?: boolean } = {}): void {
     const place = this.#config.place()
-    if (place !== undefined) ringLocally(place, list)
-    if (!this.#config.notify) return
-    const soon = list.filter(({ inMs }) => inMs <= notifyWithinMs)
+    if (place !== undefined) ringLocally(place, [...hints])
+    if (!this.#config.notify || isTold) return
+    const soon = soonOf(hints)
     if (soon.length > 0) this.#notifier.hint(soon)
   }
 
@@ -55,4 +62,8 @@ export class Announcer {
       }, ms).unref()
     }
   }
+}
+
+function soonOf(hints: ReadonlySet<Hint>): Hint[] {
+  return [...hints].filter(({ inMs }) => inMs <= notifyWithinMs)
 }

@@ -1,6 +1,6 @@
 import { invalidOption } from '../core/options.ts'
-import { run } from '../db/statement.ts'
-import type { Queryable } from '../db/statement.ts'
+import { bind, run } from '../db/statement.ts'
+import type { Bound, Queryable } from '../db/statement.ts'
 import { channelOf, payloadsOf } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { notifySql } from './notify.sql.ts'
@@ -44,6 +44,14 @@ export class Notifier {
     this.#timer.unref()
   }
 
+  /** What tells of these, for whoever sends it in our place; undefined while hints are to be gathered. */
+  take(hints: readonly Hint[], schema: string): Bound | undefined {
+    const mayGo = this.#waiting.size === 0 && !this.#isSending && performance.now() >= this.#lastAt + everyMs
+    if (!mayGo || hints.length === 0) return undefined
+    for (const one of hints) this.#add(one)
+    return bind(notifySql, schema, { channel: channelOf(schema), payloads: this.#payloads() })
+  }
+
   /** Sends one payload at once. */
   say(payload: string): Promise<void> {
     return this.#notify([payload])
@@ -65,13 +73,18 @@ export class Notifier {
     if (known === undefined || hint.inMs < known.inMs) this.#waiting.set(name, hint)
   }
 
-  async #send(): Promise<void> {
-    if (this.#waiting.size === 0) return
+  /** Of all that waits, to be sent now. */
+  #payloads(): string[] {
     const hints = [...this.#waiting.values()]
     this.#waiting.clear()
     this.#lastAt = performance.now()
+    return payloadsOf(hints)
+  }
+
+  async #send(): Promise<void> {
+    if (this.#waiting.size === 0) return
     this.#isSending = true
-    await this.#notify(payloadsOf(hints))
+    await this.#notify(this.#payloads())
     this.#isSending = false
     if (this.#waiting.size > 0) this.hint([])
   }

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob, Stint } from '../../src/entry/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { startFaultProxy } from '../support/fault-proxy.ts'
 import { isOutOf } from '../support/lane.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
@@ -72,6 +73,31 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
       const { at } = await ledger.wrote({ type: 'start', job: id })
       expect(at - storedAt, `round ${round}`).toBeLessThan(promptMs)
     }
+  })
+
+  test('starts what another process stores before that one has heard that it is stored', async () => {
+    const ledger = await createLedger()
+    const job = { kind: 'work', queue: 'unheard' }
+    await startWorker(ledger, {
+      name: 'worker',
+      jobs: [job],
+      options: { connection: db.url, pollFloor, queues: { unheard: 10 } },
+    })
+    const proxy = await startFaultProxy(db.url)
+    const far = new Stint({ connection: proxy.url, timeout: '60s' })
+    onTestFinished(() => far.close())
+    const answered = proxy.holdAnswers('/* jobs/enqueue-one.sql */')
+    // Else it would be told of when it is sent again, because no answer came.
+    const next = Promise.race([
+      proxy.saw('/* wake-up/notify.sql */', 1).then(() => 'told'),
+      proxy.saw('/* jobs/enqueue-deciding.sql */', 1).then(() => 'sent again'),
+    ])
+    const enqueueing = far.enqueue(defineJob(job), {})
+    const letPass = await answered
+    expect(await next).toBe('told')
+    const { job: started } = await ledger.wrote({ type: 'start', queue: 'unheard' })
+    letPass()
+    expect((await enqueueing).id).toBe(started)
   })
 
   test('starts what is stored while it starts itself, too late for its first look and too early for its ears', async () => {

@@ -21,6 +21,8 @@ export interface FaultProxy {
   readonly statements: number
   /** Keeps the next statement that contains `text`, and all that follows on its connection; gives the way to let it pass. */
   holdNext(text: string | readonly string[]): Promise<() => void>
+  /** Keeps what the server answers to the next statement that contains `text`, and all after it; gives the way to let it pass. */
+  holdAnswers(text: string | readonly string[]): Promise<() => void>
   /**
    * Lets nothing pass any more, either way, on old connections and new ones, and closes none: a network that swallows
    * everything. Gives the way to heal it, which resolves when what was caught in it has ended on both sides.
@@ -49,6 +51,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const watched = new Set<{ text: string | readonly string[]; left: number; seen: () => void }>()
   let armed: (Cut & { happened: () => void }) | undefined
   let toHold: { text: string | readonly string[]; happened: (letPass: () => void) => void } | undefined
+  let toMute: typeof toHold
   let neverPasses: string | readonly string[] = []
   let statements = 0
   let isBlack = false
@@ -73,6 +76,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     }
     const frames = new Frames()
     let kept: Buffer[] | undefined
+    let unheard: Buffer[] | undefined
     const letPass = (): void => {
       for (const frame of kept ?? []) upstream.write(frame)
       kept = undefined
@@ -88,6 +92,14 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
           kept = []
           toHold.happened(letPass)
           toHold = undefined
+        }
+        if (toMute !== undefined && holds(frame, toMute.text)) {
+          unheard = []
+          toMute.happened(() => {
+            for (const answer of unheard ?? []) client.write(answer)
+            unheard = undefined
+          })
+          toMute = undefined
         }
         if (execute.has(frame[0])) statements++
         if (kept !== undefined) {
@@ -107,6 +119,10 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     })
     let reply = Buffer.alloc(0)
     upstream.on('data', (chunk) => {
+      if (unheard !== undefined) {
+        unheard.push(chunk)
+        return
+      }
       if (cut?.when !== 'after') {
         client.write(chunk)
         return
@@ -159,6 +175,10 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     holdNext: (text) =>
       new Promise((resolve) => {
         toHold = { text, happened: resolve }
+      }),
+    holdAnswers: (text) =>
+      new Promise((resolve) => {
+        toMute = { text, happened: resolve }
       }),
     saw: (text, times) =>
       new Promise((resolve) => {

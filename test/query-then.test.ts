@@ -1,0 +1,69 @@
+/*
+ * A statement with another close behind it, on one connection: the second does not wait until we have heard of the first.
+ */
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { Database } from '../src/db/database.ts'
+import { createTestDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+
+let db: TestDatabase
+beforeAll(async () => {
+  db = await createTestDatabase()
+  await db.query('create table word (said text check (said <> $$nothing$$))')
+})
+afterAll(() => db.drop())
+
+/** Of one connection: what is asked next waits for both. */
+function onePlace(limits: { statementTimeoutMs?: number } = {}): Database {
+  const place = new Database({
+    ...{ url: db.url, schema: 'stint', poolSize: 1, deadlineMs: 20_000, applicationName: 'query-then' },
+    ...limits,
+  })
+  onTestFinished(() => place.close())
+  return place
+}
+
+function say(said: string): { text: string; values: unknown[] } {
+  return { text: 'insert into word values ($1) returning said', values: [said] }
+}
+
+/** What is said to have been there before. */
+function repeat(said: string): { text: string; values: unknown[] } {
+  return { text: `insert into word select 'again ' || said from word where said = $1`, values: [said] }
+}
+
+async function said(place: Database): Promise<unknown[]> {
+  const rows = await place.query('delete from word returning said', [])
+  return rows.map((row) => (row as { said: string }).said).sort()
+}
+
+test.each([{}, { statementTimeoutMs: 10_000 }])(
+  'it sees what the first has stored, as a transaction of its own (%o)',
+  async (limits) => {
+    const place = onePlace(limits)
+    for (const word of ['a', 'b', 'c']) {
+      expect(await place.queryThen(say(word), repeat(word))).toEqual([{ said: word }])
+      expect(await said(place)).toEqual([word, `again ${word}`].sort())
+    }
+  },
+)
+
+test.each([
+  ['the first is refused', 'nothing', 'a', ['a']],
+  ['the second is refused', 'a', 'nothing', ['a']],
+  ['both are refused', 'nothing', 'nothing', []],
+])(
+  'where %s, only the first is heard of, and the connection is as good as before',
+  async (_, one, other, left) => {
+    const place = onePlace()
+    const pid = 'select pg_backend_pid() as pid'
+    const before = await place.query(pid, [])
+    const asked = place.queryThen(say(one), say(other))
+    if (one === 'nothing') await expect(asked).rejects.toMatchObject({ code: '23514' })
+    else expect(await asked).toEqual([{ said: one }])
+    expect(await said(place)).toEqual(left)
+    await place.copy('copy word from stdin', 'x\n')
+    expect(await said(place)).toEqual(['x'])
+    expect(await place.transaction((tx) => tx.query(pid, []))).toEqual(before)
+  },
+)
