@@ -19,8 +19,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 50_000 } },
-    // Files wait for processes and the server more than they compute: two at a time, also where there are two cores.
-    maxWorkers: 2,
+    // Files wait for processes and the server more than they compute: three at a time, also on two cores.
+    maxWorkers: 3,
     // A process for each file would spend a minute on loading the same modules again; what a file needs for itself is its database.
     isolate: false,
     sequence: { concurrent: false, sequencer: LongestFirst },
