@@ -120,12 +120,14 @@ export class Database implements Copyable {
     return this.#prepared(
       (isNamed) =>
         new Promise((resolve, reject) => {
-          const both = this.#onClient((client) => {
-            const [one, other] = client.queryBoth(asked(first, isNamed), asked(second, isNamed))
-            const rows = this.#send(client, one)
+          const both = this.#onClient(async (client) => {
+            const sent = client.queryBoth(asked(first, isNamed), asked(second, isNamed))
+            const [rows, rest] = [this.#send(client, sent[0]), this.#send(client, sent[1])]
             rows.then(resolve, () => undefined)
-            // The connection is in use until the second is answered as well: whoever comes meanwhile takes another.
-            return Promise.all([rows, this.#send(client, other)])
+            // The connection is in use until both are answered: whoever comes meanwhile takes another.
+            await Promise.allSettled([rows, rest])
+            await rows
+            await rest
           })
           both.catch(reject)
         }),
