@@ -124,6 +124,10 @@ export class Database implements Copyable {
             const sent = client.queryBoth(asked(first, isNamed), asked(second, isNamed))
             const [rows, rest] = [this.#send(client, sent[0]), this.#send(client, sent[1])]
             rows.then(resolve, () => undefined)
+            // Nobody sends it again; those that come later do without names.
+            rest.catch((error: unknown) => {
+              if (isNamedStatementTrouble(error)) this.#canPrepare = false
+            })
             // The connection is in use until both are answered: whoever comes meanwhile takes another.
             await Promise.allSettled([rows, rest])
             await rows

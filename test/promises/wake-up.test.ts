@@ -75,7 +75,11 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     }
   })
 
-  test('starts what another process stores before that one has heard that it is stored', async () => {
+  const isKept = isOutOf(
+    'pgbouncer',
+    'the answer that is kept may be that the name of the statement is taken',
+  )
+  test.skipIf(isKept)('starts what another process stores before that one has heard of it', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'unheard' }
     await startWorker(ledger, {

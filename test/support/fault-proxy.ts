@@ -130,8 +130,11 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
       // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes. It may
       // come in pieces.
       reply = Buffer.concat([reply, chunk])
-      if (!reply.includes(readyForQuery)) return
-      if (!notPrepared.some((code) => reply.includes(code))) {
+      const end = reply.indexOf(readyForQuery)
+      if (end === -1) return
+      // What was sent close behind it may have been answered too.
+      const first = reply.subarray(0, end)
+      if (!notPrepared.some((code) => first.includes(code))) {
         cutNow()
         return
       }
