@@ -1,6 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { environmentOfLane, filesOfLane, filesOutOfLane, lane } from './test/support/lane.ts'
 import { LongestFirst } from './test/support/longest-first.ts'
+import { patienceMs } from './test/support/patience.ts'
 
 export default defineConfig({
   test: {
@@ -18,7 +19,7 @@ export default defineConfig({
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 120_000,
     hookTimeout: 120_000,
-    expect: { poll: { timeout: 50_000 } },
+    expect: { poll: { timeout: patienceMs } },
     // Files wait for processes and the server more than they compute: three at a time, also on two cores.
     maxWorkers: 3,
     // A process for each file would spend a minute on loading the same modules again; what a file needs for itself is its database.

@@ -3,6 +3,7 @@
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { Database } from '../src/db/database.ts'
+import type { Bound } from '../src/db/statement.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 
@@ -23,12 +24,12 @@ function onePlace(limits: { statementTimeoutMs?: number } = {}): Database {
   return place
 }
 
-function say(said: string): { text: string; values: unknown[] } {
+function say(said: string): Bound {
   return { text: 'insert into word values ($1) returning said', values: [said] }
 }
 
 /** What is said to have been there before. */
-function repeat(said: string): { text: string; values: unknown[] } {
+function repeat(said: string): Bound {
   return { text: `insert into word select 'again ' || said from word where said = $1`, values: [said] }
 }
 

@@ -14,10 +14,9 @@ import { launchChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { patienceMs } from '../support/patience.ts'
 
 const artefacts = join(import.meta.dirname, '../../.artifacts')
-/** How long to wait for what is surely coming: its own are 30 s, in which two busy cores may not get to it. */
-const patienceMs = 50_000
 
 /** Where something else than usual is on it. */
 export interface StageParts {

@@ -1,4 +1,5 @@
 import { onTestFinished } from 'vitest'
+import { patienceMs } from '../support/patience.ts'
 
 export interface ReadEvent {
   event: string
@@ -42,7 +43,7 @@ export class EventReader {
         reject(
           new Error(`Nothing told of ${what}; told so far: ${JSON.stringify(this.events).slice(0, 2_000)}`),
         )
-      }, 50_000)
+      }, patienceMs)
       this.#waiting.add(look)
       look()
     })

@@ -1,11 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-
-/** It only says when to stop hoping; shorter than a test's own time, so that the error says what did not come. */
-const longestMs = 50_000
+import { patienceMs } from './patience.ts'
 
 /** Repeats a check until it passes: for what another process does, and no line of the ledger tells. */
 export async function eventually(check: () => Promise<void>): Promise<void> {
-  const giveUpAt = performance.now() + longestMs
+  const giveUpAt = performance.now() + patienceMs
   for (;;) {
     try {
       await check()

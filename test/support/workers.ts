@@ -6,6 +6,7 @@ import { Worker } from '../../src/entry/worker.ts'
 import type { WorkerEvents, WorkerOptions } from '../../src/entry/worker.ts'
 import { createTestDatabase } from './database.ts'
 import type { TestDatabase } from './database.ts'
+import { patienceMs } from './patience.ts'
 import { optionsOfLane } from './way.ts'
 
 /** What a test file has: a database of its own, and a client of it. */
@@ -53,11 +54,6 @@ export function newJob(kind = 'job'): JobContract {
 type EventName = keyof WorkerEvents
 type Fact<Name extends EventName> = WorkerEvents[Name] extends [infer Only] ? Only : undefined
 
-/**
- * How long to wait for what is surely coming: it only says when to stop hoping, and no test shall fail because two busy
- * cores took their time. Shorter than a test's own time, so that the error says what did not come.
- */
-const patienceMs = 50_000
 /** Of what was told, so many are named where something did not come. */
 const lastTold = 40
 
