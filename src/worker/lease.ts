@@ -127,9 +127,12 @@ export class Lease {
     const thread = this.#thread
     this.#thread = undefined
     if (thread === undefined) return
-    const ended = once(thread, 'exit')
-    thread.postMessage('stop' satisfies LeaseThreadOrder)
-    await atMost(politeMs, ended)
+    // A thread that is still loading its code has no connection to close.
+    if (this.#isThreadUp) {
+      const ended = once(thread, 'exit')
+      thread.postMessage('stop' satisfies LeaseThreadOrder)
+      await atMost(politeMs, ended)
+    }
     await thread.terminate()
   }
 
