@@ -23,6 +23,8 @@ export interface JobGlance {
   progress: number | null
   discardedAt: Date | null
   replacedBy: string | null
+  /** Another one after every write to its row, also where everything else is as it was. */
+  revision: string
 }
 
 /** How these jobs are; those that are not there (any more) are left out. */
@@ -46,6 +48,8 @@ export interface OperationGlance {
   note: string | null
   startedAt: Date | null
   finishedAt: Date | null
+  /** Another one after every write to its row, also where everything else is as it was. */
+  revision: string
 }
 
 export function glanceAtOperations(db: Queryable, ids: readonly string[]): Promise<OperationGlance[]> {

@@ -1,5 +1,7 @@
 -- How some jobs are, wherever they are; a job that is not there (any more) has no row.
 --
+-- The revision is the row's xmin: another one after every write. A change that was taken back before the next look shows
+-- nowhere else, and a page that was read in between would stay as it is.
 -- One place after the other: most are live and found by one look. History is asked only about the others, and not of the
 -- days that are made ahead.
 select asked.id, found.*
@@ -7,17 +9,18 @@ select asked.id, found.*
  cross join lateral (
          (select state::text, queue, kind, key, epoch, attempt, priority, run_at as "runAt", started_at as "startedAt",
                  null::timestamptz as "finishedAt", worker_id as "workerId", cancel_at as "cancelRequestedAt",
-                 (progress ->> 'percent')::float8 as progress, null::timestamptz as "discardedAt", null::uuid as "replacedBy"
+                 (progress ->> 'percent')::float8 as progress, null::timestamptz as "discardedAt", null::uuid as "replacedBy",
+                 xmin::text as revision
             from stint.job
            where job.id = asked.id)
          union all
          (select 'dead', queue, kind, key, epoch, attempt, priority, run_at, started_at, died_at, worker_id, null,
-                 (progress ->> 'percent')::float8, discarded_at, replaced_by
+                 (progress ->> 'percent')::float8, discarded_at, replaced_by, xmin::text
             from stint.dead
            where dead.id = asked.id)
          union all
          (select state::text, queue, kind, key, epoch, attempt, priority, run_at, started_at, finished_at, worker_id, null,
-                 null, null, null
+                 null, null, null, xmin::text
             from stint.finished
            where finished.id = asked.id
              and finished.finished_at < stint.now() + interval '1 hour')

@@ -108,10 +108,21 @@ describe('a stream', () => {
     })
     await stint.reprioritize(id, 5)
     const next = await reader.tells(({ event }) => event === 'delta')
-    expect(next.data).toEqual({ topic: `job:${id}`, set: { priority: 5 }, lists: {} })
+    const set = { priority: 5, revision: expect.any(String) as string }
+    expect(next.data).toEqual({ topic: `job:${id}`, set, lists: {} })
     expect(next.id).toMatch(/^[0-9a-f]{16}-\d+$/)
     await stint.cancel(id)
     await reader.tells(({ data }) => (data['set'] as { state?: string } | undefined)?.state === 'cancelled')
+  })
+
+  // A page that was read between the change and its reversal would stay as it is otherwise.
+  test('tells of a change that was taken back before the next look', async () => {
+    const id = await newJobId()
+    const reader = look(openLive(), `job:${id}`)
+    await reader.tells(({ event }) => event === 'snapshot')
+    await db.query('update stint.job set priority = priority where id = $1', [id])
+    const { data } = await reader.tells(({ event }) => event === 'delta')
+    expect(data['set']).toEqual({ revision: expect.any(String) as string })
   })
 
   test('tells of queues and workers by what is other about which of them', async () => {
@@ -491,7 +502,7 @@ describe('GET /v1/events', () => {
     const again = await stream(served, `job:${id}`, { 'Last-Event-ID': first.lastId })
     const second = new EventReader(again.body ?? new ReadableStream())
     const delta = await second.tells(({ event }) => event === 'delta')
-    expect(delta.data['set']).toEqual({ priority: 3 })
+    expect(delta.data['set']).toMatchObject({ priority: 3 })
   })
 
   test('refuses topics that are none, strangers, and queues that are hidden', async () => {
