@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto'
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { initialise, readPassword } from '../../src/embedded/initialise.ts'
@@ -106,7 +107,7 @@ export async function openOwnServer({
       } catch (error) {
         const isRefused = error instanceof pg.DatabaseError && !error.code?.startsWith('57P')
         if (isRefused || performance.now() > giveUpAt) throw error
-        await new Promise((resolve) => setTimeout(resolve, 50))
+        await pause(50)
       }
     }
   }
@@ -117,12 +118,28 @@ export async function openOwnServer({
       await start()
     },
     killBackend: async () => {
-      const [row] = await query<{ pid: number }>(
-        `select pid from pg_stat_activity
-          where backend_type = 'client backend' and application_name = 'stint worker' limit 1`,
-      )
-      if (row === undefined) throw new Error('No worker is connected')
-      process.kill(row.pid, 'SIGKILL')
+      const witness = new pg.Client(url)
+      witness.on('error', () => undefined)
+      await witness.connect()
+      const crashed = new Promise<true>((resolve) => {
+        witness.once('end', () => {
+          resolve(true)
+        })
+      })
+      // A session that is just ending is killed in vain: then another one is.
+      do {
+        const [row] = await query<{ pid: number }>(
+          `select pid from pg_stat_activity
+            where backend_type = 'client backend' and application_name = 'stint worker'
+            order by random() limit 1`,
+        )
+        if (row === undefined) throw new Error('No worker is connected')
+        try {
+          process.kill(row.pid, 'SIGKILL')
+        } catch (error) {
+          if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+        }
+      } while (!(await Promise.race([crashed, pause(5_000, false)])))
     },
   }
 }
