@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { runStint } from './support/cli.ts'
+import type { CommandResult } from './support/cli.ts'
 import { bury } from './support/dead-letters.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
-import { finish } from './support/processes.ts'
-import type { Finished } from './support/processes.ts'
 
-const cli = join(import.meta.dirname, '../dist/cli/main.js')
 const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
 
 let db: TestDatabase
@@ -22,8 +20,8 @@ afterAll(async () => {
   await db.drop()
 })
 
-function run(...args: string[]): Promise<Finished> {
-  return finish(process.execPath, [cli, ...args], { env: { ...process.env, DATABASE_URL: db.url } })
+function run(...args: string[]): Promise<CommandResult> {
+  return runStint(args, db.url)
 }
 
 async function enqueue(queue: string, input: unknown = { to: 'ana' }): Promise<string> {
@@ -197,7 +195,7 @@ describe('called wrongly', () => {
     expect(stderr).toContain(said)
   })
 
-  let allHelp: Promise<Finished> | undefined
+  let allHelp: Promise<CommandResult> | undefined
   test.concurrent.each([
     [['status']],
     [['job', 'list']],

@@ -1,13 +1,10 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Stint } from '../src/entry/index.ts'
+import { runStint } from './support/cli.ts'
+import type { CommandResult } from './support/cli.ts'
 import { movableClock } from './support/clock.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
-import { finish } from './support/processes.ts'
-import type { Finished } from './support/processes.ts'
-
-const cli = join(import.meta.dirname, '../dist/cli/main.js')
 
 let db: TestDatabase
 let stint: Stint
@@ -42,8 +39,8 @@ afterAll(async () => {
   await db.drop()
 })
 
-function run(...args: string[]): Promise<Finished> {
-  return finish(process.execPath, [cli, ...args], { env: { ...process.env, DATABASE_URL: db.url } })
+function run(...args: string[]): Promise<CommandResult> {
+  return runStint(args, db.url)
 }
 
 test('stint stats shows rates and percentiles, and as JSON what the library gives', async () => {

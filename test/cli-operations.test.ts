@@ -2,15 +2,14 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { runStint } from './support/cli.ts'
+import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
-import { finish } from './support/processes.ts'
-import type { Finished } from './support/processes.ts'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 
-const main = join(import.meta.dirname, '../dist/cli/main.js')
 const job = defineJob({ kind: 'mail.send', queue: 'mail' })
 
 let db: TestDatabase
@@ -24,10 +23,8 @@ afterAll(async () => {
   await db.drop()
 })
 
-function run(...args: string[]): Promise<Finished> {
-  return finish(process.execPath, [main, ...args], {
-    env: { ...process.env, DATABASE_URL: db.url, NO_COLOR: '1' },
-  })
+function run(...args: string[]): Promise<CommandResult> {
+  return runStint(args, db.url)
 }
 
 async function deadIn(queue: string, count: number, fingerprint: string): Promise<string[]> {

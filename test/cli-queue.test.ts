@@ -1,11 +1,8 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runStint } from './support/cli.ts'
+import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
-import { finish } from './support/processes.ts'
-import type { Finished } from './support/processes.ts'
-
-const cli = join(import.meta.dirname, '../dist/cli/main.js')
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -13,8 +10,8 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-function run(...args: string[]): Promise<Finished> {
-  return finish(process.execPath, [cli, ...args], { env: { ...process.env, DATABASE_URL: db.url } })
+function run(...args: string[]): Promise<CommandResult> {
+  return runStint(args, db.url)
 }
 
 test('stint queue sets, gets and lists how long jobs are kept', async () => {

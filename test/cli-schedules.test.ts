@@ -1,12 +1,9 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { runStint } from './support/cli.ts'
+import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
-import { finish } from './support/processes.ts'
-import type { Finished } from './support/processes.ts'
-
-const cli = join(import.meta.dirname, '../dist/cli/main.js')
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -19,10 +16,8 @@ const columns = `kind, queue, spec, time_zone, job, input, overlap, missed, miss
   keep_fires_ms, starts_at, ends_at`
 type Row = Record<string, unknown>
 
-function run(...args: string[]): Promise<Finished> {
-  return finish(process.execPath, [cli, 'schedule', ...args], {
-    env: { ...process.env, DATABASE_URL: db.url },
-  })
+function run(...args: string[]): Promise<CommandResult> {
+  return runStint(['schedule', ...args], db.url)
 }
 
 test('a schedule is set, looked at, paused, resumed, run and deleted from a shell', async () => {

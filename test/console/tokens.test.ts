@@ -1,13 +1,10 @@
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { runStint } from '../support/cli.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { finish } from '../support/processes.ts'
 import { findToken, makeToken, parseTokens } from '../../src/server/tokens.ts'
 import type { Console } from '../../src/entry/server.ts'
 import { call, openConsole, tokens } from './scene.ts'
-
-const cli = join(import.meta.dirname, '../../dist/cli/main.js')
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -134,7 +131,7 @@ test('the sign-in page has nothing inline, and shows hostile text as text', asyn
 })
 
 test('stint token new makes a token and its line', async () => {
-  const run = (...args: string[]) => finish(process.execPath, [cli, 'token', 'new', ...args])
+  const run = (...args: string[]) => runStint(['token', 'new', ...args])
   const { code, stdout } = await run('--name', 'ana', '--role', 'operator', '--expires', '30d', '-o', 'json')
   expect(code).toBe(0)
   const { token, line, expiresAt } = JSON.parse(stdout) as { token: string; line: string; expiresAt: string }
