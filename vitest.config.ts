@@ -1,7 +1,7 @@
 import { configDefaults, defineConfig } from 'vitest/config'
 import { environmentOfLane, filesOfLane, filesOutOfLane, lane } from './test/support/lane.ts'
-import { LongestFirst } from './test/support/longest-first.ts'
 import { patienceMs } from './test/support/patience.ts'
+import { LongestFirst, WithinBudget } from './test/support/sequence.ts'
 
 export default defineConfig({
   test: {
@@ -20,10 +20,13 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: patienceMs } },
-    // Files wait for processes and the server more than they compute: three at a time, also on two cores.
-    maxWorkers: 3,
+    // Files wait for processes and the server more than they compute: five at a time, also on two cores.
+    maxWorkers: 5,
     // A process for each file would spend a minute on loading the same modules again; what a file needs for itself is its database.
     isolate: false,
-    sequence: { concurrent: false, sequencer: LongestFirst },
+    sequence: {
+      concurrent: false,
+      sequencer: process.env['STINT_TEST_BUDGET'] === undefined ? LongestFirst : WithinBudget,
+    },
   },
 })

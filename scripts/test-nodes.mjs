@@ -1,10 +1,12 @@
 /*
- * The oldest Node that `engines` allows and one of each line after it: what depends on the version of Node, run with each.
- * They come from npm, whichever Node runs this.
+ * What depends on the version of Node, run with other versions, which come from npm: the oldest that `engines` allows and
+ * the newest; in the medium form (`npm run deep`) every line between them as well.
  */
 import { spawnSync } from 'node:child_process'
 
-const versions = ['20.19.6', '22.23.3', '24.21.0', '26.10.0']
+const lines = ['20.19.6', '22.23.3', '24.21.0', '26.10.0']
+const isWhole = process.env.STINT_TEST_FORM === 'medium'
+const versions = isWhole ? lines : [lines[0], lines.at(-1)]
 // Processes, threads, signals, loading of TypeScript, what is published: the rest asks PostgreSQL, not Node.
 const files = [
   'test/promises/crash.test.ts',

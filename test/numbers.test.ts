@@ -8,6 +8,7 @@ import type { Queryable } from '../src/db/statement.ts'
 import { Gauges } from '../src/numbers/gauges.ts'
 import { movableClock } from './support/clock.ts'
 import { createTestDatabase } from './support/database.ts'
+import { form } from './support/form.ts'
 import { upkeepByHand } from './support/history.ts'
 import { eventually, newJob, newName, startFor, startWorker, workerScene } from './support/workers.ts'
 import type { Scene, TestWorker } from './support/workers.ts'
@@ -311,7 +312,8 @@ describe('the gauges', () => {
     for (const { worker } of workers) await worker.stop()
   })
 
-  test('are true within 3 s while jobs come and go', async () => {
+  // It measures time; the test before this one holds that they follow what comes and goes.
+  test.skipIf(form === 'short')('are true within 3 s while jobs come and go', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const stint = new Stint({ connection: own.url })

@@ -1,5 +1,5 @@
 /*
- * How the database carries out the statements of the hot path, on a queue of a million jobs.
+ * How the database carries out the statements of the hot path, on a queue of half a million jobs or a million (support/form.ts).
  *
  * The planner decides by statistics, and a queue's are always wrong: it was analyzed empty, or when all of it was
  * scheduled, or never. So every statement is planned under each kind of wrong statistics, both as a session that has
@@ -37,10 +37,12 @@ import { promoteSql } from '../src/maintenance/promote.sql.ts'
 import { sweepSql } from '../src/maintenance/sweep.sql.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
+import { form } from './support/form.ts'
 import { accessPaths, shapeOf, touchedBlocks, unboundedWork } from './support/plan.ts'
 import type { Explained, Plan } from './support/plan.ts'
 
 const batchSize = 1_000
+const jobs = form === 'short' ? 500_000 : 1_000_000
 const kinds = JSON.stringify({ 'bulk.work': 1, 'mail.work': 1, 'keyed.work': 1, 'later.work': 1 })
 const queues = '{bulk,mail,foreign,keyed,strange,later}'
 const liveWorker = workerId(3)
@@ -175,7 +177,7 @@ const cases: Record<string, Case> = {
 }
 const modes = ['generic', 'custom'] as const
 
-describe('a million jobs', () => {
+describe(`${jobs} jobs`, () => {
   test('have the same plans whatever the statistics say', { timeout: 240_000 }, async () => {
     const shapes = new Map<string, Map<string, string[]>>()
     for (const [situation, arrange] of Object.entries(statistics)) {
@@ -407,7 +409,7 @@ describe('a million jobs', () => {
     for (let round = 0; round < 4; round++) {
       const claimed = await execute<Position>({
         statement: claimSql,
-        params: () => ({ ...claimBulk, ...floorParams(floor), limit: 50_000 }),
+        params: () => ({ ...claimBulk, ...floorParams(floor), limit: jobs / 20 }),
       })
       floor = claimed.at(-1) ?? floor
       const settled = await execute({
@@ -418,7 +420,7 @@ describe('a million jobs', () => {
           results: null,
         }),
       })
-      expect(settled).toHaveLength(50_000)
+      expect(settled).toHaveLength(jobs / 20)
     }
 
     const claimTen = async (from: Position): Promise<number> => {
@@ -526,8 +528,8 @@ async function fill(): Promise<void> {
            case when state = 'running' then ('00000000-0000-4000-8000-00000000000' || n / 100 % 8)::uuid end,
            case when state = 'running' then ('00000000-0000-4000-9000-00000000000' || n / 100 % 8)::uuid end,
            case when state = 'running' then ('00000000-0000-4000-9000-00000000000' || n / 100 % 8)::uuid end
-      from generate_series(1, 1000000) as n
-     cross join lateral (select n % 100 as part, stint.now() - (1000001 - n) * interval '3 milliseconds' as at)
+      from generate_series(1, ${jobs}) as n
+     cross join lateral (select n % 100 as part, stint.now() - (${jobs + 1} - n) * interval '3 milliseconds' as at)
      cross join lateral (
              select case when part < 60 then 'bulk' when part < 70 then 'mail' when part < 80 then 'foreign'
                          when part < 88 then 'keyed' when part < 96 then 'later' else 'bulk' end as queue,
@@ -537,10 +539,10 @@ async function fill(): Promise<void> {
   await db.query(`
     insert into stint.job (id, created_at, run_at, state, queue, kind, key, input)
     select ${uuidAt('at', 'n')}, at, at, 'ready', 'strange',
-           case when n <= 200000 then 'strange.work' else 'keyed.work' end,
-           case when n <= 200000 then 'busy' else 'next' end, '{"n": 1}'
-      from generate_series(1, 200001) as n
-     cross join lateral (select stint.now() - (1000001 - n) * interval '3 milliseconds' as at)`)
+           case when n <= ${jobs / 5} then 'strange.work' else 'keyed.work' end,
+           case when n <= ${jobs / 5} then 'busy' else 'next' end, '{"n": 1}'
+      from generate_series(1, ${jobs / 5 + 1}) as n
+     cross join lateral (select stint.now() - (${jobs + 1} - n) * interval '3 milliseconds' as at)`)
   await rebuild()
   // A day's worth on either side of midnight.
   await db.query(`

@@ -2,10 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
+import { form } from './support/form.ts'
 
 const job = defineJob({ kind: 'race.run', queue: 'race' })
 const racers = 100
-const keys = 1_000
+const keys = form === 'short' ? 100 : 1_000
 
 let db: TestDatabase
 let clients: Stint[]
@@ -45,7 +46,7 @@ async function storedIn(queue: string): Promise<number> {
   return row?.jobs ?? -1
 }
 
-test('100 racers × 1,000 unique keys make exactly 1,000 jobs, and all are told the same', async () => {
+test(`${racers} racers × ${keys} unique keys make exactly ${keys} jobs, and all are told the same`, async () => {
   const told = await race(
     async (stint, key) => (await stint.enqueue(job, { key }, { queue: 'unique', unique: { key } })).id,
   )
@@ -54,7 +55,7 @@ test('100 racers × 1,000 unique keys make exactly 1,000 jobs, and all are told 
   expect([...told.values()].every((ids) => ids.size === 1)).toBe(true)
 })
 
-test('100 racers × 1,000 idempotency keys make exactly 1,000 jobs, and all are told the same', async () => {
+test(`${racers} racers × ${keys} idempotency keys make exactly ${keys} jobs, and all are told the same`, async () => {
   const told = await race(
     async (stint, key) =>
       (await stint.enqueue(job, { key }, { queue: 'idempotent', idempotencyKey: key })).id,

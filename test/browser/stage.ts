@@ -10,7 +10,7 @@ import type { Console, ConsoleOptions, Role } from '../../src/entry/server.ts'
 import { createConsoleWithin } from '../../src/server/console.ts'
 import { makeToken } from '../../src/server/tokens.ts'
 import { patient } from '../console/scene.ts'
-import { launchChromium } from '../support/chromium.ts'
+import { sharedChromium } from '../support/chromium.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
@@ -75,7 +75,7 @@ export function stage(
     parts.db = db
     parts.stint = new Stint({ connection: db.url })
     parts.door = await openDoor(nodeListener(served))
-    parts.browser = await launchChromium()
+    parts.browser = await sharedChromium()
   }, 180_000)
   afterEach(async ({ task }) => {
     for (const context of parts.browser?.contexts() ?? []) {
@@ -86,7 +86,6 @@ export function stage(
     expect(complaints.splice(0)).toEqual([])
   })
   afterAll(async () => {
-    await parts.browser?.close()
     await parts.door?.close()
     await closeConsole?.()
     await parts.stint?.close()

@@ -12,7 +12,8 @@ experiment(
     title: 'a worker whose network swallows everything aborts its jobs before another one starts them',
     method:
       'Workers reach the database through a proxy that stops passing anything on, in either direction, and closes nothing. Another worker, with a way of its own, takes the jobs over. The clock is one for all processes of the machine.',
-    short: { rounds: 1, processes: 3 },
+    short: { rounds: 1, processes: 1 },
+    medium: { rounds: 1, processes: 3 },
     long: { rounds: 15, processes: 3 },
   },
   async ({ size }) => {

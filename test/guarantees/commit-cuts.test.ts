@@ -25,9 +25,6 @@ interface Cutting {
   isTwice: boolean
 }
 
-/** After a cut nearly all is waiting: for a new connection, for the next try. So several go on side by side. */
-const lanes = 8
-
 experiment(
   {
     name: 'commit-cuts',
@@ -35,8 +32,9 @@ experiment(
       'a connection that dies before or after its COMMIT reached the server makes neither double nor failure',
     method:
       'A proxy that reads the protocol cuts the connection of the producer or of the worker at the committing statement of an enqueue, of a settle and of `ctx.tx`: before the server has it, or after it was carried out and before the reply; of a settle now and then the repeat as well. An enqueue is cut while a worker runs jobs at once, so that many have ended before their enqueue is repeated.',
-    short: { cutsEach: 200 },
-    long: { cutsEach: 2_000 },
+    short: { cutsEach: 8, lanes: 2 },
+    medium: { cutsEach: 200, lanes: 8 },
+    long: { cutsEach: 2_000, lanes: 8 },
     timeoutMs: 300_000,
   },
   async ({ size, random }) => {
@@ -45,6 +43,8 @@ experiment(
       .flatMap((turn) => Array.from({ length: size.cutsEach }, () => ({ turn, rank: random() })))
       .sort((a, b) => a.rank - b.rank)
       .map(({ turn }) => ({ turn, isTwice: turn.place === 'settle' && random() < 0.25 }))
+    // After a cut nearly all is waiting: for a new connection, for the next try. So several lanes go on side by side.
+    const { lanes } = size
     const found = await Promise.all(
       Array.from({ length: lanes }, (_, lane) => cutAll(all.filter((_turn, n) => n % lanes === lane))),
     )

@@ -25,7 +25,8 @@ experiment(
     title: 'five schedulers, one of them killed at every tick, make exactly one job of every time',
     method:
       'Five workers on a server of their own, with schedules that fire every minute. The database’s clock is moved on by a minute at a time, and all five are woken at once. The first of them to come to a point of the tick is killed by SIGKILL there, and replaced: before it looks, after it looked, with a fire on its way, with its answer there, between two fires. At some ticks the server is stopped, fast or immediately, and comes back.',
-    short: { ticks: 40, schedules: 250, restarts: 4 },
+    short: { ticks: 5, schedules: 50, restarts: 2 },
+    medium: { ticks: 40, schedules: 250, restarts: 4 },
     long: { ticks: 400, schedules: 250, restarts: 40 },
     timeoutMs: 300_000,
   },

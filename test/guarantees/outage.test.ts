@@ -12,7 +12,8 @@ experiment(
     title: 'an outage that outlasts the lease costs no crash and no attempt, and results are kept',
     method:
       'PostgreSQL is down for two leases while jobs run: a third of them end during the outage, a third listen to their signal and are aborted, a third ignore it and end afterwards. A worker that starts right after the outage looks for lost ones ten times a second.',
-    short: { rounds: 1, jobs: 30 },
+    short: { rounds: 1, jobs: 9 },
+    medium: { rounds: 1, jobs: 30 },
     long: { rounds: 10, jobs: 60 },
   },
   async ({ size }) => {

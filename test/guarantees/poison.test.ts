@@ -6,7 +6,11 @@ import type { Scene } from './harness/scene.ts'
 
 /** What can be the end of a process. Each comes `each` times, one of all in each of so many parts of the stream. */
 const poisons = ['exit', 'abort', 'segfault', 'memory', 'loop'] as const
-const size = { short: { good: 1_000, each: 1 }, long: { good: 10_000, each: 10 } }
+const size = {
+  short: { good: 100, each: 1 },
+  medium: { good: 1_000, each: 1 },
+  long: { good: 10_000, each: 10 },
+}
 
 const method = `Jobs that end their process (${poisons.join(', ')}) among good ones; processes that end are started again.`
 

@@ -13,7 +13,8 @@ experiment(
     title: 'a PostgreSQL that is stopped or crashes under load costs no job, no attempt and no worker',
     method:
       'Two workers and a producer on a server of their own, which is stopped fast, stopped immediately, and has one of its sessions killed by SIGKILL, so that it ends all others and recovers; each time it comes back at once, and the next time is when all that was under way has ended: a block of `ctx.tx` that breaks three times in a row counts as a failure of its handler.',
-    short: { times: 5, jobsPerSecond: 60 },
+    short: { times: 1, jobsPerSecond: 60 },
+    medium: { times: 5, jobsPerSecond: 60 },
     long: { times: 50, jobsPerSecond: 60 },
   },
   async ({ size }) => {

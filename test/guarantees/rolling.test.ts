@@ -14,7 +14,8 @@ experiment(
     title: 'workers replaced one by one under load fail nothing and burn no attempt',
     method:
       'Three workers under `stint work --processes 3` and a steady stream of jobs; SIGHUP replaces each of them, a new one first, again and again; then SIGTERM ends all.',
-    short: { rounds: 10, jobsPerSecond: 60 },
+    short: { rounds: 2, jobsPerSecond: 60 },
+    medium: { rounds: 10, jobsPerSecond: 60 },
     long: { rounds: 100, jobsPerSecond: 60 },
     timeoutMs: 300_000,
   },

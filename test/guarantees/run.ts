@@ -1,4 +1,4 @@
-// Runs all experiments or those of the files named, in the short form or with --long, and writes down what came of them:
+// Runs all experiments or those of the files named, in the medium form or with --long, and writes down what came of them:
 // results.json and the part of docs/reliability.md that is made from it.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,14 +9,14 @@ import { withResults } from './harness/page.ts'
 import { readResults, resultsFile, withRunsOf } from './harness/results.ts'
 
 const { values, positionals } = parseArgs({ options: { long: { type: 'boolean' } }, allowPositionals: true })
-const form = values.long === true ? 'long' : 'short'
+const form = values.long === true ? 'long' : 'medium'
 const folder = mkdtempSync(join(tmpdir(), 'stint-guarantees-'))
 const files = positionals.length > 0 ? positionals : ['test/guarantees']
 // Not the test that compares the page with the last run: this is the next one.
 const args = ['run', ...files, '--exclude', 'test/guarantees/page.test.ts']
 const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], {
   stdio: 'inherit',
-  env: { ...process.env, STINT_GUARANTEES: form, STINT_RESULTS: folder },
+  env: { ...process.env, STINT_TEST_FORM: form, STINT_RESULTS: folder },
 })
 // Each that found nothing is published, and says at which commit: all of them take an hour, and one more if one is red.
 const results = withRunsOf(folder, form, readResults())

@@ -27,7 +27,8 @@ experiment(
     title: 'a worker that was stopped past its lease has everything refused that it does when it wakes',
     method:
       'Workers are stopped (SIGSTOP) with a job for every kind of write in hand, for three leases at least, while another worker takes the jobs over: half of them it still runs, half it has finished when the stopped ones go on (SIGCONT) and write, each all at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, heartbeat. They find out, go on under another id, and are stopped again.',
-    short: { rounds: 5, processes: 20 },
+    short: { rounds: 1, processes: 4 },
+    medium: { rounds: 5, processes: 20 },
     long: { rounds: 50, processes: 20 },
     timeoutMs: 300_000,
   },

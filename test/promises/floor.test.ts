@@ -3,6 +3,7 @@ import { defineJob, Stint } from '../../src/entry/index.ts'
 import { percentile } from '../guarantees/harness/audit.ts'
 import { connectTo, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { form } from '../support/form.ts'
 import { isOutOf } from '../support/lane.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
@@ -100,14 +101,15 @@ describe('behind what a worker has claimed, it finds', () => {
 })
 
 describe('jobs that a worker cannot run', () => {
+  const many = form === 'short' ? 20_000 : 200_000
   const strange = [
-    { what: 'of a kind it does not know', queue: 'kinds', kind: 'nobody.knows', version: 1, count: 200_000 },
+    { what: 'of a kind it does not know', queue: 'kinds', kind: 'nobody.knows', version: 1, count: many },
     {
       what: 'of a newer version of their contract',
       queue: 'versions',
       kind: 'work',
       version: 2,
-      count: 50_000,
+      count: many / 4,
     },
   ]
   test.each(strange)(
@@ -141,7 +143,8 @@ describe('jobs that a worker cannot run', () => {
     },
   )
 
-  test.skipIf(isOutOf('no-notify', 'how soon a job starts is then a matter of the poll'))(
+  // It measures time. In `npm test` test/plans.test.ts holds the same by blocks: one long look, then the tail spares the next.
+  test.skipIf(form === 'short' || isOutOf('no-notify', 'how soon a job starts is then a matter of the poll'))(
     'slow no claim down once they were looked past: others start as soon as in a queue without such',
     async () => {
       const ledger = await createLedger()

@@ -6,6 +6,15 @@ import { dirname, join } from 'node:path'
 import { chromium } from 'playwright-core'
 import type { Browser } from 'playwright-core'
 
+let shared: Promise<Browser> | undefined
+
+/** The browser of this process: test files share it, because a start takes seconds. It ends with the process. */
+export async function sharedChromium(): Promise<Browser> {
+  shared ??= launchChromium()
+  if (!(await shared).isConnected()) shared = launchChromium()
+  return shared
+}
+
 /**
  * A Chromium that comes from npm, so that the browser tests need nothing but `npm ci`. It is unpacked once into the
  * temporary folder: into a folder of its own that then takes its name, since two test files may come at the same time.

@@ -1,6 +1,9 @@
+import { form } from './form.ts'
+
 /**
  * Which way the suite goes to the database: straight, or by a harder one. Chosen by STINT_TEST_LANE, which is read here
- * and nowhere else. This file is also read by vitest.config.ts, before there are tests.
+ * and nowhere else. This file is also read by vitest.config.ts, before there are tests. A lane runs a slice, about 150
+ * tests of the paths that differ in it, and in the medium form (form.ts) every file that has a meaning there.
  *
  * pgbouncer  clients and workers under test go through a PgBouncer in transaction mode that knows no prepared
  *            statements, with few connections; tests look at the database directly, and LISTEN goes there too
@@ -35,10 +38,29 @@ const services = [
 ]
 const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 'test/console/**/*.test.ts']
 
+/** Where a lane differs most: connections that are shared, lost and cut; waking up without being told. */
+const slices: Readonly<Record<Lane, readonly string[]>> = {
+  pgbouncer: [
+    'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
+    'test/worker/{cancel,claims,notes,settle,tx}.test.ts',
+    'test/{commit-cut,enqueue}.test.ts',
+    'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
+    'test/guarantees/commit-cuts.test.ts',
+  ],
+  'no-notify': [
+    'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
+    'test/worker/{cancel,claims,order,settle,tx}.test.ts',
+    'test/{status,work}.test.ts',
+    'test/console/{events,prefer-wait}.test.ts',
+  ],
+}
+
 export const filesOfLane: readonly string[] =
   lane === undefined
     ? ['src/**/*.test.ts', 'test/**/*.test.ts']
-    : [...workers, ...clients, ...trouble, ...services, ...people]
+    : form === 'short'
+      ? slices[lane]
+      : [...workers, ...clients, ...trouble, ...services, ...people]
 
 /** What would only say the same again, and takes its time over it. */
 const outOfBoth = [

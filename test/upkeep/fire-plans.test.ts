@@ -8,12 +8,13 @@ import { render } from '../../src/db/statement.ts'
 import { pruneFiresSql } from '../../src/upkeep/prune-fires.sql.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+import { form } from '../support/form.ts'
 import { accessPaths, touchedBlocks, unboundedWork } from '../support/plan.ts'
 import type { Explained } from '../support/plan.ts'
 
 const limit = 1_000
 /** Every second, and one a minute each. */
-const [fast, slow] = [900_000, 50]
+const [fast, slow] = [form === 'short' ? 90_000 : 900_000, 50]
 
 let testDb: TestDatabase
 let db: pg.Client

@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { form } from '../../support/form.ts'
+import type { Form } from '../../support/form.ts'
 import { monotonicMs } from '../../support/ledger.ts'
 import { seeded } from './random.ts'
 import type { Random } from './random.ts'
@@ -27,28 +29,22 @@ export interface Run extends Findings {
   seconds: number
 }
 
-export interface Experiment<Size extends Record<string, number>> {
+export interface Experiment<Size extends Record<string, number>> extends Record<Form, Size> {
   name: string
   /** A promise, in the present tense. */
   title: string
   method: string
-  /** For `npm test`: two minutes at most. */
-  short: Size
-  /** For `npm run guarantees -- --long`. */
-  long: Size
-  /** How long the short form may take at most, on a machine that is busy. */
+  /** How long the medium form may take at most, on a machine that is busy. */
   timeoutMs?: number
 }
 
-export const isLong = process.env['STINT_GUARANTEES'] === 'long'
-
 /** An experiment as a test: run in its size, printed, written down if asked for, and judged by its verdicts alone. */
 export function experiment<Size extends Record<string, number>>(
-  { name, title, method, short, long, timeoutMs = 180_000 }: Experiment<Size>,
+  { name, title, method, timeoutMs = 180_000, ...sizes }: Experiment<Size>,
   run: (scene: { size: Size; random: Random }) => Promise<Findings>,
   isSkipped = false,
 ): void {
-  const size = isLong ? long : short
+  const size = sizes[form]
   test.skipIf(isSkipped)(
     title,
     async () => {
@@ -63,7 +59,7 @@ export function experiment<Size extends Record<string, number>>(
       const expected = Object.fromEntries(Object.keys(findings.verdicts).map((verdict) => [verdict, 0]))
       expect(findings.verdicts).toEqual(expected)
     },
-    isLong ? 15 * timeoutMs : timeoutMs,
+    form === 'long' ? 15 * timeoutMs : timeoutMs,
   )
 }
 

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { cpus, release, totalmem, type } from 'node:os'
 import { join } from 'node:path'
+import type { Form } from '../../support/form.ts'
 import type { Run } from './experiment.ts'
 
 export const resultsFile = join(import.meta.dirname, '../results.json')
@@ -10,7 +11,7 @@ export const resultsFile = join(import.meta.dirname, '../results.json')
 export interface Provenance {
   date: string
   commit: string
-  form: 'short' | 'long'
+  form: Form
   machine: string
   versions: { node: string; postgres: string }
 }

@@ -20,10 +20,17 @@ export async function copyBuild(): Promise<Build & { remove: () => Promise<void>
   return { root, remove }
 }
 
-/** Puts the mutant into a copy for this test. One that no longer applies is an error: it would prove nothing. */
-export async function mutate({ root }: Build, { id, file, edits }: Mutant): Promise<void> {
-  const path = join(root, 'dist', file)
+/** Puts the mutant into a copy for this test. */
+export async function mutate({ root }: Build, mutant: Mutant): Promise<void> {
+  const path = join(root, 'dist', mutant.file)
   const original = await readFile(path, 'utf8')
+  const text = mutated(original, mutant)
+  onTestFinished(() => writeFile(path, original))
+  await writeFile(path, text)
+}
+
+/** The compiled file with the mutant in it. One that no longer applies is an error: it would prove nothing. */
+export function mutated(original: string, { id, file, edits }: Mutant): string {
   let text = original
   for (const { from, to } of edits) {
     const times = text.split(from).length - 1
@@ -31,6 +38,5 @@ export async function mutate({ root }: Build, { id, file, edits }: Mutant): Prom
       throw new Error(`${id} does not apply: dist/${file} has ${times} × ${JSON.stringify(from)}`)
     text = text.replace(from, () => to)
   }
-  onTestFinished(() => writeFile(path, original))
-  await writeFile(path, text)
+  return text
 }

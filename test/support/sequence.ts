@@ -1,0 +1,67 @@
+import { BaseSequencer } from 'vitest/node'
+import type { TestSpecification } from 'vitest/node'
+
+/** The files that take longest, the longest first. Only the time of a run depends on it. */
+const longest: readonly string[] = [
+  'worker/hanging-loops',
+  'guarantees/poison',
+  'worker/isolation',
+  'worker/idle',
+  'numbers',
+  'supervisor',
+  'guarantees/named',
+  'browser/screens',
+  'worker/lease',
+  'database-trouble/bad-row',
+  'plans',
+  'doctor/planted',
+  'upkeep/indexes',
+  'promises/crash',
+  'worker/outputs',
+  'promises/blocked',
+  'browser/cli-lines',
+  'guarantees/blocked-loop',
+  'database-trouble/connections',
+  'guarantees/outage',
+  'guarantees/zombies',
+  'guarantees/blackhole',
+]
+
+/** Long files begin first, so that none of them is at work alone in the end while the other processes have nothing to do. */
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted.sort((a, b) => rankOf(a) - rankOf(b))
+  }
+}
+
+function rankOf({ moduleId }: TestSpecification): number {
+  const rank = longest.findIndex((name) => moduleId.endsWith(`/test/${name}.test.ts`))
+  return rank === -1 ? longest.length : rank
+}
+
+/** The cheapest files first, as many as fit into STINT_TEST_BUDGET seconds of tests: for `npm run test:quick`. */
+export class WithinBudget extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const costs = files
+      .map((file) => ({ file, seconds: this.#secondsOf(file) }))
+      .sort((a, b) => a.seconds - b.seconds)
+    let left = Number(process.env['STINT_TEST_BUDGET'])
+    const chosen = costs.filter(({ seconds }) => (left -= seconds) >= 0)
+    const leftOut = files.length - chosen.length
+    if (leftOut > 0)
+      process.stdout.write(
+        `${leftOut} of ${files.length} test files do not fit into a minute: npm test runs them\n`,
+      )
+    return super.sort(chosen.map(({ file }) => file))
+  }
+
+  /** As long as it took the last time here; what never ran is judged by where it is. */
+  #secondsOf(file: TestSpecification): number {
+    const name = file.moduleId.slice(this.ctx.config.root.length)
+    const last = this.ctx.cache.getFileTestResults(`${file.project.name}:${name}`)
+    if (last !== undefined) return last.duration / 1_000
+    if (!name.startsWith('/test/')) return 0.2
+    return rankOf(file) < longest.length ? 30 : 4
+  }
+}
