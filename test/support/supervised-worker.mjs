@@ -31,7 +31,7 @@ const acts = {
   },
   /** Hears nothing, not even signals. */
   block: () => {
-    for (;;);
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },
 }
 

@@ -55,13 +55,6 @@ export const acts = {
     })
   },
 
-  /** Keeps the event loop for itself. */
-  block: ({ ms }, _ctx, { name }) => {
-    const endAt = performance.now() + ms
-    standStill(() => performance.now() >= endAt)
-    return Promise.resolve({ by: name })
-  },
-
   /** Gives out what Postgres cannot hold, beside what it can. */
   hostile: () => Promise.resolve({ text: 'a\0b\ud800', kept: 1 }),
 
