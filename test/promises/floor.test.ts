@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { defineJob, Stint } from '../../src/entry/index.ts'
 import { percentile } from '../guarantees/harness/audit.ts'
@@ -218,5 +219,8 @@ async function surveyed(times: number): Promise<void> {
   }
   const seen = new Set(await ends())
   const before = seen.size
-  while (seen.size < before + times) for (const at of await ends()) seen.add(at)
+  while (seen.size < before + times) {
+    for (const at of await ends()) seen.add(at)
+    await pause(10)
+  }
 }

@@ -4,6 +4,7 @@ import { patienceMs } from './patience.ts'
 /** Repeats a check until it passes: for what another process does, and no line of the ledger tells. */
 export async function eventually(check: () => Promise<void>): Promise<void> {
   const giveUpAt = performance.now() + patienceMs
+  const wait = growingWait()
   for (;;) {
     try {
       await check()
@@ -11,6 +12,15 @@ export async function eventually(check: () => Promise<void>): Promise<void> {
     } catch (error) {
       if (performance.now() > giveUpAt) throw error
     }
-    await pause(20)
+    await wait()
+  }
+}
+
+/** Pauses between two looks: 10 ms at first, later 50 ms, so that a long wait does not keep a core busy with looking. */
+export function growingWait(): () => Promise<void> {
+  let waitMs = 10
+  return async () => {
+    await pause(waitMs)
+    waitMs = Math.min(1.5 * waitMs, 50)
   }
 }

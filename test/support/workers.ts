@@ -6,6 +6,7 @@ import { Worker } from '../../src/entry/worker.ts'
 import type { WorkerEvents, WorkerOptions } from '../../src/entry/worker.ts'
 import { createTestDatabase } from './database.ts'
 import type { TestDatabase } from './database.ts'
+import { growingWait } from './eventually.ts'
 import { patienceMs } from './patience.ts'
 import { optionsOfLane } from './way.ts'
 
@@ -239,8 +240,9 @@ export function gate<Value = undefined>(): { opened: Promise<Value>; open: (valu
 /** Asks until the answer is right: only for what nobody tells. */
 export async function eventually(test: () => Promise<boolean>, what: string): Promise<void> {
   const endAt = performance.now() + patienceMs
+  const wait = growingWait()
   while (!(await test())) {
     if (performance.now() > endAt) throw new Error(`Not in time: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await wait()
   }
 }
