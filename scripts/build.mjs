@@ -9,7 +9,10 @@ const stampFile = join(root, 'dist/.stamp')
 const node = process.execPath
 
 await must(node, 'scripts/build-sql.mjs')
-const stamp = stampOf(['src', 'dashboard', 'scripts', 'package.json', 'package-lock.json', 'tsconfig.json'])
+const stamp = stampOf([
+  ...['src', 'dashboard', 'scripts'],
+  ...['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json'],
+])
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   // A build that fails leaves no stamp, so that the next one begins again.
   rmSync(stampFile, { force: true })
@@ -26,7 +29,7 @@ async function must(...command) {
   if (code !== 0) process.exit(1)
 }
 
-/** One hash over these files and all files below these folders. */
+/** One hash over these files and all files below these folders, but for tests. */
 function stampOf(names) {
   const hash = createHash('sha256')
   for (const file of names.flatMap(filesBelow))
@@ -42,6 +45,7 @@ function filesBelow(name) {
   if (name.endsWith('.json')) return [name]
   return readdirSync(join(root, name), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !entry.parentPath.includes('node_modules'))
+    .filter(({ name: file }) => !/\.test(-d)?\.ts$/.test(file))
     .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1))
     .sort()
 }

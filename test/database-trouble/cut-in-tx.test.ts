@@ -61,7 +61,8 @@ test('a COMMIT whose fate the database does not tell within a lease is no failur
         }
         return tx.query('select 1', []).then(() => ({ done: true }))
       }),
-    { lease: '3s', connection: proxy.url },
+    // Long enough for heartbeats that a busy machine delays: a lease at risk would be another reason.
+    { lease: '10s', connection: proxy.url },
   )
   const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
   await worker.hears('released', id)

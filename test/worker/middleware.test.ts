@@ -282,7 +282,8 @@ describe('events', () => {
         reasons.push(ctx.signal.reason)
         throw ctx.signal.reason
       },
-      { lease: '1s', sweepEvery: '1s' },
+      // Not at risk before it is lost, on however busy a machine: that would be another reason.
+      { lease: '6s', sweepEvery: '1s' },
     )
     const { id } = await scene.stint.enqueue(job, 'long')
     await worker.hears('started', id)
