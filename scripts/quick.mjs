@@ -41,7 +41,7 @@ const steps = [
   ...(changed.some((file) => file.startsWith('dashboard/'))
     ? [{ name: 'types of the dashboard', command: types('dashboard', 'dashboard') }]
     : []),
-  { name: 'tests', command: tests, env: { STINT_TEST_BUDGET: '45' }, isLoud: true },
+  { name: 'tests', command: tests, env: { STINT_TEST_BUDGET: '30' }, isLoud: true },
 ]
 const done = await Promise.all(
   steps.map(async ({ name, command, env, isLoud = false }) => ({
