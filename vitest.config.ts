@@ -1,5 +1,5 @@
 import { configDefaults, defineConfig } from 'vitest/config'
-import { environmentOfLane, filesOfLane, filesOutOfLane, lane } from './test/support/lane.ts'
+import { environmentOfLane, filesOfLane, filesOutOfLane } from './test/support/lane.ts'
 import { patienceMs } from './test/support/patience.ts'
 import { LongestFirst, WithinBudget } from './test/support/sequence.ts'
 
@@ -8,13 +8,6 @@ export default defineConfig({
     include: [...filesOfLane],
     exclude: [...configDefaults.exclude, ...filesOutOfLane],
     env: { ...environmentOfLane },
-    typecheck: {
-      enabled: lane === undefined,
-      include: ['src/**/*.test-d.ts'],
-      // What they import and no more: the rest is for `npm run typecheck`.
-      tsconfig: './tsconfig.type-tests.json',
-      ignoreSourceErrors: true,
-    },
     globalSetup: ['test/support/global-setup.ts'],
     // Real processes and a real server on two cores: a test may be slow, it must not be flaky.
     testTimeout: 120_000,

@@ -13,7 +13,7 @@ const vitest = [process.execPath, 'node_modules/vitest/vitest.mjs', 'run']
 const medium = { STINT_TEST_FORM: 'medium' }
 
 const steps = {
-  forms: { command: [...vitest, '--typecheck.enabled=false', ...filesWithForms()], env: medium },
+  forms: { command: [...vitest, ...filesWithForms()], env: medium },
   mutants: { command: [...vitest, '--config', 'test/guarantees/mutants/vitest.config.ts'] },
   pgbouncer: { command: vitest, env: { ...medium, STINT_TEST_LANE: 'pgbouncer' } },
   'no-notify': { command: vitest, env: { ...medium, STINT_TEST_LANE: 'no-notify' } },

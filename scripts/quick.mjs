@@ -21,14 +21,7 @@ const sources = changed.filter((file) => /\.(ts|tsx|js|mjs)$/.test(file) && !fil
 const bin = (name, ...args) => [process.execPath, `node_modules/${name}`, ...args]
 const types = (project, name) =>
   bin('typescript/bin/tsc', '-p', project, '--incremental', '--tsBuildInfoFile', `.stint/types/${name}`)
-const tests = bin(
-  'vitest/vitest.mjs',
-  'run',
-  '--changed',
-  base,
-  '--passWithNoTests',
-  '--typecheck.enabled=false',
-)
+const tests = bin('vitest/vitest.mjs', 'run', '--changed', base, '--passWithNoTests')
 const steps = [
   {
     name: 'formatting',

@@ -1,5 +1,5 @@
 /*
- * How the database carries out the statements of the hot path, on a queue of half a million jobs or a million (support/form.ts).
+ * How the database carries out the statements of the hot path, on a queue of 250,000 jobs or a million (support/form.ts).
  *
  * The planner decides by statistics, and a queue's are always wrong: it was analyzed empty, or when all of it was
  * scheduled, or never. So every statement is planned under each kind of wrong statistics, both as a session that has
@@ -41,8 +41,7 @@ import { form } from './support/form.ts'
 import { accessPaths, shapeOf, touchedBlocks, unboundedWork } from './support/plan.ts'
 import type { Explained, Plan } from './support/plan.ts'
 
-const batchSize = 1_000
-const jobs = form === 'short' ? 500_000 : 1_000_000
+const [batchSize, jobs] = form === 'short' ? [500, 250_000] : [1_000, 1_000_000]
 const kinds = JSON.stringify({ 'bulk.work': 1, 'mail.work': 1, 'keyed.work': 1, 'later.work': 1 })
 const queues = '{bulk,mail,foreign,keyed,strange,later}'
 const liveWorker = workerId(3)
@@ -409,7 +408,7 @@ describe(`${jobs} jobs`, () => {
     for (let round = 0; round < 4; round++) {
       const claimed = await execute<Position>({
         statement: claimSql,
-        params: () => ({ ...claimBulk, ...floorParams(floor), limit: jobs / 20 }),
+        params: () => ({ ...claimBulk, ...floorParams(floor), limit: 25_000 }),
       })
       floor = claimed.at(-1) ?? floor
       const settled = await execute({
@@ -420,7 +419,7 @@ describe(`${jobs} jobs`, () => {
           results: null,
         }),
       })
-      expect(settled).toHaveLength(jobs / 20)
+      expect(settled).toHaveLength(25_000)
     }
 
     const claimTen = async (from: Position): Promise<number> => {

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, expect } from 'vitest'
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core'
 import { Stint } from '../../src/entry/index.ts'
 import { nodeListener } from '../../src/entry/server.ts'
 import type { Console, ConsoleOptions, Role } from '../../src/entry/server.ts'
@@ -41,6 +41,8 @@ export interface Stage {
   mend(): void
 }
 
+type StorageState = Awaited<ReturnType<BrowserContext['storageState']>>
+
 export interface OpenOptions extends BrowserContextOptions {
   role?: Role | undefined
 }
@@ -60,6 +62,8 @@ export function stage(
 ): Stage {
   const parts: { db?: TestDatabase; stint?: Stint; browser?: Browser; door?: Door } = {}
   const complaints: string[] = []
+  /** The cookies of each role, once somebody has signed in with it. */
+  const sessions = new Map<Role, StorageState>()
   let closeConsole: (() => Promise<void>) | undefined
 
   beforeAll(async () => {
@@ -103,11 +107,13 @@ export function stage(
       return `http://127.0.0.1:${there(parts.door).port}${options.basePath ?? ''}/`
     },
     async open(path, { role = 'admin', ...context } = {}) {
+      const session = sessions.get(role)
       const opened = await there(parts.browser).newContext({
         locale: 'en-US',
         timezoneId: 'UTC',
         viewport: { width: 1360, height: 860 },
         reducedMotion: 'reduce',
+        ...(session !== undefined && { storageState: session }),
         ...context,
       })
       opened.setDefaultTimeout(patienceMs)
@@ -119,12 +125,16 @@ export function stage(
           complaints.push(`console of the page: ${message.text()}`)
         }
       })
-      await page.goto(`${this.url}login?to=${encodeURIComponent(`/${path}`)}`)
-      const token = page.getByLabel('Token')
-      await token.fill(tokens[role].token)
-      // Not by a click: where the pointer rests, what is new waits to be let in.
-      await token.press('Enter')
+      if (session !== undefined) await page.goto(`${this.url}${path}`)
+      else {
+        await page.goto(`${this.url}login?to=${encodeURIComponent(`/${path}`)}`)
+        const token = page.getByLabel('Token')
+        await token.fill(tokens[role].token)
+        // Not by a click: where the pointer rests, what is new waits to be let in.
+        await token.press('Enter')
+      }
       await shown(page)
+      if (session === undefined) sessions.set(role, await opened.storageState())
       // What somebody may do is known with who they are.
       await page.locator('.actor').waitFor({ state: 'attached' })
       return page

@@ -15,7 +15,7 @@ experiment(
     title: 'workers killed at random, again and again, lose nothing and commit no effect twice',
     method:
       'Four workers with leases of 3 s under a steady stream of jobs, half of them with an effect through `ctx.tx`; every 200 ms a random one of the four, be it at work or still starting, is killed by SIGKILL and replaced at once. Where the machine starts processes so slowly that this hits too few at work, it goes on, and spares those that start.',
-    short: { seconds: 4, killsAtWork: 6, jobsPerSecond: 40 },
+    short: { seconds: 3, killsAtWork: 5, jobsPerSecond: 40 },
     medium: { seconds: 60, killsAtWork: 50, jobsPerSecond: 40 },
     long: { seconds: 600, killsAtWork: 500, jobsPerSecond: 40 },
     timeoutMs: 480_000,
