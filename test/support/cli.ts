@@ -37,7 +37,7 @@ export async function typed(line: string, databaseUrl: string): Promise<CommandR
   return runStint(stdout.split('\0').slice(0, -1), databaseUrl)
 }
 
-/** Until the last command has ended, it is theirs what this process prints and which database it finds. */
+/** Captures what commands print and points DATABASE_URL at their database. Returns the function that undoes both. */
 function takeOver(databaseUrl: string): () => void {
   const { log, error } = console
   const { DATABASE_URL: before } = process.env
