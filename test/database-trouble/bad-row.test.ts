@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { connectTo, waitingForLocks } from '../support/database.ts'
+import { notedBegun } from '../support/worker-process.ts'
 import { eventually, gate, newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -50,7 +51,10 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     )
     const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 20 }).keys())
     await worker.tells('started', () => true, 20)
-    const [bad, ...good] = jobs.map(({ id }) => id)
+    const ids = jobs.map(({ id }) => id)
+    const [bad, ...good] = ids
+    // Before the row is bad: the note that a handler has begun changes it too.
+    await notedBegun(scene.db, ids)
     const mend = await spoil(bad ?? '', code)
     all.open(undefined)
     for (const id of good) await worker.hears('succeeded', id)
