@@ -58,10 +58,10 @@ export class WithinBudget extends BaseSequencer {
 
   /** As long as it took the last time here; what never ran is judged by where it is. */
   #secondsOf(file: TestSpecification): number {
-    const name = file.moduleId.slice(this.ctx.config.root.length)
+    const name = file.moduleId.slice(this.ctx.config.root.length + 1)
     const last = this.ctx.cache.getFileTestResults(`${file.project.name}:${name}`)
     if (last !== undefined) return last.duration / 1_000
-    if (!name.startsWith('/test/')) return 0.2
+    if (!name.startsWith('test/')) return 0.2
     return rankOf(file) < longest.length ? 30 : 4
   }
 }
