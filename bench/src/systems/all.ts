@@ -3,14 +3,14 @@ import { bullmq } from './bullmq.ts'
 import { graphileWorker } from './graphile-worker.ts'
 import { noQueue } from './no-queue.ts'
 import { pgBoss, pgBossPrepared, pgBossWide } from './pg-boss.ts'
-import { stint } from './stint.ts'
+import { stint, stintBefore } from './stint.ts'
 import type { System } from './system.ts'
 
 /** What a plain run compares. */
 export const systems: readonly System[] = [stint, pgBoss, graphileWorker, bullmq]
 
 /** What --only may name as well. */
-export const optionalSystems: readonly System[] = [bullmqPg, pgBossPrepared, pgBossWide]
+export const optionalSystems: readonly System[] = [stintBefore, bullmqPg, pgBossPrepared, pgBossWide]
 
 export function systemNamed(name: string): System {
   const found = [...systems, ...optionalSystems, noQueue].find((system) => system.name === name)

@@ -1,14 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Client } from 'pg'
 import { countRows } from './count-rows.ts'
-import type { Input, PreparedWorker, Session, System, Tuning, Work } from './system.ts'
+import type { Input, PreparedWorker, Session, System, Work } from './system.ts'
 import { bulkTunings } from './system.ts'
-
-// The built package and not the sources: what is measured is what gets published.
-const entry = new URL('../../../dist/entry/index.js', import.meta.url)
-const workerEntry = new URL('../../../dist/entry/worker.js', import.meta.url)
-const manifest = fileURLToPath(new URL('../../../package.json', import.meta.url))
 
 /** What the benchmarks use of Stint. Written out, because bench/ must type-check before dist/ exists. */
 interface StintModule {
@@ -47,24 +43,46 @@ interface StintWorker {
 
 const contract = { kind: 'bench.noop', queue: 'bench' }
 
-export const stint: System = {
-  name: 'stint',
-  version: (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version,
-  store: 'postgres',
-  settings: {
-    enqueue:
-      '`enqueue`, `enqueueMany`, `enqueue` with `{ tx }`, all as they come; a contract without a schema.',
-    work: 'One `Worker` with one queue and nothing set but its `concurrency`. Finished jobs are kept.',
-  },
-  tunings: { single: [{}], bulk: bulkTunings, drain: [{}], latency: [{}] },
-  hasInTx: true,
-  missing: existsSync(entry) ? undefined : 'dist/entry/index.js is not built (npm run build)',
-  missingWorker: existsSync(workerEntry) ? undefined : 'no worker in this build',
-  setup,
-  prepareWorker,
+/** This checkout. */
+export const stint = stintAt('stint', new URL('../../../', import.meta.url))
+
+/** Another checkout, built, whose folder STINT_BEFORE names: so that a change is measured in turns with what was before it. */
+export const stintBefore = stintAt('stint-before', folderUrl(process.env['STINT_BEFORE']))
+
+function folderUrl(folder: string | undefined): URL | undefined {
+  return folder === undefined ? undefined : pathToFileURL(`${resolve(folder)}/`)
 }
 
-async function setup(url: string): Promise<Session> {
+/** The built package and not the sources: what is measured is what gets published. */
+function stintAt(name: string, root: URL | undefined): System {
+  const fileOf = (path: string): URL => new URL(path, root ?? import.meta.url)
+  const entry = fileOf('dist/entry/index.js')
+  const workerEntry = fileOf('dist/entry/worker.js')
+  const manifest = fileOf('package.json')
+  const isBuilt = existsSync(entry)
+  return {
+    name,
+    version: isBuilt ? (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version : '',
+    store: 'postgres',
+    settings: {
+      enqueue:
+        '`enqueue`, `enqueueMany`, `enqueue` with `{ tx }`, all as they come; a contract without a schema.',
+      work: 'One `Worker` with one queue and nothing set but its `concurrency`. Finished jobs are kept.',
+    },
+    tunings: { single: [{}], bulk: bulkTunings, drain: [{}], latency: [{}] },
+    hasInTx: true,
+    missing: isBuilt
+      ? undefined
+      : root === undefined
+        ? 'STINT_BEFORE does not name a checkout'
+        : 'dist/entry/index.js is not built (npm run build)',
+    missingWorker: existsSync(workerEntry) ? undefined : 'no worker in this build',
+    setup: (url) => setup(entry, url),
+    prepareWorker: (url, _tuning, work) => prepareWorker({ entry, workerEntry }, url, work),
+  }
+}
+
+async function setup(entry: URL, url: string): Promise<Session> {
   const { Stint, defineJob } = (await import(entry.href)) as StintModule
   const client = new Stint({ connection: url })
   await client.migrate()
@@ -80,7 +98,11 @@ async function setup(url: string): Promise<Session> {
   }
 }
 
-async function prepareWorker(url: string, _: Tuning, work: Work): Promise<PreparedWorker> {
+async function prepareWorker(
+  { entry, workerEntry }: { entry: URL; workerEntry: URL },
+  url: string,
+  work: Work,
+): Promise<PreparedWorker> {
   const { concurrency, schedules = 0, run } = work
   const { defineJob, defineSchedule } = (await import(entry.href)) as StintModule
   const { Worker } = (await import(workerEntry.href)) as WorkerModule
