@@ -228,21 +228,26 @@ describe(`${jobs} jobs`, () => {
         Aggregate(Sort(Nested Loop(unnest, Append(Limit(job_ready), Limit(job_ready_keyed)))))
       succeed
         done = Delete job(Result, Result(job_pkey))
+        counted = Insert stat_settle(Aggregate(done))
         Insert finished(done)
       retry
         back = Update job(Result, Result(job_pkey))
+        counted = Insert stat_settle(Aggregate(back))
         noted = Insert attempt(back)
         back
       put-back
         back = Update job(Result, Result(job_pkey))
+        counted = Insert stat_settle(Aggregate(back))
         noted = Insert attempt(back)
         back
       dead-letter
         gone = Delete job(Result, Result(job_pkey))
+        counted = Insert stat_settle(Aggregate(gone))
         noted = Insert attempt(gone)
         Insert dead(gone)
       cancel-running
         gone = Delete job(Result, Result(job_pkey))
+        counted = Insert stat_settle(Aggregate(gone))
         Insert finished(gone)
       progress
         free = LockRows(job_pkey)
@@ -273,6 +278,7 @@ describe(`${jobs} jobs`, () => {
         back = Update job(gone, job_pkey)
         killed = Delete job(gone, job_pkey)
         buried = Insert dead(killed(Result))
+        counted = Insert stat_settle(Aggregate(Append(back, killed)))
         noted = Insert attempt(gone)
         Append(back, buried)
       bury (all scheduled generic, all scheduled custom, all running generic, all running custom, all ready generic, all ready custom, all keyed generic, all keyed custom, drained generic, drained custom, missing generic, missing custom)

@@ -5,6 +5,7 @@ import { startOperationsWorker } from '../src/console-worker/operations-worker.t
 import { defineJob, Stint } from '../src/entry/index.ts'
 import { Database } from '../src/db/database.ts'
 import { ErrorWriter } from '../src/numbers/write-errors.ts'
+import { countSettled } from '../src/numbers/count-settled.ts'
 import { StatWriter } from '../src/numbers/write-stats.ts'
 import { createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
@@ -156,8 +157,16 @@ test('numbers are written by workers, read by viewers, and decided about by oper
     ...{ url: login('worker').url, schema, poolSize: 1, deadlineMs: 5_000, applicationName: 'test' },
   })
   const stats = new StatWriter({ process: randomUUID() })
-  stats.tally.at('q', 'k', performance.now()).succeeded++
+  stats.tally.at('q', 'k', performance.now()).started++
   await stats.write(worker)
+  // What the statement of an ending appends, for a worker and for an operator who cancels.
+  for (const role of ['worker', 'operator'] as const)
+    expect(
+      await may(role, `insert into ${schema}.stat_settle (minute, queue, kind) values (now(), 'q', 'k')`),
+    ).toBe(true)
+  await db.query(`insert into ${schema}.stat_settle (minute, queue, kind, succeeded)
+    values (date_trunc('minute', now()), 'q', 'k', 1)`)
+  await countSettled(worker, { isWhole: false })
   const errors = new ErrorWriter({ process: randomUUID(), version: 'v1', clock: stats.clock })
   const error = { fingerprint: 'f00d', kind: 'k', class: 'error', name: 'Error', message: 'no 7' }
   errors.tally.add(error, { job: randomUUID(), isDeath: true })

@@ -7,6 +7,11 @@ with gone as (
      and lease_id = any(:leaseIds::uuid[])
      and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, cancelled)
+  select date_trunc('minute', stint.now()), queue, kind, count(*)
+    from gone
+   group by queue, kind
 )
 insert into stint.finished (
   id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,

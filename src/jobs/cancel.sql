@@ -4,6 +4,10 @@ with gone as (
    where id = :id::uuid
      and state <> 'running'
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, cancelled)
+  select date_trunc('minute', stint.now()), queue, kind, 1
+    from gone
 )
 insert into stint.finished (
   id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,

@@ -8,6 +8,11 @@ with gone as (
      and lease_id = any(:leaseIds::uuid[])
      and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, dead)
+  select date_trunc('minute', stint.now()), queue, kind, count(*)
+    from gone
+   group by queue, kind
 ), noted as (
   insert into stint.attempt (
     job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, error, fingerprint)

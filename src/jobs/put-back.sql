@@ -21,7 +21,14 @@ with back as (
    where id       = any(:ids::uuid[])
      and lease_id = any(:leaseIds::uuid[])
      and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
-  returning id, epoch, attempt + 1 as attempt
+  returning id, queue, kind, epoch, attempt + 1 as attempt
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, snoozed, released, crashed)
+  select date_trunc('minute', stint.now()), queue, kind, count(*) filter (where outcome = 'snoozed'),
+         count(*) filter (where outcome = 'released'), count(*) filter (where outcome = 'crashed')
+    from back
+   cross join lateral (select :items::jsonb -> id::text ->> 'outcome' as outcome) as said
+   group by queue, kind
 ), noted as (
   insert into stint.attempt (job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, reason)
   select id, epoch, attempt, item ->> 'outcome', :worker::uuid, (item ->> 'lease')::uuid,

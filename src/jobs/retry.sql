@@ -21,7 +21,12 @@ with back as (
    where id       = any(:ids::uuid[])
      and lease_id = any(:leaseIds::uuid[])
      and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
-  returning id, epoch, attempt + case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end as attempt
+  returning id, queue, kind, epoch, attempt + case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end as attempt
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, failed)
+  select date_trunc('minute', stint.now()), queue, kind, count(*)
+    from back
+   group by queue, kind
 ), noted as (
   insert into stint.attempt (
     job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, error, fingerprint)

@@ -10,6 +10,11 @@ with done as (
      and lease_id = any(:leaseIds::uuid[])
      and (select set_config('lock_timeout', coalesce(:lockMs::text, current_setting('lock_timeout')), true)) is not null
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, succeeded, attempts)
+  select date_trunc('minute', stint.now()), queue, kind, count(*), sum(attempt)
+    from done
+   group by queue, kind
 )
 insert into stint.finished (
   id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,

@@ -56,6 +56,11 @@ with gone as materialized (
          substr(md5('crash ' || kind), 1, 16)
     from killed
   returning id, queue, kind, attempt
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, lease_expired, dead)
+  select date_trunc('minute', stint.now()), queue, kind, count(*), count(*) filter (where is_dead)
+    from (select queue, kind, false as is_dead from back union all select queue, kind, true from killed) as swept
+   group by queue, kind
 ), noted as (
   insert into stint.attempt (job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, reason)
   select id, epoch, attempt, 'lease-lost', worker_id, lease_id, started_at, stint.now(),

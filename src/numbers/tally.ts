@@ -2,12 +2,9 @@ import { binCount, binOf, toBins } from '../core/histogram.ts'
 import type { Bins } from '../core/histogram.ts'
 import type { DatabaseClock } from './clock.ts'
 
-/** What is counted, by the column it is stored in; all but the last are jobs or attempts. */
-export const counters = [
-  ...(['enqueued', 'started', 'succeeded', 'failed', 'dead', 'lease_expired', 'refused'] as const),
-  ...(['cancelled', 'snoozed', 'released', 'crashed', 'attempts'] as const),
-] as const
-export type Counter = (typeof counters)[number]
+/** What a process counts, by the column it is stored in. Endings are counted by the statements that store them. */
+const counters = ['enqueued', 'started', 'refused'] as const
+type Counter = (typeof counters)[number]
 
 /** Totals of one minute, queue and kind: what a row of stint.stat_minute holds. */
 export type TallyRow = Record<Counter, number> & {
@@ -31,16 +28,7 @@ export class Series {
   isChanged = false
   enqueued = 0
   started = 0
-  succeeded = 0
-  failed = 0
-  dead = 0
-  lease_expired = 0
   refused = 0
-  cancelled = 0
-  snoozed = 0
-  released = 0
-  crashed = 0
-  attempts = 0
   #wait: Uint32Array | undefined
   #run: Uint32Array | undefined
 

@@ -10,6 +10,11 @@ with target as materialized (
   delete from stint.job
    where id = any(array(select id from target where state <> 'running'))
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, cancelled)
+  select date_trunc('minute', stint.now()), queue, kind, count(*)
+    from gone
+   group by queue, kind
 ), ended as (
   insert into stint.finished (
     id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,

@@ -110,6 +110,11 @@ with held as materialized (
   delete from stint.job
    where id = any(array(select id from cancellable where state <> 'running'))
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, cancelled)
+  select date_trunc('minute', stint.now()), queue, kind, count(*)
+    from gone
+   group by queue, kind
 ), ended as (
   insert into stint.finished (
     id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,

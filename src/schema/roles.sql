@@ -84,6 +84,8 @@ grant select, insert, update, delete
 grant select, insert, update, delete
    on stint.stat_minute, stint.stat_hour, stint.queue_gauge, stint.error_group, stint.error_hour to stint_worker;
 grant select, update on stint.gauge_refresh to stint_worker;
+grant select, insert, update, delete on stint.stat_settle to stint_worker;
+grant insert on stint.stat_settle to stint_operator;
 grant execute on function stint.add_bins(jsonb, jsonb) to stint_worker;
 grant execute on function stint.note_enqueued(uuid, integer, jsonb) to stint_producer, stint_worker, stint_operator;
 grant select on stint.jobs, stint.migration to stint_worker, stint_operator;

@@ -405,6 +405,21 @@ create table stint.stat_minute (
   run jsonb not null default '{}'::jsonb
 );
 
+create table stint.stat_settle (
+  minute timestamp with time zone not null,
+  queue text not null,
+  kind text not null,
+  succeeded integer not null default 0,
+  failed integer not null default 0,
+  dead integer not null default 0,
+  lease_expired integer not null default 0,
+  cancelled integer not null default 0,
+  snoozed integer not null default 0,
+  released integer not null default 0,
+  crashed integer not null default 0,
+  attempts bigint not null default 0
+);
+
 create table stint.worker (
   id uuid not null,
   started_at timestamp with time zone not null default stint.now(),
@@ -548,6 +563,8 @@ alter table stint.stat_hour set (fillfactor=80);
 
 alter table stint.stat_minute set (fillfactor=80);
 
+alter table stint.stat_settle set (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=2000);
+
 alter table stint.worker set (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
 
 -- indexes
@@ -613,6 +630,8 @@ CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (ne
 CREATE INDEX schedule_queued ON stint.schedule USING btree (name) WHERE (queued_fire_at IS NOT NULL);
 
 CREATE INDEX stat_minute_raw ON stint.stat_minute USING btree (minute) WHERE (process <> '00000000-0000-0000-0000-000000000000'::uuid);
+
+CREATE INDEX stat_settle_minute ON stint.stat_settle USING btree (minute);
 
 CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL);
 

@@ -110,7 +110,7 @@ const counters: Readonly<Record<TotalName, readonly [name: string, help: string]
   succeeded: ['stint_jobs_succeeded_total', 'Jobs that succeeded.'],
   failed: ['stint_attempts_failed_total', 'Attempts that failed and are followed by another.'],
   dead: ['stint_jobs_dead_total', 'Jobs that died.'],
-  cancelled: ['stint_jobs_cancelled_total', 'Running jobs that were cancelled.'],
+  cancelled: ['stint_jobs_cancelled_total', 'Jobs that were cancelled.'],
   snoozed: ['stint_attempts_snoozed_total', 'Attempts that were put off by their handler.'],
   released: ['stint_attempts_released_total', 'Attempts that were given back.'],
   crashed: ['stint_attempts_crashed_total', 'Attempts whose process ended.'],

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Database } from '../db/database.ts'
 import { TimeReader } from '../numbers/clock.ts'
+import { countSettled } from '../numbers/count-settled.ts'
 import { ErrorWriter } from '../numbers/write-errors.ts'
 import { StatWriter } from '../numbers/write-stats.ts'
 import type { Swept } from '../maintenance/sweep.ts'
@@ -24,12 +25,17 @@ export interface NumbersConfig {
 
 const statsEveryMs = 10_000
 const errorsEveryMs = 3_000
+/** Of these passes one looks for endings to count even where this worker had none. */
+const idlePasses = 3
+/** Of these passes one looks at all counts, however old. */
+const wholePasses = 30
 
 /**
  * Counts what this worker does, and writes it down every few seconds, where there is something to write.
  *
- * Nothing else depends on it: where the database refuses a number, that is logged and jobs go on. What a process has not
- * written when it is killed, a few seconds of counts, is lost.
+ * Nothing else depends on it: where the database refuses a number, that is logged and jobs go on. A process that is
+ * killed takes the last seconds of these with it: starts, refused endings, the histograms. Endings are counted by the
+ * statements that store them, and so exact; here those counts are only moved to their minutes.
  */
 export class Numbers {
   readonly #config: NumbersConfig
@@ -37,6 +43,8 @@ export class Numbers {
   readonly #errors: ErrorWriter
   readonly #times = new TimeReader()
   readonly #loops: Loop[]
+  #passes = 0
+  #hasSettled = false
 
   constructor(config: NumbersConfig) {
     this.#config = config
@@ -46,7 +54,7 @@ export class Numbers {
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({ name, everyMs, pass, onTrouble })
     this.#loops = [
-      loop('stats', statsEveryMs, () => this.#stats.write(config.db)),
+      loop('stats', statsEveryMs, () => this.#writeStats()),
       loop('errors', errorsEveryMs, () => this.#writeErrors()),
     ]
   }
@@ -72,39 +80,30 @@ export class Numbers {
 
   settled({ held, outcome, ranMs }: Ended): void {
     const now = performance.now()
+    this.#hasSettled = true
     const { job } = held
     const series = this.#stats.tally.at(job.queue, job.kind, now)
     switch (outcome.type) {
       case 'succeeded':
       case 'completed':
       case 'handed-over':
-        series.succeeded++
-        series.attempts += job.attempt
         series.ran(ranMs)
         for (const { queue, kind } of outcome.children) this.#stats.tally.at(queue, kind, now).enqueued++
         return
       case 'retry':
-        series.failed++
         series.ran(ranMs)
         this.#errors.tally.add({ ...outcome.error, kind: job.kind }, { job: job.id, isDeath: false })
         return
       case 'dead':
-        series.dead++
         if (held.startedAt > 0) series.ran(ranMs)
         this.#errors.tally.add({ ...outcome.error, kind: job.kind }, { job: job.id, isDeath: true })
         return
       case 'crashed':
-        series.crashed++
         series.ran(ranMs)
         return
       case 'cancelled':
-        series.cancelled++
-        return
       case 'snoozed':
-        series.snoozed++
-        return
       case 'released':
-        series.released++
         return
     }
   }
@@ -113,22 +112,25 @@ export class Numbers {
     this.#stats.tally.at(job.queue, job.kind, performance.now()).refused++
   }
 
-  /** It took back jobs of lost workers: nobody else can count those. */
-  swept({ returned, quarantined }: Swept): void {
-    const now = performance.now()
-    for (const { queue, kind } of returned) this.#stats.tally.at(queue, kind, now).lease_expired++
-    for (const { id, queue, kind } of quarantined) {
-      const series = this.#stats.tally.at(queue, kind, now)
-      series.lease_expired++
-      series.dead++
+  /** Jobs of lost workers were quarantined. */
+  swept({ quarantined }: Swept): void {
+    for (const { id, kind } of quarantined)
       this.#errors.tally.add(workerLost(kind), { job: id, isDeath: true })
-    }
   }
 
   /** Schedules made jobs. */
   fired({ queue, kind, fires }: Fired): void {
     const jobs = fires.filter(({ jobId }) => jobId !== null).length
     if (jobs > 0) this.#stats.tally.at(queue, kind, performance.now()).enqueued += jobs
+  }
+
+  async #writeStats(): Promise<void> {
+    await this.#stats.write(this.#config.db)
+    // An idle worker looks now and then as well: a killed one leaves counts behind.
+    const pass = this.#passes++
+    if (!this.#hasSettled && pass % idlePasses !== 0) return
+    this.#hasSettled = false
+    await countSettled(this.#config.db, { isWhole: pass % wholePasses === 0 })
   }
 
   async #writeErrors(): Promise<void> {
