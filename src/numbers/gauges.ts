@@ -24,6 +24,9 @@ const groups = 500
 const pages = 100
 /** Rows that a group has in a sample before that is a good one. */
 const goodSample = 400
+/** How far a guess may be from the figure that is shown before that changes, for a good sample and for a poor one. */
+const nearGood = 0.03
+const nearPoor = 0.3
 const topKeys = 50
 
 /** What the gauges need to know of the process that refreshes them. */
@@ -161,6 +164,8 @@ function cutIn(found: readonly ProbeRow[]): ReadonlySet<string> {
 
 interface Estimate {
   jobs: number
+  /** The figure that people see. */
+  shown: number
   /** Its share of the samples is large enough to rely on them. */
   isGood: boolean
 }
@@ -228,7 +233,7 @@ function gaugesOf({
     const guess = guessOf(one, before.get(group))
     estimates.set(group, guess)
     const parts = guess.isGood || one.counted.length === 0 ? one.sampled : one.counted
-    const scale = guess.jobs / sum(parts.map(({ jobs }) => jobs))
+    const scale = guess.shown / sum(parts.map(({ jobs }) => jobs))
     for (const part of parts) add(gaugeOf(part.queue), part, Math.round(part.jobs * scale))
   }
   return { gauges: [...gauges.values()], estimates }
@@ -236,18 +241,20 @@ function gaugesOf({
 
 /**
  * How many jobs a group has: what the samples say, the last one and those before together, the more by the last one the
- * more rows it has of the group. Pages that lie together hold one group, so a group of a few pages is missed by most samples
- * and much too large in the others. Never fewer than were counted.
+ * more rows it has of the group. Never fewer than were counted. The figure that was shown stays while the guess is near it:
+ * a table that grows elsewhere shifts the sampled pages, and a queue that stands still should show one number.
  */
 function guessOf({ counted, sampled }: Beyond, before: Estimate | undefined): Estimate {
   const jobs = sum(sampled.map((row) => row.jobs))
   const inSample = sum(sampled.map((row) => row.rows ?? 0))
   const isGood = inSample >= goodSample || (before?.isGood === true && 2 * inSample >= goodSample)
   // Where that changed, the group has become another one.
-  const isSame = before?.isGood === isGood
+  const isSame = before !== undefined && before.isGood === isGood
   const weight = isSame ? Math.min(0.5, Math.max(0.1, inSample / goodSample)) : 1
-  const guess = jobs * weight + (before?.jobs ?? 0) * (1 - weight)
-  return { jobs: Math.max(guess, sum(counted.map((row) => row.jobs))), isGood }
+  const guess = jobs * weight + (isSame ? before.jobs : 0) * (1 - weight)
+  const least = sum(counted.map((row) => row.jobs))
+  const isNear = isSame && Math.abs(guess / before.shown - 1) < (isGood ? nearGood : nearPoor)
+  return { jobs: guess, shown: Math.max(isNear ? before.shown : guess, least), isGood }
 }
 
 function sum(values: readonly number[]): number {
