@@ -301,6 +301,78 @@ test('the operator acts in a name and starts operations; the audit stays as it w
     })
 })
 
+test('a note of the audit is written by a function only, which sets its time and the login', async () => {
+  const { pool, stint } = login('operator')
+  const forged = `(id, at, actor, origin, action, target) values (gen_random_uuid(), '2001-01-01', 'ana', 'cli', 'job.replay', 'x')`
+  for (const role of roles) expect(await may(role, `insert into ${schema}.audit ${forged}`), role).toBe(false)
+  const id = randomUUID()
+  const note = `select ${schema}.note_audit('${id}', 'ana', null, 'code', 'job.cancel', 'noted', 'done', null, null, null, null, null)`
+  for (const role of ['producer', 'worker', 'viewer'] as const)
+    expect(await may(role, note), role).toBe(false)
+  await pool.query(`set role ${schema}_operator; ${note}; reset role`)
+  const [entry] = (await stint.audit.list({ target: 'noted' })).entries
+  expect(entry).toMatchObject({ id, actor: 'ana', login: 'login_operator' })
+  expect(Math.abs(Number(entry?.at) - Date.now())).toBeLessThan(60_000)
+})
+
+test('notes of the audit go after the time that the owner set, and no role can say another', async () => {
+  await db.query(
+    `insert into ${schema}.audit (id, at, actor, origin, action, target)
+     select gen_random_uuid(), now() - days * interval '1 day', 'ana', 'cli', 'job.replay', 'aged ' || days
+       from unnest(array[1, 100, 399, 401, 4000]) as days`,
+  )
+  const aged = async (): Promise<number> => {
+    const hand = upkeepByHand(login('worker').url, { schema })
+    await hand.pass('expired')
+    await hand.close()
+    return (await db.query(`select 1 from ${schema}.audit where target like 'aged %'`)).length
+  }
+  expect(await aged()).toBe(3)
+  for (const role of roles)
+    expect(await may(role, `update ${schema}.retention set audit = '1 day'`), role).toBe(false)
+  for (const role of ['producer', 'viewer', 'operator'] as const)
+    expect(await may(role, `select ${schema}.prune_audit(0, 1000)`), role).toBe(false)
+  await db.query(`update ${schema}.retention set audit = '30 days'`)
+  expect(await aged()).toBe(1)
+  await db.query(`update ${schema}.retention set audit = default`)
+})
+
+test('days of history are made at most 60 ahead, whoever asks', async () => {
+  for (const days of ['61', '100000', '-2', 'null'])
+    await expect(
+      login('operator').pool.query(`select ${schema}.ensure_partitions(${days})`),
+      days,
+    ).rejects.toMatchObject({ code: '22023', message: expect.stringContaining('0 to 60') as string })
+  expect(await may('operator', `select ${schema}.ensure_partitions(15)`)).toBe(true)
+})
+
+test('an operator can store no schedule and no settings of a queue that stop upkeep', async () => {
+  const { pool } = login('operator')
+  const refused = async (statement: string): Promise<void> => {
+    await expect(pool.query(statement), statement.slice(0, 120)).rejects.toMatchObject({ code: '23514' })
+  }
+  for (const keep of ['infinity', '200000 years', '-1 day']) {
+    await refused(`insert into ${schema}.queue (name, keep_finished) values ('bad', '${keep}')`)
+    await refused(`insert into ${schema}.queue (name, keep_dead) values ('bad', '${keep}')`)
+  }
+  for (const name of ['', 'a b', 'n'.repeat(129)])
+    await refused(`insert into ${schema}.queue (name) values ('${name}')`)
+  const schedule = {
+    ...{ name: 's', kind: 'k', queue: 'q', spec: '{}', job: '{}', source: 'runtime', digest: 'd' },
+  }
+  for (const bad of [
+    ...[{ name: '' }, { name: 'n'.repeat(129) }, { kind: 'a b' }, { queue: '\u001b' }, { missed_limit: -1 }],
+    ...[{ missed_limit: 1_001 }, { missed_window_ms: -1 }, { missed_window_ms: '9223372036854775807' }],
+    ...[{ jitter_ms: -1 }, { jitter_ms: '9223372036854775807' }, { keep_fires_ms: '9223372036854775807' }],
+    ...[{ keep_fires_ms: -1 }, { time_zone: '' }, { time_zone: 'z'.repeat(65) }],
+    ...[{ spec: JSON.stringify('x'.repeat(70_000)) }, { job: JSON.stringify('x'.repeat(70_000)) }],
+  ]) {
+    const row = { ...schedule, ...bad }
+    const values = Object.values(row).map((value) => `'${value}'`)
+    await refused(`insert into ${schema}.schedule (${Object.keys(row).join()}) values (${values.join()})`)
+  }
+})
+
 test('a login with the rights of a worker and an operator executes operations', async () => {
   const url = new URL(login('operator').url)
   await db.query(`drop role if exists login_both`)

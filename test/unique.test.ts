@@ -211,10 +211,12 @@ describe('an idempotency key', () => {
     expect(second.id).not.toBe(first.id)
   })
 
-  test('counts per kind', async () => {
+  test('counts per queue and kind', async () => {
     const options = { idempotencyKey: randomUUID() }
     await stint.enqueue(sync, { n: 1 }, options)
-    expect(await stint.enqueue(defineJob({ kind: 'other' }), { n: 9 }, options)).toMatchObject({
+    const other = defineJob({ kind: 'other', queue: sync.queue })
+    expect(await stint.enqueue(other, { n: 9 }, options)).toMatchObject({ duplicate: false })
+    expect(await stint.enqueue(sync, { n: 9 }, { ...options, queue: 'elsewhere' })).toMatchObject({
       duplicate: false,
     })
   })

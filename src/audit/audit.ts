@@ -12,6 +12,8 @@ export interface AuditEntry {
   /** A UUIDv7: in the order of acting. */
   id: string
   at: Date
+  /** Of the database, whoever the actor says it is; null for notes from before it was kept. */
+  login: string | null
   actor: string
   /** Null where there are no roles: a command line, code. */
   role: string | null
@@ -29,7 +31,7 @@ export interface AuditEntry {
   requestId: string | null
 }
 
-export type NewAuditEntry = Omit<AuditEntry, 'at'>
+export type NewAuditEntry = Omit<AuditEntry, 'at' | 'login'>
 
 /** Writes a note; one that is there already stays as it is. */
 export async function writeAudit(db: Queryable, { before, after, ...entry }: NewAuditEntry): Promise<void> {

@@ -1,6 +1,6 @@
 -- One page of what people did, newest first. :by chooses the index; the rest is looked for among the :window rows it gives.
 with seen as (
-  (select id, at, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
+  (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'target'
       and (target, id) < (:target::text, :before::uuid)
@@ -8,7 +8,7 @@ with seen as (
     order by target desc, id desc
     limit (select :window::integer))
   union all
-  (select id, at, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
+  (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'actor'
       and (actor, id) < (:actor::text, :before::uuid)
@@ -16,14 +16,14 @@ with seen as (
     order by actor desc, id desc
     limit (select :window::integer))
   union all
-  (select id, at, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
+  (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'id'
       and id < :before::uuid
     order by id desc
     limit (select :window::integer))
 )
-select id, at, actor, role, origin, action, target, outcome, reason, before, after,
+select id, at, login, actor, role, origin, action, target, outcome, reason, before, after,
        operation_id as "operationId", request_id as "requestId"
   from seen
  where (:target::text is null or target = :target::text)

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { messageOf } from '../core/thrown.ts'
-import { classify, DeadlineError, isSchemaMissing } from '../db/classify.ts'
+import { classify, constraintOf, DeadlineError, isSchemaMissing } from '../db/classify.ts'
 
 export interface Delivery {
   schema: string
@@ -91,7 +91,7 @@ export function rejected(cause: unknown, schema: string, jobIds: readonly string
         `The database cannot store this value: ${message}. It was not stored.`,
         {
           ...{ cause, jobIds },
-          issues: [{ path: 'input', message: 'cannot be stored by the database' }],
+          issues: [{ path: constraintOf(cause) ?? 'input', message: 'cannot be stored by the database' }],
         },
       )
     case 'duplicate':

@@ -31,14 +31,19 @@ export interface JobOptions {
   /** As in the contract, with a `key` of your own; `false` switches the contract's off. */
   unique?: (UniqueOptions & { key?: string | undefined }) | false | undefined
   /**
-   * The same key with the same input gives back the first job, with another input is an error. Counts per kind; at
-   * most 512 bytes.
+   * The same key with the same input gives back the first job, with another input is an error. Counts per queue and
+   * kind; at most 512 bytes.
    */
   idempotencyKey?: string | undefined
   /** How long an idempotency key is remembered, longer than its job if need be. @default '24h' */
   idempotencyFor?: Duration | undefined
   /** Beside those of the contract. */
   search?: SearchTokens | undefined
+}
+
+/** For callers of ours that act for others: one of them never meets the idempotency keys of another. */
+export interface ScopedJobOptions extends JobOptions {
+  idempotencyScope?: string | undefined
 }
 
 const known = [
@@ -92,6 +97,7 @@ export interface Deciding {
       }
     | undefined
   idempotencyKey?: string | undefined
+  idempotencyScope?: string | undefined
   idempotencyForMs?: number | undefined
 }
 
@@ -99,10 +105,11 @@ export interface Deciding {
 export function resolveJob<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
-  options: JobOptions,
+  options: ScopedJobOptions,
 ): { members: Members; deciding: Deciding } {
   const { runAt, delay, priority, queue, key, attempts, timeout, deadline, correlationId, ...more } = options
-  const { traceparent, tracestate, unique, idempotencyKey, idempotencyFor, search, ...rest } = more
+  const { traceparent, tracestate, unique, search, idempotencyKey, idempotencyScope, ...late } = more
+  const { idempotencyFor, ...rest } = late
   rejectUnknown('enqueue', rest, known)
   if (runAt !== undefined && delay !== undefined)
     throw invalidOption('runAt', 'left out when `delay` is given', runAt)
@@ -126,6 +133,8 @@ export function resolveJob<Parsed>(
   const deciding: Deciding = {
     unique: unique === false ? undefined : uniqueOf(contract, parsed, unique),
     idempotencyKey: keyText('idempotencyKey', idempotencyKey, 512),
+    idempotencyScope:
+      idempotencyKey === undefined ? undefined : keyText('idempotencyScope', idempotencyScope, 1_024),
     idempotencyForMs:
       idempotencyFor === undefined
         ? undefined

@@ -5,6 +5,7 @@
 -- always all that was counted, in whatever stage this is. Two at once take different rows, or wait and find none left.
 -- A process writes a minute again only as long as it has heard no answer: one that comes back from that after the time we
 -- wait here has its counts of that minute twice.
+-- `enqueued` is what any producer says: it is bounded here, so that no sum of it leaves its column.
 with oldest as materialized (
   select date_bin(interval '10 minutes', min(minute), 'epoch') as starts_at
     from stint.stat_minute
@@ -32,7 +33,7 @@ with oldest as materialized (
            group by minute, queue, kind, one.bin) as merged
    group by minute, queue, kind
 ), counts as (
-  select minute, queue, kind, sum(enqueued)::bigint as enqueued, sum(started)::bigint as started,
+  select minute, queue, kind, least(sum(enqueued), 1e15)::bigint as enqueued, sum(started)::bigint as started,
          sum(succeeded)::bigint as succeeded, sum(failed)::bigint as failed, sum(dead)::bigint as dead,
          sum(lease_expired)::bigint as lease_expired, sum(refused)::bigint as refused,
          sum(cancelled)::bigint as cancelled, sum(snoozed)::bigint as snoozed, sum(released)::bigint as released,
@@ -52,7 +53,7 @@ with oldest as materialized (
     left join runs using (minute, queue, kind)
    order by minute, queue, kind
   on conflict on constraint stat_minute_pkey do update
-     set enqueued      = known.enqueued + excluded.enqueued,
+     set enqueued      = least(known.enqueued::numeric + excluded.enqueued, 1e15)::bigint,
          started       = known.started + excluded.started,
          succeeded     = known.succeeded + excluded.succeeded,
          failed        = known.failed + excluded.failed,
@@ -99,7 +100,7 @@ with oldest as materialized (
     left join hour_runs using (hour, queue, kind)
    order by hour, queue, kind
   on conflict on constraint stat_hour_pkey do update
-     set enqueued      = known.enqueued + excluded.enqueued,
+     set enqueued      = least(known.enqueued::numeric + excluded.enqueued, 1e15)::bigint,
          started       = known.started + excluded.started,
          succeeded     = known.succeeded + excluded.succeeded,
          failed        = known.failed + excluded.failed,

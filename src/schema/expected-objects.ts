@@ -17,6 +17,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column audit.at': 'timestamp with time zone not null default stint.now()',
   'column audit.before': 'jsonb',
   'column audit.id': 'uuid not null',
+  'column audit.login': 'text',
   'column audit.operation_id': 'uuid',
   'column audit.origin': 'text not null',
   'column audit.outcome': "text not null default 'done'::text",
@@ -288,6 +289,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column queue_gauge.scheduled': 'bigint not null',
   'column queue_gauge.top_keys': "jsonb not null default '[]'::jsonb",
   'column queue_gauge.waiting': 'bigint not null',
+  'column retention.audit': "interval not null default '400 days'::interval",
+  'column retention.id': 'boolean not null default true',
   'column schedule.app_version': 'text',
   'column schedule.created_at': 'timestamp with time zone not null default stint.now()',
   'column schedule.decided_to': 'timestamp with time zone not null default stint.now()',
@@ -405,12 +408,22 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint gauge_refresh.gauge_refresh_one': 'CHECK (id)',
   'constraint gauge_refresh.gauge_refresh_pkey': 'PRIMARY KEY (id)',
   'constraint http_reply.http_reply_pkey': 'PRIMARY KEY (scope, key)',
+  'constraint idempotency_key.idempotency_key_in_bounds':
+    'CHECK (((octet_length(scope) <= 1500) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 641))))',
   'constraint idempotency_key.idempotency_key_pkey': 'PRIMARY KEY (scope, key)',
   'constraint index_upkeep.index_upkeep_pkey': 'PRIMARY KEY (name)',
+  'constraint job.job_extras_in_bounds':
+    "CHECK (((num_nonnulls(key, unique_key, input_blob, correlation_id, traceparent, tracestate, deadline_at, search, options) = 0) OR (((key IS NULL) OR ((octet_length(key) >= 1) AND (octet_length(key) <= 512))) AND ((unique_key IS NULL) OR (octet_length(unique_key) <= 641)) AND ((input_blob IS NULL) OR ((octet_length(input_blob) = 54) AND (input_blob ~ '^inputs/[0-9-]*/[0-9a-f-]*$'::text))) AND ((correlation_id IS NULL) OR ((octet_length(correlation_id) >= 1) AND (octet_length(correlation_id) <= 256))) AND ((traceparent IS NULL) OR ((octet_length(traceparent) = 55) AND (traceparent ~ '^[0-9a-f-]*$'::text))) AND ((tracestate IS NULL) OR ((octet_length(tracestate) >= 1) AND (octet_length(tracestate) <= 512))) AND ((deadline_at IS NULL) OR ((deadline_at >= to_timestamp((946684800)::double precision)) AND (deadline_at < to_timestamp(('253402300800'::bigint)::double precision)))) AND\nCASE\n    WHEN ((search IS NULL) OR (cardinality(search) = 0)) THEN true\n    WHEN ((array_ndims(search) > 1) OR (array_lower(search, 1) <> 1) OR (cardinality(search) > 9)) THEN false\n    ELSE ((array_position(search, NULL::text) IS NULL) AND (GREATEST(octet_length(search[1]), octet_length(search[2]), octet_length(search[3]), octet_length(search[4]), octet_length(search[5]), octet_length(search[6]), octet_length(search[7]), octet_length(search[8]), octet_length(search[9])) <= 321))\nEND AND\nCASE\n    WHEN (options IS NULL) THEN true\n    WHEN ((jsonb_typeof(options) <> 'object'::text) OR ((options - ARRAY['timeoutMs'::text, 'crashLimit'::text]) <> '{}'::jsonb)) THEN false\n    ELSE (\n    CASE jsonb_typeof((options -> 'timeoutMs'::text))\n        WHEN 'number'::text THEN ((((options ->> 'timeoutMs'::text))::numeric >= (1)::numeric) AND (((options ->> 'timeoutMs'::text))::numeric <= ('315576000000'::bigint)::numeric))\n        ELSE (NOT (options ? 'timeoutMs'::text))\n    END AND\n    CASE jsonb_typeof((options -> 'crashLimit'::text))\n        WHEN 'number'::text THEN ((options ->> 'crashLimit'::text) ~ '^([1-9][0-9]?|100)$'::text)\n        ELSE (NOT (options ? 'crashLimit'::text))\n    END)\nEND)))",
+  'constraint job.job_in_bounds':
+    "CHECK ((((priority >= '-100'::integer) AND (priority <= 100)) AND (version >= 1) AND (((max_attempts - COALESCE(attempts_before, 0)) >= 1) AND ((max_attempts - COALESCE(attempts_before, 0)) <= 1000)) AND (LEAST(created_at, run_at) >= to_timestamp((946684800)::double precision)) AND (GREATEST(created_at, run_at) < to_timestamp(('253402300800'::bigint)::double precision)) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0)) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))))",
   'constraint job.job_is_live': "CHECK ((state < 'succeeded'::stint.job_state))",
+  'constraint job.job_kind_name':
+    "CHECK (((state = 'running'::stint.job_state) OR ((octet_length(kind) <= 128) AND (kind ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text))))",
   'constraint job.job_lease_while_running':
     "CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)))",
   'constraint job.job_pkey': 'PRIMARY KEY (id)',
+  'constraint job.job_queue_name':
+    "CHECK (((state = 'running'::stint.job_state) OR ((octet_length(queue) <= 128) AND (queue ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text))))",
   'constraint leader.leader_pkey': 'PRIMARY KEY (name)',
   'constraint migration.migration_pkey': 'PRIMARY KEY (version)',
   'constraint operation.operation_pkey': 'PRIMARY KEY (id)',
@@ -419,12 +432,24 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint operation_job.operation_job_outcome':
     "CHECK ((outcome = ANY (ARRAY['acted'::text, 'skipped'::text, 'failed'::text])))",
   'constraint operation_job.operation_job_pkey': 'PRIMARY KEY (operation_id, id)',
+  'constraint queue.queue_in_bounds':
+    "CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)))",
   'constraint queue.queue_keeps':
     "CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)))",
+  'constraint queue.queue_name':
+    "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
   'constraint queue.queue_pkey': 'PRIMARY KEY (name)',
   'constraint queue_gauge.queue_gauge_pkey': 'PRIMARY KEY (queue)',
+  'constraint retention.retention_audit':
+    "CHECK (((audit >= '1 day'::interval) AND (audit <= '36525 days'::interval)))",
+  'constraint retention.retention_one': 'CHECK (id)',
+  'constraint retention.retention_pkey': 'PRIMARY KEY (id)',
+  'constraint schedule.schedule_in_bounds':
+    "CHECK ((((missed_limit >= 0) AND (missed_limit <= 1000)) AND ((missed_window_ms >= 0) AND (missed_window_ms <= '31622400000'::bigint)) AND ((jitter_ms >= 0) AND (jitter_ms <= 86400000)) AND ((keep_fires_ms >= 0) AND (keep_fires_ms <= '316224000000'::bigint)) AND ((octet_length(time_zone) >= 1) AND (octet_length(time_zone) <= 64)) AND (pg_column_size(spec) <= 65536) AND (pg_column_size(job) <= 65536) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))))",
   'constraint schedule.schedule_missed':
     "CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text])))",
+  'constraint schedule.schedule_names':
+    "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text) AND (octet_length(kind) <= 128) AND (kind ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text) AND (octet_length(queue) <= 128) AND (queue ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
   'constraint schedule.schedule_overlap':
     "CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text, 'queue-one'::text, 'cancel-previous'::text])))",
   'constraint schedule.schedule_pkey': 'PRIMARY KEY (name)',
@@ -451,15 +476,18 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     '14c0aa08b85ee1a3cb0335094df14441',
   'function enqueue_jobs(jobs jsonb, again boolean)': '3921a61d209050e37093f7f5967e47ce',
   'function enqueue_one(wanted jsonb, again boolean, OUT job_id uuid, OUT outcome text)':
-    '5fe1800bc1f93c6184aa8322937a7277',
-  'function ensure_partitions(days integer)': '0233a34f84b2e76c6d8ecb3a7a601fef',
+    '6e43fb715afa8cf92c5957b6d8884348',
+  'function ensure_partitions(days integer)': '0685575c53efb1b1373576fb4054f524',
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
   'function history_start()': 'd7cc37ab5cb8f13e54a07b31a8f59d63',
   'function kept_by_default()': 'c5f2c3f1ad917bb1ba78103721684c12',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
+  'function note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)':
+    'd41d8cd98f00b204e9800998ecf8427e',
   'function note_enqueued(process uuid, flush integer, rows jsonb)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function now()': '9959d2fe4fe59854d42c65d5ab220c58',
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
+  'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
     'ba835a39a7f1618cc9e8e85e43e656d4',
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
@@ -469,6 +497,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index attempt_job': 'CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch)',
   'index attempt_lease': 'CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id)',
   'index audit_actor': 'CREATE INDEX audit_actor ON stint.audit USING btree (actor, id)',
+  'index audit_at': 'CREATE INDEX audit_at ON stint.audit USING btree (at)',
   'index audit_pkey': 'CREATE UNIQUE INDEX audit_pkey ON stint.audit USING btree (id)',
   'index audit_target': 'CREATE INDEX audit_target ON stint.audit USING btree (target, id)',
   'index blob_pkey': 'CREATE UNIQUE INDEX blob_pkey ON stint.blob USING btree (key)',
@@ -533,6 +562,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index operation_pkey': 'CREATE UNIQUE INDEX operation_pkey ON stint.operation USING btree (id)',
   'index queue_gauge_pkey': 'CREATE UNIQUE INDEX queue_gauge_pkey ON stint.queue_gauge USING btree (queue)',
   'index queue_pkey': 'CREATE UNIQUE INDEX queue_pkey ON stint.queue USING btree (name)',
+  'index retention_pkey': 'CREATE UNIQUE INDEX retention_pkey ON stint.retention USING btree (id)',
   'index schedule_due':
     'CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (next_fire_at IS NOT NULL)',
   'index schedule_pkey': 'CREATE UNIQUE INDEX schedule_pkey ON stint.schedule USING btree (name)',
@@ -568,6 +598,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'table operation_job': '',
   'table queue': '',
   'table queue_gauge': '',
+  'table retention': '',
   'table schedule': '',
   'table service': '',
   'table stat_hour': '',

@@ -11,8 +11,9 @@ import { databaseUpkeepScript } from './migrations/0009_database_upkeep.sql.ts'
 import { consoleScript } from './migrations/0010_console.sql.ts'
 import { fireHistoryScript } from './migrations/0011_fire_history.sql.ts'
 import { workerClockScript } from './migrations/0012_worker_clock.sql.ts'
-import { settledCountsScript } from './migrations/0014_settled_counts.sql.ts'
 import { enqueueLikeTheLibraryScript } from './migrations/0013_enqueue_like_the_library.sql.ts'
+import { settledCountsScript } from './migrations/0014_settled_counts.sql.ts'
+import { untrustedRowsScript } from './migrations/0015_untrusted_rows.sql.ts'
 
 export interface Migration {
   version: number
@@ -35,6 +36,7 @@ export const migrations: readonly Migration[] = [
   workerClockScript,
   enqueueLikeTheLibraryScript,
   settledCountsScript,
+  untrustedRowsScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -146,9 +146,13 @@ grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, miss
    on stint.schedule to stint_viewer;
 grant select on stint.fire to stint_viewer;
 
--- An operator acts, and whatever is done to jobs by hand is noted: nobody but the owner changes or deletes a note. Who
--- executes operations is a worker that may do what an operator may: give its login both roles.
-grant select, insert on stint.audit to stint_operator;
+-- An operator acts, and whatever is done to jobs by hand is noted, by a function that sets the time and the login. Only
+-- the owner changes a note; upkeep removes those whose time is over. Who executes operations is a worker that may do what
+-- an operator may: give its login both roles.
+grant select on stint.audit to stint_operator;
+grant execute on function stint.note_audit(uuid, text, text, text, text, text, text, text, jsonb, jsonb, uuid, text) to stint_operator;
+grant execute on function stint.prune_audit(integer, integer) to stint_worker;
+grant select on stint.retention to stint_viewer;
 grant select, insert, update on stint.operation, stint.operation_job to stint_operator;
 grant select, insert, update, delete on stint.http_reply to stint_operator;
 grant select on stint.operation, stint.operation_job to stint_viewer;

@@ -33,7 +33,8 @@ create table stint.audit (
   before jsonb,
   after jsonb,
   operation_id uuid,
-  request_id text
+  request_id text,
+  login text
 );
 
 create table stint.blob (
@@ -320,6 +321,11 @@ create table stint.queue_gauge (
   top_keys jsonb not null default '[]'::jsonb
 );
 
+create table stint.retention (
+  id boolean not null default true,
+  audit interval not null default '400 days'::interval
+);
+
 create table stint.schedule (
   name text not null,
   kind text not null,
@@ -469,15 +475,43 @@ alter table stint.gauge_refresh add constraint gauge_refresh_pkey PRIMARY KEY (i
 
 alter table stint.http_reply add constraint http_reply_pkey PRIMARY KEY (scope, key);
 
+alter table stint.idempotency_key add constraint idempotency_key_in_bounds CHECK (((octet_length(scope) <= 1500) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 641))));
+
 alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KEY (scope, key);
 
 alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
 
+alter table stint.job add constraint job_extras_in_bounds CHECK (((num_nonnulls(key, unique_key, input_blob, correlation_id, traceparent, tracestate, deadline_at, search, options) = 0) OR (((key IS NULL) OR ((octet_length(key) >= 1) AND (octet_length(key) <= 512))) AND ((unique_key IS NULL) OR (octet_length(unique_key) <= 641)) AND ((input_blob IS NULL) OR ((octet_length(input_blob) = 54) AND (input_blob ~ '^inputs/[0-9-]*/[0-9a-f-]*$'::text))) AND ((correlation_id IS NULL) OR ((octet_length(correlation_id) >= 1) AND (octet_length(correlation_id) <= 256))) AND ((traceparent IS NULL) OR ((octet_length(traceparent) = 55) AND (traceparent ~ '^[0-9a-f-]*$'::text))) AND ((tracestate IS NULL) OR ((octet_length(tracestate) >= 1) AND (octet_length(tracestate) <= 512))) AND ((deadline_at IS NULL) OR ((deadline_at >= to_timestamp((946684800)::double precision)) AND (deadline_at < to_timestamp(('253402300800'::bigint)::double precision)))) AND
+CASE
+    WHEN ((search IS NULL) OR (cardinality(search) = 0)) THEN true
+    WHEN ((array_ndims(search) > 1) OR (array_lower(search, 1) <> 1) OR (cardinality(search) > 9)) THEN false
+    ELSE ((array_position(search, NULL::text) IS NULL) AND (GREATEST(octet_length(search[1]), octet_length(search[2]), octet_length(search[3]), octet_length(search[4]), octet_length(search[5]), octet_length(search[6]), octet_length(search[7]), octet_length(search[8]), octet_length(search[9])) <= 321))
+END AND
+CASE
+    WHEN (options IS NULL) THEN true
+    WHEN ((jsonb_typeof(options) <> 'object'::text) OR ((options - ARRAY['timeoutMs'::text, 'crashLimit'::text]) <> '{}'::jsonb)) THEN false
+    ELSE (
+    CASE jsonb_typeof((options -> 'timeoutMs'::text))
+        WHEN 'number'::text THEN ((((options ->> 'timeoutMs'::text))::numeric >= (1)::numeric) AND (((options ->> 'timeoutMs'::text))::numeric <= ('315576000000'::bigint)::numeric))
+        ELSE (NOT (options ? 'timeoutMs'::text))
+    END AND
+    CASE jsonb_typeof((options -> 'crashLimit'::text))
+        WHEN 'number'::text THEN ((options ->> 'crashLimit'::text) ~ '^([1-9][0-9]?|100)$'::text)
+        ELSE (NOT (options ? 'crashLimit'::text))
+    END)
+END)));
+
+alter table stint.job add constraint job_in_bounds CHECK ((((priority >= '-100'::integer) AND (priority <= 100)) AND (version >= 1) AND (((max_attempts - COALESCE(attempts_before, 0)) >= 1) AND ((max_attempts - COALESCE(attempts_before, 0)) <= 1000)) AND (LEAST(created_at, run_at) >= to_timestamp((946684800)::double precision)) AND (GREATEST(created_at, run_at) < to_timestamp(('253402300800'::bigint)::double precision)) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0)) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))));
+
 alter table stint.job add constraint job_is_live CHECK ((state < 'succeeded'::stint.job_state));
+
+alter table stint.job add constraint job_kind_name CHECK (((state = 'running'::stint.job_state) OR ((octet_length(kind) <= 128) AND (kind ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text))));
 
 alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
 
 alter table stint.job add constraint job_pkey PRIMARY KEY (id);
+
+alter table stint.job add constraint job_queue_name CHECK (((state = 'running'::stint.job_state) OR ((octet_length(queue) <= 128) AND (queue ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text))));
 
 alter table stint.leader add constraint leader_pkey PRIMARY KEY (name);
 
@@ -491,13 +525,27 @@ alter table stint.operation_job add constraint operation_job_outcome CHECK ((out
 
 alter table stint.operation_job add constraint operation_job_pkey PRIMARY KEY (operation_id, id);
 
+alter table stint.queue add constraint queue_in_bounds CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)));
+
 alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
+
+alter table stint.queue add constraint queue_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
 alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
 
 alter table stint.queue_gauge add constraint queue_gauge_pkey PRIMARY KEY (queue);
 
+alter table stint.retention add constraint retention_audit CHECK (((audit >= '1 day'::interval) AND (audit <= '36525 days'::interval)));
+
+alter table stint.retention add constraint retention_one CHECK (id);
+
+alter table stint.retention add constraint retention_pkey PRIMARY KEY (id);
+
+alter table stint.schedule add constraint schedule_in_bounds CHECK ((((missed_limit >= 0) AND (missed_limit <= 1000)) AND ((missed_window_ms >= 0) AND (missed_window_ms <= '31622400000'::bigint)) AND ((jitter_ms >= 0) AND (jitter_ms <= 86400000)) AND ((keep_fires_ms >= 0) AND (keep_fires_ms <= '316224000000'::bigint)) AND ((octet_length(time_zone) >= 1) AND (octet_length(time_zone) <= 64)) AND (pg_column_size(spec) <= 65536) AND (pg_column_size(job) <= 65536) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))));
+
 alter table stint.schedule add constraint schedule_missed CHECK ((missed = ANY (ARRAY['skip'::text, 'once'::text, 'all'::text])));
+
+alter table stint.schedule add constraint schedule_names CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text) AND (octet_length(kind) <= 128) AND (kind ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text) AND (octet_length(queue) <= 128) AND (queue ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
 alter table stint.schedule add constraint schedule_overlap CHECK ((overlap = ANY (ARRAY['allow'::text, 'skip'::text, 'queue-one'::text, 'cancel-previous'::text])));
 
@@ -574,6 +622,8 @@ CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch);
 CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id);
 
 CREATE INDEX audit_actor ON stint.audit USING btree (actor, id);
+
+CREATE INDEX audit_at ON stint.audit USING btree (at);
 
 CREATE INDEX audit_target ON stint.audit USING btree (target, id);
 
@@ -1071,13 +1121,15 @@ declare
   -- The kind is part of it: two kinds of one queue may well be unique by the same customer.
   wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
   on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
-  idempotency text := 'enqueue ' || (wanted ->> 'kind');
+  -- As JSON, in which no name can pass for two. The last is whom the caller acts for, where it says so: the console does.
+  idempotency text := 'enqueue ' || jsonb_build_array(new_queue, wanted ->> 'kind', wanted ->> 'idempotencyScope')::text;
+  longest     float8 := 315576000000;                      -- ten years
   tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
   held        record;
 begin
   if wanted ? 'idempotencyKey' then
     held := stint.take_key(idempotency, wanted ->> 'idempotencyKey', new_id, digest,
-      coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000) * interval '1 millisecond');
+      least(coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000), longest) * interval '1 millisecond');
     if not held.same_input then
       job_id := held.holder;
       outcome := 'mismatch';
@@ -1091,7 +1143,7 @@ begin
 
   if rule ? 'forMs' then
     held := stint.take_key('unique ' || new_queue, wanted_key, new_id, digest,
-      (rule ->> 'forMs')::float8 * interval '1 millisecond');
+      least((rule ->> 'forMs')::float8, longest) * interval '1 millisecond');
     job_id := nullif(held.holder, new_id);
   end if;
 
@@ -1150,7 +1202,7 @@ begin
              key          = wanted ->> 'key',
              version      = coalesce((wanted ->> 'version')::smallint, 1),
              priority     = coalesce((wanted ->> 'priority')::smallint, 0),
-             max_attempts = coalesce((wanted ->> 'maxAttempts')::integer, 5),
+             max_attempts = coalesce(attempts_before, 0) + coalesce((wanted ->> 'maxAttempts')::integer, 5),
              search       = tokens,
              options      = wanted -> 'options',
              deadline_at  = coalesce(
@@ -1194,6 +1246,10 @@ declare
   day date;
   name text;
 begin
+  if days is null or days not between 0 and 60 then
+    raise exception 'stint.ensure_partitions: expected days to be an integer from 0 to 60, got %', coalesce(days::text, 'null')
+      using errcode = 'invalid_parameter_value', column = 'days';
+  end if;
   perform pg_advisory_xact_lock(hashtextextended('stint.ensure_partitions', 0));
   foreach parent in array array['finished', 'attempt', 'log'] loop
     for ahead in -1 .. days loop
@@ -1247,6 +1303,16 @@ CREATE OR REPLACE FUNCTION stint.made_at(id uuid)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select to_timestamp(('x' || substr(translate(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) $function$;
 
+CREATE OR REPLACE FUNCTION stint.note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ INSERT INTO stint.audit (id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id)
+   VALUES (note_audit.id, stint.now(), SESSION_USER, note_audit.actor, note_audit.role, note_audit.origin, note_audit.action, note_audit.target, note_audit.outcome, note_audit.reason, note_audit.before, note_audit.after, note_audit.operation_id, note_audit.request_id) ON CONFLICT DO NOTHING;
+END;
+
 CREATE OR REPLACE FUNCTION stint.note_enqueued(process uuid, flush integer, rows jsonb)
  RETURNS timestamp with time zone
  LANGUAGE sql
@@ -1258,8 +1324,9 @@ BEGIN ATOMIC
              said.kind,
              note_enqueued.process AS process,
              note_enqueued.flush AS flush,
-             said.enqueued
-            FROM jsonb_to_recordset(note_enqueued.rows) said(minute timestamp with time zone, queue text, kind text, enqueued bigint) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
+             LEAST(said.enqueued, (1000000000)::bigint) AS "least"
+            FROM jsonb_to_recordset(note_enqueued.rows) said(minute timestamp with time zone, queue text, kind text, enqueued bigint)
+           WHERE ((note_enqueued.process <> '00000000-0000-0000-0000-000000000000'::uuid) AND ((said.minute >= (stint.now() - '1 day'::interval)) AND (said.minute <= (stint.now() + '01:00:00'::interval))) AND (said.minute = date_trunc('minute'::text, said.minute)) AND (said.enqueued > 0) AND (octet_length(said.queue) <= 128) AND (said.queue ~ '^([A-Za-z0-9_][A-Za-z0-9_.:/%-]*|\(others\))$'::text) AND (octet_length(said.kind) <= 128) AND (said.kind ~ '^([A-Za-z0-9_][A-Za-z0-9_.:/%-]*|\(others\))$'::text)) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
    WHERE (known.flush < excluded.flush);
  SELECT stint.now() AS now;
 END;
@@ -1287,6 +1354,28 @@ AS $function$
      and (to_date(right(relname, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'utc' <= stint.history_start()
    order by right(relname, 8), relname
 $function$;
+
+CREATE OR REPLACE FUNCTION stint.prune_audit(skip integer, most integer)
+ RETURNS integer
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+BEGIN ATOMIC
+ WITH gone AS (
+          DELETE FROM stint.audit
+           WHERE (audit.ctid = ANY (ARRAY( SELECT audit_1.ctid
+                    FROM stint.audit audit_1
+                   WHERE (audit_1.at < (stint.now() - ( SELECT retention.audit
+                            FROM stint.retention)))
+                   ORDER BY audit_1.at, audit_1.id
+                  OFFSET prune_audit.skip
+                  LIMIT prune_audit.most
+                  FOR UPDATE OF audit_1 SKIP LOCKED)))
+           RETURNING audit.id
+         )
+  SELECT (count(*))::integer AS count
+    FROM gone;
+END;
 
 CREATE OR REPLACE FUNCTION stint.prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)
  RETURNS record

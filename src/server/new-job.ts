@@ -4,7 +4,7 @@ import { defineJob } from '../contracts/define-job.ts'
 import { checkInput } from '../contracts/input.ts'
 import { nearest } from '../core/options.ts'
 import { resolveJob } from '../intake/enqueue-options.ts'
-import type { JobOptions } from '../intake/enqueue-options.ts'
+import type { ScopedJobOptions } from '../intake/enqueue-options.ts'
 import { asInvalidInput } from '../intake/new-job.ts'
 import type { NewJob } from './api/job.ts'
 import type { Caller, ConsoleParts, Resource } from './context.ts'
@@ -14,7 +14,7 @@ import { HttpProblem } from './problem.ts'
 export interface CheckedJob {
   contract: JobContract
   input: unknown
-  options: JobOptions
+  options: ScopedJobOptions
   /** For the right to store it. */
   resource: Resource
   /** Its state when it is stored, unless another stands for it. */
@@ -23,7 +23,7 @@ export interface CheckedJob {
 
 /** Whoever sends it. */
 export interface Admission {
-  caller: Pick<Caller, 'can'>
+  caller: Pick<Caller, 'actor' | 'can'>
   /** Throws where they may not store such a job. */
   admit: (resource: Resource) => void
 }
@@ -35,13 +35,14 @@ const anySize = 67_108_864
 export async function checkNewJob(
   parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { kind, queue, input, deadline, ...rest }: z.infer<typeof NewJob>,
-  caller: Admission,
+  { caller, admit }: Admission,
 ): Promise<CheckedJob> {
-  const contract = contractOf(parts, { kind, queue }, caller)
+  const contract = contractOf(parts, { kind, queue }, { caller })
   // Before anything is said about its input: what a contract asks for is not for everybody.
-  caller.admit({ kind, queue: queue ?? contract.queue })
-  const options: JobOptions = {
+  admit({ kind, queue: queue ?? contract.queue })
+  const options: ScopedJobOptions = {
     ...rest,
+    idempotencyScope: caller.actor,
     ...(queue === undefined ? {} : { queue }),
     ...(deadline === undefined ? {} : { deadline: new Date(deadline) }),
   }
@@ -60,7 +61,7 @@ export async function checkNewJob(
 export function contractOf(
   { contracts, acceptUnknownKinds }: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { kind, queue }: { kind: string; queue: string | undefined },
-  { caller }: Pick<Admission, 'caller'>,
+  { caller }: { caller: Pick<Caller, 'can'> },
 ): JobContract {
   const known = contracts.get(kind)
   if (known !== undefined) return known

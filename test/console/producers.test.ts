@@ -127,6 +127,22 @@ test('unique and idempotent jobs: the one that stands for it, or why not', async
   expect(problemOf(twice)).toMatchObject({ status: 409, type: 'urn:stint:problem:duplicate-job' })
 })
 
+test('an idempotencyKey of one actor says nothing about the same key of another', async () => {
+  const served = openConsole(db.url)
+  const job = { kind: 'any.thing', input: { a: 1 }, idempotencyKey: 'shared' }
+  const send = (by: string, input: unknown): ReturnType<typeof call> =>
+    call(served, 'POST /v1/jobs', { token: by, json: { ...job, input } })
+  const first = await send(token, 1)
+  const foreign = await send(tokens.admin.token, 2)
+  expect(foreign).toMatchObject({ status: 202, body: { duplicate: false } })
+  expect((await send(token, 1)).body).toMatchObject({ id: first.body['id'], duplicate: true })
+  const batch = await call(served, 'POST /v1/jobs/batch', {
+    token: tokens.admin.token,
+    json: { jobs: [{ ...job, input: 2 }] },
+  })
+  expect(batch.body).toMatchObject({ jobs: [{ id: foreign.body['id'], duplicate: true }] })
+})
+
 test('a batch is stored whole, of several kinds, in the order given', async () => {
   const served = openConsole(db.url)
   const answer = await call(served, 'POST /v1/jobs/batch', {

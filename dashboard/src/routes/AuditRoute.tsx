@@ -178,6 +178,7 @@ function Change({ item }: { item: AuditItem }) {
         {before === '' ? '' : `before ${before}\n`}
         {after === '' ? '' : `after ${after}`}
         {item.requestId === null ? '' : `\nrequest ${item.requestId}`}
+        {item.login === null ? '' : `\nlogin ${item.login}`}
       </pre>
     </details>
   )

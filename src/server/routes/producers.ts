@@ -3,7 +3,7 @@ import type { Context } from 'hono'
 import { randomUUID } from 'node:crypto'
 import type { z } from '@hono/zod-openapi'
 import { isStintError } from '../../core/errors.ts'
-import type { JobOptions } from '../../intake/enqueue-options.ts'
+import type { ScopedJobOptions } from '../../intake/enqueue-options.ts'
 import { acceptedItem, acceptedJob } from '../accepted.ts'
 import { AcceptedJob, AcceptedJobs, NewJob, NewJobs } from '../api/job.ts'
 import type { AcceptedItem } from '../api/job.ts'
@@ -124,7 +124,7 @@ async function storeAll(
       const { jobs: enqueued } = await stint.enqueueMany(
         first.job.contract,
         group.map(({ job }) => job.input),
-        { tx, each: (_, index): JobOptions => group[index]?.job.options ?? {} },
+        { tx, each: (_, index): ScopedJobOptions => group[index]?.job.options ?? {} },
       )
       for (const [place, { id, duplicate }] of enqueued.entries()) {
         const member = group[place] ?? first
