@@ -94,7 +94,7 @@ describe('reschedule', () => {
   test('of a retry keeps it a retry', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await db.query(
-      `update stint.job set state = 'retrying', run_at = now() + interval '1 hour' where id = $1`,
+      `update stint.job set state = 'retrying', epoch = 1, run_at = now() + interval '1 hour' where id = $1`,
       [id],
     )
     expect(await stint.reschedule(id, { delay: '2h' })).toMatchObject({ state: 'retrying' })

@@ -218,7 +218,7 @@ describe('overlap', () => {
     scheduled: `update stint.job set state = 'scheduled', run_at = stint.now() + interval '1 day' where id = $1`,
     ready: 'select $1::uuid',
     running: `update stint.job set state = 'running', lease_id = gen_random_uuid(), worker_id = gen_random_uuid() where id = $1`,
-    retrying: `update stint.job set state = 'retrying', attempt = 1, run_at = stint.now() + interval '1 day' where id = $1`,
+    retrying: `update stint.job set state = 'retrying', attempt = 1, epoch = 1, run_at = stint.now() + interval '1 day' where id = $1`,
     cancelled: undefined,
     dead: undefined,
   } as const

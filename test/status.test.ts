@@ -48,7 +48,7 @@ describe('status', () => {
     await db.query(`update stint.job set run_at = now() - interval '1 hour' where id = $1`, [old])
     await enqueueMany(4, { queue, delay: '1h' })
     const retrying = await enqueueMany(1, { queue, delay: '2h' })
-    await db.query(`update stint.job set state = 'retrying' where id = any($1)`, [retrying])
+    await db.query(`update stint.job set state = 'retrying', epoch = 1 where id = any($1)`, [retrying])
     const waiting = await enqueueMany(6, { queue })
     await db.query(`update stint.job set state = 'waiting' where id = any($1)`, [waiting])
     const running = await enqueueMany(7, { queue })
@@ -76,7 +76,7 @@ describe('status', () => {
       const [id = ''] = await enqueueMany(1, { queue: `only-${state}` })
       const lease = state === 'running' ? ', worker_id = gen_random_uuid(), lease_id = gen_random_uuid()' : ''
       if (state === 'dead') await bury(db, id)
-      else await db.query(`update stint.job set state = '${state}' ${lease} where id = $1`, [id])
+      else await db.query(`update stint.job set state = '${state}', epoch = 1 ${lease} where id = $1`, [id])
     }
     await enqueueMany(1, { queue: 'only-keyed', key: 'acme' })
     for (const state of states) {
@@ -128,9 +128,9 @@ describe('with more than people count', () => {
     await many.query(`insert into stint.job (id, queue, kind, state, key, run_at)
       select gen_random_uuid(), 'large', 'k', 'ready', case when n % 3 = 0 then 'key' || n % 7 end, now()
         from generate_series(1, 90000) as n`)
-    await many.query(`insert into stint.job (id, queue, kind, state, run_at)
+    await many.query(`insert into stint.job (id, queue, kind, state, epoch, run_at)
       select gen_random_uuid(), 'large', 'k', case when n % 1000 = 0 then 'retrying' else 'scheduled' end::stint.job_state,
-             now() + n * interval '1 second'
+             1, now() + n * interval '1 second'
         from generate_series(1, 30000) as n`)
     await many.query(`insert into stint.dead
       (id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version, queue, kind, reason)

@@ -57,7 +57,7 @@ async function jobThat(state: JobState, queue = 'mail'): Promise<string> {
   if (state === 'dead') await bury(scene.db, id)
   if (state === 'retrying')
     await scene.db.query(
-      `update stint.job set state = 'retrying', run_at = now() + interval '9 hours', attempt = 1 where id = $1`,
+      `update stint.job set state = 'retrying', run_at = now() + interval '9 hours', attempt = 1, epoch = 1 where id = $1`,
       [id],
     )
   if (state === 'running')

@@ -49,7 +49,7 @@ describe('a search', () => {
       `update stint.job set state = 'running', worker_id = $2, lease_id = gen_random_uuid(), epoch = 1 where id = $1`,
       [ids['running'], workerId],
     )
-    await db.query(`update stint.job set state = 'retrying' where id = $1`, [ids['retrying']])
+    await db.query(`update stint.job set state = 'retrying', epoch = 1 where id = $1`, [ids['retrying']])
     await stint.cancel(ids['cancelled'] ?? '', { reason: 'customer left' })
     await bury(db, ids['brazil'] ?? '', {
       fingerprint: 'b02c9e51aaaaaaaa',

@@ -320,10 +320,10 @@ describe('the doctor finds', () => {
     await stint.enqueue(defineJob({ kind: 'k', queue: 'keyed' }), {}, { key: 'a' })
     await stint.enqueue(defineJob({ kind: 'k', queue: 'scheduled' }), {}, { delay: '1h' })
     await db.query(
-      `insert into stint.job (id, queue, kind, state, worker_id, lease_id)
-       values (gen_random_uuid(), 'waiting', 'k', 'waiting', null, null),
-              (gen_random_uuid(), 'retrying', 'k', 'retrying', null, null),
-              (gen_random_uuid(), 'running', 'k', 'running', gen_random_uuid(), gen_random_uuid())`,
+      `insert into stint.job (id, queue, kind, state, epoch, worker_id, lease_id)
+       values (gen_random_uuid(), 'waiting', 'k', 'waiting', 0, null, null),
+              (gen_random_uuid(), 'retrying', 'k', 'retrying', 1, null, null),
+              (gen_random_uuid(), 'running', 'k', 'running', 1, gen_random_uuid(), gen_random_uuid())`,
     )
     expect(await lookAt(db.url, 'queues')).toMatchObject({
       level: 'warn',

@@ -118,7 +118,7 @@ describe('a million fires', () => {
   })
 
   test('cost a few blocks for each schedule where all of them are kept', async () => {
-    await db.query('update stint.schedule set keep_fires_ms = 1000000000000')
+    await db.query('update stint.schedule set keep_fires_ms = 300000000000')
     for (const mode of ['generic', 'custom'] as const) {
       const explained = await analyze(mode)
       expect(explained.removed).toBe(0)

@@ -51,10 +51,10 @@ async function fillJobs(db: Client, { jobs, dead }: Size): Promise<void> {
   )
   // A rare queue, some that run, fewer that retry; most are ready, half of them with a key.
   await db.query(
-    `insert into stint.job (id, created_at, run_at, state, priority, queue, kind, key, input, lease_id, worker_id, started_at)
+    `insert into stint.job (id, created_at, run_at, state, epoch, priority, queue, kind, key, input, lease_id, worker_id, started_at)
      select ${idOf(`${jobs} + n`)}, now() - interval '1 hour' + n * interval '1 millisecond', now(),
             (case when n % 500 = 0 then 'running' when n % 50000 = 1 then 'retrying' when n % 20 = 2 then 'scheduled' else 'ready' end)::stint.job_state,
-            0, case when n % 100000 = 3 then 'quiet' else ${queueOf('n / 7')} end, ${kindOf},
+            1, 0, case when n % 100000 = 3 then 'quiet' else ${queueOf('n / 7')} end, ${kindOf},
             case when n % 2 = 1 then 'key-' || n % 5000 end, jsonb_build_object('n', n, 'text', repeat('x', 100)),
             case when n % 500 = 0 then gen_random_uuid() end,
             case when n % 500 = 0 then ${workerOf('n / 500 % 20')} end, case when n % 500 = 0 then now() end

@@ -38,9 +38,9 @@ export async function fill(db: Client, url: string, ready: number): Promise<Trut
        from generate_series(1, ${keyed}) as n`,
   )
   await db.query(
-    `insert into stint.job (id, queue, kind, state, run_at, input)
+    `insert into stint.job (id, queue, kind, state, epoch, run_at, input)
      select gen_random_uuid(), 'later', 'work', (array['scheduled', 'retrying', 'waiting']::stint.job_state[])[1 + n % 3],
-            now() + n * interval '1 second', '{}'
+            1, now() + n * interval '1 second', '{}'
        from generate_series(1, ${laterJobs}) as n`,
   )
   await db.query(
