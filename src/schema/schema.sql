@@ -1326,7 +1326,7 @@ BEGIN ATOMIC
              note_enqueued.flush AS flush,
              LEAST(said.enqueued, (1000000000)::bigint) AS "least"
             FROM jsonb_to_recordset(note_enqueued.rows) said(minute timestamp with time zone, queue text, kind text, enqueued bigint)
-           WHERE ((note_enqueued.process <> '00000000-0000-0000-0000-000000000000'::uuid) AND ((said.minute >= (stint.now() - '1 day'::interval)) AND (said.minute <= (stint.now() + '01:00:00'::interval))) AND (said.minute = date_trunc('minute'::text, said.minute)) AND (said.enqueued > 0) AND (octet_length(said.queue) <= 128) AND (said.queue ~ '^([A-Za-z0-9_][A-Za-z0-9_.:/%-]*|\(others\))$'::text) AND (octet_length(said.kind) <= 128) AND (said.kind ~ '^([A-Za-z0-9_][A-Za-z0-9_.:/%-]*|\(others\))$'::text)) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
+           WHERE ((note_enqueued.process <> ALL (ARRAY['00000000-0000-0000-0000-000000000000'::uuid, 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid])) AND ((said.minute >= (stint.now() - '1 day'::interval)) AND (said.minute <= (stint.now() + '01:00:00'::interval))) AND (said.minute = date_trunc('minute'::text, said.minute)) AND (said.enqueued > 0) AND (octet_length(said.queue) <= 128) AND (said.queue ~ '^([A-Za-z0-9_][A-Za-z0-9_.:/%-]*|\(others\))$'::text) AND (octet_length(said.kind) <= 128) AND (said.kind ~ '^([A-Za-z0-9_][A-Za-z0-9_.:/%-]*|\(others\))$'::text)) ON CONFLICT ON CONSTRAINT stat_minute_pkey DO UPDATE SET flush = excluded.flush, enqueued = excluded.enqueued
    WHERE (known.flush < excluded.flush);
  SELECT stint.now() AS now;
 END;
