@@ -25,7 +25,7 @@ import { jobOutcomes, operationStates } from '../core/operation.ts'
 import type { Operation, OperationPage, OperationSettings } from '../operations/operation.ts'
 import type { JobOutcome, OperationState } from '../core/operation.ts'
 import { momentOf, probe } from '../operations/probe.ts'
-import type { Probe } from '../operations/probe.ts'
+import type { Probe, ProbeRequest, Takes } from '../operations/probe.ts'
 import { hiddenWheres, targetWhere } from '../operations/target.ts'
 import { Act } from './act.ts'
 import { entryOf, reasonOption } from './actor.ts'
@@ -84,6 +84,9 @@ export interface ListOperationJobsOptions {
 const mostCounted = 10_000
 const mostExcluded = 1_000
 const probeMs = 1_000
+/** Jobs that are asked about one by one before an operation is stored. */
+const mostTaken = 100_000
+const takingMs = 20_000
 const active = ['pending', 'canary', 'ramping'] as const
 
 export interface OperationsConfig {
@@ -105,10 +108,13 @@ export class Operations {
     this.#config = config
   }
 
-  /** What would be done: how many, five of them, and what is left out. Changes nothing. */
-  async preview(options: PreviewOptions): Promise<Preview> {
+  /**
+   * What would be done: how many, five of them, and what is left out. Changes nothing. With `takes`, jobs for which it says
+   * no are as if they were not there.
+   */
+  async preview(options: PreviewOptions, takes?: Takes): Promise<Preview> {
     const request = resolvePreview(options)
-    const { asOf, found } = await this.#probe(request, mostCounted + 1)
+    const { asOf, found } = await this.#probe(request, { most: mostCounted + 1, mostMs: probeMs, takes })
     const matched = {
       count: Math.min(found.ids.length, mostCounted),
       isExact: found.isAll && found.ids.length <= mostCounted,
@@ -119,7 +125,7 @@ export class Operations {
       action: request.action,
       matched,
       samples: await this.#samples(found.ids),
-      excluded: await this.#excluded(request, found.ids),
+      excluded: await this.#excluded(request, found.ids, takes),
       canary: settings.canary,
       pace: settings.pace,
       stopIf: settings.stopIf,
@@ -132,8 +138,11 @@ export class Operations {
   /**
    * Starts one. Throws `too-many-matches` where more than `max` match; where that is found only later, it stops before it
    * has done anything.
+   *
+   * With `takes` it acts only on jobs for which that says yes. They are all noted before it is stored, since the process
+   * that executes it cannot ask: so there are at most 100,000, looked for within 20 seconds.
    */
-  async start(options: StartOptions): Promise<OperationInfo> {
+  async start(options: StartOptions, takes?: Takes): Promise<OperationInfo> {
     const { request, reason, intentId } = resolveStart(options)
     const { actor } = this.#config
     const earlier =
@@ -143,8 +152,13 @@ export class Operations {
     const { action, max } = request
     const target = whereText(request.where) ?? `${request.ids?.length ?? 0} jobs`
     return this.#act({ action: `operation.${action}`, target, id, reason }, async (calls, setAfter) => {
-      const { asOf, found } = await this.#probe(request, Math.min(max, mostCounted) + 1)
+      const { asOf, found } = await this.#probe(request, {
+        most: Math.min(max, takes === undefined ? mostCounted : mostTaken) + 1,
+        mostMs: takes === undefined ? probeMs : takingMs,
+        takes,
+      })
       if (found.ids.length > max) throw tooMany(max)
+      if (takes !== undefined && !(found.isAll && found.ids.length <= mostTaken)) throw tooManyToAsk()
       const settings = settingsOf(request, { count: found.ids.length, isExact: found.isAll })
       setAfter({ ...settings, matched: found.isAll ? found.ids.length : null })
       const job = await prepareJob(operationJob, { id }, {}, undefined)
@@ -304,7 +318,7 @@ export class Operations {
 
   #probe(
     { action, where, ids, asOf: looked }: OperationRequest,
-    most: number,
+    bounds: Pick<ProbeRequest, 'most' | 'mostMs' | 'takes'>,
   ): Promise<{ asOf: Date; found: Probe }> {
     return this.#calls.send(async (db) => {
       const now = await momentOf(db)
@@ -312,7 +326,7 @@ export class Operations {
       const asOf = looked === undefined || looked > now ? now : looked
       if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
       const target = targetWhere(action, where ?? {})
-      return { asOf, found: await probe(db, { where: target, asOf, most, mostMs: probeMs }) }
+      return { asOf, found: await probe(db, { where: target, asOf, ...bounds }) }
     })
   }
 
@@ -330,14 +344,15 @@ export class Operations {
   async #excluded(
     { action, where, ids }: OperationRequest,
     found: readonly string[],
+    takes: Takes | undefined,
   ): Promise<{ reason: string; count: number }[]> {
     if (ids !== undefined) return this.#missing(found)
     const counts: { reason: string; count: number }[] = []
     for (const hidden of hiddenWheres(action, targetWhere(action, where ?? {}))) {
       const { ids: hit } = await this.#calls.send((db) =>
-        probe(db, { where: hidden.where, most: mostExcluded, mostMs: probeMs / 4 }),
+        probe(db, { where: hidden.where, most: mostExcluded, mostMs: probeMs / 4, takes }),
       )
-      if (hit.length > 0) counts.push({ reason: hidden.reason, count: hit.length })
+      if (hit.length > 0) counts.push({ reason: hidden.reason, count: Math.min(hit.length, mostExcluded) })
     }
     return counts
   }
@@ -365,6 +380,14 @@ function tooMany(max: number): StintError {
   return new StintError(
     'too-many-matches',
     `More than ${max} jobs match, which is the most allowed. Nothing was done: make the filter narrower, or raise \`max\`.`,
+  )
+}
+
+function tooManyToAsk(): StintError {
+  return new StintError(
+    'too-many-matches',
+    `There are too many jobs to ask for each whether you may do this to it: at most ${mostTaken.toLocaleString('en')}, ` +
+      `found within ${takingMs / 1_000} seconds. Nothing was done: make the filter narrower.`,
   )
 }
 

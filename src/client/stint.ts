@@ -26,6 +26,7 @@ import { Calls, checkId } from './calls.ts'
 import type { GetOptions } from './calls.ts'
 import type { CancelOptions } from './cancel.ts'
 import { Connection } from './connection.ts'
+import { ConsoleStore } from './console-store.ts'
 import { DeadLetters } from './dead-letters.ts'
 import { EnqueueStats } from './enqueue-stats.ts'
 import { resolveDoctorOptions } from './doctor-options.ts'
@@ -88,6 +89,8 @@ export class Stint<Tx = PgTransaction> {
   readonly #jobs: JobVerbs
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
+  /** @internal What all consoles share. */
+  readonly consoleStore: ConsoleStore
 
   constructor(options?: StintOptions<Tx>) {
     this.#config = resolveStintOptions(options)
@@ -108,6 +111,7 @@ export class Stint<Tx = PgTransaction> {
     })
     this.view = new View(this.#calls, { connection, schema, notify })
     this.replies = new Replies(this.#calls)
+    this.consoleStore = new ConsoleStore(this.#calls)
     const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
     this.#jobs = jobs
     this.dead = dead

@@ -29,6 +29,9 @@ export interface NewOperation {
   cursor: string | undefined
 }
 
+/** Jobs that one statement notes: well within the time that a statement of the console may take. */
+const mostAtOnce = 10_000
+
 /** Stores an operation with the jobs that are known to match; false where this intent has been stored before. */
 export async function insertOperation(
   tx: Queryable,
@@ -38,7 +41,8 @@ export async function insertOperation(
   const stored = await run(tx, insertSql, request, () => true)
   if (stored.length === 0) return false
   const { id } = operation
-  await addJobs(tx, { id, ids })
+  for (let at = 0; at < ids.length; at += mostAtOnce)
+    await addJobs(tx, { id, ids: ids.slice(at, at + mostAtOnce) })
   await noteCursor(tx, { id, cursor, isAll })
   return true
 }

@@ -1,3 +1,4 @@
+import type { JobSummary } from '../core/job.ts'
 import type { Where } from '../core/where.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -18,23 +19,30 @@ export interface ProbeRequest {
   before?: string | undefined
   most: number
   mostMs: number
+  /** Of the jobs that match, only those for which this says yes. @default all */
+  takes?: Takes | undefined
 }
+
+export type Takes = (job: Pick<JobSummary, 'queue' | 'kind' | 'key'>) => boolean
 
 /** As many as one statement of a search looks through. */
 const pageSize = 5_000
 
-/** The ids of jobs that match, newest first: at most `most` of them, and no longer than `mostMs`. */
+/**
+ * The ids of jobs that match, newest first: at most `most` of them, and no longer than `mostMs`. With `takes` it may be a
+ * few more, because whole pages are asked about.
+ */
 export async function probe(
   db: Queryable,
-  { where, asOf, before: start, most, mostMs }: ProbeRequest,
+  { where, asOf, before: start, most, mostMs, takes }: ProbeRequest,
 ): Promise<Probe> {
   const giveUpAt = performance.now() + mostMs
   const ids: string[] = []
   let before = start
   do {
-    const limit = Math.min(pageSize, most - ids.length)
+    const limit = takes === undefined ? Math.min(pageSize, most - ids.length) : pageSize
     const page = await search(db, { where, asOf, before, limit, isBare: true })
-    ids.push(...page.jobs.map(({ id }) => id))
+    for (const job of page.jobs) if (takes?.(job) ?? true) ids.push(job.id)
     before = page.next
     if (before === undefined) return { ids, isAll: true, cursor: undefined }
   } while (ids.length < most && performance.now() < giveUpAt)

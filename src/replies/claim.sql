@@ -7,6 +7,7 @@ values (:scope, :key, :digest::bytea, stint.now() + make_interval(secs => :holdM
        status     = null,
        headers    = null,
        body       = null,
+       asked      = null,
        expires_at = excluded.expires_at
  where http_reply.expires_at <= stint.now()
 returning true as is_ours

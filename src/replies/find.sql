@@ -2,6 +2,7 @@
 select status,
        headers,
        body,
+       asked,
        digest = :digest::bytea as is_same
   from stint.http_reply
  where scope      = :scope

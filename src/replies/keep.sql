@@ -12,12 +12,13 @@ with removed as (
               for update skip locked
          )
 )
-insert into stint.http_reply (scope, key, digest, status, headers, body, expires_at)
-values (:scope, :key, :digest::bytea, :status::smallint, :headers::jsonb, :body,
+insert into stint.http_reply (scope, key, digest, status, headers, body, asked, expires_at)
+values (:scope, :key, :digest::bytea, :status::smallint, :headers::jsonb, :body, :asked::jsonb,
         stint.now() + make_interval(secs => :keepMs::double precision / 1000))
     on conflict (scope, key) do update
    set digest     = excluded.digest,
        status     = excluded.status,
        headers    = excluded.headers,
        body       = excluded.body,
+       asked      = excluded.asked,
        expires_at = excluded.expires_at

@@ -15,10 +15,19 @@ export interface OnceRequest {
   digest: Buffer
 }
 
+/** A right that an answer took: of a job or queue, of all of something, or at all. */
+export interface AskedRight {
+  action: string
+  of?: { queue?: string; kind?: string; key?: string | null } | undefined
+  isAll?: true | undefined
+}
+
 export interface KeptReply {
   status: number
   headers: Readonly<Record<string, string>>
   body: string
+  /** Whoever is given it again has to have these. */
+  asked: readonly AskedRight[]
 }
 
 /** What is known of a request with such a key: answered, being answered, or another one under the same key. */
@@ -49,11 +58,11 @@ export async function findReply(
 export async function keepReply(
   db: Queryable,
   { scope, key, digest }: OnceRequest,
-  { status, headers, body }: KeptReply,
+  { status, headers, body, asked }: KeptReply,
   keepMs: number,
 ): Promise<void> {
-  const params = { scope, key, digest, status, headers: JSON.stringify(headers), body, keepMs }
-  await run(db, keepSql, params, () => undefined)
+  const json = { headers: JSON.stringify(headers), asked: JSON.stringify(asked) }
+  await run(db, keepSql, { scope, key, digest, status, body, keepMs, ...json }, () => undefined)
 }
 
 export async function claimReply(
@@ -73,11 +82,12 @@ interface ReplyRow {
   status: number | null
   headers: Record<string, string> | null
   body: string | null
+  asked: AskedRight[] | null
   is_same: boolean
 }
 
-function toEarlier({ status, headers, body, is_same: isSame }: ReplyRow): EarlierReply {
+function toEarlier({ status, headers, body, asked, is_same: isSame }: ReplyRow): EarlierReply {
   if (!isSame) return { type: 'mismatch' }
   if (status === null) return { type: 'busy' }
-  return { type: 'kept', reply: { status, headers: headers ?? {}, body: body ?? '' } }
+  return { type: 'kept', reply: { status, headers: headers ?? {}, body: body ?? '', asked: asked ?? [] } }
 }

@@ -14,6 +14,7 @@ import { workerClockScript } from './migrations/0012_worker_clock.sql.ts'
 import { enqueueLikeTheLibraryScript } from './migrations/0013_enqueue_like_the_library.sql.ts'
 import { settledCountsScript } from './migrations/0014_settled_counts.sql.ts'
 import { untrustedRowsScript } from './migrations/0015_untrusted_rows.sql.ts'
+import { consoleSessionsScript } from './migrations/0016_console_sessions.sql.ts'
 
 export interface Migration {
   version: number
@@ -37,6 +38,7 @@ export const migrations: readonly Migration[] = [
   enqueueLikeTheLibraryScript,
   settledCountsScript,
   untrustedRowsScript,
+  consoleSessionsScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -156,5 +156,8 @@ grant select on stint.retention to stint_viewer;
 grant select, insert, update on stint.operation, stint.operation_job to stint_operator;
 grant select, insert, update, delete on stint.http_reply to stint_operator;
 grant select on stint.operation, stint.operation_job to stint_viewer;
+-- A console reads them, also one that only looks.
+grant select on stint.ended_session, stint.cursor_key to stint_viewer;
+grant insert, delete on stint.ended_session to stint_operator;
 -- Upkeep removes what is over; to lock a row is to be allowed to change it.
 grant select, update, delete on stint.http_reply, stint.operation, stint.operation_job to stint_worker;

@@ -43,6 +43,11 @@ create table stint.blob (
   created_at timestamp with time zone not null default stint.now()
 );
 
+create table stint.cursor_key (
+  key bytea not null,
+  is_only boolean not null default true
+);
+
 create table stint.dead (
   id uuid not null,
   created_at timestamp with time zone not null,
@@ -89,6 +94,11 @@ create table stint.effect (
   job_id uuid not null,
   result jsonb,
   created_at timestamp with time zone not null default stint.now(),
+  expires_at timestamp with time zone not null
+);
+
+create table stint.ended_session (
+  digest bytea not null,
   expires_at timestamp with time zone not null
 );
 
@@ -176,7 +186,8 @@ create table stint.http_reply (
   headers jsonb,
   body text,
   created_at timestamp with time zone not null default stint.now(),
-  expires_at timestamp with time zone not null
+  expires_at timestamp with time zone not null,
+  asked jsonb
 );
 
 create table stint.idempotency_key (
@@ -449,11 +460,17 @@ alter table stint.audit add constraint audit_pkey PRIMARY KEY (id);
 
 alter table stint.blob add constraint blob_pkey PRIMARY KEY (key);
 
+alter table stint.cursor_key add constraint cursor_key_only CHECK (is_only);
+
+alter table stint.cursor_key add constraint cursor_key_pkey PRIMARY KEY (is_only);
+
 alter table stint.dead add constraint dead_pkey PRIMARY KEY (id);
 
 alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text])));
 
 alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
+
+alter table stint.ended_session add constraint ended_session_pkey PRIMARY KEY (digest);
 
 alter table stint.error_group add constraint error_group_pkey PRIMARY KEY (fingerprint);
 

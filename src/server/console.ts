@@ -5,6 +5,7 @@ import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
 import { createApp } from './app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
+import { Cursors } from './cursors.ts'
 import { Door } from './door.ts'
 import { Live } from './live.ts'
 import { liveSource } from './live/source.ts'
@@ -88,6 +89,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     connections: config.poolSize,
     identify: door.identify,
     ...eyesOf(stint, { hasEar, onError }),
+    cursors: cursorsOf(stint),
     executor,
   }
   const frame = frameWith(config)
@@ -113,6 +115,10 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
       await stint.close()
     },
   }
+}
+
+function cursorsOf(stint: Stint): Cursors {
+  return new Cursors(() => stint.consoleStore.cursorKey())
 }
 
 /** What its screens look at. Nothing is read until somebody looks. */
@@ -142,6 +148,7 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
       connections: 1,
       identify: door.identify,
       ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
+      cursors: cursorsOf(stint),
     },
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,

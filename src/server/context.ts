@@ -2,6 +2,7 @@ import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Action, Role } from './api/common.ts'
+import type { Cursors } from './cursors.ts'
 import type { Live } from './live.ts'
 import type { Looks } from './looks.ts'
 import type { RedactedJob } from './redact.ts'
@@ -13,7 +14,7 @@ export interface Caller {
   role: Role
   /** Whether this caller may do it; a role's actions, narrowed by `can` of the host's `auth`. */
   can: (action: Action, resource?: Resource) => boolean
-  /** False where nobody narrows it, so that nothing has to be looked up to know that. */
+  /** False where no host narrows it: then no job has to be asked about. */
   isNarrowed?: boolean | undefined
   /** A browser with a cookie, or a program with a token. */
   origin: 'dashboard' | 'api'
@@ -68,6 +69,8 @@ export interface ConsoleParts {
   connections: number
   /** Who a request is of, asked again while its stream lasts. */
   identify: (request: Request) => Promise<Caller | undefined>
+  /** Of pages that are cut to what a caller may see. */
+  cursors: Cursors
   /** What all screens share. */
   looks: Looks
   /** Streams of what changes, and requests that wait for the end of a job. */

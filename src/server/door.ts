@@ -4,6 +4,7 @@ import { roles } from './api/common.ts'
 import type { App, Caller, Resource } from './context.ts'
 import type { RedactedJob } from './redact.ts'
 import { actionsOf } from './roles.ts'
+import { AllOf, saysYesToAll } from './scope.ts'
 import { Sessions } from './sessions.ts'
 import { signInPages } from './sign-in.ts'
 import { findToken, hashOf, isValid } from './tokens.ts'
@@ -111,6 +112,10 @@ function bearerOf(request: Request): string | undefined {
   return /^Bearer +([\w.~+/=-]+)$/i.exec(request.headers.get('Authorization') ?? '')?.[1]
 }
 
+function asked(can: NonNullable<Identity['can']>, action: Action, resource?: Resource): boolean {
+  return resource instanceof AllOf ? saysYesToAll(can, action, resource) : can(action, resource)
+}
+
 function callerOf({ actor, role, can, redact, origin = 'dashboard' }: Identity): Caller {
   const own = actionsOf[role]
   return {
@@ -118,7 +123,7 @@ function callerOf({ actor, role, can, redact, origin = 'dashboard' }: Identity):
     role,
     origin,
     isNarrowed: can !== undefined,
-    can: (action, resource) => own.has(action) && (can?.(action, resource) ?? true),
+    can: (action, resource) => own.has(action) && (can === undefined || asked(can, action, resource)),
     redact,
   }
 }

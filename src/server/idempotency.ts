@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { EarlierReply, KeptReply, OnceRequest } from '../replies/replies.ts'
-import type { ConsoleParts, Env } from './context.ts'
+import type { AskedRight, EarlierReply, KeptReply, OnceRequest } from '../replies/replies.ts'
+import type { Action } from './api/common.ts'
+import type { Caller, ConsoleParts, Env } from './context.ts'
+import { demand } from './demand.ts'
 import { HttpProblem } from './problem.ts'
+import { AllOf } from './scope.ts'
 
 /** Routes that keep their answer in the transaction of what they do. */
 const ownKeepers = new Set(['/v1/jobs', '/v1/jobs/batch'])
 
 /**
  * `Idempotency-Key` on every POST: the first request is done, its repeats are answered as it was. Only success is kept;
- * after a refusal the same key may be tried again.
+ * after a refusal the same key may be tried again. With an answer the rights are kept that it took, and a repeat is given
+ * it only where the caller still has them all.
  */
 export function answerOnce({ stint }: ConsoleParts): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -18,15 +22,40 @@ export function answerOnce({ stint }: ConsoleParts): MiddlewareHandler<Env> {
     c.set('intentId', intentIdOf(request))
     if (ownKeepers.has(c.req.path)) return next()
     const earlier = await stint.replies.take(request)
+    if (earlier?.type === 'kept') demandAgain(c, earlier.reply.asked)
     if (earlier !== undefined) return earlierResponse(earlier)
+    const asked = noteRights(c)
     await next()
     // Done or not, it is answered: what goes wrong with keeping that is not the caller's.
     const ending = c.res.ok
-      ? stint.replies.keep(request, await replyOf(c.res.clone()))
+      ? stint.replies.keep(request, { ...(await replyOf(c.res.clone())), asked: [...asked.values()] })
       : stint.replies.drop(request)
     await ending.catch(() => undefined)
     return undefined
   }
+}
+
+/** More are not kept: only an operation over many queues and kinds asks about so many, and its answer names none of them. */
+const mostAsked = 1_000
+
+/** Notes from now on what the caller is asked for and has the right to. */
+function noteRights(c: Context<Env>): ReadonlyMap<string, AskedRight> {
+  const asked = new Map<string, AskedRight>()
+  const caller = c.get('caller')
+  const can: Caller['can'] = (action, resource) => {
+    const may = caller.can(action, resource)
+    if (may && asked.size < mostAsked) {
+      const right = { action, of: resource, ...(resource instanceof AllOf ? { isAll: true } : {}) }
+      asked.set(JSON.stringify(right), right as AskedRight)
+    }
+    return may
+  }
+  c.set('caller', { ...caller, can })
+  return asked
+}
+
+function demandAgain(c: Context<Env>, asked: readonly AskedRight[]): void {
+  for (const { action, of, isAll } of asked) demand(c, action as Action, isAll === true ? new AllOf(of) : of)
 }
 
 /** The request as it is to be done once; undefined without a key. */
@@ -71,7 +100,7 @@ export function keptResponse(
 
 const keptHeaders = ['Content-Type', 'Location', 'ETag']
 
-async function replyOf(response: Response): Promise<KeptReply> {
+async function replyOf(response: Response): Promise<Omit<KeptReply, 'asked'>> {
   const headers: Record<string, string> = {}
   for (const name of keptHeaders) {
     const value = response.headers.get(name)

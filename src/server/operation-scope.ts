@@ -1,10 +1,12 @@
-import { parseWhere, printWhere } from '../core/where.ts'
+import { parseWhere, printWhere, readWhere } from '../core/where.ts'
 import type { Where } from '../core/where.ts'
 import type { OperationInfo } from '../client/operations.ts'
+import type { JobSummary } from '../core/job.ts'
+import type { OperationAction } from '../core/operation.ts'
 import type { Action } from './api/common.ts'
 import type { Caller, ConsoleParts, Resource } from './context.ts'
 import { resourceOf } from './job-item.ts'
-import { knownTo, mayAll, unheardOf } from './scope.ts'
+import { AllOf, everything, knownTo, mayAll, unheardOf } from './scope.ts'
 import type { Known } from './scope.ts'
 
 type Parts = Pick<ConsoleParts, 'stint' | 'looks' | 'contracts'>
@@ -24,7 +26,8 @@ export interface Scoped {
 
 /**
  * What somebody's operation would be about. Ids of jobs that the caller may not see are left out, as those are that do not
- * exist; undefined where none is left. A filter is not cut: it has to name what the caller may act on.
+ * exist; undefined where none is left. A filter has to name what the caller may act on, as far as names are known; each
+ * job that it matches is asked about on its own by `takesFor`.
  */
 export async function scopeTarget(caller: Caller, parts: Parts, target: Target): Promise<Scoped | undefined> {
   if (caller.isNarrowed === false) return { target, about: undefined }
@@ -42,45 +45,74 @@ export async function scopeTarget(caller: Caller, parts: Parts, target: Target):
 }
 
 /** Whether a caller may do this to all that is meant. */
-export async function mayActOn(
+export function mayActOn(
   caller: Caller,
-  parts: Parts,
   { action, about }: { action: Action; about: readonly Resource[] | undefined },
-): Promise<boolean> {
+): boolean {
   if (about === undefined) return caller.can(action)
-  return about.every((resource) => caller.can(action, resource)) || mayAll(caller, parts, action)
+  return about.every((resource) => caller.can(action, resource)) || mayAll(caller, action)
+}
+
+/** Which jobs an operation of this caller takes; undefined: all that match. */
+export function takesFor(
+  caller: Caller,
+  action: OperationAction,
+): ((job: Pick<JobSummary, 'queue' | 'kind' | 'key'>) => boolean) | undefined {
+  if (caller.isNarrowed === false) return undefined
+  return (job) =>
+    (['view', 'operation', action] as const).every((right) => caller.can(right, resourceOf(job)))
 }
 
 /**
  * Whether a caller may see an operation, or with another action steer it: its own, and those whose filter names nothing but
  * what it may. Which jobs others gave by their ids is not kept with their names.
  */
-export async function isWithin(
+export function isWithin(
   caller: Caller,
-  parts: Parts,
   { actor, where }: Pick<OperationInfo, 'actor' | 'where'>,
   action: Action = 'view',
-): Promise<boolean> {
+): boolean {
   if (caller.isNarrowed === false || actor === caller.actor) return caller.can(action)
-  const filter = where === null ? undefined : parseWhere(where)
-  const isByName = filter !== undefined && filter.ids === undefined
-  const about = isByName ? touchedBy(filter, await knownTo(parts)) : [unheardOf]
-  return mayActOn(caller, parts, { action, about })
+  return namedBy(where).every((resource) => caller.can(action, resource))
+}
+
+/** All jobs that a filter may have matched. */
+function namedBy(where: string | null): AllOf[] {
+  const read = where === null ? undefined : readWhere(where)
+  if (read === undefined || !('where' in read) || read.where.ids !== undefined) return [everything]
+  const { queues, kinds, keys } = read.where
+  const named = combined({
+    queues: queues ?? [undefined],
+    // A beginning (`charge.*`) names no kind.
+    kinds: kinds?.map((kind) => (kind.endsWith('*') ? undefined : kind)) ?? [undefined],
+    keys: keys ?? [undefined],
+  })
+  return named?.map((resource) => new AllOf(resource)) ?? [everything]
+}
+
+/** All that a filter may hit: what it names, and where it names nothing all that is known, and what nobody knows of. */
+function touchedBy(where: Where, known: Known): Resource[] {
+  const touched = combined({
+    queues: where.queues ?? [unheardOf.queue, ...known.queues],
+    kinds: where.kinds?.flatMap((kind) => meantBy(kind, known)) ?? [
+      undefined,
+      unheardOf.kind,
+      ...known.kinds,
+    ],
+    keys: where.keys ?? [undefined, unheardOf.key],
+  })
+  return touched ?? [unheardOf]
 }
 
 /** More questions than this are not asked: then the filter names too much to be sure. */
 const mostQuestions = 20_000
 
-/** All that a filter may hit: what it names, and where it names nothing all that is known, and what nobody knows of. */
-function touchedBy(where: Where, known: Known): Resource[] {
-  const queues = where.queues ?? [unheardOf.queue, ...known.queues]
-  const kinds = where.kinds?.flatMap((kind) => meantBy(kind, known)) ?? [
-    undefined,
-    unheardOf.kind,
-    ...known.kinds,
-  ]
-  const keys = where.keys ?? [undefined, unheardOf.key]
-  if (queues.length * kinds.length * keys.length > mostQuestions) return [unheardOf]
+function combined({
+  queues,
+  kinds,
+  keys,
+}: Record<'queues' | 'kinds' | 'keys', readonly (string | undefined)[]>): Resource[] | undefined {
+  if (queues.length * kinds.length * keys.length > mostQuestions) return undefined
   return queues.flatMap((queue) => kinds.flatMap((kind) => keys.map((key) => ({ queue, kind, key }))))
 }
 

@@ -4,7 +4,7 @@ import { failureRateOf, waitP95Of } from '../view/queues.ts'
 import type { Finding } from './api/system.ts'
 import type { Overview, OverviewProblem } from './api/overview.ts'
 import type { Caller, Resource } from './context.ts'
-import { allOf, knownIn } from './scope.ts'
+import { everything, mayAll } from './scope.ts'
 import { wire } from './wire.ts'
 import { workersFor } from './worker-list.ts'
 
@@ -46,13 +46,13 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
 /** All that the whole overview is about: who may see all of this may see it whole. */
 export function aboutOverview(facts: OverviewFacts): Resource[] {
   const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
-  // Each once: all names are what several of them are about.
+  // Each once: several of them may be about everything.
   return [...new Set([...queues, ...problemsIn(facts).flatMap(({ of = [] }) => of)])]
 }
 
 /** What the doctor found, as this caller may see it: some of it names queues, kinds or schedules, whosever they are. */
 export function findingsFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Finding[] {
-  const seesAll = allIn(facts).every((resource) => caller.can('view', resource))
+  const seesAll = mayAll(caller)
   return facts.findings.filter(({ check }) => seesAll || nameless.has(check))
 }
 
@@ -61,11 +61,6 @@ const nameless: ReadonlySet<string> = new Set([
   ...['server', 'fsync', 'full-page-writes', 'synchronous-commit', 'clock', 'schema', 'invalid-indexes'],
   ...['index-bloat', 'partitions', 'autovacuum', 'dead-rows', 'xid-age', 'notify-queue'],
 ])
-
-/** All that has a name here. */
-function allIn(facts: OverviewFacts): Resource[] {
-  return allOf(knownIn(facts))
-}
 
 interface Found {
   problem: OverviewProblem
@@ -83,16 +78,15 @@ function problemsIn(
   workers: QueuesOverview['workers'] = facts.queues.workers,
 ): Found[] {
   const { queues, trouble } = facts
-  const names = allIn(facts)
   const found = [
     ...ofMigrations(trouble),
-    ...ofFindings(facts, names),
+    ...ofFindings(facts),
     ...ofQueues(queues),
-    ...ofErrors(trouble, names),
+    ...ofErrors(trouble),
     ...ofWorkers(workers),
     ...ofSchedules(trouble),
     ...ofServices(queues),
-    ...ofOperations(trouble, names),
+    ...ofOperations(trouble),
   ]
   const isFailing = ({ problem }: Found): boolean => problem.level === 'fail'
   return [...found.filter(isFailing), ...found.filter((one) => !isFailing(one))]
@@ -107,12 +101,12 @@ function ofMigrations({ pendingMigrations: pending }: Trouble): Found[] {
 
 const told: ReadonlySet<string> = new Set(['queues', 'schedules', 'upkeep'])
 
-function ofFindings({ findings }: OverviewFacts, names: readonly Resource[]): Found[] {
+function ofFindings({ findings }: OverviewFacts): Found[] {
   return findings.flatMap(({ check, level, title, detail }): Found[] => {
     // Of these there are problems here already, by name.
     if (told.has(check) || (level !== 'fail' && level !== 'warn')) return []
     const problem = { level, about: 'database', title, detail, link: '/system' } as const
-    return [nameless.has(check) ? { problem } : { problem, of: names }]
+    return [nameless.has(check) ? { problem } : { problem, of: [everything] }]
   })
 }
 
@@ -134,7 +128,7 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
   })
 }
 
-function ofErrors({ errors }: Trouble, names: readonly Resource[]): Found[] {
+function ofErrors({ errors }: Trouble): Found[] {
   return errors
     .slice(0, mostAlike)
     .map(({ fingerprint, kind, name, title, regressedAt, deaths, seenWith }) => ({
@@ -146,7 +140,7 @@ function ofErrors({ errors }: Trouble, names: readonly Resource[]): Found[] {
         link: `/dead?group=${fingerprint}`,
       },
       // What it says is what the last job said.
-      of: seenWith === null ? names : [seenWith],
+      of: seenWith === null ? [everything] : [seenWith],
     }))
 }
 
@@ -208,7 +202,7 @@ function ofServices({ services, leader, workers }: QueuesOverview): Found[] {
   return [...found, { problem: { level: 'warn', about: 'service', title, detail, link: '/system' } }]
 }
 
-function ofOperations({ operations }: Trouble, names: readonly Resource[]): Found[] {
+function ofOperations({ operations }: Trouble): Found[] {
   return operations.slice(0, mostAlike).map(({ id, action, note, actor }) => ({
     problem: {
       level: 'warn',
@@ -217,7 +211,7 @@ function ofOperations({ operations }: Trouble, names: readonly Resource[]): Foun
       detail: note ?? 'Its stop rule held.',
       link: `/operations/${id}`,
     },
-    of: names,
+    of: [everything],
   }))
 }
 

@@ -8,16 +8,55 @@ import { HttpProblem } from './problem.ts'
 /*
  * What somebody sees whom the host narrows to some queues, kinds or keys.
  *
- * `can` of the host is a function: it has no list of what it lets through, it can only be asked. So it is asked about all
- * that is known by name, and about something that nobody has ever heard of. Whoever may see that as well sees everything;
- * for all others lists are cut to what they may see, and what cannot be cut is refused.
+ * `can` of the host is a function: it has no list of what it lets through, it can only be asked. So every list is cut by
+ * asking about each of its items, and what cannot be cut is shown only to callers for whom `can` says yes to all of it.
+ * Whether it does is found out without trusting names that happen to be known: a host may deny a single key that nobody
+ * has heard of yet. `can` is asked about `AllOf`, whose unnamed fields note that they are read. A yes that did not depend on
+ * them is a yes to every value they could have.
  *
- * A question leaves out what it is not about: `{ queue: 'mail' }` is the whole queue, and the host decides whether that is
- * for people whom it narrows to a key. A queue is never left out to mean all of them: a host that checks queues by name
- * would take that for a question about none.
+ * A question with a plain resource leaves out what it is not about: `{ queue: 'mail' }` is the whole queue, and the host
+ * decides whether that is for people whom it narrows to a key. A queue is never left out to mean all of them: a host that
+ * checks queues by name would take that for a question about none.
  */
 
-/** What is there for nobody: asked about to find out whether a caller is narrowed at all. */
+/** All jobs that have what is named here, whatever the fields are that are not. */
+export class AllOf implements Resource {
+  readonly queue: string | undefined
+  readonly kind: string | undefined
+  readonly key: string | null | undefined
+
+  constructor({ queue, kind, key }: Resource = {}) {
+    this.queue = queue
+    this.kind = kind
+    this.key = key
+  }
+}
+
+export const everything = new AllOf()
+
+/** Whether `can` says yes to all of it: without reading a field that is not named. */
+export function saysYesToAll(
+  can: (action: Action, resource: Resource) => boolean,
+  action: Action,
+  named: AllOf,
+): boolean {
+  let isRead = false
+  const fields = (['queue', 'kind', 'key'] as const).map((name) => {
+    const get = (): unknown => {
+      if (named[name] === undefined) isRead = true
+      return named[name]
+    }
+    return [name, { get, enumerable: true }] as const
+  })
+  return can(action, Object.defineProperties({}, Object.fromEntries(fields))) && !isRead
+}
+
+/** Whether nothing at all is kept from this caller. */
+export function mayAll(caller: Pick<Caller, 'can'>, action: Action = 'view'): boolean {
+  return caller.can(action, everything)
+}
+
+/** A name that nothing has. */
 export const unheardOf = nobody()
 
 function nobody(): Required<{ [Name in keyof Resource]: string }> {
@@ -31,10 +70,14 @@ export interface Known {
   kinds: readonly string[]
 }
 
-export function knownIn(
-  { queues, trouble }: OverviewFacts,
-  contracts: ReadonlyMap<string, JobContract> = new Map(),
-): Known {
+export async function knownTo({
+  looks,
+  contracts,
+}: Pick<ConsoleParts, 'looks' | 'contracts'>): Promise<Known> {
+  return knownIn(await looks.overview(), contracts)
+}
+
+function knownIn({ queues, trouble }: OverviewFacts, contracts: ReadonlyMap<string, JobContract>): Known {
   const kinds = new Set([
     ...queues.workers.flatMap((worker) => worker.kinds),
     ...trouble.errors.map(({ kind }) => kind),
@@ -42,28 +85,6 @@ export function knownIn(
     ...contracts.keys(),
   ])
   return { queues: queues.queues.map(({ queue }) => queue), kinds: [...kinds] }
-}
-
-/** What has to be allowed to whoever may see, or act on, all of it. */
-export function allOf({ queues, kinds }: Known): Resource[] {
-  return [{}, unheardOf, ...queues.map((queue) => ({ queue })), ...kinds.map((kind) => ({ kind }))]
-}
-
-/** Whether nothing at all is kept from this caller. */
-export async function mayAll(
-  caller: Pick<Caller, 'can' | 'isNarrowed'>,
-  parts: Pick<ConsoleParts, 'looks' | 'contracts'>,
-  action: Action = 'view',
-): Promise<boolean> {
-  if (caller.isNarrowed === false) return caller.can(action)
-  return allOf(await knownTo(parts)).every((resource) => caller.can(action, resource))
-}
-
-export async function knownTo({
-  looks,
-  contracts,
-}: Pick<ConsoleParts, 'looks' | 'contracts'>): Promise<Known> {
-  return knownIn(await looks.overview(), contracts)
 }
 
 /** What is answered where something is about more than a caller may see, and cannot be cut to that. */

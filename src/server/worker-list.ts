@@ -1,14 +1,13 @@
 import type { Fleet, WorkerView } from '../view/fleet.ts'
 import type { WorkerList } from './api/system.ts'
-import type { Caller, Resource } from './context.ts'
-import { allOf, unheardOf } from './scope.ts'
-import type { Known } from './scope.ts'
+import type { Caller } from './context.ts'
+import { mayAll } from './scope.ts'
 import { wire } from './wire.ts'
 
 /** The workers as the API answers them to somebody. */
 export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerList {
   const { leader, services, asOf } = fleet
-  const seesAll = aboutWorkers(fleet).every((resource) => caller.can('view', resource))
+  const seesAll = mayAll(caller)
   return wire({
     items: workersFor(caller, fleet.workers).map((worker) => ({
       ...worker,
@@ -24,11 +23,6 @@ export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerLis
   })
 }
 
-/** What has to be allowed to whoever may see all workers as they are. */
-export function aboutWorkers(fleet: Fleet): Resource[] {
-  return allOf(namesIn(fleet))
-}
-
 /**
  * Workers that serve a queue which this caller may see. Of one that serves others too, only the queues that it may: which
  * of its kinds belong to them nobody knows.
@@ -37,17 +31,10 @@ export function workersFor(caller: Pick<Caller, 'can'>, workers: readonly Worker
   return workers.flatMap((worker) => {
     const served = Object.entries(worker.queues)
     const queues = served.filter(([queue]) => caller.can('view', { queue }))
-    if (queues.length === 0) return caller.can('view', unheardOf) && served.length === 0 ? [worker] : []
+    if (queues.length === 0) return served.length === 0 && mayAll(caller) ? [worker] : []
     if (queues.length < served.length) return [{ ...worker, queues: Object.fromEntries(queues), kinds: [] }]
     const isVisible = (kind: string): boolean =>
       caller.can('view', { kind }) && queues.some(([queue]) => caller.can('view', { queue, kind }))
     return worker.kinds.every(isVisible) ? [worker] : [{ ...worker, kinds: worker.kinds.filter(isVisible) }]
   })
-}
-
-function namesIn({ workers }: Fleet): Known {
-  return {
-    queues: [...new Set(workers.flatMap(({ queues }) => Object.keys(queues)))],
-    kinds: [...new Set(workers.flatMap(({ kinds }) => kinds))],
-  }
 }

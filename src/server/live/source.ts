@@ -3,7 +3,8 @@ import type { JobState } from '../../core/job.ts'
 import type { Caller, Resource } from '../context.ts'
 import type { Looks } from '../looks.ts'
 import { aboutOverview, overviewFor } from '../overview.ts'
-import { aboutWorkers, workerList } from '../worker-list.ts'
+import { everything } from '../scope.ts'
+import { workerList } from '../worker-list.ts'
 import type { State } from './delta.ts'
 
 /** What is looked at, as the API answers it. */
@@ -56,7 +57,7 @@ export function liveSource(
       const fleet = await looks.workers.get()
       return {
         all: workerList(seesAll, fleet),
-        about: aboutWorkers(fleet),
+        about: [everything],
         for: (caller) => workerList(caller, fleet),
       }
     },

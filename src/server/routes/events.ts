@@ -45,7 +45,7 @@ export const eventRoutes: Routes = (app, parts) => {
       if (topic.type === 'queue') demand(c, 'view', { queue: topic.of })
       if (topic.type !== 'operation' || caller.isNarrowed === false) continue
       const operation = await stint.operations.get(topic.of)
-      if (operation !== undefined && !(await isWithin(caller, parts, operation))) missingOperation(topic.of)
+      if (operation !== undefined && !isWithin(caller, operation)) missingOperation(topic.of)
     }
     if (!live.hasRoomFor(caller.actor)) throw tooMany()
     // The router takes it for a GET whose body nobody reads: a stream would stay open for ever.

@@ -17,13 +17,14 @@ import type { Operation } from '../api/operation.ts'
 import { isUnderWay, jobOutcomes, operationStates } from '../../core/operation.ts'
 import type { Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
-import { timeOf, toJobItem } from '../job-item.ts'
-import { isWithin, mayActOn, scopeTarget } from '../operation-scope.ts'
+import { resourceOf, timeOf, toJobItem } from '../job-item.ts'
+import { isWithin, mayActOn, scopeTarget, takesFor } from '../operation-scope.ts'
 import { demandOperator, operatorOf } from '../operator.ts'
 import { HttpProblem } from '../problem.ts'
 import { accepts, problems } from '../route-parts.ts'
 import { tooWide } from '../scope.ts'
 import { Reason } from '../api/common.ts'
+import { visiblePage } from '../visible-page.ts'
 
 const params = z.object({ id: Id })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -86,7 +87,7 @@ const jobs = createRoute({
     params,
     query: z.object({
       outcome: z.enum(jobOutcomes).optional(),
-      cursor: Id.optional(),
+      cursor: z.string().max(200).optional(),
       limit: z.coerce.number().int().min(1).max(1_000).optional(),
     }),
   },
@@ -130,10 +131,11 @@ export const operationRoutes: Routes = (app, parts) => {
     const asOf = looked === undefined ? undefined : new Date(looked)
     const request = { ...given, asOf, where: undefined, ids: undefined, ...scoped.target }
     for (const right of ['operation', action] as const)
-      if (!(await mayActOn(c.get('caller'), parts, { action: right, about: scoped.about })))
+      if (!mayActOn(c.get('caller'), { action: right, about: scoped.about }))
         throw await refused(operatorOf(c, parts), { act, target, reason })
+    const takes = takesFor(c.get('caller'), action)
     if (dryRun) {
-      const preview = await stint.operations.preview(request)
+      const preview = await stint.operations.preview(request, takes)
       const { matched, samples, ...rest } = preview
       return c.json(
         {
@@ -150,7 +152,7 @@ export const operationRoutes: Routes = (app, parts) => {
     const intentId = c.get('intentId')
     if (intentId === undefined) throw missingKey()
     const operator = await demandOperator(c, parts, { action: 'operation', act, target, reason })
-    const started = await operator.operations.start({ ...request, reason, intentId })
+    const started = await operator.operations.start({ ...request, reason, intentId }, takes)
     parts.executor?.wake()
     c.header('Location', `${parts.basePath}/v1/operations/${started.id}`)
     return c.json(toDetail(started), 202)
@@ -158,12 +160,18 @@ export const operationRoutes: Routes = (app, parts) => {
 
   app.openapi(list, async (c) => {
     const caller = demand(c, 'view')
-    const page = await stint.operations.list(c.req.valid('query'))
-    // One that somebody left behind is gone on with.
-    if (page.operations.some(({ state }) => isUnderWay(state))) parts.executor?.wake()
-    const visible: OperationInfo[] = []
-    for (const one of page.operations) if (await isWithin(caller, parts, one)) visible.push(one)
-    const items = visible.map(toOperation)
+    const { state, cursor, limit = 50 } = c.req.valid('query')
+    const page = await visiblePage({
+      ...{ caller, cursors: parts.cursors, cursor, limit, most: 200 },
+      read: async (below, size) => {
+        const { operations, next } = await stint.operations.list({ state, cursor: below, limit: size })
+        // One that somebody left behind is gone on with.
+        if (operations.some((one) => isUnderWay(one.state))) parts.executor?.wake()
+        return { items: operations, next }
+      },
+      visible: (operations) => operations.filter((one) => isWithin(caller, one)),
+    })
+    const items = page.items.map(toOperation)
     return c.json({ items, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
   })
 
@@ -171,7 +179,7 @@ export const operationRoutes: Routes = (app, parts) => {
     const caller = demand(c, 'view')
     const { id } = c.req.valid('param')
     const found = await stint.operations.get(id)
-    if (found === undefined || !(await isWithin(caller, parts, found))) return missingOperation(id)
+    if (found === undefined || !isWithin(caller, found)) return missingOperation(id)
     if (isUnderWay(found.state)) parts.executor?.wake()
     return c.json(toDetail(found), 200)
   })
@@ -180,9 +188,21 @@ export const operationRoutes: Routes = (app, parts) => {
     const caller = demand(c, 'view')
     const { id } = c.req.valid('param')
     const found = await stint.operations.get(id)
-    if (found === undefined || !(await isWithin(caller, parts, found))) return missingOperation(id)
-    const page = await stint.operations.jobs(id, c.req.valid('query'))
-    return c.json({ items: page.jobs, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
+    if (found === undefined || !isWithin(caller, found)) return missingOperation(id)
+    const { outcome, cursor, limit = 200 } = c.req.valid('query')
+    const { items, next } = await visiblePage({
+      ...{ caller, cursors: parts.cursors, cursor, limit, most: 1_000 },
+      read: async (below, size) => {
+        const page = await stint.operations.jobs(id, { outcome, cursor: below, limit: size })
+        return { items: page.jobs, next: page.next }
+      },
+      visible: async (noted) => {
+        const there = await stint.view.jobs(noted.map((one) => one.id))
+        const seen = new Set(there.filter((job) => caller.can('view', resourceOf(job))).map((job) => job.id))
+        return noted.filter((one) => seen.has(one.id))
+      },
+    })
+    return c.json({ items, next: next ?? null, asOf: new Date().toISOString() }, 200)
   })
 
   const steer = async (c: Context<Env>, id: string, verb: string, reason?: string): Promise<Operator> => {
@@ -191,8 +211,8 @@ export const operationRoutes: Routes = (app, parts) => {
     const caller = c.get('caller')
     const found = caller.isNarrowed === false ? undefined : await stint.operations.get(id)
     if (found === undefined) return operator
-    if (!(await isWithin(caller, parts, found))) return missingOperation(id)
-    if (!(await isWithin(caller, parts, found, 'operation'))) throw await refused(operator, doing)
+    if (!isWithin(caller, found)) return missingOperation(id)
+    if (!isWithin(caller, found, 'operation')) throw await refused(operator, doing)
     return operator
   }
 

@@ -97,7 +97,8 @@ async function storeOne(
     const { id, duplicate } = await stint.enqueue(contract, input, { ...options, tx })
     const state = duplicate ? ((await stateOf(id)) ?? 'succeeded') : startState
     const accepted = acceptedJob(parts, { id, state, duplicate })
-    return { status: 202, headers: acceptedHeaders(accepted.links.self), body: JSON.stringify(accepted) }
+    const body = JSON.stringify(accepted)
+    return { status: 202, headers: acceptedHeaders(accepted.links.self), body, asked: [] }
   })
   const response = outcome.type === 'done' ? keptResponse(outcome.reply) : earlierResponse(outcome)
   const { id } = (await response.clone().json()) as AcceptedJob
@@ -135,7 +136,7 @@ async function storeAll(
     const duplicates = jobs.filter(({ duplicate }) => duplicate).length
     const stored = jobs.length - duplicates
     const body: AcceptedJobs = { jobs, stored, duplicates, asOf: new Date().toISOString() }
-    return { status: 202, headers: acceptedHeaders(undefined), body: JSON.stringify(body) }
+    return { status: 202, headers: acceptedHeaders(undefined), body: JSON.stringify(body), asked: [] }
   })
   return outcome.type === 'done' ? keptResponse(outcome.reply) : earlierResponse(outcome)
 }

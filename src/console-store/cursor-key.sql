@@ -1,0 +1,3 @@
+-- The key that cursors are encrypted with.
+select key
+  from stint.cursor_key

@@ -1,0 +1,4 @@
+-- Whether a session was ended before its time.
+select true as is_ended
+  from stint.ended_session
+ where digest = :digest::bytea
