@@ -4,7 +4,7 @@ import { cursorKeySql } from './cursor-key.sql.ts'
 import { endSessionSql } from './end-session.sql.ts'
 import { sessionEndedSql } from './session-ended.sql.ts'
 
-/** A session of a browser, by the SHA-256 of its cookie. */
+/** A session of a browser, by the SHA-256 of its cookie's signature. */
 export interface EndedSession {
   digest: Buffer
   /** When it would have ended by itself. */

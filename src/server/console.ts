@@ -74,7 +74,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     config.stint === undefined
       ? new Stint({ connection, schema, blobs, poolSize, ...limits })
       : config.stint.clone({ poolSize, ...limits })
-  const door = new Door({ ...config, isInsecure: insecure })
+  const door = new Door({ ...config, isInsecure: insecure, store: stint.consoleStore })
   const executor = readOnly
     ? undefined
     : keepOperationsWorker(stint.place, (error) => {
@@ -136,12 +136,12 @@ function eyesOf(
 
 /** The API as OpenAPI 3.1, without a database. */
 export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): object {
-  const door = new Door({
-    ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
-    ...{ secret: undefined, basePath, publicOrigin: undefined },
-  })
   // Makes no connection until it is asked something, and nobody asks.
   const stint = new Stint()
+  const door = new Door({
+    ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
+    ...{ secret: undefined, basePath, publicOrigin: undefined, store: stint.consoleStore },
+  })
   const parts: ConsoleParts = {
     ...{ stint, contracts: new Map(), basePath, limits: { refused: 0 } },
     ...{

@@ -1,3 +1,4 @@
+import { isStintError } from '../core/errors.ts'
 import { wantsPage } from './assets.ts'
 import type { Assets } from './assets.ts'
 import type { App } from './context.ts'
@@ -17,7 +18,7 @@ export function showDashboard(app: App, { door, assets, basePath }: DashboardOpt
   app.get('*', async (c) => {
     const { raw, path } = c.req
     if (path === '/outside') throw notFound()
-    if ((await door.identify(raw)) === undefined) {
+    if (!(await isLetIn(door, raw))) {
       if (!wantsPage(raw)) throw unauthorized()
       if (!door.hasSignIn) return notLetIn(basePath)
       const { search } = new URL(raw.url)
@@ -30,6 +31,16 @@ export function showDashboard(app: App, { door, assets, basePath }: DashboardOpt
     if (answer === undefined) throw notFound()
     return answer
   })
+}
+
+/** The page holds no data: it is shown to a session that cannot be looked up now, and says that the database is away. */
+async function isLetIn(door: Door, request: Request): Promise<boolean> {
+  try {
+    return (await door.identify(request)) !== undefined
+  } catch (error) {
+    if (isStintError(error)) return true
+    throw error
+  }
 }
 
 function notLetIn(basePath: string): Response {

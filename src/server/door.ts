@@ -6,6 +6,7 @@ import type { RedactedJob } from './redact.ts'
 import { actionsOf } from './roles.ts'
 import { AllOf, saysYesToAll } from './scope.ts'
 import { Sessions } from './sessions.ts'
+import type { SessionsConfig } from './sessions.ts'
 import { signInPages } from './sign-in.ts'
 import { findToken, hashOf, isValid } from './tokens.ts'
 import type { Token } from './tokens.ts'
@@ -25,15 +26,13 @@ export interface Identity {
 
 export type Authenticate = (request: Request) => Identity | null | Promise<Identity | null>
 
-export interface DoorConfig {
+export interface DoorConfig extends SessionsConfig {
   auth: Authenticate | undefined
   tokens: readonly Token[]
   /** Nobody has to say who they are. */
   isInsecure: boolean
   /** Whether there is a link that lets one browser in, for where nothing is configured. */
   hasLink: boolean
-  secret: string | undefined
-  basePath: string
   publicOrigin: string | undefined
 }
 
@@ -43,13 +42,13 @@ const linkHolder = ':link'
 /** Who comes in: by a token, by a session that was begun with one, or by what the host says. Otherwise nobody. */
 export class Door {
   readonly #config: DoorConfig
-  readonly sessions: Sessions
+  readonly #sessions: Sessions
   readonly #linkBinding = randomBytes(16).toString('hex')
   #link: string | undefined
 
   constructor(config: DoorConfig) {
     this.#config = config
-    this.sessions = new Sessions(config)
+    this.#sessions = new Sessions(config)
     this.#link = config.hasLink ? randomBytes(32).toString('base64url') : undefined
   }
 
@@ -70,7 +69,7 @@ export class Door {
       const token = findToken(tokens, bearer)
       if (token !== undefined) return callerOf({ actor: token.name, role: token.role, origin: 'api' })
     }
-    const holder = this.sessions.holderOf(request, (name) => this.#bindingOf(name))
+    const holder = await this.#sessions.holderOf(request, (name) => this.#bindingOf(name))
     if (holder === linkHolder) return callerOf({ actor: 'local', role: 'admin', origin: 'dashboard' })
     const session = tokens.find(({ name }) => name === holder)
     if (session !== undefined)
@@ -85,14 +84,19 @@ export class Door {
   signIn(text: string, isSecure: boolean): string | undefined {
     const token = findToken(this.#config.tokens, text)
     if (token === undefined) return undefined
-    return this.sessions.begin({ name: token.name, binding: token.hash.toString('hex') }, isSecure)
+    return this.#sessions.begin({ name: token.name, binding: token.hash.toString('hex') }, isSecure)
   }
 
   /** Begins a session with the one-time link, which then is of no use to anybody else. */
   useLink(text: string, isSecure: boolean): string | undefined {
     if (this.#link === undefined || !timingSafeEqual(hashOf(text), hashOf(this.#link))) return undefined
     this.#link = undefined
-    return this.sessions.begin({ name: linkHolder, binding: this.#linkBinding }, isSecure)
+    return this.#sessions.begin({ name: linkHolder, binding: this.#linkBinding }, isSecure)
+  }
+
+  /** Ends the session of a request, for every console; gives the cookie that takes it from the browser. */
+  signOut(request: Request, isSecure: boolean): Promise<string> {
+    return this.#sessions.end(request, { bindingOf: (name) => this.#bindingOf(name), isSecure })
   }
 
   /** The pages of signing in and out. */

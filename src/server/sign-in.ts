@@ -40,7 +40,8 @@ export function signInPages(app: App, door: Door, { basePath, publicOrigin }: Si
   app.get('/login', (c) => {
     const once = c.req.query('once')
     const to = c.req.query('to') ?? '/'
-    if (once === undefined) return form({ basePath, to, status: 200 })
+    // Programs that only look at a link, such as mail scanners, send HEAD: it must not use the link up.
+    if (once === undefined || c.req.method === 'HEAD') return form({ basePath, to, status: 200 })
     const cookie = door.useLink(once, isSecure(c.req.raw))
     if (cookie !== undefined) return seeOther(`${basePath}/`, cookie)
     const failure =
@@ -58,9 +59,9 @@ export function signInPages(app: App, door: Door, { basePath, publicOrigin }: Si
     return refused(c, { to, failure: 'This is no token that is valid here.' })
   })
 
-  app.post('/logout', (c) => {
+  app.post('/logout', async (c) => {
     demandSameOrigin(c.req.raw, publicOrigin)
-    return seeOther(`${basePath}/login`, door.sessions.end(isSecure(c.req.raw)))
+    return seeOther(`${basePath}/login`, await door.signOut(c.req.raw, isSecure(c.req.raw)))
   })
 }
 

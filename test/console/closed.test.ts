@@ -95,6 +95,9 @@ test('a link lets one browser in, once', async () => {
   expect(link).toMatch(/^\/login\?once=[\w-]{43}$/)
   const host = 'localhost:7766'
   expect((await call(served, `GET ${link.slice(0, -1)}`, { host })).status).toBe(401)
+  // What a mail scanner or a chat sends to look at a link.
+  const looked = await call(served, `HEAD ${link}`, { host })
+  expect([looked.status, looked.headers.get('Set-Cookie')]).toEqual([200, null])
   const entered = await call(served, `GET ${link}`, { host })
   expect(entered.status).toBe(303)
   const cookie = entered.headers.get('Set-Cookie') ?? ''

@@ -87,17 +87,48 @@ test('a session ends with its token, its time, and at a change of either', async
     401,
   )
   // Forged in any part.
-  const [name, until, signature] = headers.Cookie.slice('stint_session='.length).split('.')
+  const [name, until, nonce, signature] = headers.Cookie.slice('stint_session='.length).split('.')
   for (const forged of [
-    `${Buffer.from('ada').toString('base64url')}.${until}.${signature}`,
-    `${name}.${Number(until) + 1}.${signature}`,
-    `${name}.${until}.${signature?.toUpperCase()}`,
-    `${name}.${until}`,
-    '..',
+    `${Buffer.from('ada').toString('base64url')}.${until}.${nonce}.${signature}`,
+    `${name}.${Number(until) + 1}.${nonce}.${signature}`,
+    `${name}.${until}.${nonce}x.${signature}`,
+    `${name}.${until}.${nonce}.${signature?.toUpperCase()}`,
+    `${name}.${until}.${nonce}.${signature}.`,
+    `${name}.${until}.${nonce}`,
+    '...',
   ])
     expect(
       (await call(served, 'GET /v1/me', { headers: { Cookie: `stint_session=${forged}` } })).status,
     ).toBe(401)
+})
+
+test('a stolen cookie is of no use after its holder signed out, at any console', async () => {
+  const secret = 'a secret of thirty-two characters'
+  const served = openConsole(db.url, { secret })
+  const twin = openConsole(db.url, { secret })
+  const cookieOf = async (): Promise<{ Cookie: string }> => {
+    const { headers } = await signIn(served, tokens.operator.token)
+    return { Cookie: headers.get('Set-Cookie')?.split(';')[0] ?? '' }
+  }
+  const stolen = await cookieOf()
+  const other = await cookieOf()
+  for (const console of [served, twin])
+    expect((await call(console, 'GET /v1/me', { headers: stolen })).status).toBe(200)
+  const out = await call(served, 'POST /logout', { headers: { ...ours, ...stolen } })
+  expect(out.status).toBe(303)
+  expect(out.headers.get('Set-Cookie')).toContain('Max-Age=0')
+  for (const console of [served, twin, openConsole(db.url, { secret })]) {
+    expect((await call(console, 'GET /v1/me', { headers: stolen })).status).toBe(401)
+    const page = { headers: { ...stolen, Accept: 'text/html' } }
+    expect((await call(console, 'GET /', page)).headers.get('Location')).toBe('/login')
+    // Another session of the same token goes on.
+    expect((await call(console, 'GET /v1/me', { headers: other })).status).toBe(200)
+  }
+  // Nobody ends a session with a cookie that was never given out.
+  const forged = { Cookie: `${other.Cookie}x` }
+  expect((await call(served, 'POST /logout', { headers: { ...ours, ...forged } })).status).toBe(303)
+  const rows = await db.query<{ count: number }>('select count(*)::int as count from stint.ended_session')
+  expect(rows).toEqual([{ count: 1 }])
 })
 
 test('over https the cookie is Secure', async () => {

@@ -6,7 +6,7 @@
 -- Sessions that their holder ended before their time. A session is a signed cookie that names its end, so a row is of no
 -- use after that.
 create table stint.ended_session (
-  digest          bytea           not null,                         -- SHA-256 of the cookie
+  digest          bytea           not null,                         -- SHA-256 of the cookie's signature
   expires_at      timestamptz     not null,                         -- when the session would have ended by itself
   constraint ended_session_pkey primary key (digest)
 );
