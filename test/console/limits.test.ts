@@ -1,5 +1,10 @@
+import { once } from 'node:events'
+import { get } from 'node:http'
+import { connect } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest'
 import type { Console } from '../../src/entry/server.ts'
+import { standaloneServer } from '../../src/server/standalone.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
@@ -102,3 +107,40 @@ async function numberOf(served: Console, name: string, as: { token?: string } = 
   const { text } = await call(served, 'GET /metrics', as)
   return Number(new RegExp(`^stint_console_${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
+
+test('a thousand half-sent requests do not shut out a health probe', async () => {
+  const half = 'GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n'
+  const server = standaloneServer(openConsole(db.url)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const sockets: Socket[] = []
+  onTestFinished(async () => {
+    for (const socket of sockets) socket.destroy()
+    server.closeAllConnections()
+    await new Promise((resolve) => server.close(resolve))
+  })
+  for (let opened = 0; opened < 1_000; opened += 100) {
+    const some = Array.from({ length: 100 }, () => connect(port, '127.0.0.1').on('error', () => undefined))
+    sockets.push(...some)
+    await Promise.all(some.map((socket) => once(socket, 'connect')))
+    for (const socket of some) socket.write(half)
+  }
+  const statusOf = (path: string): Promise<number | undefined> =>
+    new Promise((resolve, reject) => {
+      get({ port, host: '127.0.0.1', path, agent: false }, (response) => {
+        response.resume()
+        resolve(response.statusCode)
+      }).on('error', reject)
+    })
+  // Each opens a connection of its own, as probes do, from the address that all the others are of.
+  for (let probe = 0; probe < 5; probe++) expect(await statusOf('/v1/health/live')).toBe(200)
+  expect(await statusOf('/v1/health/ready')).toBe(200)
+  await eventually(async () => {
+    const open = await new Promise<number>((resolve) => {
+      server.getConnections((_error, count) => {
+        resolve(count)
+      })
+    })
+    expect(open).toBeLessThanOrEqual(256)
+  })
+})

@@ -1,4 +1,3 @@
-import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { existsSync } from 'node:fs'
@@ -8,7 +7,7 @@ import { loadFile } from '../../loader/load-file.ts'
 import { createConsole } from '../../server/console.ts'
 import type { Console } from '../../server/console.ts'
 import { isLoopback } from '../../server/known-host.ts'
-import { nodeListener } from '../../server/node-listener.ts'
+import { standaloneServer } from '../../server/standalone.ts'
 import {
   databaseHelp,
   databaseOptions,
@@ -111,10 +110,7 @@ async function contractsOf(file: string): Promise<Record<string, unknown>> {
 }
 
 async function listen(opened: Console, host: string, port: number): Promise<Server> {
-  // A client that dawdles with its headers or body gives its place up.
-  const server = createServer({ headersTimeout: 10_000, requestTimeout: 60_000, keepAliveTimeout: 10_000 })
-  server.maxConnections = 1_000
-  server.on('request', nodeListener(opened))
+  const server = standaloneServer(opened)
   server.listen(port, host)
   await once(server, 'listening')
   return server
