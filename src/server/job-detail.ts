@@ -2,7 +2,7 @@ import type { z } from '@hono/zod-openapi'
 import type { Job } from '../core/job.ts'
 import type { JobDetail } from './api/job.ts'
 import type { Caller, ConsoleParts } from './context.ts'
-import { jobToItem, resourceOf, toStoredError } from './job-item.ts'
+import { jobToItem, resourceOf, shownText, toStoredError } from './job-item.ts'
 import { redactFor } from './redact.ts'
 
 type Detail = z.infer<typeof JobDetail>
@@ -26,7 +26,7 @@ export function toJobDetail(job: Job, caller: Caller, parts: ConsoleParts, asOf:
     redacted: input.isRedacted || result.isRedacted,
     result: result.value ?? null,
     storedError: toStoredError(job.error),
-    progress: job.progress,
+    progress: job.progress === null ? null : { ...job.progress, note: shownText(job.progress.note) },
     isSuspect: job.isSuspect,
     attemptsBefore: job.attemptsBefore,
     traceparent: job.traceparent,

@@ -4,6 +4,7 @@ import { peek } from '../core/thrown.ts'
 import type { FoundJob } from '../jobs/search.ts'
 import type { JobItem, StoredError } from './api/job.ts'
 import type { Resource } from './context.ts'
+import { hidePasswords } from './telling.ts'
 
 /** What rights to a job hang on. */
 export function resourceOf({ queue, kind, key }: Pick<JobSummary, 'queue' | 'kind' | 'key'>): Resource {
@@ -24,8 +25,11 @@ export function toJobItem(job: JobSummary & Partial<Pick<FoundJob, 'error'>>): z
     correlationId: job.correlationId,
     parentId: job.parentId,
     search: { ...job.search },
-    reason: job.reason,
-    error: job.error ?? null,
+    reason: shownText(job.reason),
+    error:
+      job.error === undefined || job.error === null
+        ? null
+        : { ...job.error, message: shownText(job.error.message) },
     replaces: job.replaces,
     replacedBy: job.replacedBy,
     discardedAt: timeOf(job.discardedAt),
@@ -63,7 +67,12 @@ export function toStoredError(error: unknown): z.infer<typeof StoredError> | nul
 
 function textIn(value: unknown, name: string): string | null {
   const text = peek(value, name)
-  return typeof text === 'string' ? text : null
+  return typeof text === 'string' ? hidePasswords(text) : null
+}
+
+/** A text that code or people wrote, such as the message of an error; anything else that is stored there stays as it is. */
+export function shownText<Text extends string | null>(text: Text): Text | string {
+  return typeof text === 'string' ? hidePasswords(text) : text
 }
 
 export function timeOf(time: Date | null): string | null {

@@ -5,6 +5,7 @@ import type { Finding } from './api/system.ts'
 import type { Overview, OverviewProblem } from './api/overview.ts'
 import type { Caller, Resource } from './context.ts'
 import { everything, mayAll } from './scope.ts'
+import { hidePasswords } from './telling.ts'
 import { wire } from './wire.ts'
 import { workersFor } from './worker-list.ts'
 
@@ -135,7 +136,7 @@ function ofErrors({ errors }: Trouble): Found[] {
       problem: {
         level: 'fail',
         about: 'error-group',
-        title: `${name}: ${title}`.slice(0, 200),
+        title: hidePasswords(`${name}: ${title}`).slice(0, 200),
         detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
         link: `/dead?group=${fingerprint}`,
       },

@@ -83,3 +83,108 @@ test('items of a list never get another one’s secret', () => {
   const edited = { items: [{ id: 3, token: '[redacted]' }] }
   expect(restoreRedacted(edited, original, paths).isWhole).toBe(false)
 })
+
+const shownAs = (value: unknown): unknown => JSON.parse(JSON.stringify(redact(value, []).value))
+
+test.each([
+  ...[
+    'tokens',
+    'api_keys',
+    'apiKeys',
+    'APIKeys',
+    'apikeys',
+    'X-Api-Key',
+    'credit_card_number',
+    'creditCards',
+  ],
+  ...['clientSecret', 'client-secrets', 'clientsecret', 'passwords', 'DB_PASSWORD', 'userPasswordHash'],
+  ...['access_token_hash', 'accessTokens', 'refresh_token', 'oauth2Token', 'awsSecretAccessKey', 'token_v2'],
+  ...[
+    'private_key_pem',
+    'signingKeys',
+    'card_cvv',
+    'cardPin',
+    'otpCode',
+    'customerIban',
+    'sessionIds',
+    'jwts',
+  ],
+  ...['authorizationHeader', 'set-cookie', 'session_cookies', 'credentials', 'bearer', 'pass', 'ssn'],
+])('a text, a list and an object under %s are replaced', (name) => {
+  for (const value of ['x', ['x'], { a: 'x' }])
+    expect(shownAs({ [name]: value })).toEqual({ [name]: '[redacted]' })
+})
+
+test.each([
+  ...['tokenizer', 'tokenization', 'tokenType', 'tokenCount', 'token_limit', 'tokenExpiresAt', 'secretary'],
+  ...['secretName', 'passwordless', 'password_policy', 'passenger', 'passengers', 'boardingPass', 'compass'],
+  ...['pinnedAt', 'spinner', 'author', 'authors', 'authority', 'japan', 'monkey', 'turnkey', 'key', 'keys'],
+  ...['cardholder', 'cards', 'signal', 'cookbook', 'session', 'accessLevel', 'apiVersion'],
+])('a text under %s stays', (name) => {
+  expect(shownAs({ [name]: 'x', deep: { [name]: 'x' } })).toEqual({ [name]: 'x', deep: { [name]: 'x' } })
+})
+
+test('a number under a plural name is a count and stays; under a singular name it is replaced', () => {
+  const counts = { tokens: 1200, maxTokens: 10, max_tokens: 10, maxtokens: 1, promptTokens: 5, tokensUsed: 3 }
+  expect(shownAs(counts)).toEqual(counts)
+  expect(shownAs({ pin: 1234, cvv: 123, otp: 9, token: 5, cardNumber: 4242, otps: 7 })).toEqual({
+    ...{ pin: '[redacted]', cvv: '[redacted]', otp: '[redacted]', token: '[redacted]' },
+    ...{ cardNumber: '[redacted]', otps: 7 },
+  })
+  expect(shownAs({ hasToken: true, tokens: false, password: null })).toEqual({
+    ...{ hasToken: true, tokens: false, password: null },
+  })
+})
+
+test.each([
+  ['postgres://ana:pa%20ss@db.example.com:5432/app', 'postgres://ana:[redacted]@db.example.com:5432/app'],
+  ['redis://:hunter2@cache/0', 'redis://:[redacted]@cache/0'],
+  ['connect to "https://a:p@ss@b.example/x" failed', 'connect to "https://a:[redacted]@b.example/x" failed'],
+  ['amqp://a:1@h,amqp://b:2@h', 'amqp://a:[redacted]@h,amqp://b:[redacted]@h'],
+  ['https://h/cb?id=7&access_token=abc#x', 'https://h/cb?id=7&access_token=[redacted]#x'],
+])('the password in %s is not shown', (text, shown) => {
+  expect(shownAs({ note: [text] })).toEqual({ note: [shown] })
+  expect(redact(text, [])).toEqual({ value: shown, isRedacted: true })
+})
+
+test('other texts with colons and at signs stay', () => {
+  for (const text of [
+    ...['http://localhost:8080/a@b', 'mailto:ana@example.com', 'https://ana@example.com/x', 'a:b@c', '://:@'],
+    ...[
+      'see http://h:80 and write to x@y',
+      '{"a":"http://h:80","b":"x@y"}',
+      '?id=7&page=2',
+      'https://h:80/?q=a@b',
+    ],
+  ])
+    expect(shownAs(text)).toBe(text)
+})
+
+test('texts are looked through in linear time', () => {
+  const hostile = [
+    ...['a'.repeat(1_000_000), '://'.repeat(300_000), '://a:'.repeat(200_000), `://${':'.repeat(1_000_000)}`],
+    ...['?a='.repeat(300_000), '&'.repeat(1_000_000), `?${'a'.repeat(1_000_000)}`, 'a.'.repeat(500_000)],
+  ]
+  const before = performance.now()
+  for (const text of hostile) shownAs(text)
+  expect(performance.now() - before).toBeLessThan(2_000)
+})
+
+test('an edited text keeps the password in its URL, and says where a mask has no original', () => {
+  const original = { db: 'postgres://a:secret@h/x', list: [{ url: 'redis://:p@h' }], note: 'n' }
+  const seen = shownAs(original) as typeof original
+  const kept = restoreRedacted({ ...seen, note: 'm' }, original, [])
+  expect(JSON.parse(JSON.stringify(kept))).toEqual({ value: { ...original, note: 'm' }, isWhole: true })
+  for (const [edited, pointer] of [
+    [{ ...seen, db: 'postgres://a:[redacted]@other/x' }, '/db'],
+    [{ ...seen, note: '[redacted]' }, '/note'],
+    [{ ...seen, list: [{ url: 'redis://:[redacted]@other' }] }, '/list/0/url'],
+    [{ ...seen, 'a/b': { password: '[redacted]' } }, '/a~1b/password'],
+    [{ ...seen, tokens: ['[redacted]'] }, '/tokens/0'],
+    ['[redacted]', ''],
+  ] as const)
+    expect(restoreRedacted(edited, original, [])).toMatchObject({ isWhole: false, pointer })
+  // What says so itself is data.
+  const said = { note: '[redacted]' }
+  expect(restoreRedacted(said, said, []).isWhole).toBe(true)
+})

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Caller } from './context.ts'
-
-/** What stands where something is not shown. */
-export const redacted = '[redacted]'
+import { toPointer } from './problem.ts'
+import { hidePasswords, isSecret, redacted } from './telling.ts'
 
 export interface Redacted {
   value: unknown
@@ -25,9 +24,10 @@ export interface RedactedJob {
 
 /**
  * A value that a job carries as this caller may see it: an input, a result, the data of a log line. What the contract
- * names and what has a telling name is replaced for everybody; the host's `redact` comes after that.
+ * names, what has a telling name and passwords of URLs are replaced for everybody; the host's `redact` comes after that.
  *
- * Messages of errors are not looked through: a handler that puts a secret into one has published it.
+ * In messages of errors and log lines only passwords of URLs are (`hidePasswords`): a handler that puts another secret into
+ * one has published it.
  */
 export function redactFor(
   caller: Caller,
@@ -48,51 +48,26 @@ function asJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown
 }
 
-/** Replaces what the paths name, and what has a telling name. The value itself is left as it is. */
+/** Replaces what the paths name, what has a telling name, and passwords of URLs. The value itself is left as it is. */
 export function redact(value: unknown, paths: readonly string[]): Redacted {
-  const walk = new Walk(undefined)
-  const copy = walk.copy(value, undefined, paths.map(stepsOf), 0)
-  return { value: copy, isRedacted: walk.hasReplaced }
+  const walk = new Walk(false)
+  const copy = walk.copy(value, paths.map(stepsOf))
+  return { value: copy, isRedacted: walk.replacedAt !== undefined }
 }
 
 /**
- * An edited value with the original's parts where it still says `[redacted]`, so that an editor changes what it saw
- * and keeps what it did not see. `isWhole` is false where it says so at a place that has no original: that would be
- * stored as it stands.
+ * An edited value with the original's parts where it still says `[redacted]`, so that an editor changes what it saw and
+ * keeps what it did not see. `isWhole` is false where it says so at a place whose original is none, or was shown in another
+ * way: that would be stored as it stands. `pointer` says where.
  */
 export function restoreRedacted(
   edited: unknown,
   original: unknown,
   paths: readonly string[],
-): { value: unknown; isWhole: boolean } {
-  const walk = new Walk({ original })
-  const value = walk.copy(edited, undefined, paths.map(stepsOf), 0, original)
-  return { value, isWhole: !walk.hasReplaced }
-}
-
-/** Compared without case, `-` and `_`; a name that ends in one of the second list is one too: `stripeToken`. */
-const tellingNames = new Set([
-  ...['pwd', 'pass', 'auth', 'authorization', 'proxyauthorization', 'cookie', 'setcookie', 'cookies'],
-  ...['cvv', 'cvc', 'cvv2', 'cardnumber', 'creditcard', 'pan', 'iban', 'ssn', 'pin', 'otp', 'jwt', 'bearer'],
-  ...['credential', 'credentials', 'sessionid', 'xapikey', 'signature'],
-])
-const tellingEndings = [
-  ...[
-    'password',
-    'passwd',
-    'passphrase',
-    'secret',
-    'token',
-    'apikey',
-    'privatekey',
-    'accesskey',
-    'secretkey',
-  ],
-]
-
-export function isTelling(name: string): boolean {
-  const plain = name.toLowerCase().replaceAll(/[-_]/g, '')
-  return tellingNames.has(plain) || tellingEndings.some((ending) => plain.endsWith(ending))
+): { value: unknown; isWhole: boolean; pointer: string | undefined } {
+  const walk = new Walk(true)
+  const value = walk.copy(edited, paths.map(stepsOf), original)
+  return { value, isWhole: walk.replacedAt === undefined, pointer: walk.replacedAt }
 }
 
 type Step = string | typeof each
@@ -109,29 +84,28 @@ function stepsOf(path: string): Step[] {
 const maxDepth = 200
 
 class Walk {
-  hasReplaced = false
+  /** The first place that was replaced; of a value that is put back, the first that could not be. */
+  replacedAt: string | undefined
   readonly #isRestoring: boolean
+  /** The names and places that lead to what is being looked at. */
+  readonly #at: (string | number)[] = []
 
-  /** With an original it puts back instead of replacing. */
-  constructor(restoring: { original: unknown } | undefined) {
-    this.#isRestoring = restoring !== undefined
+  /** With `isRestoring` it puts back instead of replacing. */
+  constructor(isRestoring: boolean) {
+    this.#isRestoring = isRestoring
   }
 
-  copy(
-    value: unknown,
-    name: string | undefined,
-    paths: readonly Step[][],
-    depth: number,
-    original?: unknown,
-  ): unknown {
-    if (this.#isHidden(value, name, paths)) return this.#replace(value, original)
+  copy(value: unknown, paths: readonly Step[][], original?: unknown): unknown {
+    if (this.#isRestoring ? value === redacted && this.#isHidden(value, paths) : this.#isHidden(value, paths))
+      return this.#replace(original)
+    if (typeof value === 'string') return this.#text(value, original)
     if (typeof value !== 'object' || value === null) return value
-    if (depth >= maxDepth) return this.#replace(value, original)
-    if (Array.isArray(value)) return this.#list(value, after(paths, each), depth + 1, original)
+    if (this.#at.length >= maxDepth) return this.#isRestoring ? value : this.#replace(original)
+    if (Array.isArray(value)) return this.#list(value, after(paths, each), original)
     // Without a prototype, so that `__proto__` is a name like any other.
     const copy = Object.create(null) as Record<string, unknown>
     for (const [key, item] of Object.entries(value))
-      copy[key] = this.copy(item, key, after(paths, key), depth + 1, memberOf(original, key))
+      copy[key] = this.#below(key, () => this.copy(item, after(paths, key), memberOf(original, key)))
     return copy
   }
 
@@ -139,34 +113,52 @@ class Walk {
    * Items of a list may have been moved or removed, so an item is put back whole, where it is just as it was shown:
    * by its place alone, one item would get another one's secret.
    */
-  #list(value: readonly unknown[], below: readonly Step[][], depth: number, original: unknown): unknown[] {
-    if (!this.#isRestoring || !Array.isArray(original))
-      return value.map((item) => this.copy(item, undefined, below, depth))
-    const shown = original.map((item: unknown) =>
-      JSON.stringify(new Walk(undefined).copy(item, undefined, below, depth)),
-    )
+  #list(value: readonly unknown[], below: readonly Step[][], original: unknown): unknown[] {
+    const copied = (item: unknown, index: number): unknown => this.#below(index, () => this.copy(item, below))
+    if (!this.#isRestoring || !Array.isArray(original)) return value.map(copied)
+    const shown = original.map((item: unknown) => JSON.stringify(new Walk(false).copy(item, below)))
     const places = new Map(shown.map((text, index) => [text, index]))
     return value.map((item: unknown, index) => {
       const text = JSON.stringify(item)
       const place = shown[index] === text ? index : places.get(text)
-      return place === undefined ? this.copy(item, undefined, below, depth) : (original[place] as unknown)
+      return place === undefined ? copied(item, index) : (original[place] as unknown)
     })
   }
 
-  /** A flag tells no secret: `hasToken: true` may be seen, unless the contract names it. */
-  #isHidden(value: unknown, name: string | undefined, paths: readonly Step[][]): boolean {
-    if (paths.some((rest) => rest.length === 0)) return true
-    return name !== undefined && isTelling(name) && typeof value !== 'boolean' && value !== null
+  #below<Result>(step: string | number, work: () => Result): Result {
+    this.#at.push(step)
+    const result = work()
+    this.#at.pop()
+    return result
   }
 
-  #replace(value: unknown, original: unknown): unknown {
+  #isHidden(value: unknown, paths: readonly Step[][]): boolean {
+    if (paths.some((rest) => rest.length === 0)) return true
+    const name = this.#at.at(-1)
+    return typeof name === 'string' && isSecret(name, value)
+  }
+
+  #text(value: string, original: unknown): string {
     if (!this.#isRestoring) {
-      this.hasReplaced = true
-      return redacted
+      const shown = hidePasswords(value)
+      if (shown !== value) this.#note()
+      return shown
     }
-    if (value !== redacted) return value
-    if (original === undefined) this.hasReplaced = true
-    return original === undefined ? value : original
+    if (!value.includes(redacted) || value === original) return value
+    if (typeof original === 'string' && hidePasswords(original) === value) return original
+    // Within a longer text it may be prose; in a URL, or alone, it is our mask.
+    if (value === redacted || value.includes('://')) this.#note()
+    return value
+  }
+
+  #replace(original: unknown): unknown {
+    if (this.#isRestoring && original !== undefined) return original
+    this.#note()
+    return redacted
+  }
+
+  #note(): void {
+    this.replacedAt ??= toPointer(this.#at)
   }
 }
 

@@ -3,8 +3,10 @@ import { changed } from '../schedules/definition.ts'
 import type { SetScheduleBody } from './api/schedule.ts'
 import type { Caller, ConsoleParts } from './context.ts'
 import { invalidRequest } from './invalid-request.ts'
+import { leftRedacted, masked } from './left-redacted.ts'
 import { contractOf } from './new-job.ts'
 import type { HttpProblem } from './problem.ts'
+import { redactFor, restoreRedacted } from './redact.ts'
 
 export interface WantedSchedule {
   name: string
@@ -12,7 +14,7 @@ export interface WantedSchedule {
   body: Omit<SetScheduleBody, 'reason'>
   /** As it is stored; undefined where it is new. */
   stored: ScheduleDefinition | undefined
-  caller: Pick<Caller, 'can'>
+  caller: Caller
 }
 
 /** A schedule as a request wants it: what that does not say of a stored one stays as it is. */
@@ -20,8 +22,9 @@ export function wantedDefinition(
   parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { name, body, stored, caller }: WantedSchedule,
 ): ScheduleDefinition {
-  const { kind = stored?.job.kind, queue, priority, attempts, input, ...changes } = body
+  const { kind = stored?.job.kind, queue, priority, attempts, input: given, ...changes } = body
   if (kind === undefined) throw missing('kind', 'is required of a new schedule')
+  const input = given === undefined ? undefined : wholeInput(parts, { kind, given, stored, caller })
   if (input === undefined && stored !== undefined && !('input' in stored))
     throw missing('input', 'is required: it is made by code, which is not known here')
   // One that is not for whoever asks is as one that is not there.
@@ -37,6 +40,27 @@ export function wantedDefinition(
     { ...stored, name, job },
     { ...changes, ...(input === undefined ? {} : { input }), options: { queue, priority, attempts } },
   )
+}
+
+/** The input with what is stored where it still says `[redacted]`; of another kind nothing is put back. */
+function wholeInput(
+  { contracts }: Pick<ConsoleParts, 'contracts'>,
+  {
+    kind,
+    given,
+    stored,
+    caller,
+  }: Pick<WantedSchedule, 'stored' | 'caller'> & { kind: string; given: unknown },
+): unknown {
+  const original = stored?.job.kind === kind && 'input' in stored ? stored.input : undefined
+  if (stored !== undefined && original !== undefined) {
+    const job = { kind, queue: stored.options?.queue ?? stored.job.queue, key: null }
+    if (redactFor(caller, { contracts }, job, original).isByHost)
+      throw masked('Leave `input` out: then it stays as it is.')
+  }
+  const { value, pointer } = restoreRedacted(given, original, contracts.get(kind)?.redact ?? [])
+  if (pointer !== undefined) throw leftRedacted(`/input${pointer}`)
+  return value
 }
 
 function missing(name: string, message: string): HttpProblem {

@@ -2,6 +2,7 @@ import type { Fleet, WorkerView } from '../view/fleet.ts'
 import type { WorkerList } from './api/system.ts'
 import type { Caller } from './context.ts'
 import { mayAll } from './scope.ts'
+import { hidePasswords } from './telling.ts'
 import { wire } from './wire.ts'
 
 /** The workers as the API answers them to somebody. */
@@ -16,9 +17,10 @@ export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerLis
     })),
     leader: leader === null ? null : { workerId: leader.workerId, since: leader.since, until: leader.until },
     // An error may name what it was about.
-    services: seesAll
-      ? services
-      : services.map((one) => ({ ...one, lastError: one.lastError === null ? null : 'It failed' })),
+    services: services.map((one) => ({
+      ...one,
+      lastError: one.lastError === null ? null : seesAll ? hidePasswords(one.lastError) : 'It failed',
+    })),
     asOf,
   })
 }

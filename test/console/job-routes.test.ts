@@ -5,7 +5,7 @@ import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually, newName } from '../support/workers.ts'
-import { call, openConsole, openStint, problemOf, tokens } from './scene.ts'
+import { anything, call, openConsole, openStint, problemOf, tokens } from './scene.ts'
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -384,6 +384,98 @@ describe('schedules, error groups and the audit', () => {
     expect((await call(served, `DELETE ${path}`, { token })).status).toBe(403)
     expect((await call(served, `DELETE ${path}`, { token: admin })).status).toBe(204)
     expect((await call(served, `GET ${path}`, { token })).status).toBe(404)
+  })
+
+  test('a schedule that is read, edited and written back keeps what was redacted', async () => {
+    const served = openConsole(db.url)
+    const stint = openStint(db.url)
+    const name = newName('masked')
+    const path = `/v1/schedules/${name}`
+    const stored = async (): Promise<unknown> => {
+      const [row] = await db.query<{ input: unknown }>('select input from stint.schedule where name = $1', [
+        name,
+      ])
+      return row?.input
+    }
+    const input = { to: 'ana', apiKeys: ['k1'], db: 'postgres://a:b@h/x', tokens: 12, list: [{ token: 't' }] }
+    await stint.schedules.set({ name, job: anything, input, cron: '0 2 1 1 *' })
+    const shown = (await call(served, `GET ${path}`, { token: admin })).body['input'] as typeof input
+    expect(shown).toEqual({
+      ...{ to: 'ana', apiKeys: '[redacted]', db: 'postgres://a:[redacted]@h/x', tokens: 12 },
+      list: [{ token: '[redacted]' }],
+    })
+    const put = (edited: unknown, more: object = {}): ReturnType<typeof call> =>
+      call(served, `PUT ${path}`, { token: admin, json: { input: edited, ...more } })
+    expect((await put({ ...shown, to: 'bo' })).status).toBe(200)
+    expect(await stored()).toEqual({ ...input, to: 'bo' })
+    for (const [edited, pointer, more] of [
+      [{ ...shown, password: '[redacted]' }, '/input/password', {}],
+      [{ ...shown, list: [{ token: '[redacted]', id: 1 }] }, '/input/list/0/token', {}],
+      [{ ...shown, db: 'postgres://a:[redacted]@other/x' }, '/input/db', {}],
+      [{ ...shown, to: '[redacted]' }, '/input/to', {}],
+      // Of another kind, other parts may be shown.
+      [shown, '/input/db', { kind: 'card.charge' }],
+    ] as const)
+      expect(problemOf(await put(edited, more))).toMatchObject({
+        ...{ status: 422, type: 'urn:stint:problem:redacted', errors: [{ pointer }] },
+      })
+    // A new one has nothing that could be put back.
+    const made = await call(served, `PUT /v1/schedules/${newName('new')}`, {
+      ...{ token: admin, json: { kind: 'any.thing', cron: '0 2 1 1 *', input: shown } },
+    })
+    expect(problemOf(made)).toMatchObject({ status: 422, errors: [{ pointer: '/input/db' }] })
+    // A mask of the host's own cannot be told from data.
+    const hiding = openConsole(db.url, {
+      tokens: [],
+      auth: () => ({ actor: 'ana', role: 'admin', origin: 'api', redact: () => 'hidden' }),
+    })
+    const refused = await call(hiding, `PUT ${path}`, { json: { input: 'hidden' } })
+    expect(problemOf(refused)).toMatchObject({ status: 422, type: 'urn:stint:problem:redacted' })
+    expect((await call(hiding, `PUT ${path}`, { json: { cron: '0 3 1 1 *' } })).status).toBe(200)
+    expect(await stored()).toEqual({ ...input, to: 'bo' })
+  })
+
+  test('passwords of URLs are not shown in errors, log lines and error groups', async () => {
+    const served = openConsole(db.url)
+    const stint = openStint(db.url)
+    const url = 'postgres://app:hunter2@db.example.com/x'
+    const { id } = await stint.enqueue(anything, { url }, { queue: newName('urls') })
+    await db.query(
+      `insert into stint.log (job_id, epoch, line, level, message, data) values ($1, 1, 1, 'info', $2, $3)`,
+      [id, `dial ${url}`, { at: url }],
+    )
+    const group = 'abababababababab'
+    const error = { name: 'E', message: `dial ${url}`, stack: `E: ${url}\n at x`, fingerprint: group }
+    await bury(db, id, { error: { ...error, causes: [{ name: 'C', message: url }] }, fingerprint: group })
+    await db.query(
+      `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+       values ($1, 'any.thing', 'transient', 'E', $2, $2, now(), now(), $3)`,
+      [group, error.message, id],
+    )
+    await db.query(
+      `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
+       values ($1, date_trunc('hour', now()), gen_random_uuid(), 1, 5, 3)`,
+      [group],
+    )
+    const name = newName('failing')
+    await stint.schedules.set({ name, job: anything, input: null, cron: '0 2 1 1 *' })
+    await db.query('update stint.schedule set failures = 2, last_error = $2 where name = $1', [name, url])
+    for (const path of [
+      ...[
+        `jobs/${id}`,
+        `jobs/${id}/attempts`,
+        `jobs/${id}/logs`,
+        `jobs/${id}/lineage`,
+        `jobs?where=id:${id}`,
+      ],
+      ...['error-groups', `error-groups/${group}`, 'overview', `schedules/${name}`],
+    ]) {
+      const answer = await call(served, `GET /v1/${path}`, { token: admin })
+      expect(answer.status, path).toBe(200)
+      expect(answer.text, path).not.toContain('hunter2')
+      if (!path.includes('lineage')) expect(answer.text, path).toContain('app:[redacted]@db')
+    }
+    await db.query('delete from stint.error_group where fingerprint = $1', [group])
   })
 
   test('a schedule is stored by an admin, changed in part, and what is wrong with it is said', async () => {

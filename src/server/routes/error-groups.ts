@@ -11,6 +11,7 @@ import { resourceOf, timeOf, toStoredError } from '../job-item.ts'
 import { demandOperator } from '../operator.ts'
 import { accepts, problems } from '../route-parts.ts'
 import { mayAll } from '../scope.ts'
+import { hidePasswords } from '../telling.ts'
 
 const params = z.object({ group: z.string().regex(/^[\da-f]{4,64}$/) })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -168,8 +169,8 @@ async function visibleTo<Group extends ErrorGroupSummary>(
 function toItem(group: ErrorGroupSummary, dead: DeadCount | undefined): z.infer<typeof ErrorGroupItem> {
   const { fingerprint, kind, name, title, status, versions, sampleJob, resolvedIn, failures, deaths } = group
   return {
-    ...{ group: fingerprint, kind, class: group.class, name, title, status, versions, sampleJob },
-    ...{ resolvedIn, failures, deaths },
+    ...{ group: fingerprint, kind, class: group.class, name, status, versions, sampleJob },
+    ...{ resolvedIn, failures, deaths, title: hidePasswords(title) },
     firstSeen: group.firstSeen.toISOString(),
     lastSeen: group.lastSeen.toISOString(),
     resolvedAt: timeOf(group.resolvedAt),
@@ -188,7 +189,7 @@ async function toDetail(
   const sample = await stint.get(group.sampleJob, { blob: false })
   return {
     ...toItem(group, counts.get(group.fingerprint)),
-    message: group.message,
+    message: hidePasswords(group.message),
     stack: toStoredError(sample?.error)?.stack ?? null,
     hours: group.hours.map(toHour),
     asOf: new Date().toISOString(),

@@ -11,6 +11,7 @@ import { findJob } from '../find-job.ts'
 import { toJobDetail } from '../job-detail.ts'
 import { resourceOf } from '../job-item.ts'
 import { demandOperator, withCurrent } from '../operator.ts'
+import { leftRedacted, masked } from '../left-redacted.ts'
 import { HttpProblem } from '../problem.ts'
 import { redactFor, restoreRedacted } from '../redact.ts'
 import { accepts, problems } from '../route-parts.ts'
@@ -180,9 +181,10 @@ async function editJob(
   const contract = parts.contracts.get(job.kind)
   if (contract === undefined) throw unknownKind(job.kind)
   const original = job.inputBlob === null ? job : await parts.stint.get(job.id)
-  if (redactFor(caller, parts, job, original?.input).isByHost) throw masked()
-  const { value, isWhole } = restoreRedacted(input, original?.input, contract.redact)
-  if (!isWhole) throw leftRedacted()
+  if (redactFor(caller, parts, job, original?.input).isByHost)
+    throw masked('Replay it as it is, or let somebody edit it from whom nothing is hidden.')
+  const { value, pointer } = restoreRedacted(input, original?.input, contract.redact)
+  if (pointer !== undefined) throw leftRedacted(`/input${pointer}`)
   return operator.editAndReplay(job.id, { contract, input: value, expect, reason })
 }
 
@@ -191,25 +193,6 @@ function unknownKind(kind: string): HttpProblem {
     ...{ status: 422, code: 'unknown-kind', title: 'The console does not know this kind' },
     detail: `An edited input is checked by the contract of its kind, and the console has none for '${kind}'.`,
     hint: 'Give the console the contracts of your app.',
-  })
-}
-
-function masked(): HttpProblem {
-  return new HttpProblem({
-    ...{ status: 422, code: 'redacted', title: 'A part of the input is hidden from you' },
-    detail:
-      'The host of this console hides a part of this input by a mask, which would be stored as if it were data.',
-    hint: 'Replay it as it is, or let somebody edit it from whom nothing is hidden.',
-    errors: [{ pointer: '/input', message: 'is not shown to you as it is' }],
-  })
-}
-
-function leftRedacted(): HttpProblem {
-  return new HttpProblem({
-    ...{ status: 422, code: 'redacted', title: 'A redacted value has no original' },
-    detail:
-      'The input says [redacted] at a place where the original has nothing: it would be stored as it stands.',
-    errors: [{ pointer: '/input', message: 'says [redacted] where there was nothing' }],
   })
 }
 

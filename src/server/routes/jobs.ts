@@ -10,11 +10,12 @@ import { demand } from '../demand.ts'
 import { isUnchanged } from '../etag.ts'
 import { findJob } from '../find-job.ts'
 import { toJobDetail } from '../job-detail.ts'
-import { resourceOf, timeOf, toJobItem, toStoredError } from '../job-item.ts'
+import { resourceOf, shownText, timeOf, toJobItem, toStoredError } from '../job-item.ts'
 import { HttpProblem } from '../problem.ts'
 import { redactFor } from '../redact.ts'
 import { problems } from '../route-parts.ts'
 import { searchFor } from '../search-for.ts'
+import { hidePasswords } from '../telling.ts'
 
 const params = z.object({ id: Id })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -153,6 +154,7 @@ export const jobRoutes: Routes = (app, parts) => {
       startedAt: timeOf(attempt.startedAt),
       endedAt: attempt.endedAt.toISOString(),
       error: toStoredError(attempt.error),
+      reason: shownText(attempt.reason),
     }))
     return c.json({ items: [...noted, ...lastAttempt(job)], asOf: new Date().toISOString() }, 200)
   })
@@ -173,7 +175,7 @@ export const jobRoutes: Routes = (app, parts) => {
         line: one.line,
         at: one.at.toISOString(),
         level: one.level,
-        message: one.message,
+        message: hidePasswords(one.message),
       },
       data: redactFor(c.get('caller'), parts, job, one.data).value ?? null,
     }))

@@ -15,7 +15,7 @@ import {
 import type { ScheduleItem } from '../api/schedule.ts'
 import type { Caller, ConsoleParts, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
-import { timeOf } from '../job-item.ts'
+import { shownText, timeOf } from '../job-item.ts'
 import { demandOperator } from '../operator.ts'
 import { redactFor } from '../redact.ts'
 import { accepts, problems } from '../route-parts.ts'
@@ -288,7 +288,7 @@ async function toDetail(
       ? (redactFor(caller, parts, { kind, queue, key: null }, details.input).value ?? null)
       : null,
     inputFromCode: details.inputFromCode,
-    lastError: details.lastError,
+    lastError: shownText(details.lastError),
     upcoming: upcoming.map(({ at, shift }) => ({ at: at.toISOString(), shift })),
     asOf: new Date().toISOString(),
   }
