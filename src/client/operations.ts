@@ -1,4 +1,4 @@
-import { writeAudit } from '../audit/audit.ts'
+import type { Refusals } from '../audit/refusals.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
 import { isUuid } from '../core/uuid.ts'
@@ -93,6 +93,7 @@ export interface OperationsConfig {
   actor: ActorConfig
   /** Told of a job that was stored. */
   onStored: (job: PreparedJob) => void
+  refusals: Refusals
 }
 
 /**
@@ -304,9 +305,8 @@ export class Operations {
       if (!act.isNoted && isStintError(error) && isRefused.some((code) => code === error.code)) {
         const why = { refused: error.code, message: error.message }
         const isThere = error.code === 'state-changed'
-        await this.#calls.send((db) =>
-          writeAudit(db, { ...entry, outcome: 'refused', after: why, operationId: isThere ? id : null }),
-        )
+        const operationId = isThere ? id : null
+        await this.#config.refusals.note({ ...entry, outcome: 'refused', after: why, operationId })
       }
       throw error
     }

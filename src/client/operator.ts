@@ -1,4 +1,5 @@
 import { writeAudit } from '../audit/audit.ts'
+import type { Refusals } from '../audit/refusals.ts'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError } from '../core/errors.ts'
@@ -46,6 +47,7 @@ export interface OperatorConfig {
   /** The same parts, on these calls. */
   facesOf: (calls: Calls) => Faces
   operations: Operations
+  refusals: Refusals
 }
 
 interface Doing {
@@ -154,10 +156,10 @@ export class Operator {
     why: string
     reason?: string | undefined
   }): Promise<void> {
-    const { actor, calls } = this.#config
+    const { actor, refusals } = this.#config
     const { action, target, why, reason } = act
     const entry = entryOf(actor, { action, target, reason, after: { refused: why } })
-    await calls.send((db) => writeAudit(db, { ...entry, outcome: 'refused' }))
+    await refusals.note({ ...entry, outcome: 'refused' })
   }
 
   async #onJob(
@@ -172,7 +174,7 @@ export class Operator {
   }
 
   async #act<Result>(doing: Doing, work: (faces: Faces) => Promise<Result>): Promise<Result> {
-    const { actor, calls, facesOf } = this.#config
+    const { actor, calls, facesOf, refusals } = this.#config
     const entry = entryOf(actor, doing)
     const act = new Act({ entry, jobId: doing.jobId, expect: resolveExpect(doing.expect) })
     try {
@@ -183,7 +185,7 @@ export class Operator {
     } catch (error) {
       if (!act.isNoted && isRefusal(error)) {
         const after = { refused: error.code, message: error.message }
-        await calls.send((db) => writeAudit(db, { ...entry, outcome: 'refused', after }))
+        await refusals.note({ ...entry, outcome: 'refused', after })
       }
       throw error
     }

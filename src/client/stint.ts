@@ -1,3 +1,5 @@
+import { writeAudit } from '../audit/audit.ts'
+import { Refusals } from '../audit/refusals.ts'
 import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
 import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
@@ -87,6 +89,7 @@ export class Stint<Tx = PgTransaction> {
   /** What people did, and what they were refused. */
   readonly audit: Audit
   readonly #jobs: JobVerbs
+  readonly #refusals: Refusals
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
   /** @internal What all consoles share. */
@@ -110,6 +113,8 @@ export class Stint<Tx = PgTransaction> {
       stats: this.#enqueueStats,
     })
     this.view = new View(this.#calls, { connection, schema, notify })
+    const calls = this.#calls
+    this.#refusals = new Refusals((entry) => calls.send((db) => writeAudit(db, entry)))
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
     const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
@@ -170,7 +175,10 @@ export class Stint<Tx = PgTransaction> {
     const config = resolveActor(actor)
     const operations = this.#operationsOf(config)
     const facesOf = (calls: Calls): Faces => this.#facesOf(calls)
-    return new Operator({ actor: config, calls: this.#calls, facesOf, operations })
+    return new Operator({
+      ...{ actor: config, calls: this.#calls, facesOf, operations },
+      refusals: this.#refusals,
+    })
   }
 
   /** The last 1,000 attempts of a job that did not simply succeed, in order; none for a job that is not there. */
@@ -300,6 +308,7 @@ export class Stint<Tx = PgTransaction> {
   async close(): Promise<void> {
     await this.#enqueuer.drained()
     await this.#enqueueStats.close()
+    await this.#refusals.close()
     await this.#connection.close()
   }
 
@@ -334,6 +343,7 @@ export class Stint<Tx = PgTransaction> {
   #operationsOf(actor: ActorConfig): Operations {
     return new Operations(this.#calls, {
       actor,
+      refusals: this.#refusals,
       onStored: ({ hint }) => {
         this.#announcer.stored(new Set([hint]))
       },

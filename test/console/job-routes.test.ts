@@ -1,11 +1,12 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
+import { createConsoleWithin } from '../../src/server/console.ts'
 import { OperationDetail } from '../../src/server/api/operation.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually, newName } from '../support/workers.ts'
-import { anything, call, openConsole, openStint, problemOf, tokens } from './scene.ts'
+import { anything, call, openConsole, openStint, patient, problemOf, tokens } from './scene.ts'
 
 let db: TestDatabase
 beforeAll(async () => {
@@ -189,6 +190,35 @@ describe('a verb', () => {
     expect((await call(served, `POST /v1/jobs/${dead}/restore`, { token, json: {} })).body).toMatchObject({
       discardedAt: null,
     })
+  })
+
+  test('that is refused again and again is noted twice: the first, and how often it was repeated', async () => {
+    const actor = newName('insistent')
+    const served = createConsoleWithin(patient, {
+      ...{ connection: db.url, tokens: [], onError: () => undefined },
+      auth: () => ({ actor, role: 'operator', origin: 'api' }),
+    })
+    const { id } = await openStint(db.url).enqueue(anything, null)
+    const noted = (): Promise<object[]> =>
+      db.query(`select action, outcome, after from stint.audit where actor = $1 order by id`, [actor])
+    // By its role, by the job's state, and by its absence.
+    const attempts: [string, object, number][] = [
+      [`POST /v1/jobs/${id}/edit-and-replay`, { input: 1, reason: 'x' }, 403],
+      [`POST /v1/jobs/${id}/replay`, {}, 409],
+      [`PATCH /v1/queues/mail`, { keep: '1d' }, 403],
+      ['POST /v1/operations/019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f/abort', {}, 404],
+    ]
+    for (let round = 0; round < 5; round++)
+      for (const [request, json, status] of attempts)
+        expect((await call(served, request, { json })).status).toBe(status)
+    const first = ['job.edit-and-replay', 'job.replay', 'queue.set', 'operation.abort']
+    expect(await noted()).toMatchObject(first.map((action) => ({ action, outcome: 'refused' })))
+    await served.close()
+    const all = await noted()
+    expect(all).toHaveLength(8)
+    expect(all.slice(4)).toMatchObject(
+      first.map((action) => ({ action, outcome: 'refused', after: { repeats: 4 } })),
+    )
   })
 
   test('that a role may not is refused and noted', async () => {
@@ -535,7 +565,7 @@ describe('schedules, error groups and the audit', () => {
     const { entries } = await stint.audit.list({ target: name })
     expect(entries.map(({ action, outcome, reason }) => `${action} ${outcome} ${reason ?? ''}`)).toEqual([
       ...['schedule.set done ', 'schedule.set done ', 'schedule.set done ', 'schedule.set done asked for'],
-      // An input that does not fit, and an operator.
+      // An input that does not fit, and an operator: each of them the first of that person within the minute.
       ...['schedule.set refused ', 'schedule.set refused '],
     ])
   })

@@ -6,7 +6,7 @@ import { connectTo } from '../support/database.ts'
 import { newJob, newName, startFor, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
-const ana = { actor: 'ana', role: 'operator', origin: 'dashboard', requestId: 'r-1' } as const
+const ana = { actor: 'ana', role: 'operator', origin: 'cli', requestId: 'r-1' } as const
 
 async function noted(target: string): Promise<AuditEntry[]> {
   return (await scene.stint.audit.list({ target })).entries
@@ -79,7 +79,7 @@ describe('what an operator does', () => {
         action,
         actor: 'ana',
         role: 'operator',
-        origin: 'dashboard',
+        origin: 'cli',
         requestId: 'r-1',
         outcome: 'done',
         reason: 'fixed',
