@@ -76,6 +76,26 @@ export function isWithin(
   return namedBy(where).every((resource) => caller.can(action, resource))
 }
 
+/** Whether a caller may let an operation go on: of its own, each job that is left is asked about again. */
+export async function mayGoOn(
+  caller: Caller,
+  { stint }: Pick<ConsoleParts, 'stint'>,
+  operation: Pick<OperationInfo, 'id' | 'action' | 'actor' | 'where'>,
+): Promise<boolean> {
+  const { id, action, actor } = operation
+  const takes = takesFor(caller, action)
+  if (takes === undefined || actor !== caller.actor) return isWithin(caller, operation, action)
+  let cursor: string | undefined
+  do {
+    const page = await stint.operations.jobs(id, { cursor, limit: 1_000 })
+    const left = page.jobs.filter(({ outcome }) => outcome === null)
+    const there = await stint.view.jobs(left.map((job) => job.id))
+    if (!there.every(takes)) return false
+    cursor = page.next
+  } while (cursor !== undefined)
+  return true
+}
+
 /** All jobs that a filter may have matched. */
 function namedBy(where: string | null): AllOf[] {
   const read = where === null ? undefined : readWhere(where)

@@ -133,6 +133,26 @@ test('an operation of another person that may be about hidden jobs is not there'
   expect([await stateOf(seen[0] ?? ''), await stateOf(unseen[0] ?? '')]).toEqual(['cancelled', 'cancelled'])
 })
 
+test('an operation goes on only where its caller may still act on every job that is left', async () => {
+  const queue = 'paused'
+  const { seen, unseen } = await given(queue, [hidden, 'a', 'b', 'c'])
+  let can: NonNullable<Identity['can']> = () => true
+  const served = consoleFor((action, of) => can(action, of))
+  const started = await start(served, { action: 'cancel', where: `queue:${queue}`, pace: 0.1 })
+  const path = `/v1/operations/${String(started.body['id'])}`
+  const steer = (verb: string, json: object): Promise<Answer> =>
+    call(served, `POST ${path}/${verb}`, { json })
+  expect((await steer('pause', {})).body).toMatchObject({ state: 'paused' })
+  can = (action, of) => action !== 'cancel' || of?.key !== hidden
+  expect((await steer('resume', {})).status).toBe(403)
+  expect(await stateOf(unseen[0] ?? '')).toBe('ready')
+  can = () => true
+  await steer('pace', { pace: null })
+  expect((await steer('resume', {})).status).toBe(200)
+  await ended(served, started.body['id'])
+  for (const id of [...seen, ...unseen]) expect(await stateOf(id)).toBe('cancelled')
+})
+
 test('the jobs of an operation are shown where they may be seen now', async () => {
   const queue = 'lost-rights'
   const { seen, unseen } = await given(queue, ['a', hidden, 'b', hidden, 'c'])

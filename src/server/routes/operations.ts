@@ -18,7 +18,7 @@ import { isUnderWay, jobOutcomes, operationStates } from '../../core/operation.t
 import type { Env, Routes } from '../context.ts'
 import { demand } from '../demand.ts'
 import { resourceOf, timeOf, toJobItem } from '../job-item.ts'
-import { isWithin, mayActOn, scopeTarget, takesFor } from '../operation-scope.ts'
+import { isWithin, mayActOn, mayGoOn, scopeTarget, takesFor } from '../operation-scope.ts'
 import { demandOperator, operatorOf } from '../operator.ts'
 import { HttpProblem } from '../problem.ts'
 import { accepts, problems } from '../route-parts.ts'
@@ -212,7 +212,9 @@ export const operationRoutes: Routes = (app, parts) => {
     const found = caller.isNarrowed === false ? undefined : await stint.operations.get(id)
     if (found === undefined) return operator
     if (!isWithin(caller, found)) return missingOperation(id)
-    if (!isWithin(caller, found, 'operation')) throw await refused(operator, doing)
+    const mayDo =
+      isWithin(caller, found, 'operation') && (verb !== 'resume' || (await mayGoOn(caller, parts, found)))
+    if (!mayDo) throw await refused(operator, doing)
     return operator
   }
 
