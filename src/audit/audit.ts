@@ -1,3 +1,4 @@
+import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { listSql } from './list.sql.ts'
@@ -63,7 +64,6 @@ export interface AuditPage {
 
 /** An action has no index: it is looked for among so many. */
 const mostSeen = 20_000
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 export async function listAudit(
   db: Queryable,
@@ -73,7 +73,9 @@ export async function listAudit(
   // What the index gives is the page, where nothing else is asked for.
   const isWhole = filter.action === null && (filter.target === null || filter.actor === null)
   const window = isWhole ? limit + 1 : mostSeen
-  const request = { ...filter, by, before: before ?? lastId, window, limit: limit + 1 }
+  const upTo = pageStart(before)
+  if (upTo === undefined) return { entries: [], next: undefined }
+  const request = { ...filter, by, upTo, window, limit: limit + 1 }
   const found = await run(db, listSql, request, (row: AuditEntry) => row)
   return {
     entries: found.slice(0, limit),

@@ -3,7 +3,7 @@ with seen as (
   (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'target'
-      and (target, id) < (:target::text, :before::uuid)
+      and (target, id) <= (:target::text, :upTo::uuid)
       and target >= :target::text
     order by target desc, id desc
     limit (select :window::integer))
@@ -11,7 +11,7 @@ with seen as (
   (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'actor'
-      and (actor, id) < (:actor::text, :before::uuid)
+      and (actor, id) <= (:actor::text, :upTo::uuid)
       and actor >= :actor::text
     order by actor desc, id desc
     limit (select :window::integer))
@@ -19,7 +19,7 @@ with seen as (
   (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit
     where :by::text = 'id'
-      and id < :before::uuid
+      and id <= :upTo::uuid
     order by id desc
     limit (select :window::integer))
 )

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { FarTime } from '../core/far-time.ts'
 import type { JobState } from '../core/job.ts'
 import { span } from '../core/span.ts'
 import type { Count } from '../queues/status.ts'
@@ -7,6 +8,7 @@ export { span }
 
 /** `3m12s ago`, or `in 42s`. */
 export function relative(time: Date, now: Date): string {
+  if (time instanceof FarTime) return time.stored
   const ms = now.getTime() - time.getTime()
   return ms < 0 ? `in ${span(-ms)}` : `${span(ms)} ago`
 }
@@ -14,6 +16,7 @@ export function relative(time: Date, now: Date): string {
 /** `2026-11-15 10:00:00Z (3m12s ago)` */
 export function moment(time: Date | null, now: Date): string {
   if (time === null) return ''
+  if (time instanceof FarTime) return time.stored
   return `${time.toISOString().replace('T', ' ').replace(/\.\d+/, '')} (${relative(time, now)})`
 }
 

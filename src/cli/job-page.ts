@@ -16,6 +16,8 @@ export interface JobPageFacts {
 
 export function jobPage({ job, fingerprint = null, attempts, logs }: JobPageFacts, now: Date): string {
   const parts = [headline(job, now), factsOf(job, fingerprint, now)]
+  if (job.broken.length > 0)
+    parts.push(oneLine(`This row has invalid values: ${job.broken.join(', ')}`, 1_000))
   const { percent, note } = job.progress ?? {}
   if (percent !== undefined) parts.push(section('progress', `${percent}%${note ? `  ${oneLine(note)}` : ''}`))
   parts.push(
@@ -30,7 +32,7 @@ export function jobPage({ job, fingerprint = null, attempts, logs }: JobPageFact
 
 function headline(job: Job, now: Date): string {
   const why = job.reason === null ? '' : ` (${oneLine(job.reason)})`
-  return `${paint({ text: job.kind, style: 'bold' })}  ${paint(stateText(job.state))}${why}  ${when(job, now)}`
+  return `${paint({ text: oneLine(job.kind, 200), style: 'bold' })}  ${paint(stateText(job.state))}${why}  ${when(job, now)}`
 }
 
 function factsOf(job: Job, fingerprint: string | null, now: Date): string {

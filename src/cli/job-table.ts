@@ -1,5 +1,6 @@
-import type { JobSummary } from '../core/job.ts'
+import type { JobState, JobSummary } from '../core/job.ts'
 import { relative, span, stateText } from './format.ts'
+import type { Styled } from './format.ts'
 import { table } from './output.ts'
 
 const heads = ['ID', 'STATE', 'QUEUE', 'KIND', 'KEY', '>ATTEMPT', 'WHEN', '>AGE']
@@ -9,7 +10,7 @@ export function jobTable(jobs: readonly JobSummary[], now: Date): string {
   const rows = jobs.map((job) => [
     ...[
       job.id,
-      stateText(job.state),
+      job.broken.length === 0 ? stateText(job.state) : invalidText(job.state),
       job.queue,
       job.kind,
       job.key ?? '',
@@ -18,6 +19,11 @@ export function jobTable(jobs: readonly JobSummary[], now: Date): string {
     ...[when(job, now), span(now.getTime() - job.createdAt.getTime())],
   ])
   return table(heads, rows)
+}
+
+/** `stint job get` says what is wrong with it. */
+function invalidText(state: JobState): Styled {
+  return { text: `${stateText(state).text} (invalid row)`, style: 'red' }
 }
 
 /** Since when or until when it is what it is. */

@@ -1,3 +1,7 @@
+import { FarTime } from './far-time.ts'
+import { boundedText, isName } from './names.ts'
+import { priorityRange } from './priority.ts'
+
 /** Where a job is in its life. The first five are live; the others have ended. */
 export const jobStates = [
   'scheduled',
@@ -54,6 +58,11 @@ export interface JobSummary {
   discardedAt: Date | null
   /** It runs, and was asked to stop. */
   cancelRequestedAt: Date | null
+  /**
+   * Values of its row that Stint does not store, each as `runAt: infinity`; none as a rule. Such a time is null in JSON,
+   * a text that is too long is cut, and what cannot be read is left out.
+   */
+  broken: readonly string[]
 }
 
 /** How far a job is, as its handler last said. */
@@ -99,7 +108,8 @@ export interface JobSummaryRow {
   tracestate: string | null
   parent_id: string | null
   flow_id: string | null
-  search: string[] | null
+  /** Of any depth, and with nulls in it, where it was stored by hand. */
+  search: readonly unknown[] | null
   reason: string | null
   attempts_before: number | null
   replaces: string | null
@@ -114,55 +124,123 @@ export interface JobRow extends JobSummaryRow {
   input_blob: string | null
   result: unknown
   error: unknown
-  progress: JobProgress | null
+  progress: unknown
+  options: unknown
 }
 
 export function toJob(row: JobRow): Job {
+  const summary = toJobSummary(row)
+  const { progress, options } = row
+  const isProgress = progress === null || isJobProgress(progress)
   return {
-    ...toJobSummary(row),
+    ...summary,
     input: row.input,
     inputBlob: row.input_blob,
     result: row.result,
     error: row.error,
-    progress: row.progress,
+    progress: isProgress ? progress : null,
+    broken: [
+      ...summary.broken,
+      ...(isProgress ? [] : ['progress: not { percent, note, at }']),
+      ...(areJobOptions(options) ? [] : ['options: not { timeoutMs, crashLimit }']),
+    ],
   }
 }
 
-/** The one reader of job rows. */
+function isJobProgress(value: unknown): value is JobProgress {
+  if (typeof value !== 'object' || value === null) return false
+  const { percent, note, at } = value as Partial<Record<keyof JobProgress, unknown>>
+  return (
+    typeof percent === 'number' &&
+    Number.isFinite(percent) &&
+    (note === null || typeof note === 'string') &&
+    typeof at === 'string' &&
+    !Number.isNaN(Date.parse(at))
+  )
+}
+
+function areJobOptions(value: unknown): boolean {
+  if (value === null) return true
+  if (typeof value !== 'object' || Array.isArray(value)) return false
+  const { timeoutMs, crashLimit } = value as Record<string, unknown>
+  return [timeoutMs, crashLimit].every((one) => one === undefined || (typeof one === 'number' && one > 0))
+}
+
+/** The one reader of job rows. Whatever a column can hold is read: one row must never hide the others. */
 export function toJobSummary(row: JobSummaryRow): JobSummary {
-  return {
+  const broken: string[] = []
+  const time = <Time extends Date | null>(name: string, value: Time): Time => {
+    if (value instanceof FarTime) broken.push(`${name}: ${value.stored}`)
+    return value
+  }
+  const name = (column: 'queue' | 'kind'): string => {
+    if (!isName(row[column])) broken.push(`${column}: not a name`)
+    return cut(row[column], longestName)
+  }
+  const text = <Text extends string | null>(column: string, value: Text, bytes: number): Text => {
+    if (value === null || boundedText(value, bytes)) return value
+    broken.push(`${column}: ${value === '' ? 'empty' : `longer than ${bytes} bytes`}`)
+    return cut(value, longestText) as Text
+  }
+  const number = (column: string, value: number, { min, max = Infinity }: { min: number; max?: number }) => {
+    if (value < min || value > max) broken.push(`${column}: ${value}`)
+    return value
+  }
+  const summary = {
     id: row.id,
     state: row.state,
-    queue: row.queue,
-    kind: row.kind,
-    key: row.key,
-    priority: row.priority,
-    attempt: row.attempt,
-    maxAttempts: row.max_attempts,
-    crashes: row.crashes,
+    queue: name('queue'),
+    kind: name('kind'),
+    key: text('key', row.key, 512),
+    priority: number('priority', row.priority, priorityRange),
+    attempt: number('attempt', row.attempt, { min: 0 }),
+    maxAttempts: number('maxAttempts', row.max_attempts, { min: 0 }),
+    crashes: number('crashes', row.crashes, { min: 0 }),
     isSuspect: row.suspect,
-    epoch: row.epoch,
-    version: row.version,
-    createdAt: row.created_at,
-    runAt: row.run_at,
-    startedAt: row.started_at,
-    finishedAt: row.finished_at,
-    deadlineAt: row.deadline_at,
+    epoch: number('epoch', row.epoch, { min: 0 }),
+    version: number('version', row.version, { min: 1 }),
+    createdAt: time('createdAt', row.created_at),
+    runAt: time('runAt', row.run_at),
+    startedAt: time('startedAt', row.started_at),
+    finishedAt: time('finishedAt', row.finished_at),
+    deadlineAt: time('deadlineAt', row.deadline_at),
     workerId: row.worker_id,
     // Most jobs begin a chain of their own; for those the column stays empty.
-    correlationId: row.correlation_id ?? row.id,
-    traceparent: row.traceparent,
-    tracestate: row.tracestate,
+    correlationId: text('correlationId', row.correlation_id, 256) ?? row.id,
+    traceparent: text('traceparent', row.traceparent, 55),
+    tracestate: text('tracestate', row.tracestate, 512),
     parentId: row.parent_id,
     flowId: row.flow_id,
-    search: Object.fromEntries((row.search ?? []).map(splitToken)),
-    reason: row.reason,
+    search: wordsOf(row.search, broken),
+    reason: row.reason === null ? null : cut(row.reason, longestText),
     attemptsBefore: row.attempts_before ?? 0,
     replaces: row.replaces,
     replacedBy: row.replaced_by,
-    discardedAt: row.discarded_at,
-    cancelRequestedAt: row.cancel_at,
+    discardedAt: time('discardedAt', row.discarded_at),
+    cancelRequestedAt: time('cancelRequestedAt', row.cancel_at),
   }
+  return { ...summary, broken }
+}
+
+const longestName = 200
+const longestText = 2_000
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length)}…`
+}
+
+/** Eight of the contract, and the schedule that made the job. */
+const mostWords = 9
+/** None that Stint stores is as long. */
+const longestWord = 400
+
+function wordsOf(search: readonly unknown[] | null, broken: string[]): Record<string, string> {
+  if (search === null || search.length === 0) return {}
+  const words = search.filter((word) => typeof word === 'string' && /^[^:]+:./s.test(word)) as string[]
+  if (words.length < search.length) broken.push('search: a word is not name:value')
+  if (search.length > mostWords) broken.push('search: too many words')
+  if (words.some((word) => word.length > longestWord)) broken.push('search: a word is too long')
+  return Object.fromEntries(words.slice(0, mostWords).map((word) => splitToken(cut(word, longestWord))))
 }
 
 function splitToken(token: string): [name: string, value: string] {

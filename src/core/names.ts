@@ -4,8 +4,12 @@ import { invalidOption } from './options.ts'
 /** Queues and kinds: letters, digits and `_ . : / % -`, from 1 to 128, not starting with a sign. */
 const namePattern = /^[A-Za-z0-9_][A-Za-z0-9_.:/%-]{0,127}$/
 
+export function isName(value: unknown): value is string {
+  return typeof value === 'string' && namePattern.test(value)
+}
+
 export function nameOption(option: string, value: unknown): string {
-  if (typeof value === 'string' && namePattern.test(value)) return value
+  if (isName(value)) return value
   throw invalidOption(
     option,
     'a name of 1 to 128 letters, digits and _ . : / % - (first a letter, digit or _)',

@@ -17,6 +17,22 @@ export function uuidV7(time: string, sequence: number, random: Uint8Array, offse
   return `${time}-${counter}-${variant}${at(1)}-${at(2)}${at(3)}${at(4)}${at(5)}${at(6)}${at(7)}`
 }
 
+export const firstUuid = '00000000-0000-0000-0000-000000000000'
+export const lastUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+/** The UUID just before another; undefined for the first of all. */
+export function uuidBefore(id: string): string | undefined {
+  const number = BigInt(`0x${id.replaceAll('-', '')}`)
+  if (number === 0n) return undefined
+  const text = (number - 1n).toString(16).padStart(32, '0')
+  return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`
+}
+
+/** The last UUID of a page that goes on below another, or begins at the top; undefined where nothing is below it. */
+export function pageStart(before: string | null | undefined): string | undefined {
+  return before === null || before === undefined ? lastUuid : uuidBefore(before)
+}
+
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
 export function isUuid(value: unknown): value is string {

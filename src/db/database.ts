@@ -3,6 +3,7 @@ import { finished } from 'node:stream/promises'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
+import { storedTime } from '../core/far-time.ts'
 import { isError } from '../core/thrown.ts'
 import {
   DeadlineError,
@@ -157,7 +158,7 @@ export class Database implements Copyable {
           client.giveUp()
         },
         query: async (text, values) => {
-          const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
+          const { rows } = await withDeadline(client, client.query(asked({ text, values })), deadlineMs)
           return rows as unknown[]
         },
         copy: (text, rows) => withDeadline(client, copyRows(client, text, rows), deadlineMs),
@@ -190,7 +191,7 @@ export class Database implements Copyable {
     return this.#onClient(
       async (client) => {
         const query: Queryable['query'] = async (text, values) => {
-          const { rows } = await withDeadline(client, client.query(text, [...values]), deadlineMs)
+          const { rows } = await withDeadline(client, client.query(asked({ text, values })), deadlineMs)
           return rows as unknown[]
         }
         const [row] = (await query('select pg_backend_pid() as pid', [])) as { pid: number }[]
@@ -281,8 +282,24 @@ export class Database implements Copyable {
   }
 }
 
-function asked({ text, values }: Bound, isNamed: boolean): pg.QueryConfig {
-  return { text, values: [...values], ...(isNamed ? { name: statementName(text) } : {}) }
+function asked({ text, values }: Bound, isNamed = false): pg.QueryConfig {
+  return { text, values: [...values], types, ...(isNamed ? { name: statementName(text) } : {}) }
+}
+
+/**
+ * How our own statements read what comes back: as the driver does, but for times that it has no valid Date for. Given with
+ * each statement and not to the pool, whose connections also carry the statements of handlers.
+ */
+const types = {
+  getTypeParser: (oid: number, format: 'text' | 'binary'): unknown =>
+    oid === timestamptz && format === 'text' ? readTime : readerOf(oid, format),
+} as pg.CustomTypesConfig
+const readerOf = pg.types.getTypeParser as (oid: number, format: 'text' | 'binary') => unknown
+const timestamptz = 1184
+const readDriverTime = readerOf(timestamptz, 'text') as (text: string) => unknown
+
+function readTime(text: string): Date {
+  return storedTime(text, readDriverTime(text))
 }
 
 /**

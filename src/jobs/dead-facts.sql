@@ -1,4 +1,4 @@
 -- Of some dead letters, what they died of: in a line.
-select id, fingerprint, error ->> 'name' as name, left(error ->> 'message', 1000) as message
+select id, left(fingerprint, 64) as fingerprint, left(error ->> 'name', 1000) as name, left(error ->> 'message', 1000) as message
   from stint.dead
  where id = any(:ids::uuid[])

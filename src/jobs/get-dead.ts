@@ -1,5 +1,6 @@
 import { toJob } from '../core/job.ts'
 import type { Job, JobRow } from '../core/job.ts'
+import { peek } from '../core/thrown.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import type { DeadLetterFacts } from './list-dead.ts'
@@ -9,7 +10,7 @@ import { getDeadSql } from './get-dead.sql.ts'
 export interface StoredDeadLetter {
   letter: Job & DeadLetterFacts
   /** What differs from the contract. */
-  options: { timeoutMs?: number }
+  options: { timeoutMs: number | undefined }
   /** `kind key`, as it stands in the index. */
   uniqueKey: string | null
   isUniqueUntilStart: boolean
@@ -18,7 +19,6 @@ export interface StoredDeadLetter {
 interface DeadRow extends JobRow {
   reason: DeadLetterFacts['reason']
   fingerprint: string | null
-  options: { timeoutMs?: number } | null
   unique_key: string | null
   unique_until_start: boolean | null
 }
@@ -27,9 +27,14 @@ interface DeadRow extends JobRow {
 export async function getDead(db: Queryable, id: string): Promise<StoredDeadLetter | undefined> {
   const [found] = await run(db, getDeadSql, { id }, (row: DeadRow) => ({
     letter: { ...toJob(row), state: 'dead' as const, reason: row.reason, fingerprint: row.fingerprint },
-    options: row.options ?? {},
+    options: { timeoutMs: timeoutIn(row.options) },
     uniqueKey: row.unique_key,
     isUniqueUntilStart: row.unique_until_start ?? false,
   }))
   return found
+}
+
+function timeoutIn(options: unknown): number | undefined {
+  const timeoutMs = peek(options, 'timeoutMs')
+  return typeof timeoutMs === 'number' && timeoutMs >= 1 ? timeoutMs : undefined
 }

@@ -3,6 +3,6 @@ select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, ep
        created_at, run_at, started_at, finished_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
        attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at, progress,
-       input, input_blob, result, error
+       input, input_blob, result, error, options
   from stint.jobs
  where id = :id::uuid

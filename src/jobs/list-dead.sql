@@ -9,7 +9,7 @@ with seen as (
   (select id
      from stint.dead
     where :by::text = 'fingerprint'
-      and (fingerprint, id) < (:fingerprint::text, :before::uuid)
+      and (fingerprint, id) <= (:fingerprint::text, :upTo::uuid)
       and fingerprint >= :fingerprint::text
     order by fingerprint desc, id desc
     limit :window::integer)
@@ -17,7 +17,7 @@ with seen as (
   (select id
      from stint.dead
     where :by::text = 'key'
-      and (key, id) < (:key::text, :before::uuid)
+      and (key, id) <= (:key::text, :upTo::uuid)
       and key >= :key::text
     order by key desc, id desc
     limit :window::integer)
@@ -25,7 +25,7 @@ with seen as (
   (select id
      from stint.dead
     where :by::text = 'kind'
-      and (kind, id) < (:kind::text, :before::uuid)
+      and (kind, id) <= (:kind::text, :upTo::uuid)
       and kind >= :kind::text
     order by kind desc, id desc
     limit :window::integer)
@@ -33,7 +33,7 @@ with seen as (
   (select id
      from stint.dead
     where :by::text = 'queue'
-      and (queue, id) < (:queue::text, :before::uuid)
+      and (queue, id) <= (:queue::text, :upTo::uuid)
       and queue >= :queue::text
     order by queue desc, id desc
     limit :window::integer)
@@ -41,7 +41,7 @@ with seen as (
   (select id
      from stint.dead
     where :by::text = 'id'
-      and id < :before::uuid
+      and id <= :upTo::uuid
     order by id desc
     limit :window::integer)
 ), page as (
@@ -59,11 +59,14 @@ with seen as (
    limit :limit::integer
 )
 select (select id from seen order by id desc offset :window::integer - 1 limit 1) as window_end,
-       page.id, 'dead' as state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+       page.id, 'dead' as state, left(queue, 2001) as queue, left(kind, 2001) as kind, left(key, 2001) as key,
+       priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, died_at as finished_at, deadline_at, worker_id,
-       correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
+       left(correlation_id, 2001) as correlation_id, left(traceparent, 2001) as traceparent,
+       left(tracestate, 2001) as tracestate, parent_id, flow_id,
+       array(select left(word, 401) from unnest(search) as word limit 10) as search, left(reason, 2001) as reason,
        attempts_before, replaces, replaced_by, discarded_at, false as suspect, null as cancel_at, fingerprint,
-       error ->> 'name' as error_name, left(error ->> 'message', 1000) as error_message
+       left(error ->> 'name', 1000) as error_name, left(error ->> 'message', 1000) as error_message
   from (select) as always
   left join page on true
  order by page.id desc

@@ -1,5 +1,6 @@
 import { toJobSummary } from '../core/job.ts'
 import type { JobSummary, JobSummaryRow } from '../core/job.ts'
+import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { listDeadSql } from './list-dead.sql.ts'
@@ -46,7 +47,6 @@ export interface ListDeadRequest {
   limit: number
 }
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Rows one statement looks through. */
 const windowSize = 5_000
 const maxWindows = 10
@@ -60,18 +60,20 @@ export async function listDead(
 ): Promise<DeadLetterPage> {
   const by = indexed.find((name) => filter[name] !== null) ?? 'id'
   const found: DeadLetterSummary[] = []
-  let start = before ?? lastId
+  let next = before ?? undefined
   for (let windows = 0; windows < maxWindows; windows++) {
+    const upTo = pageStart(next)
+    if (upTo === undefined) return { dead: found, next: undefined }
     const wanted = limit + 1 - found.length
-    const request = { ...filter, by, before: start, window: windowSize, limit: wanted }
+    const request = { ...filter, by, upTo, window: windowSize, limit: wanted }
     const rows = await run(db, listDeadSql, request, (row: WindowRow) => row)
     found.push(...rows.filter(hasDeadLetter).map(toSummary))
     if (found.length > limit) return { dead: found.slice(0, limit), next: found[limit - 1]?.id }
     const end = rows[0]?.window_end ?? null
     if (end === null) return { dead: found, next: undefined }
-    start = end
+    next = end
   }
-  return { dead: found, next: start }
+  return { dead: found, next }
 }
 
 interface DeadSummaryRow extends JobSummaryRow {

@@ -1,5 +1,6 @@
 import { jobStates, toJobSummary } from '../core/job.ts'
 import type { JobState, JobSummary } from '../core/job.ts'
+import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { listEndSql } from './list-end.sql.ts'
@@ -26,7 +27,6 @@ export interface JobPage {
   next: string | undefined
 }
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Rows one statement looks through. With many more the planner, unless its statistics are fresh, sorts the table. */
 const windowSize = 5_000
 const maxWindows = 10
@@ -35,14 +35,16 @@ const maxWindows = 10
 export async function list(db: Queryable, { limit, before, ...filter }: ListRequest): Promise<JobPage> {
   const found: JobSummary[] = []
   const places = placesOf(filter.states ?? jobStates)
-  let start = before ?? lastId
+  let next = before ?? undefined
   for (let windows = 0; windows < maxWindows; windows++) {
+    const upTo = pageStart(next)
+    if (upTo === undefined) return { jobs: found, next: undefined }
     const wanted = limit + 1 - found.length
     found.push(
       ...(await run(
         db,
         listSql,
-        { ...filter, places, before: start, window: windowSize, limit: wanted },
+        { ...filter, places, upTo, window: windowSize, limit: wanted },
         toJobSummary,
       )),
     )
@@ -50,13 +52,13 @@ export async function list(db: Queryable, { limit, before, ...filter }: ListRequ
     const [end] = await run(
       db,
       listEndSql,
-      { places, before: start, window: windowSize },
+      { places, upTo, window: windowSize },
       (row: { id: string }) => row.id,
     )
     if (end === undefined) return { jobs: found, next: undefined }
-    start = end
+    next = end
   }
-  return { jobs: found, next: start }
+  return { jobs: found, next }
 }
 
 /** Which of the three tables jobs in these states are in. */

@@ -1,3 +1,5 @@
+import { firstUuid, uuidBefore } from '../core/uuid.ts'
+
 /** A place in the order of a queue's ready jobs of one priority. */
 export interface Position {
   /** As Postgres prints it in UTC, to the microsecond: a Date would round it. Sorts as text. */
@@ -6,7 +8,7 @@ export interface Position {
 }
 
 /** Before every job. */
-export const start: Position = { runAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+export const start: Position = { runAt: '-infinity', id: firstUuid }
 
 export function isBefore(a: Position, b: Position): boolean {
   if (a.runAt === b.runAt) return a.id < b.id
@@ -16,12 +18,7 @@ export function isBefore(a: Position, b: Position): boolean {
 
 /** The place just before a job, so that what comes after it begins with that job. */
 export function justBefore({ runAt, id }: Position): Position {
-  const previous = BigInt(`0x${id.replaceAll('-', '')}`) - 1n
-  const hex = (previous < 0n ? 0n : previous).toString(16).padStart(32, '0')
-  return {
-    runAt,
-    id: `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`,
-  }
+  return { runAt, id: uuidBefore(id) ?? firstUuid }
 }
 
 /** As a statement takes it: the text is in UTC and says so. */

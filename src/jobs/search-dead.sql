@@ -11,7 +11,7 @@ with found as (
            select id
              from stint.dead
             where :by::text = 'fingerprint'
-              and (fingerprint, id) < (wanted.value, :before::uuid)
+              and (fingerprint, id) <= (wanted.value, :upTo::uuid)
               and fingerprint >= wanted.value
             order by fingerprint desc, id desc
             limit :window::integer) as found)
@@ -22,7 +22,7 @@ with found as (
            select id
              from stint.dead
             where :by::text = 'key'
-              and (key, id) < (wanted.value, :before::uuid)
+              and (key, id) <= (wanted.value, :upTo::uuid)
               and key >= wanted.value
             order by key desc, id desc
             limit :window::integer) as found)
@@ -33,7 +33,7 @@ with found as (
            select id
              from stint.dead
             where :by::text = 'kind'
-              and (kind, id) < (wanted.value, :before::uuid)
+              and (kind, id) <= (wanted.value, :upTo::uuid)
               and kind >= wanted.value
             order by kind desc, id desc
             limit :window::integer) as found)
@@ -44,7 +44,7 @@ with found as (
            select id
              from stint.dead
             where :by::text = 'queue'
-              and (queue, id) < (wanted.value, :before::uuid)
+              and (queue, id) <= (wanted.value, :upTo::uuid)
               and queue >= wanted.value
             order by queue desc, id desc
             limit :window::integer) as found)
@@ -54,7 +54,7 @@ with found as (
     where :by::text = 'search'
       and search is not null
       and search && :values::text[]
-      and id < :before::uuid
+      and id <= :upTo::uuid
     order by id desc
     limit :window::integer)
 ), seen as materialized (
@@ -84,7 +84,9 @@ with found as (
      and (:priorities::integer[] is null or priority = any(:priorities::integer[]))
      and (:madeBefore::timestamptz is null or created_at < :madeBefore::timestamptz)
      and (:madeAfter::timestamptz is null or created_at > :madeAfter::timestamptz)
-     and (:asOf::timestamptz is null or coalesce(finished_at, created_at) <= :asOf::timestamptz)
+     and (:asOf::timestamptz is null
+          or coalesce(finished_at, created_at) <= :asOf::timestamptz
+          or coalesce(finished_at, created_at) > stint.now() + interval '1 day')
      and (:discarded::boolean is null or (discarded_at is not null) = :discarded::boolean)
      and (:replaced::boolean is null or (replaced_by is not null) = :replaced::boolean)
      and (:words::jsonb is null
@@ -97,7 +99,12 @@ with found as (
 )
 select (select count(*)::integer from seen) as looked,
        (select id from seen order by id desc offset :window::integer - 1 limit 1) as window_end,
-       matching.*
+       id, state, left(queue, 2001) as queue, left(kind, 2001) as kind, left(key, 2001) as key,
+       priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, finished_at, deadline_at, worker_id, left(correlation_id, 2001) as correlation_id,
+       left(traceparent, 2001) as traceparent, left(tracestate, 2001) as tracestate, parent_id, flow_id,
+       array(select left(word, 401) from unnest(search) as word limit 10) as search, left(reason, 2001) as reason,
+       attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at, fingerprint
   from (select) as always
   left join matching on true
  order by matching.id desc

@@ -48,7 +48,7 @@ with seen as materialized (
     from seen
    cross join lateral (select * from stint.job where job.id = seen.id offset 0) as job
    where (select count(*) from seen) < :most::integer
-     and seen.id < :before::uuid
+     and seen.id <= :upTo::uuid
      and seen.id >= :from::uuid
 ), matching as (
   select *
@@ -63,7 +63,9 @@ with seen as materialized (
      and (:priorities::integer[] is null or priority = any(:priorities::integer[]))
      and (:madeBefore::timestamptz is null or created_at < :madeBefore::timestamptz)
      and (:madeAfter::timestamptz is null or created_at > :madeAfter::timestamptz)
-     and (:asOf::timestamptz is null or coalesce(finished_at, created_at) <= :asOf::timestamptz)
+     and (:asOf::timestamptz is null
+          or coalesce(finished_at, created_at) <= :asOf::timestamptz
+          or coalesce(finished_at, created_at) > stint.now() + interval '1 day')
      and (:discarded::boolean is null or (discarded_at is not null) = :discarded::boolean)
      and (:replaced::boolean is null or (replaced_by is not null) = :replaced::boolean)
      and (:words::jsonb is null
@@ -74,7 +76,13 @@ with seen as materialized (
    order by id desc
    limit :limit::integer
 )
-select (select count(*)::integer from seen) as looked, matching.*
+select (select count(*)::integer from seen) as looked,
+       id, state, left(queue, 2001) as queue, left(kind, 2001) as kind, left(key, 2001) as key,
+       priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, finished_at, deadline_at, worker_id, left(correlation_id, 2001) as correlation_id,
+       left(traceparent, 2001) as traceparent, left(tracestate, 2001) as tracestate, parent_id, flow_id,
+       array(select left(word, 401) from unnest(search) as word limit 10) as search, left(reason, 2001) as reason,
+       attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at
   from (select) as always
   left join matching on true
  order by matching.id desc

@@ -2,7 +2,7 @@
 with seen as (
   select id
     from stint.jobs
-   where id < :before::uuid
+   where id <= :upTo::uuid
      and place = any(:places::text[])
    order by id desc
    limit :window::integer

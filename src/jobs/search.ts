@@ -1,7 +1,7 @@
 import { StintError } from '../core/errors.ts'
 import { toJobSummary } from '../core/job.ts'
 import type { JobState, JobSummary, JobSummaryRow } from '../core/job.ts'
-import { uuidTime } from '../core/uuid.ts'
+import { firstUuid, lastUuid, pageStart, uuidTime } from '../core/uuid.ts'
 import type { Where } from '../core/where.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -51,8 +51,6 @@ export interface SearchRequest {
  * path and no others: what is in a state, or in a queue, is collected by those where it is little, and found in the
  * window where it is much.
  */
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-const firstId = '00000000-0000-0000-0000-000000000000'
 /** Rows one statement looks through; with many more the planner, unless its statistics are fresh, sorts the table. */
 const windowSize = 5_000
 const smallWindow = 500
@@ -75,24 +73,26 @@ interface Found {
   looked: number
 }
 
-type Source = (request: { before: string; limit: number }) => Promise<Found>
+/** Looks from one id on downwards, that one included. */
+type Source = (request: { upTo: string; limit: number }) => Promise<Found>
 
 interface SearchRow extends JobSummaryRow {
   fingerprint?: string | null
 }
 
 export async function search(db: Queryable, request: SearchRequest): Promise<SearchPage> {
-  const { limit, before = lastId } = request
+  const { limit, before } = request
   const startedAt = performance.now()
   const now = await databaseTime(db)
   const plan = await planOf(db, request, now)
   const found: SearchRow[] = []
   let looked = 0
-  let start = plan.before < before ? plan.before : before
+  let upTo = lower(plan.upTo, pageStart(before))
   for (;;) {
     const wanted = limit + 1 - found.length
     const answers = []
-    for (const source of plan.sources) answers.push(await source({ before: start, limit: wanted }))
+    if (upTo !== undefined)
+      for (const source of plan.sources) answers.push(await source({ upTo, limit: wanted }))
     const end = highest(answers.map((answer) => endOf(answer, wanted)))
     looked += answers.reduce((sum, answer) => sum + answer.looked, 0)
     const rows = answers
@@ -110,9 +110,9 @@ export async function search(db: Queryable, request: SearchRequest): Promise<Sea
         isComplete: true,
       })
     if (end === undefined) return answer(db, { ...page, found, next: undefined, isComplete: true })
-    start = end
+    upTo = pageStart(end)
     if (looked >= mostRows || performance.now() - startedAt > mostMs)
-      return answer(db, { ...page, found, next: start, isComplete: false })
+      return answer(db, { ...page, found, next: end, isComplete: false })
   }
 }
 
@@ -120,6 +120,10 @@ export async function search(db: Queryable, request: SearchRequest): Promise<Sea
 async function databaseTime(db: Queryable): Promise<Date> {
   const [now = new Date(0)] = await run(db, searchNowSql, {}, (row: { now: Date }) => row.now)
   return now
+}
+
+function lower(a: string, b: string | undefined): string | undefined {
+  return b === undefined || b < a ? b : a
 }
 
 /** A source that gave as many as it was asked for may have more right below the last. */
@@ -180,12 +184,13 @@ async function planOf(
   db: Queryable,
   { where, asOf }: SearchRequest,
   now: Date,
-): Promise<{ sources: Source[]; before: string }> {
+): Promise<{ sources: Source[]; upTo: string }> {
   const filter = filterOf(where, { now, asOf })
-  const before = where.olderMs === undefined ? lastId : idAt(now.getTime() - where.olderMs + clockSlackMs)
-  const from = where.youngerMs === undefined ? firstId : idAt(now.getTime() - where.youngerMs - clockSlackMs)
+  const upTo = where.olderMs === undefined ? lastUuid : idAt(now.getTime() - where.olderMs + clockSlackMs)
+  const from =
+    where.youngerMs === undefined ? firstUuid : idAt(now.getTime() - where.youngerMs - clockSlackMs)
   const bounds = { ...filter, from }
-  if (where.ids !== undefined) return { sources: [byIds(db, where.ids, bounds)], before }
+  if (where.ids !== undefined) return { sources: [byIds(db, where.ids, bounds)], upTo }
   const places = placesOf(where)
   const sources: Source[] = []
   const windowed: Place[] = []
@@ -200,7 +205,7 @@ async function planOf(
     else sources.push(source)
   }
   if (windowed.length > 0) sources.push(byWindow(db, windowed, bounds))
-  return { sources, before }
+  return { sources, upTo }
 }
 
 type Filter = ReturnType<typeof filterOf>
@@ -269,8 +274,8 @@ function placesOf(where: Where): Place[] {
 }
 
 function byWindow(db: Queryable, places: readonly Place[], filter: Filter & { from: string }): Source {
-  return async ({ before, limit }) => {
-    const request = { ...filter, places, before, window: windowSize }
+  return async ({ upTo, limit }) => {
+    const request = { ...filter, places, upTo, window: windowSize }
     const rows = await run(db, searchWindowSql, { ...request, limit }, (row: SearchRow) => row)
     if (rows.length >= limit) return { rows, end: undefined, looked: rows.length }
     type End = { looked: number; last: string | null }
@@ -299,20 +304,20 @@ async function byLiveIndex(
     placeStates.live.includes(state),
   )
   if (states === undefined) return undefined
-  const collect = (before: string, limit: number): Promise<MaybeRow[]> => {
-    const request = { ...filter, states, before, limit, most: mostCollected }
+  const collect = (upTo: string, limit: number): Promise<MaybeRow[]> => {
+    const request = { ...filter, states, upTo, limit, most: mostCollected }
     const { queues } = where
     return queues === undefined
       ? run(db, searchLiveSql, request, (row: MaybeRow) => row)
       : run(db, searchLiveQueuesSql, { ...request, queues }, (row: MaybeRow) => row)
   }
-  const [probe] = await collect(firstId, 1)
+  const [probe] = await collect(firstUuid, 1)
   if (probe === undefined || probe.looked >= mostCollected) return undefined
-  return async ({ before, limit }) => {
-    const rows = await collect(before, limit)
+  return async ({ upTo, limit }) => {
+    const rows = await collect(upTo, limit)
     const isStillFew = (rows[0]?.looked ?? 0) < mostCollected
     // Many came since the probe: the window finds them.
-    if (!isStillFew) return byWindow(db, ['live'], filter)({ before, limit })
+    if (!isStillFew) return byWindow(db, ['live'], filter)({ upTo, limit })
     return { rows: rows.filter(hasJob), end: undefined, looked: rows[0]?.looked ?? 0 }
   }
 }
@@ -329,16 +334,16 @@ function byCorrelation(
 ): Source | undefined {
   if (correlations === undefined) return undefined
   const ownIds = correlations.filter((one) => /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(one))
-  return async ({ before, limit }) => {
-    const request = { ...filter, correlations, ownIds, before, limit, most: mostCollected }
+  return async ({ upTo, limit }) => {
+    const request = { ...filter, correlations, ownIds, upTo, limit, most: mostCollected }
     const rows = await run(db, searchCorrelationSql, request, (row: SearchRow) => row)
     return { rows, end: undefined, looked: rows.length }
   }
 }
 
 function byIds(db: Queryable, ids: readonly string[], filter: Filter & { from: string }): Source {
-  return async ({ before, limit }) => {
-    const rows = await run(db, searchIdsSql, { ...filter, ids, before, limit }, (row: SearchRow) => row)
+  return async ({ upTo, limit }) => {
+    const rows = await run(db, searchIdsSql, { ...filter, ids, upTo, limit }, (row: SearchRow) => row)
     return { rows, end: undefined, looked: rows.length }
   }
 }
@@ -356,9 +361,9 @@ async function byDeadIndex(
   if (values.length === 0) return () => Promise.resolve({ rows: [], end: undefined, looked: 0 })
   // Mostly a page is full soon; a wide window that is read and sorted for it would be most of its time.
   let window = smallWindow
-  return async ({ before, limit }) => {
+  return async ({ upTo, limit }) => {
     if (limit > smallWindow) window = windowSize
-    const request = { ...filter, errors, by, values, before, limit, window }
+    const request = { ...filter, errors, by, values, upTo, limit, window }
     const rows = await run(db, searchDeadSql, request, (row: MaybeRow) => row)
     window = windowSize
     const { looked = 0, window_end: end } = rows[0] ?? {}

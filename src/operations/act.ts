@@ -13,7 +13,7 @@ import { standingSql } from './standing.sql.ts'
 export interface ActRequest {
   action: OperationAction
   ids: readonly string[]
-  /** What came about later is not acted on. */
+  /** What came about later is not acted on; a time that is still to come is wrong, and excludes nothing. */
   asOf: Date
   priority: number | null
   /** Kept with jobs that are cancelled. */

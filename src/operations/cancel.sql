@@ -1,10 +1,10 @@
 -- End jobs that wait, as jobs/cancel.sql does one; those that run are asked to stop. A row that is locked is passed by: its
--- handler is about to complete it.
+-- handler is about to complete it. Correlation ids are cut as there.
 with target as materialized (
   select id, state
     from stint.job
    where id = any(:ids::uuid[])
-     and created_at <= :asOf::timestamptz
+     and (created_at <= :asOf::timestamptz or created_at > stint.now() + interval '1 day')
      for update skip locked
 ), gone as (
   delete from stint.job
@@ -24,7 +24,7 @@ with target as materialized (
   )
   select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
          created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
-         correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+         left(correlation_id, 256), traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
          attempts_before, replaces, :reason::text
     from gone
 ), asked as (

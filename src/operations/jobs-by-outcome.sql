@@ -2,7 +2,7 @@
 select id, outcome, reason
   from stint.operation_job
  where operation_id = :id::uuid
-   and id < :before::uuid
+   and id <= :upTo::uuid
    and outcome = :outcome::text
  order by id desc
  limit :limit::integer

@@ -2,6 +2,6 @@
 select id, outcome, reason
   from stint.operation_job
  where operation_id = :id::uuid
-   and id < :before::uuid
+   and id <= :upTo::uuid
  order by id desc
  limit :limit::integer

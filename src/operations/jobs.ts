@@ -1,7 +1,7 @@
 import type { JobOutcome } from '../core/operation.ts'
+import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { lastId } from './operation.ts'
 import { jobsByOutcomeSql } from './jobs-by-outcome.sql.ts'
 import { jobsSql } from './jobs.sql.ts'
 
@@ -30,7 +30,9 @@ export async function listOperationJobs(
     limit,
   }: { id: string; outcome: JobOutcome | null; before: string | null; limit: number },
 ): Promise<OperationJobPage> {
-  const request = { id, before: before ?? lastId, limit: limit + 1 }
+  const upTo = pageStart(before)
+  if (upTo === undefined) return { jobs: [], next: undefined }
+  const request = { id, upTo, limit: limit + 1 }
   const read = (row: OperationJob): OperationJob => row
   const found = await (outcome === null
     ? run(db, jobsSql, request, read)

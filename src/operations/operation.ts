@@ -1,5 +1,6 @@
 import { StintError } from '../core/errors.ts'
 import type { OperationAction, OperationState } from '../core/operation.ts'
+import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { getSql } from './get.sql.ts'
@@ -98,9 +99,6 @@ export async function getOperation(db: Queryable, id: string): Promise<Operation
   return found
 }
 
-/** Above every id: where a list begins, from the newest on. */
-export const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-
 export interface OperationPage {
   /** Newest first. */
   operations: Operation[]
@@ -116,7 +114,9 @@ export async function listOperations(
     limit,
   }: { states: readonly OperationState[] | null; before: string | null; limit: number },
 ): Promise<OperationPage> {
-  const request = { states, before: before ?? lastId, limit: limit + 1 }
+  const upTo = pageStart(before)
+  if (upTo === undefined) return { operations: [], next: undefined }
+  const request = { states, upTo, limit: limit + 1 }
   const found = await run(db, listSql, request, toOperation)
   return {
     operations: found.slice(0, limit),

@@ -9,13 +9,13 @@ with target as materialized (
          exists (select from stint.job where job.queue = dead.queue and job.unique_key = dead.unique_key) as is_taken
     from stint.dead
    where id = any(:ids::uuid[])
-     and died_at <= :asOf::timestamptz
+     and (died_at <= :asOf::timestamptz or died_at > stint.now() + interval '1 day')
      and discarded_at is null
      and replaced_by is null
 ), back as (
   delete from stint.dead
    where id = any(array(select id from target where is_first and not is_taken))
-     and died_at <= :asOf::timestamptz
+     and (died_at <= :asOf::timestamptz or died_at > stint.now() + interval '1 day')
      and discarded_at is null
      and replaced_by is null
   returning *

@@ -123,7 +123,7 @@ with held as materialized (
     attempts_before, replaces, reason)
   select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
          created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
-         correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+         left(correlation_id, 256), traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
          attempts_before, replaces, 'its schedule fired again'
     from gone
   returning id

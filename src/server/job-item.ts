@@ -1,4 +1,5 @@
 import type { z } from '@hono/zod-openapi'
+import { FarTime } from '../core/far-time.ts'
 import type { Job, JobSummary } from '../core/job.ts'
 import { peek } from '../core/thrown.ts'
 import type { FoundJob } from '../jobs/search.ts'
@@ -16,8 +17,8 @@ export function toJobItem(job: JobSummary & Partial<Pick<FoundJob, 'error'>>): z
   const { id, state, queue, kind, key, priority, attempt, maxAttempts, crashes, epoch, version } = job
   return {
     ...{ id, state, queue, kind, key, priority, attempt, maxAttempts, crashes, epoch, version },
-    createdAt: job.createdAt.toISOString(),
-    runAt: job.runAt.toISOString(),
+    createdAt: timeOf(job.createdAt),
+    runAt: timeOf(job.runAt),
     startedAt: timeOf(job.startedAt),
     finishedAt: timeOf(job.finishedAt),
     deadlineAt: timeOf(job.deadlineAt),
@@ -34,6 +35,7 @@ export function toJobItem(job: JobSummary & Partial<Pick<FoundJob, 'error'>>): z
     replacedBy: job.replacedBy,
     discardedAt: timeOf(job.discardedAt),
     cancelRequestedAt: timeOf(job.cancelRequestedAt),
+    broken: [...job.broken],
   }
 }
 
@@ -75,6 +77,7 @@ export function shownText<Text extends string | null>(text: Text): Text | string
   return typeof text === 'string' ? hidePasswords(text) : text
 }
 
+/** Null also for a time that ISO 8601 cannot write: what was stored instead is in `broken`. */
 export function timeOf(time: Date | null): string | null {
-  return time === null ? null : time.toISOString()
+  return time === null || time instanceof FarTime ? null : time.toISOString()
 }

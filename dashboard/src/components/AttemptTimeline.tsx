@@ -92,7 +92,7 @@ function legendOf(segments: readonly Segment[]): { colour: string; words: string
 }
 
 function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number): Segment[] {
-  const created = Date.parse(job.createdAt)
+  const created = momentOf(job.createdAt, now)
   const end = job.finishedAt === null ? Math.max(now, created) : Date.parse(job.finishedAt)
   const tried = attempts
     .flatMap((attempt) =>
@@ -103,7 +103,8 @@ function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number
   let at = created
   for (const { attempt, from } of tried) {
     const to = attempt.endedAt === null ? end : Date.parse(attempt.endedAt)
-    if (from > at) segments.push(...gap(at, from, segments.length === 0 ? Date.parse(job.runAt) : undefined))
+    if (from > at)
+      segments.push(...gap(at, from, segments.length === 0 ? momentOf(job.runAt, at) : undefined))
     segments.push({
       type: 'running',
       from,
@@ -114,8 +115,13 @@ function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number
     at = Math.max(at, to)
   }
   if (at < end && job.finishedAt === null)
-    segments.push(...gap(at, end, segments.length === 0 ? Date.parse(job.runAt) : undefined))
+    segments.push(...gap(at, end, segments.length === 0 ? momentOf(job.runAt, at) : undefined))
   return segments
+}
+
+/** A row may hold a time that cannot be shown. */
+function momentOf(time: string | null, otherwise: number): number {
+  return time === null ? otherwise : Date.parse(time)
 }
 
 /** Before its first attempt a job waits for its time, then for a worker. */

@@ -79,7 +79,7 @@ export function JobTable({
                 </Link>
               </th>
               <td>
-                <StateBadge state={item.state} note={item.discardedAt === null ? null : 'in trash'} />
+                <StateBadge state={item.state} note={noteOf(item)} />
               </td>
               <td className="clip">{item.kind}</td>
               <td className="clip">
@@ -110,6 +110,11 @@ export function JobTable({
       </table>
     </div>
   )
+}
+
+function noteOf({ discardedAt, broken }: JobItem): string | null {
+  if (broken.length > 0) return 'invalid row'
+  return discardedAt === null ? null : 'in trash'
 }
 
 function when(job: JobItem): ReactNode {

@@ -10,6 +10,7 @@ import { EditDialog } from '../components/EditDialog.tsx'
 import { Fact } from '../components/Fact.tsx'
 import { JobLogs } from '../components/JobLogs.tsx'
 import { JobLineage } from '../components/JobLineage.tsx'
+import { Icon } from '../components/Icon.tsx'
 import { Json } from '../components/Json.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { Meter } from '../components/Meter.tsx'
@@ -154,6 +155,18 @@ function Detail({ job }: { job: JobDetail }) {
   const attempts = useLive(attemptsQuery(job.id))
   return (
     <>
+      {job.broken.length === 0 ? null : (
+        <div className="note note-warn" role="status">
+          <Icon name="warn" />
+          <div className="note-body">
+            <strong>This row has invalid values: {job.broken.join(', ')}.</strong>
+            <span>
+              Stint does not store such values: something else wrote them. The job may never run, and can be
+              cancelled or discarded.
+            </span>
+          </div>
+        </div>
+      )}
       <Facts job={job} />
       <LinesAtOnce job={job} />
       {job.progress === null ? null : (

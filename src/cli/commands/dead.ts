@@ -81,7 +81,8 @@ async function list(args: readonly string[]): Promise<number> {
 function deadTable(dead: readonly DeadLetterSummary[], now: Date): string {
   const heads = ['ID', 'QUEUE', 'KIND', 'KEY', 'REASON', '>ATTEMPT', 'DIED', 'ERROR']
   const rows = dead.map((letter) => [
-    ...[letter.id, letter.queue, letter.kind, letter.key ?? '', letter.reason],
+    ...[letter.id, letter.queue, letter.kind, letter.key ?? ''],
+    letter.broken.length === 0 ? letter.reason : `${letter.reason} (invalid row)`,
     ...[`${letter.attempt}/${letter.maxAttempts}`, relative(letter.finishedAt ?? now, now)],
     summary(letter.error),
   ])

@@ -6,7 +6,8 @@ import { priorityRange } from '../../core/priority.ts'
  * What all answers share. These schemas check requests, type the routes and the dashboard, and make the OpenAPI
  * document: there is no second description of the API anywhere.
  */
-export const Id = z.uuid().openapi({ example: '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f' })
+/** Any UUID that Postgres stores, and not only those of a version that RFC 9562 names. */
+export const Id = z.guid().openapi({ example: '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f' })
 export const Time = z.iso.datetime({ offset: true }).openapi({ example: '2026-11-16T10:06:31.412Z' })
 export const Name = z.string().min(1).max(200)
 /** An error group: the fingerprint of its error. */

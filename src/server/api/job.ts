@@ -15,8 +15,8 @@ export const JobItem = z
     crashes: z.int(),
     epoch: z.int(),
     version: z.int(),
-    createdAt: Time,
-    runAt: Time,
+    createdAt: Time.nullable(),
+    runAt: Time.nullable(),
     startedAt: Time.nullable(),
     finishedAt: Time.nullable(),
     deadlineAt: Time.nullable(),
@@ -37,6 +37,9 @@ export const JobItem = z
     replacedBy: Id.nullable(),
     discardedAt: Time.nullable(),
     cancelRequestedAt: Time.nullable(),
+    broken: z
+      .array(z.string())
+      .describe('Values of its row that Stint does not store, such as `runAt: infinity`; none as a rule.'),
   })
   .openapi('JobItem')
 export type JobItem = z.infer<typeof JobItem>

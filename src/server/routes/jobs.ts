@@ -152,7 +152,7 @@ export const jobRoutes: Routes = (app, parts) => {
     const noted = (await stint.attempts(id)).map((attempt) => ({
       ...attempt,
       startedAt: timeOf(attempt.startedAt),
-      endedAt: attempt.endedAt.toISOString(),
+      endedAt: timeOf(attempt.endedAt),
       error: toStoredError(attempt.error),
       reason: shownText(attempt.reason),
     }))
@@ -225,7 +225,10 @@ async function lineageOf(
 ): Promise<z.infer<typeof Lineage>> {
   const near = [job.parentId, job.replaces, job.replacedBy].filter((id) => id !== null)
   const named = near.length === 0 ? [] : (await stint.search({ where: `id:${near.join(',')}` })).jobs
-  const page = await stint.search({ where: printWhere({ correlations: [job.correlationId] }), limit: 200 })
+  // No filter can name a correlation id that is empty or too long: then there is only the job itself.
+  const isNamed = !job.broken.some((one) => one.startsWith('correlationId:'))
+  const chain = isNamed ? { correlations: [job.correlationId] } : { ids: [job.id] }
+  const page = await stint.search({ where: printWhere(chain), limit: 200 })
   const shown = (jobs: readonly FoundJob[]): z.infer<typeof JobItem>[] =>
     jobs.filter((one) => caller.can('view', resourceOf(one))).map(toJobItem)
   const correlated = shown(page.jobs).filter(({ id }) => id !== job.id)

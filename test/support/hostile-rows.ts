@@ -1,0 +1,21 @@
+import type { TestDatabase } from './database.ts'
+
+/** Takes the table's own checks away: rows may be older than a check, or written by the owner of the tables. */
+export async function dropChecks(db: TestDatabase): Promise<void> {
+  const checks = await db.query<{ statement: string }>(
+    `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as statement
+       from pg_constraint
+      where contype = 'c' and connamespace = 'stint'::regnamespace and coninhcount = 0`,
+  )
+  for (const { statement } of checks) await db.query(statement)
+}
+
+/** Inserts a row as the owner of the tables does: each value is an SQL expression. */
+export async function plant(
+  db: TestDatabase,
+  table: string,
+  values: Readonly<Record<string, string>>,
+): Promise<void> {
+  const columns = Object.keys(values).join(', ')
+  await db.query(`insert into stint.${table} (${columns}) values (${Object.values(values).join(', ')})`)
+}
