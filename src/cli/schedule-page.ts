@@ -26,7 +26,10 @@ export function detailsText(one: ScheduleDetails, now: Date): string {
     ['rule', one.rule],
     ['kind', one.kind],
     ['queue', one.queue],
-    ['next', one.isPaused || one.isOrphan ? nextText(one, now) : moment(one.nextFireAt, now)],
+    [
+      'next',
+      one.isPaused || one.isOrphan || one.invalid !== null ? nextText(one, now) : moment(one.nextFireAt, now),
+    ],
     ['paused for', one.pauseReason],
     ['starts', moment(one.startsAt, now)],
     ['ends', moment(one.endsAt, now)],
@@ -37,7 +40,7 @@ export function detailsText(one: ScheduleDetails, now: Date): string {
     ['source', `${one.source}${one.appVersion === null ? '' : `, version ${one.appVersion}`}`],
     ['input', one.inputFromCode ? 'made by code' : JSON.stringify(one.input)],
     ['changed', moment(one.updatedAt, now)],
-    ['error', one.lastError],
+    ['error', one.invalid ?? one.lastError],
   ])
 }
 
@@ -48,6 +51,7 @@ function nextText(one: ScheduleInfo, now: Date): Styled | string {
       style: 'yellow',
     }
   if (one.isOrphan) return { text: 'never: no live worker has it', style: 'red' }
+  if (one.invalid !== null) return { text: 'never: it is not valid', style: 'red' }
   if (one.failures > 0) return { text: `fails, ${one.failures} times`, style: 'red' }
   return one.nextFireAt === null ? 'never' : relative(one.nextFireAt, now)
 }

@@ -1,6 +1,5 @@
 import type { Duration } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
-import { nameOption } from '../core/names.ts'
 import {
   booleanOption,
   durationOption,
@@ -14,6 +13,7 @@ import type { Queryable } from '../db/statement.ts'
 import { get } from '../jobs/get.ts'
 import { deleteSchedule, fireByHand, pauseSchedule, resumeSchedule } from '../schedules/change.ts'
 import type { MadeJob } from '../schedules/change.ts'
+import { checkSchedule } from '../schedules/checked.ts'
 import { definitionOf } from '../schedules/definition.ts'
 import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../schedules/define-schedule.ts'
@@ -23,7 +23,7 @@ import { firesWithin, getSchedule, listFires, listSchedules, recentFires } from 
 import type { Fire, FoundSchedule, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
 import { instant } from '../schedules/rule.ts'
 import { setSchedule } from '../schedules/set.ts'
-import { missingSchedule, ruleOf } from '../schedules/stored.ts'
+import { missingSchedule } from '../schedules/stored.ts'
 import { ownJob } from '../schedules/tick.ts'
 import type { Hint } from '../wake-up/hint.ts'
 import type { Calls } from './calls.ts'
@@ -94,18 +94,18 @@ export class Schedules {
 
   /** One schedule, or undefined where there is none of this name. */
   async get(name: string): Promise<ScheduleDetails | undefined> {
-    nameOption('name', name)
+    storedName('name', name)
     return (await this.#calls.send((db) => getSchedule(db, name)))?.details
   }
 
   /**
-   * One as `set()` takes it, to be changed and set again by whoever has not its code; undefined where there is none. An
-   * input that code makes is left out.
+   * One as `set()` takes it, to be changed and set again by whoever has not its code; undefined where there is none, or
+   * what is stored of it is not valid. An input that code makes is left out.
    */
   async definition(name: string): Promise<ScheduleDefinition | undefined> {
-    nameOption('name', name)
+    storedName('name', name)
     const found = await this.#calls.send((db) => getSchedule(db, name))
-    return found === undefined ? undefined : definitionOf(found)
+    return found === undefined || !isValid(found) ? undefined : definitionOf(found.row)
   }
 
   /** Schedules by name; give the last name back as `after` to go on from there. */
@@ -136,7 +136,7 @@ export class Schedules {
     const said = keyText('reason', reason, 2_000) ?? null
     return this.#change(name, (db, { row, turn, nowMs }) => {
       const endMs = untilMs ?? (spanMs === undefined ? undefined : nowMs + spanMs)
-      const next = endMs === undefined ? undefined : nextOccurrence(ruleOf(row), endMs)
+      const next = endMs === undefined ? undefined : nextOccurrence(checkSchedule(row).schedule.rule, endMs)
       return pauseSchedule(db, { name, turn, until: iso(endMs), reason: said, nextFireAt: iso(next) })
     })
   }
@@ -145,7 +145,7 @@ export class Schedules {
   async resume(name: string): Promise<ScheduleDetails> {
     return this.#change(name, (db, { row, turn, nowMs, details }) => {
       if (!details.isPaused) return Promise.resolve(true)
-      const nextFireAt = iso(nextOccurrence(ruleOf(row), nowMs))
+      const nextFireAt = iso(nextOccurrence(checkSchedule(row).schedule.rule, nowMs))
       return resumeSchedule(db, { name, turn, decidedTo: new Date(nowMs).toISOString(), nextFireAt })
     })
   }
@@ -156,6 +156,7 @@ export class Schedules {
    */
   async runNow(schedule: string | Schedule): Promise<{ jobId: string }> {
     const found = await this.#find(nameOf(schedule))
+    checkSchedule(found.row)
     const jobId = nextId()
     const own = await ownOf(found, schedule, found.nowMs)
     const times = `[{"jobId":"${jobId}"${own}}]`
@@ -172,7 +173,7 @@ export class Schedules {
 
   /** Forgets a schedule and its history; its jobs stay. One that live workers have in their code is refused. */
   async delete(name: string): Promise<void> {
-    nameOption('name', name)
+    storedName('name', name)
     for (;;) {
       const found = await this.#calls.send((db) => getSchedule(db, name))
       if (found === undefined) return missingSchedule(name)
@@ -195,11 +196,16 @@ export class Schedules {
     }
   }
 
-  /** The next times, of one that is stored or of one that is only defined; at most 1,000. Jitter is not counted in. */
+  /**
+   * The next times, of one that is stored or of one that is only defined; at most 1,000. Jitter is not counted in. None where
+   * what is stored is not valid: it does not fire.
+   */
   async next(schedule: string | Schedule | ScheduleDefinition, n = 5): Promise<NextFire[]> {
     integerOption('n', n, { min: 1, max: 1_000 })
     const found = typeof schedule === 'string' ? await this.#find(schedule) : undefined
-    const rule = found === undefined ? asSchedule(schedule as Schedule).rule : ruleOf(found.row)
+    if (found !== undefined && !isValid(found)) return []
+    const { rule } =
+      found === undefined ? asSchedule(schedule as Schedule) : checkSchedule(found.row).schedule
     const paused = found?.details
     if (paused?.isPaused === true && paused.pausedUntil === null) return []
     const after = Math.max(found?.nowMs ?? Date.now(), paused?.pausedUntil?.getTime() ?? 0)
@@ -214,7 +220,7 @@ export class Schedules {
     name: string,
     options: { limit?: number | undefined; before?: Date | string | undefined } = {},
   ): Promise<Fire[]> {
-    nameOption('name', name)
+    storedName('name', name)
     const { limit = 20, before, ...rest } = options
     rejectUnknown('schedules.fires', rest, ['limit', 'before'])
     const request = {
@@ -232,7 +238,7 @@ export class Schedules {
   ): Promise<Map<string, Fire[]>> {
     if (names.length > 200) throw invalidOption('names', 'at most 200 names', names.length)
     const request = {
-      names: names.map((name) => nameOption('names', name)),
+      names: names.map((name) => storedName('names', name)),
       limit: integerOption('limit', limit, { min: 1, max: 100 }),
     }
     return this.#calls.send((db) => recentFires(db, request))
@@ -262,7 +268,7 @@ export class Schedules {
         from,
       )
     const times: number[] = []
-    for (const { ms } of occurrences(ruleOf(found.row), fromMs - 1, toMs)) {
+    for (const { ms } of occurrences(checkSchedule(found.row).schedule.rule, fromMs - 1, toMs)) {
       if (times.length === mostBackfilled)
         throw invalidOption('to', `so that there are at most ${mostBackfilled} fires`, to)
       times.push(ms)
@@ -309,7 +315,7 @@ export class Schedules {
   }
 
   async #find(name: string): Promise<FoundSchedule> {
-    nameOption('name', name)
+    storedName('name', name)
     return (await this.#calls.send((db) => getSchedule(db, name))) ?? missingSchedule(name)
   }
 
@@ -324,6 +330,21 @@ export class Schedules {
     }
     this.#config.onChanged()
     return (await this.#find(name)).details
+  }
+}
+
+/** Any text that a row can have for a name: one that is no valid name can be looked at and deleted too. */
+function storedName(option: string, value: unknown): string {
+  if (typeof value === 'string' && value.length <= 10_000 && !value.includes('\0')) return value
+  throw invalidOption(option, 'the name of a schedule', value)
+}
+
+function isValid({ row }: FoundSchedule): boolean {
+  try {
+    checkSchedule(row)
+    return true
+  } catch {
+    return false
   }
 }
 

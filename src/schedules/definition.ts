@@ -1,9 +1,10 @@
 import { defineJob } from '../contracts/define-job.ts'
-import type { SearchTokens } from '../contracts/contract.ts'
-import { given } from '../core/options.ts'
-import type { MissedOptions, ScheduleDefinition } from './define-schedule.ts'
-import type { FoundSchedule } from './read.ts'
-import type { RuleOptions, Spec } from './rule.ts'
+import type { SearchTokens, UniqueOptions } from '../contracts/contract.ts'
+import { FarTime } from '../core/far-time.ts'
+import { given, invalidOption } from '../core/options.ts'
+import type { MissedOptions, MissedPolicy, OverlapPolicy, ScheduleDefinition } from './define-schedule.ts'
+import type { RuleOptions } from './rule.ts'
+import type { JobMembers, ScheduleRow } from './stored.ts'
 
 /**
  * A stored schedule as set() takes it, so that a part of it can be changed without the code that it came from: given to
@@ -11,31 +12,32 @@ import type { RuleOptions, Spec } from './rule.ts'
  *
  * The contract stands in for the real one and knows only what is stored: no schema, and what the real one made of the
  * input (key, unique key, search words) as constants. An input that code makes is not stored, and left out.
+ *
+ * Throws `invalid-option` where what is stored has another shape; its values are for defineSchedule() to check.
  */
-export function definitionOf({ row }: Pick<FoundSchedule, 'row'>): ScheduleDefinition {
-  const { unique, options, tokens, ...job } = row.job
-  const uniqueKey = unique?.key
+export function definitionOf(row: ScheduleRow): ScheduleDefinition {
+  const job = objectIn('job', row.job) as JobMembers
+  const unique = job.unique === undefined ? undefined : objectIn('job.unique', job.unique)
+  const options = job.options === undefined ? {} : objectIn('job.options', job.options)
+  const { key: uniqueKey, until } = (unique ?? {}) as { key?: string; until?: UniqueOptions['until'] }
+  const { crashLimit, timeoutMs } = options as { crashLimit?: number; timeoutMs?: number }
   return {
     name: row.name,
     job: defineJob({
       ...{ kind: row.kind, queue: row.queue, version: job.version },
-      retry:
-        options?.crashLimit === undefined ? {} : { classes: { crash: { attempts: options.crashLimit } } },
+      retry: crashLimit === undefined ? {} : { classes: { crash: { attempts: crashLimit } } },
       ...(unique === undefined
         ? {}
-        : { unique: { until: unique.until, ...(uniqueKey === undefined ? {} : { by: () => uniqueKey }) } }),
+        : { unique: { until, ...(uniqueKey === undefined ? {} : { by: () => uniqueKey }) } }),
     }),
-    ...ruleOptionsOf(row.spec),
-    timeZone: row.time_zone,
-    startsAt: row.starts_at ?? undefined,
-    endsAt: row.ends_at ?? undefined,
+    ...ruleOptionsOf(row),
     ...(row.input_from_code ? {} : { input: row.input }),
     options: {
-      ...{ priority: job.priority, attempts: job.maxAttempts, key: job.key, timeout: options?.timeoutMs },
-      ...{ deadline: job.deadlineMs, correlationId: job.correlationId, search: searchOf(tokens) },
+      ...{ priority: job.priority, attempts: job.maxAttempts, key: job.key, timeout: timeoutMs },
+      ...{ deadline: job.deadlineMs, correlationId: job.correlationId, search: searchOf(job.tokens) },
     },
-    overlap: row.overlap,
-    missed: { policy: row.missed, limit: row.missed_limit, window: row.missed_window_ms },
+    overlap: row.overlap as OverlapPolicy,
+    missed: { policy: row.missed as MissedPolicy, limit: row.missed_limit, window: row.missed_window_ms },
     jitter: row.jitter_ms,
     keepFires: row.keep_fires_ms,
   }
@@ -64,15 +66,48 @@ export function changed(definition: ScheduleDefinition, changes: ScheduleChanges
   }
 }
 
-function ruleOptionsOf(spec: Spec): Pick<RuleOptions, 'cron' | 'every' | 'at'> {
-  if (spec.type === 'cron') return { cron: spec.cron }
-  if (spec.type === 'every') return { every: spec.everyMs }
-  return { at: spec.atMs.map((ms) => new Date(ms)) }
+/** When a stored schedule fires, as resolveRule() takes it. */
+export function ruleOptionsOf(
+  row: Pick<ScheduleRow, 'spec' | 'time_zone' | 'starts_at' | 'ends_at'>,
+): RuleOptions {
+  return {
+    ...specOptions(row.spec),
+    timeZone: row.time_zone,
+    startsAt: storedMoment(row.starts_at),
+    endsAt: storedMoment(row.ends_at),
+  }
+}
+
+/** A stored time for a check: one that no clock shows, as it is stored. */
+export function storedMoment(time: string | Date | null): string | Date | undefined {
+  return time instanceof FarTime ? time.stored : (time ?? undefined)
+}
+
+function specOptions(spec: unknown): Pick<RuleOptions, 'cron' | 'every' | 'at'> {
+  const { type, cron, everyMs, atMs } = objectIn('spec', spec)
+  if (type === 'cron') return { cron: cron as string }
+  if (type === 'every' && typeof everyMs === 'number') return { every: everyMs }
+  if (type === 'at' && Array.isArray(atMs)) return { at: atMs.map((ms) => new Date(Number(ms))) }
+  throw invalidOption(
+    'spec',
+    "{ type: 'cron', cron }, { type: 'every', everyMs } or { type: 'at', atMs }",
+    spec,
+  )
 }
 
 /** `['country:BR']` → `{ country: 'BR' }`: no name has a colon. */
-function searchOf(tokens: readonly string[] = []): SearchTokens {
+function searchOf(tokens: unknown = []): SearchTokens {
+  const words: unknown[] = Array.isArray(tokens) ? tokens : [tokens]
   return Object.fromEntries(
-    tokens.map((token) => [token.slice(0, token.indexOf(':')), token.slice(token.indexOf(':') + 1)]),
+    words.map((token) => {
+      if (typeof token !== 'string') throw invalidOption('job.tokens', 'a list of name:value', tokens)
+      return [token.slice(0, token.indexOf(':')), token.slice(token.indexOf(':') + 1)]
+    }),
   )
+}
+
+function objectIn(name: string, value: unknown): Readonly<Record<string, unknown>> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>
+  throw invalidOption(name, 'an object', value)
 }

@@ -3,6 +3,7 @@
 -- One from code counts while a live worker has it in its code; one whose input code makes, only where that code is:
 -- :mine has name and digest of those that this process has.
 -- Nothing is locked: fire.sql looks again, by `turn`.
+-- What is far larger than any that Stint stores is left out or cut, so that it fails the check of its schedule alone.
 with fit as (
   select s.*,
          least(s.next_fire_at, case when s.queued_fire_at is not null then stint.now() end) as wanted_at
@@ -26,4 +27,12 @@ select floor(extract(epoch from stint.now()) * 1000)::float8 as now,
        (select extract(epoch from min(greatest(next_fire_at, retry_at)) - stint.now()) * 1000
           from fit
          where greatest(next_fire_at, retry_at) > stint.now())::float8 as "nextInMs",
-       coalesce((select jsonb_agg(to_jsonb(due) - 'input' - 'job' order by wanted_at) from due), '[]') as due
+       coalesce((select jsonb_agg(jsonb_build_object(
+                          'name', name, 'kind', left(kind, 201), 'queue', left(queue, 201), 'time_zone', left(time_zone, 201),
+                          'spec', case when octet_length(spec::text) <= 65536 then spec end,
+                          'job', case when octet_length(job::text) <= 65536 then job end,
+                          'input_from_code', input_from_code, 'overlap', left(overlap, 201), 'missed', left(missed, 201),
+                          'missed_limit', missed_limit, 'missed_window_ms', missed_window_ms, 'jitter_ms', jitter_ms,
+                          'keep_fires_ms', keep_fires_ms, 'starts_at', starts_at, 'ends_at', ends_at,
+                          'decided_to', decided_to, 'queued_fire_at', queued_fire_at, 'turn', turn::text)
+                          order by wanted_at) from due), '[]') as due

@@ -1,9 +1,9 @@
 -- A schedule could not be fired: it says so, and is left alone for a while, longer each time.
 update stint.schedule
-   set failures   = failures + 1,
+   set failures   = least(greatest(failures, 0), 2147483646) + 1,
        last_error = left(:error::text, 2000),
-       retry_at   = stint.now() + least(3600, 5 * power(2, least(failures, 20))) * interval '1 second',
-       turn       = turn + 1
+       retry_at   = stint.now() + least(3600, 5 * power(2, least(greatest(failures, 0), 20))) * interval '1 second',
+       turn       = case when turn < 9223372036854775807 then turn + 1 else 1 end
  where name = :name::text
    and turn = :turn::bigint
 returning name

@@ -134,7 +134,7 @@ with held as materialized (
          queued_fire_at = coalesce(
            (select max(fire_at) from judged where verdict = 'queued'),
            case when not exists (select from fires where fires.fire_at = queued_fire_at) then queued_fire_at end),
-         turn           = turn + 1,
+         turn           = case when turn < 9223372036854775807 then turn + 1 else 1 end,
          failures       = 0,
          last_error     = null,
          retry_at       = case when exists (select from judged where verdict = 'queued') then stint.now() + interval '1 second' end,

@@ -1,12 +1,17 @@
 -- One schedule with all that a scheduler knows of it. Its fires may be forgotten up to `forgotten_to`; none of one that
 -- is younger than it keeps them.
-select s.*, s.turn::text as turn_text, s.missed_window_ms::float8 as missed_window_ms, s.jitter_ms::float8 as jitter_ms,
-       s.keep_fires_ms::float8 as keep_fires_ms,
+select s.name, left(s.kind, 201) as kind, left(s.queue, 201) as queue, left(s.time_zone, 201) as time_zone,
+       case when octet_length(s.spec::text) <= 65536 then s.spec end as spec,
+       case when octet_length(s.job::text) <= 65536 then s.job end as job,
+       s.input, s.input_from_code, left(s.overlap, 201) as overlap, left(s.missed, 201) as missed, s.missed_limit,
+       s.starts_at, s.ends_at, s.source, left(s.app_version, 201) as app_version, s.paused_until,
+       left(s.pause_reason, 2000) as pause_reason, s.next_fire_at, s.decided_to, s.queued_fire_at, s.failures,
+       s.created_at, s.updated_at, s.turn::text as turn_text,
+       s.missed_window_ms::float8 as missed_window_ms, s.jitter_ms::float8 as jitter_ms,
+       s.keep_fires_ms::float8 as keep_fires_ms, left(s.last_error, 2000) as last_error,
        greatest(
          s.forgotten_to,
-         case when s.created_at < stint.now() - s.keep_fires_ms * interval '1 millisecond'
-              then stint.now() - s.keep_fires_ms * interval '1 millisecond'
-         end) as forgotten_to,
+         case when s.created_at < kept.since then kept.since end) as forgotten_to,
        s.paused_at is not null and coalesce(s.paused_until, 'infinity') > stint.now() as is_paused,
        s.source = 'code' and not exists (
          select from stint.worker as w
@@ -15,6 +20,9 @@ select s.*, s.turn::text as turn_text, s.missed_window_ms::float8 as missed_wind
        last.fire_at as last_fire_at, last.outcome as last_outcome,
        floor(extract(epoch from stint.now()) * 1000)::float8 as now
   from stint.schedule as s
+ cross join lateral (
+         -- Within what a definition may say: any other number may be none that can be counted back by.
+         select stint.now() - least(greatest(s.keep_fires_ms, 0), 316224000000) * interval '1 millisecond' as since) as kept
   left join lateral (
          select f.fire_at, f.outcome
            from stint.fire as f

@@ -1,8 +1,13 @@
--- Schedules by name from one on, without what they carry.
-select s.name, s.kind, s.queue, s.spec, s.time_zone, s.input_from_code, s.overlap, s.missed, s.missed_limit,
+-- Schedules by name from one on, without what they carry; what is far larger than any that Stint stores is left out.
+-- Only what a viewer may see.
+select s.name, left(s.kind, 201) as kind, left(s.queue, 201) as queue, left(s.time_zone, 201) as time_zone,
+       case when octet_length(s.spec::text) <= 65536 then s.spec end as spec,
+       s.input_from_code, left(s.overlap, 201) as overlap, left(s.missed, 201) as missed, s.missed_limit,
        s.missed_window_ms::float8 as missed_window_ms, s.jitter_ms::float8 as jitter_ms,
        s.keep_fires_ms::float8 as keep_fires_ms, s.starts_at, s.ends_at, s.source,
-       s.app_version, s.paused_at, s.paused_until, s.pause_reason, s.next_fire_at, s.failures, s.created_at, s.updated_at,
+       left(s.app_version, 201) as app_version, s.paused_at, s.paused_until, left(s.pause_reason, 2000) as pause_reason,
+       s.next_fire_at, s.decided_to, s.queued_fire_at, s.failures,
+       s.created_at, s.updated_at,
        s.paused_at is not null and coalesce(s.paused_until, 'infinity') > stint.now() as is_paused,
        s.source = 'code' and not exists (
          select from stint.worker as w

@@ -180,3 +180,14 @@ describe('hostile expressions', () => {
     expect(() => resolveRule(options)).toThrow(expect.objectContaining({ code: 'invalid-option' }))
   })
 })
+
+test('the last times are found in few steps where a rule names millions at once after months of none', () => {
+  const rule = resolveRule({ cron: '* * * * 1 *', timeZone: 'Europe/Rome' })
+  const startedAt = performance.now()
+  const found = lastOccurrences(rule, { afterMs: 0, untilMs: Date.UTC(2026, 10, 18), n: 1_000 })
+  // Each second of January is a step otherwise, which takes seconds; this takes some milliseconds.
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  expect(found).toHaveLength(1_000)
+  expect(found.at(-1)).toBe(Date.parse('2026-01-31T22:59:59Z'))
+  expect(found[0]).toBe(Date.parse('2026-01-31T22:59:59Z') - 999_000)
+})

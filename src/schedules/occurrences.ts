@@ -52,16 +52,41 @@ export function nextOccurrence(rule: Rule, afterMs: number): number | undefined 
 /**
  * The last n times in (after, until], in order. Looked for from a minute before the end, then further and further back:
  * a rule of every second that nobody kept for a year has thirty million.
+ *
+ * Each look ends after some more than n: a rule of every second in January has none in eleven months and then two million
+ * at once. Where a look came upon too many, the next one begins between that one and the last that found too few.
  */
 export function lastOccurrences(
   rule: Rule,
   { afterMs, untilMs, n }: { afterMs: number; untilMs: number; n: number },
 ): number[] {
-  for (let backMs = 60_000; ; backMs *= 8) {
-    const fromMs = Math.max(afterMs, untilMs - backMs)
-    const found = Array.from(occurrences(rule, fromMs, untilMs), ({ ms }) => ms)
-    if (found.length >= n || fromMs === afterMs) return found.slice(-n)
+  const most = 2 * n + 100
+  let fromMs = Math.max(afterMs, untilMs - 60_000)
+  let few = { fromMs: untilMs, found: [] as number[] }
+  let manyFromMs: number | undefined
+  for (let looks = 0; looks < mostLooks; looks++) {
+    const found = firstOf(occurrences(rule, fromMs, untilMs), most)
+    if (found.length === most) manyFromMs = fromMs
+    else if (found.length >= n || fromMs === afterMs) return found.slice(-n)
+    else few = { fromMs, found }
+    fromMs =
+      manyFromMs === undefined
+        ? Math.max(afterMs, untilMs - 8 * (untilMs - fromMs))
+        : Math.floor((manyFromMs + few.fromMs) / 2)
   }
+  return few.found
+}
+
+/** Times of a rule are a second apart, or a thousand at most: far fewer looks than this halve a century down to one. */
+const mostLooks = 100
+
+function firstOf(times: Iterable<Occurrence>, most: number): number[] {
+  const found: number[] = []
+  for (const { ms } of times) {
+    if (found.length === most) break
+    found.push(ms)
+  }
+  return found
 }
 
 /**

@@ -5,7 +5,7 @@ update stint.schedule
        pause_reason = :reason::text,
        decided_to   = greatest(decided_to, :until::timestamptz),
        next_fire_at = :nextFireAt::timestamptz,
-       turn         = turn + 1
+       turn         = case when turn < 9223372036854775807 then turn + 1 else 1 end
  where name = :name::text
    and turn = :turn::bigint
 returning name

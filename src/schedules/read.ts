@@ -1,5 +1,8 @@
+import { messageOf } from '../core/thrown.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { checkSchedule } from './checked.ts'
+import type { CheckedSchedule } from './checked.ts'
 import type { MissedPolicy, OverlapPolicy } from './define-schedule.ts'
 import { firesSql } from './fires.sql.ts'
 import { firesWithinSql } from './fires-within.sql.ts'
@@ -7,8 +10,7 @@ import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
 import { recentFiresSql } from './recent-fires.sql.ts'
 import { describeRule } from './rule.ts'
-import type { Spec } from './rule.ts'
-import type { JobMembers, ScheduleRow } from './stored.ts'
+import type { ScheduleRow } from './stored.ts'
 
 /** A schedule as people see it. */
 export interface ScheduleInfo {
@@ -17,7 +19,8 @@ export interface ScheduleInfo {
   queue: string
   /** Its rule in words. */
   rule: string
-  spec: Spec
+  /** As it is stored; null where that is far larger than a rule can be. */
+  spec: unknown
   timeZone: string
   startsAt: Date | null
   endsAt: Date | null
@@ -41,6 +44,8 @@ export interface ScheduleInfo {
   lastOutcome: FireOutcome | null
   /** Times in a row that it could not be fired. */
   failures: number
+  /** Why what is stored of it is not valid, so that it does not fire; a list does not look at the options of its jobs. */
+  invalid: string | null
   createdAt: Date
   updatedAt: Date
 }
@@ -48,6 +53,7 @@ export interface ScheduleInfo {
 /** With all that is stored of it. */
 export interface ScheduleDetails extends ScheduleInfo {
   input: unknown
+  /** Of the last try to fire it. */
   lastError: string | null
 }
 
@@ -62,7 +68,9 @@ export interface Fire {
   at: Date
 }
 
-interface InfoRow extends ScheduleRow {
+/** Without what its jobs are, which viewers may not see. */
+interface InfoRow extends Omit<ScheduleRow, 'job'> {
+  job?: unknown
   starts_at: Date | null
   ends_at: Date | null
   source: 'code' | 'runtime'
@@ -75,7 +83,6 @@ interface InfoRow extends ScheduleRow {
   last_fire_at: Date | null
   last_outcome: FireOutcome | null
   failures: number
-  keep_fires_ms: number
   created_at: Date
   updated_at: Date
 }
@@ -83,7 +90,7 @@ interface InfoRow extends ScheduleRow {
 interface FullRow extends InfoRow {
   /** What fired up to here may be forgotten. */
   forgotten_to: Date | null
-  job: JobMembers
+  job: unknown
   input: unknown
   last_error: string | null
   turn_text: string
@@ -138,16 +145,20 @@ export function firesWithin(
 }
 
 function toInfo(row: InfoRow): ScheduleInfo {
-  const { name, kind, queue, spec, overlap, source, failures } = row
+  const { name, spec, overlap, source, failures } = row
+  const checked = read('job' in row ? row : { ...row, job: {} })
   return {
-    ...{ name, kind, queue },
-    rule: describeRule({ spec, timeZone: row.time_zone }),
+    name,
+    kind: cut(row.kind),
+    queue: cut(row.queue),
+    rule: typeof checked === 'string' ? 'not valid' : describeRule(checked.schedule.rule),
     spec,
     timeZone: row.time_zone,
     startsAt: row.starts_at,
     endsAt: row.ends_at,
-    overlap,
-    missed: { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms },
+    // The table checks these two.
+    overlap: overlap as OverlapPolicy,
+    missed: { policy: row.missed as MissedPolicy, limit: row.missed_limit, windowMs: row.missed_window_ms },
     jitterMs: row.jitter_ms,
     keepFiresMs: row.keep_fires_ms,
     source,
@@ -161,7 +172,22 @@ function toInfo(row: InfoRow): ScheduleInfo {
     lastFireAt: row.last_fire_at,
     lastOutcome: row.last_outcome,
     failures,
+    invalid: typeof checked === 'string' ? checked : null,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   }
+}
+
+/** What is stored, or why it is not valid. */
+function read(row: Omit<ScheduleRow, 'job'> & { job?: unknown }): CheckedSchedule | string {
+  try {
+    return checkSchedule({ ...row, job: row.job })
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+
+/** Names are far shorter. */
+function cut(name: string): string {
+  return name.length <= 200 ? name : `${name.slice(0, 200)}…`
 }

@@ -6,7 +6,7 @@ update stint.schedule
        decided_to   = :decidedTo::timestamptz,
        next_fire_at = :nextFireAt::timestamptz,
        retry_at     = null,
-       turn         = turn + 1
+       turn         = case when turn < 9223372036854775807 then turn + 1 else 1 end
  where name = :name::text
    and turn = :turn::bigint
 returning name

@@ -1,6 +1,9 @@
 -- Store a schedule's definition. A changed one counts from now on; its pause stays. One that is stored as it is already is
 -- left as it is, but for where it comes from. In a pause that ends by itself the next time may be one before its end: the
 -- tick decides nothing then, for `decided_to` is the end, and finds the right one.
+--
+-- The digest alone does not tell that it is stored like that: another hand may have changed the row and left the digest. So
+-- the columns are compared too, and a schedule that fails or has a wrong next time is tried again.
 insert into stint.schedule as s (
   name, kind, queue, spec, time_zone, job, input, input_from_code, overlap, missed, missed_limit, missed_window_ms,
   jitter_ms, keep_fires_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
@@ -27,24 +30,33 @@ on conflict (name) do update
        keep_fires_ms    = excluded.keep_fires_ms,
        -- Kept for longer from now on: what is forgotten already stays so.
        forgotten_to     = case when excluded.keep_fires_ms > s.keep_fires_ms
-                                    and s.created_at < stint.now() - s.keep_fires_ms * interval '1 millisecond'
-                               then greatest(s.forgotten_to, stint.now() - s.keep_fires_ms * interval '1 millisecond')
+                                    and s.created_at < stint.now() - least(greatest(s.keep_fires_ms, 0), 316224000000) * interval '1 millisecond'
+                               then greatest(s.forgotten_to, stint.now() - least(greatest(s.keep_fires_ms, 0), 316224000000) * interval '1 millisecond')
                                else s.forgotten_to end,
        starts_at        = excluded.starts_at,
        ends_at          = excluded.ends_at,
        source           = excluded.source,
        app_version      = excluded.app_version,
        digest           = excluded.digest,
-       decided_to       = case when s.digest = excluded.digest then s.decided_to else greatest(excluded.decided_to, s.paused_until) end,
-       next_fire_at     = case when s.digest = excluded.digest then s.next_fire_at
-                               when s.paused_at is not null and s.paused_until is null then null
+       decided_to       = case when s.digest = excluded.digest and s.decided_to between '1970-01-01Z' and '2200-01-01Z' then s.decided_to
+                               else greatest(excluded.decided_to, least(s.paused_until, '2200-01-01Z')) end,
+       next_fire_at     = case when s.paused_at is not null and s.paused_until is null then null
+                               when s.digest = excluded.digest then least(s.next_fire_at, excluded.next_fire_at)
                                else excluded.next_fire_at end,
        failures         = 0,
        last_error       = null,
        retry_at         = null,
-       turn             = s.turn + 1,
+       turn             = case when s.turn < 9223372036854775807 then s.turn + 1 else 1 end,
        updated_at       = case when s.digest = excluded.digest then s.updated_at else stint.now() end
  where s.digest <> excluded.digest
     or s.source <> excluded.source
     or s.app_version is distinct from excluded.app_version
+    or s.failures > 0
+    or (s.kind, s.queue, s.spec, s.time_zone, s.job, s.input, s.input_from_code, s.overlap, s.missed, s.missed_limit,
+        s.missed_window_ms, s.jitter_ms, s.keep_fires_ms, s.starts_at, s.ends_at)
+       is distinct from
+       (excluded.kind, excluded.queue, excluded.spec, excluded.time_zone, excluded.job, excluded.input,
+        excluded.input_from_code, excluded.overlap, excluded.missed, excluded.missed_limit,
+        excluded.missed_window_ms, excluded.jitter_ms, excluded.keep_fires_ms, excluded.starts_at, excluded.ends_at)
+    or (s.paused_at is null and s.next_fire_at is distinct from least(s.next_fire_at, excluded.next_fire_at))
 returning name

@@ -6,8 +6,7 @@ import { resolveJob } from '../intake/enqueue-options.ts'
 import type { Members } from '../intake/enqueue-options.ts'
 import { asInvalidInput } from '../intake/new-job.ts'
 import { usualKeepFiresMs } from './define-schedule.ts'
-import type { MissedPolicy, OverlapPolicy, Schedule } from './define-schedule.ts'
-import type { Rule, Spec } from './rule.ts'
+import type { Schedule } from './define-schedule.ts'
 
 /** A definition as it is stored. */
 export interface StoredDefinition {
@@ -70,33 +69,26 @@ export async function storedDefinition(schedule: Schedule): Promise<StoredDefini
   return { text, digest: createHash('sha256').update(text).digest('hex').slice(0, 32) }
 }
 
-/** A row as a scheduler needs it, from JSON or from the driver. */
+/** A row as a scheduler needs it, from JSON or from the driver: whatever the columns hold, until it is checked. */
 export interface ScheduleRow {
   name: string
   kind: string
   queue: string
-  spec: Spec
+  spec: unknown
   time_zone: string
+  job: unknown
+  input?: unknown
   input_from_code: boolean
-  overlap: OverlapPolicy
-  missed: MissedPolicy
+  overlap: string
+  missed: string
   missed_limit: number
   missed_window_ms: number
   jitter_ms: number
+  keep_fires_ms: number
   starts_at: string | Date | null
   ends_at: string | Date | null
   decided_to: string | Date
   queued_fire_at: string | Date | null
-  turn: number | string
-}
-
-export function ruleOf(row: Pick<ScheduleRow, 'spec' | 'time_zone' | 'starts_at' | 'ends_at'>): Rule {
-  return {
-    spec: row.spec,
-    timeZone: row.time_zone,
-    startsAtMs: row.starts_at === null ? undefined : new Date(row.starts_at).getTime(),
-    endsAtMs: row.ends_at === null ? undefined : new Date(row.ends_at).getTime(),
-  }
 }
 
 export function missingSchedule(name: string): never {

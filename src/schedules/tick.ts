@@ -1,16 +1,18 @@
 import { mayBeOneRows } from '../db/classify.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { cleanText } from '../core/storable.ts'
 import { messageOf } from '../core/thrown.ts'
 import { nextId } from '../intake/ids.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { checkSchedule } from './checked.ts'
 import type { Schedule } from './define-schedule.ts'
 import { dueSql } from './due.sql.ts'
 import { failSql } from './fail.sql.ts'
 import { fireSql } from './fire.sql.ts'
 import { decide } from './missed.ts'
 import { nextOccurrence } from './occurrences.ts'
-import { missingSchedule, ruleOf, runAtMs, scheduledJob } from './stored.ts'
+import { missingSchedule, runAtMs, scheduledJob } from './stored.ts'
 import type { ScheduleRow } from './stored.ts'
 
 /**
@@ -56,7 +58,7 @@ export async function tick(
     db,
     dueSql,
     { mine: names, limit: dueLimit },
-    (row: { now: number; nextInMs: number | null; due: (ScheduleRow & { digest: string })[] }) => row,
+    (row: { now: number; nextInMs: number | null; due: DueSchedule[] }) => row,
   )
   if (look === undefined) return { fired: [], failed: [], nextInMs: undefined }
   const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
@@ -69,11 +71,26 @@ export async function tick(
       continue
     }
     result.failed.push({ schedule: row.name, error: outcome.error })
-    const error = messageOf(outcome.error).replaceAll('\0', '')
-    await run(db, failSql, { name: row.name, turn: row.turn, error }, () => undefined)
+    await holdBack(db, row, outcome.error)
   }
   if (look.due.length === dueLimit) result.nextInMs = 0
   return result
+}
+
+/** One with something to decide. */
+interface DueSchedule extends ScheduleRow {
+  /** As text: JavaScript has no number for all that a bigint can be. */
+  turn: string
+}
+
+/** Parks a schedule that could not be fired, with the reason, for longer each time: the others do not wait for it. */
+async function holdBack(db: Queryable, { name, turn }: DueSchedule, error: unknown): Promise<void> {
+  try {
+    await run(db, failSql, { name, turn, error: cleanText(messageOf(error), 2_000) }, () => undefined)
+  } catch (failure) {
+    // Its row cannot even be marked: it fails again at the next look, and stops no other.
+    if (!mayBeOneRows(failure)) throw failure
+  }
 }
 
 interface Look {
@@ -85,7 +102,7 @@ interface Look {
 /** What only this schedule suffers from is its outcome; what is thrown is of the database as a whole. */
 async function fireOne(
   db: Queryable,
-  row: ScheduleRow,
+  row: DueSchedule,
   look: Look,
 ): Promise<{ fired: Fired | undefined } | { error: unknown }> {
   let decision: Decision
@@ -111,20 +128,15 @@ interface Decision {
   nextFireAt: string | null
 }
 
-async function decisionOf(row: ScheduleRow, { nowMs, schedule, onTurn }: Look): Promise<Decision> {
-  const rule = ruleOf(row)
-  const missed = { policy: row.missed, limit: row.missed_limit, windowMs: row.missed_window_ms }
-  const decidedToMs = new Date(row.decided_to).getTime()
+async function decisionOf(row: DueSchedule, { nowMs, schedule, onTurn }: Look): Promise<Decision> {
+  const { schedule: stored, decidedToMs, queuedMs } = checkSchedule(row)
+  const { rule, missed, jitterMs } = stored
   const decided = decide(rule, missed, { decidedToMs, nowMs })
-  if (row.queued_fire_at !== null)
-    decided.unshift({
-      ms: new Date(row.queued_fire_at).getTime(),
-      isMissed: false,
-      reason: 'it waited for the job before it',
-    })
+  if (queuedMs !== undefined)
+    decided.unshift({ ms: queuedMs, isMissed: false, reason: 'it waited for the job before it' })
   const times: string[] = []
   for (const { ms, isMissed, reason } of decided) {
-    const runAt = new Date(runAtMs(row.name, ms, row.jitter_ms)).toISOString()
+    const runAt = new Date(runAtMs(row.name, ms, jitterMs)).toISOString()
     const time = { fireAt: new Date(ms).toISOString(), runAt, jobId: nextId(), missed: isMissed, reason }
     const own = row.input_from_code && !isMissed ? await ownJob(row.name, schedule, ms) : ''
     times.push(`${JSON.stringify(time).slice(0, -1)}${own}}`)
@@ -138,7 +150,7 @@ async function decisionOf(row: ScheduleRow, { nowMs, schedule, onTurn }: Look): 
   }
 }
 
-async function store(db: Queryable, row: ScheduleRow, decision: Decision): Promise<Fired | undefined> {
+async function store(db: Queryable, row: DueSchedule, decision: Decision): Promise<Fired | undefined> {
   const [done] = await withPartitions(db, () =>
     run(
       db,

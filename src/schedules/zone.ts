@@ -24,6 +24,8 @@ export function timeZoneOption(value: unknown): string {
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
+/** There are some 600, but names may be written in capitals or not. */
+const rememberedZones = 1_000
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   let format = formats.get(timeZone)
@@ -33,6 +35,7 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
       ...{ year: 'numeric', month: '2-digit', day: '2-digit', era: 'short' },
       ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
     })
+    if (formats.size >= rememberedZones) formats.clear()
     formats.set(timeZone, format)
   }
   return format

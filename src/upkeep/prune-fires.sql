@@ -10,7 +10,9 @@ with gone as (
   delete from stint.fire
    where ctid = any(array(
            select old.ctid
-             from (select name, stint.now() - keep_fires_ms * interval '1 millisecond' as kept_from
+             from (select name,
+                          -- Within what a definition may say: a number beyond that must not stop the pruning of all.
+                          stint.now() - least(greatest(keep_fires_ms, 86400000), 316224000000) * interval '1 millisecond' as kept_from
                      from stint.schedule
                     order by name) as s
             cross join lateral (select max(fire_at) as fire_at from stint.fire where fire.schedule = s.name) as last

@@ -119,6 +119,12 @@ function ScheduleState({ item }: { item: ScheduleItem }) {
     )
   }
   if (item.isOrphan) return <span className="tag tag-warn">no worker has its code</span>
+  if (item.invalid !== null)
+    return (
+      <span className="tag tag-bad" title={item.invalid}>
+        not valid
+      </span>
+    )
   if (item.failures > 0) return <span className="tag tag-bad">{item.failures} failures in a row</span>
   return <span className="tag">active</span>
 }
@@ -130,9 +136,9 @@ function Detail({ name }: { name: string }) {
       {(answer) => (
         <div className="group">
           <ScheduleActions schedule={answer} />
-          {answer.lastError === null ? null : (
+          {answer.invalid === null && answer.lastError === null ? null : (
             <p className="bad">
-              <Icon name="fail" /> {answer.lastError}
+              <Icon name="fail" /> {answer.invalid ?? answer.lastError}
             </p>
           )}
           <div className="columns">

@@ -1,7 +1,7 @@
 -- Schedules that should have fired, and those that fail. One from code counts while a live worker has it in its code.
 -- Only of what a viewer may see.
 select s.name, s.failures,
-       (extract(epoch from stint.now() - s.next_fire_at) * 1000)::float8 as "lateMs"
+       ((extract(epoch from stint.now()) - extract(epoch from s.next_fire_at)) * 1000)::float8 as "lateMs"
   from stint.schedule as s
  where (s.failures > 0 or s.next_fire_at < stint.now() - :lateMs::float8 * interval '1 millisecond')
    and (s.paused_at is null or s.paused_until <= stint.now())

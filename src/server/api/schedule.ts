@@ -35,6 +35,10 @@ export const ScheduleItem = z
     lastFireAt: Time.nullable(),
     lastOutcome: z.string().nullable(),
     failures: z.int(),
+    invalid: z
+      .string()
+      .nullable()
+      .describe('Why what is stored of it is not valid, so that it does not fire.'),
     recent: z.array(Fire).describe('The last 20, newest first.'),
   })
   .openapi('ScheduleItem')

@@ -165,7 +165,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
     const { cursor, limit = 20 } = c.req.valid('query')
     await findFor(demand(c, 'view'), parts, name)
     const found = await stint.schedules.fires(name, { limit, before: cursor })
-    const last = found.length === limit ? (found.at(-1)?.fireAt.toISOString() ?? null) : null
+    const last = found.length === limit ? timeOf(found.at(-1)?.fireAt ?? null) : null
     return c.json({ items: found.map(toFire), next: last, asOf: now() }, 200)
   })
 
@@ -296,10 +296,10 @@ async function toDetail(
 
 function toItem(info: ScheduleInfo, recent: readonly StoredFire[]): z.infer<typeof ScheduleItem> {
   const { name, kind, queue, rule, spec, timeZone, overlap, missed, jitterMs, source } = info
-  const { isOrphan, isPaused, pauseReason, lastOutcome, failures } = info
+  const { isOrphan, isPaused, pauseReason, lastOutcome, failures, invalid } = info
   return {
     ...{ name, kind, queue, rule, spec, timeZone, overlap, missed, jitterMs, source },
-    ...{ isOrphan, isPaused, pauseReason, lastOutcome, failures },
+    ...{ isOrphan, isPaused, pauseReason, lastOutcome, failures, invalid },
     startsAt: timeOf(info.startsAt),
     endsAt: timeOf(info.endsAt),
     pausedUntil: timeOf(info.pausedUntil),
