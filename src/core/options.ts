@@ -102,13 +102,14 @@ function shorten(text: string): string {
 
 /** The known name at the smallest edit distance, where that is small enough to be a slip of the pen. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
+  const most = Math.max(2, Math.floor(name.length / 3))
   const ranked = known
+    // One that differs more in length cannot be near: a name of a megabyte is not compared at all.
+    .filter((candidate) => Math.abs(candidate.length - name.length) <= most)
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)
   const [best] = ranked
-  return best !== undefined && best.distance <= Math.max(2, Math.floor(name.length / 3))
-    ? best.candidate
-    : undefined
+  return best !== undefined && best.distance <= most ? best.candidate : undefined
 }
 
 /** Levenshtein's. */

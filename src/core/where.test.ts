@@ -130,3 +130,26 @@ test('whatever is typed is a filter or is refused inside of the text', () => {
     { numRuns: 1_000 },
   )
 })
+
+const megabyte = 1_048_576
+
+test.each<[about: string, text: string]>([
+  ['search words', Array.from({ length: 80_000 }, (_, n) => `input.a${n}:b`).join(' ')],
+  ['values', `key:${'a,'.repeat(megabyte / 2)}b`],
+  ['quoted values', `key:${'"a",'.repeat(megabyte / 4)}"b"`],
+  ['an escaped value', `key:"${'\\"'.repeat(megabyte / 2)}"`],
+  ['a quote that is not closed', `key:"${'a'.repeat(megabyte)}`],
+  ['backslashes', `key:"${'\\'.repeat(megabyte)}`],
+  ['quotes', '"'.repeat(megabyte)],
+  ['spaces', ' '.repeat(megabyte)],
+  ['a name that is unknown', `${'x'.repeat(megabyte)}:b`],
+  ['a state that is none', `state:${'x'.repeat(megabyte)}`],
+])('a megabyte of %s is read at once', (_about, text) => {
+  const read = readWhere(text)
+  if ('where' in read) expect(printWhere(read.where).length).toBeLessThanOrEqual(text.length)
+  else expect(read.problem.message.length).toBeLessThan(500)
+})
+
+test('a search word may be called __proto__', () => {
+  expect(printWhere(parseWhere('input.__proto__:a input.b:c'))).toBe('input.__proto__:a input.b:c')
+})

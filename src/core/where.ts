@@ -71,7 +71,9 @@ export function readWhere(text: string): { where: Where } | { problem: WhereProb
       seen.add(token.name)
       take(draft, token)
     }
-    return { where: draft }
+    const { words, ...where } = draft
+    // Not one object after another: that is quadratic, and a name may be __proto__.
+    return { where: words === undefined ? where : { ...where, search: Object.fromEntries(words) } }
   } catch (error) {
     if (error instanceof Refused) return { problem: error.problem }
     throw error
@@ -110,7 +112,10 @@ export function isEmptyWhere(where: Where): boolean {
   return printWhere(where) === ''
 }
 
-type Draft = { -readonly [Name in keyof Where]: Where[Name] }
+type Draft = { -readonly [Name in keyof Omit<Where, 'search'>]: Where[Name] } & {
+  /** Search words by name. */
+  words?: Map<string, readonly string[]>
+}
 
 interface Token {
   /** `state`, `age>`, `input.country` */
@@ -136,7 +141,7 @@ const names = [
 const mostValues = 100
 
 function take(draft: Draft, token: Token): void {
-  const { name, values } = token
+  const { name } = token
   switch (name) {
     case 'id':
       draft.ids = each(token, isUuid, 'a whole job id').map((id) => id.toLowerCase())
@@ -182,8 +187,8 @@ function take(draft: Draft, token: Token): void {
       return
     default:
       if (!name.startsWith('input.') || name.length === 'input.'.length) throw unknown(token)
-      draft.search = { ...draft.search, [name.slice('input.'.length)]: each(token, isText, 'a value') }
-      if (values.length === 0) throw unknown(token)
+      draft.words ??= new Map()
+      draft.words.set(name.slice('input.'.length), each(token, isText, 'a value'))
   }
 }
 
