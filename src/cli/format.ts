@@ -1,6 +1,7 @@
 import { styleText } from 'node:util'
 import { FarTime } from '../core/far-time.ts'
 import type { JobState } from '../core/job.ts'
+import { printable } from '../core/printable.ts'
 import { span } from '../core/span.ts'
 import type { Count } from '../queues/status.ts'
 
@@ -69,18 +70,25 @@ export function stateText(state: JobState): Styled {
 /** Colours are for people: a terminal, and NO_COLOR not set. */
 const hasColours = process.stdout.isTTY && (process.env['NO_COLOR'] ?? '') === ''
 
+/** The text without control characters, in its colour. */
 export function paint({ text, style }: Styled): string {
-  return hasColours && style !== undefined ? styleText(style, text) : text
+  const shown = printable(text)
+  return hasColours && style !== undefined ? styleText(style, shown) : shown
 }
 
-/** Without what would steer a terminal: keys, errors and log lines come from anywhere. */
-export function printable(text: string): string {
-  return text.replace(/[\0-\x08\x0b-\x1f\x7f-\x9f]/g, (character) => {
-    return `\\x${character.charCodeAt(0).toString(16).padStart(2, '0')}`
-  })
+/** What `paint` puts around text: bold and colours. */
+const colours = /(\x1b\[(?:1|22|3[1-6]|39|90)m)/
+
+/** What may be written to a terminal: no control characters but line feeds, tabs and the colours of `paint`. */
+export function safe(text: string): string {
+  if (!hasColours) return printable(text)
+  return text
+    .split(colours)
+    .map((part, index) => (index % 2 === 1 ? part : printable(part)))
+    .join('')
 }
 
-/** The same on one line, cut where it is long. */
+/** Text on one line, cut where it is long. */
 export function oneLine(text: string, length = 80): string {
   const line = printable(text.replace(/\s+/g, ' ').trim())
   return line.length <= length ? line : `${line.slice(0, length - 1)}…`

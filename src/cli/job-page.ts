@@ -1,8 +1,9 @@
 import type { Job } from '../core/job.ts'
+import { printable } from '../core/printable.ts'
 import type { Attempt } from '../jobs/attempts.ts'
 import type { LogLine } from '../jobs/logs.ts'
-import { moment, oneLine, paint, printable, relative, span, stateText } from './format.ts'
-import { facts, table } from './output.ts'
+import { moment, oneLine, paint, relative, span, stateText } from './format.ts'
+import { facts, jsonText, table } from './output.ts'
 import { when } from './job-table.ts'
 
 /** All that is known of one job, for a person. */
@@ -21,9 +22,12 @@ export function jobPage({ job, fingerprint = null, attempts, logs }: JobPageFact
   const { percent, note } = job.progress ?? {}
   if (percent !== undefined) parts.push(section('progress', `${percent}%${note ? `  ${oneLine(note)}` : ''}`))
   parts.push(
-    section('input', job.inputBlob === null ? pretty(job.input) : `in the blob store: ${job.inputBlob}`),
+    section(
+      'input',
+      job.inputBlob === null ? jsonText(job.input) : `in the blob store: ${oneLine(job.inputBlob, 500)}`,
+    ),
   )
-  if (job.result !== null && job.result !== undefined) parts.push(section('result', pretty(job.result)))
+  if (job.result !== null && job.result !== undefined) parts.push(section('result', jsonText(job.result)))
   if (job.error !== null && job.error !== undefined) parts.push(section('error', errorText(job.error)))
   if (attempts.length > 0) parts.push(section('attempts', attemptTable(attempts, now)))
   if (logs.length > 0) parts.push(section('log', logs.map(logText).join('\n')))
@@ -72,14 +76,10 @@ function section(name: string, text: string): string {
   return `${paint({ text: name, style: 'bold' })}\n${indented.join('\n')}`
 }
 
-function pretty(value: unknown): string {
-  return printable(JSON.stringify(value, undefined, 2))
-}
-
 /** The stack where there is one: it begins with name and message. */
 function errorText(error: unknown): string {
   const { stack } = typeof error === 'object' && error !== null && 'stack' in error ? error : {}
-  return typeof stack === 'string' ? printable(stack) : pretty(error)
+  return typeof stack === 'string' ? printable(stack) : jsonText(error)
 }
 
 function attemptTable(attempts: readonly Attempt[], now: Date): string {

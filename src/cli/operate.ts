@@ -1,4 +1,3 @@
-import { createInterface } from 'node:readline/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { OperationInfo, Preview } from '../client/operations.ts'
 import type { Stint } from '../client/stint.ts'
@@ -8,7 +7,7 @@ import type { OperationAction } from '../core/operation.ts'
 import { asTyped } from './actor.ts'
 import { UsageError, wholeNumber } from './arguments.ts'
 import { exitCodes } from './errors.ts'
-import { facts, note, say, sayJson } from './output.ts'
+import { ask, facts, note, say, sayJson } from './output.ts'
 import type { Output } from './output.ts'
 import { jobTable } from './job-table.ts'
 import { operationFacts, progressLine } from './operation-page.ts'
@@ -135,13 +134,8 @@ async function isConfirmed({ matched, max }: Preview, values: BulkValues): Promi
   const question = isMany
     ? `This may act on ${number} jobs. Type ${number} to go on: `
     : `Proceed with ${number}? [y/N] `
-  const asking = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    const answer = (await asking.question(question)).trim().toLowerCase()
-    return isMany ? answer === String(number) : answer === 'y' || answer === 'yes'
-  } finally {
-    asking.close()
-  }
+  const answer = (await ask(question)).trim().toLowerCase()
+  return isMany ? answer === String(number) : answer === 'y' || answer === 'yes'
 }
 
 const executorEveryMs = 3_000

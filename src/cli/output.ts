@@ -1,21 +1,44 @@
+import { createInterface } from 'node:readline/promises'
+import { printableJson } from '../core/printable.ts'
 import { choose } from './arguments.ts'
-import { oneLine, paint } from './format.ts'
+import { oneLine, paint, safe } from './format.ts'
 import type { Styled } from './format.ts'
+
+/*
+ * All that the command line writes goes through say, note, sayJson and ask: none of them lets a control character of
+ * stored data reach the terminal.
+ */
 
 /** Data for standard output; gives the exit code of success. */
 export function say(text: string): 0 {
-  console.log(text)
+  console.log(safe(text))
   return 0
 }
 
 /** Prose: it must not get into what another program reads. */
 export function note(text: string): void {
-  console.error(text)
+  console.error(safe(text))
 }
 
 /** A library's object as it is; dates become ISO 8601. */
 export function sayJson(value: unknown): 0 {
-  return say(JSON.stringify(value, undefined, 2))
+  console.log(jsonText(value))
+  return 0
+}
+
+/** JSON over several lines, valid and with nothing in it that steers a terminal. */
+export function jsonText(value: unknown): string {
+  return printableJson(JSON.stringify(value, undefined, 2))
+}
+
+/** Asks the person at the terminal and gives the answer. */
+export async function ask(question: string): Promise<string> {
+  const asking = createInterface({ input: process.stdin, output: process.stderr })
+  try {
+    return await asking.question(safe(question))
+  } finally {
+    asking.close()
+  }
 }
 
 export const outputs = ['table', 'json', 'id'] as const

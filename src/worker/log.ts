@@ -1,4 +1,5 @@
 import { pino } from 'pino'
+import { printable, printableJson } from '../core/printable.ts'
 
 /** What the worker needs of a logger; pino's own fits. */
 export interface Logger {
@@ -18,11 +19,17 @@ export const silent: Logger = {
 }
 
 /** JSON lines, or lines for people where STINT_LOG is `pretty`: `stint dev` and a terminal ask for those. */
-export function defaultLogger(environment: NodeJS.ProcessEnv): Logger {
+export function defaultLogger(
+  environment: NodeJS.ProcessEnv,
+  output: { write(line: string): unknown } = standardOutput(),
+): Logger {
   const level = environment['STINT_LOG_LEVEL'] ?? 'info'
-  const output = standardOutput()
   if (environment['STINT_LOG'] !== 'pretty')
-    return pino({ level, base: null, timestamp: pino.stdTimeFunctions.isoTime }, output)
+    return pino(
+      { level, base: null, timestamp: pino.stdTimeFunctions.isoTime },
+      // pino escapes C0 only.
+      { write: (line) => void output.write(printableJson(line)) },
+    )
   return pino({ level, base: null }, { write: (line) => void output.write(prettyLine(line)) })
 }
 
@@ -48,5 +55,7 @@ function prettyLine(line: string): string {
   const rest = Object.entries(fields).map(
     ([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
   )
-  return `${clock} ${levelNames[level] ?? String(level)} ${msg}${rest.length > 0 ? `  ${rest.join(' ')}` : ''}\n`
+  const text = `${clock} ${levelNames[level] ?? String(level)} ${msg}${rest.length > 0 ? `  ${rest.join(' ')}` : ''}`
+  // Indented, so that no text with several lines looks like other lines of the log.
+  return `${printable(text).replaceAll('\n', '\n    ')}\n`
 }

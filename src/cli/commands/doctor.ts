@@ -1,9 +1,10 @@
 import { checkNames } from '../../doctor/checks.ts'
 import type { Finding, Level } from '../../doctor/finding.ts'
+import { printable } from '../../core/printable.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
 import { exitCodes } from '../errors.ts'
-import { paint, printable } from '../format.ts'
+import { paint } from '../format.ts'
 import type { Styled } from '../format.ts'
 import { formatHelp, isJson, outputOption, say, sayJson, table } from '../output.ts'
 
