@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { closeSync, existsSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
+import { closeSync, existsSync, fchmodSync, openSync, readFileSync, renameSync, statSync } from 'node:fs'
 import { join, parse } from 'node:path'
 import { StintError } from '../core/errors.ts'
 import { hasCode } from './errno.ts'
@@ -26,8 +26,10 @@ export async function startProgram({
   args,
   input,
 }: ProgramCall): Promise<ChildProcess> {
-  const output = openSync(log, 'a')
+  const output = openSync(log, 'a', 0o600)
   try {
+    // A log that is older than this rule may be open to others: it has statements, and so what jobs carry.
+    fchmodSync(output, 0o600)
     const child = spawn(join(placement.bin, program), args, {
       ...placement.user,
       // A folder that every user can enter and that no unmounting waits for.

@@ -116,7 +116,8 @@ async function shareHold(options: HoldOptions): Promise<EmbeddedServer> {
 }
 
 async function makeFolder(dir: string): Promise<string> {
-  await mkdir(dir, { recursive: true })
+  // Under root the server runs as another user, who has to pass through to `data`; see placement.ts.
+  await mkdir(dir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   // Nobody means to commit a database.
   await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: unknown) => {
     if (!hasCode(error, 'EEXIST')) throw error

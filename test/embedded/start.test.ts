@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, expect, test, vi } from 'vitest'
@@ -7,6 +7,7 @@ import { isAlive } from '../../src/embedded/processes.ts'
 import { startEmbedded } from '../../src/embedded/start.ts'
 import {
   eventually,
+  isRoot,
   keeperPid,
   makeFolder,
   stoppedServer,
@@ -42,6 +43,18 @@ test('nobody gets in without the password, which only its owner can read', async
   for (const name of await readdir(server.dir)) {
     if (name.startsWith('keeper')) expect((await stat(join(server.dir, name))).mode & 0o777).toBe(0o600)
   }
+})
+
+test('the log of the server is for its owner alone, also one that was open to others', async () => {
+  const dir = await makeFolder()
+  const server = await start({ dir })
+  expect((await stat(join(dir, 'postgres.log'))).mode & 0o777).toBe(0o600)
+  // Under root the server runs as another user, who has to pass through.
+  expect((await stat(dir)).mode & 0o777).toBe(isRoot ? 0o711 : 0o700)
+  await server.release()
+  await chmod(join(dir, 'postgres.log'), 0o644)
+  await start({ dir })
+  expect((await stat(join(dir, 'postgres.log'))).mode & 0o777).toBe(0o600)
 })
 
 test('a process that starts twice has one server, which is down when both are released', async () => {
