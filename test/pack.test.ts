@@ -46,7 +46,7 @@ test('holds the build and nothing else', () => {
   expect(
     paths.filter(
       (path) =>
-        !/^(dist\/.*\.(js|d\.ts)|dist\/dashboard\/.*\.(html|js|css|svg)(\.(br|gz))?|package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(
+        !/^(dist\/.*\.(js|d\.ts)|dist\/dashboard\/.*\.(html|js|css|svg)(\.(br|gz))?|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/.test(
           path,
         ),
     ),
@@ -55,6 +55,7 @@ test('holds the build and nothing else', () => {
   expect(paths).toEqual(
     expect.arrayContaining([
       'LICENSE',
+      'SECURITY.md',
       'dist/cli/main.js',
       'dist/dashboard/index.html',
       'dist/embedded/keeper.js',
