@@ -36,6 +36,23 @@ export function report(error: unknown, command = ''): number {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
+  const listening = cannotListen(error)
+  if (listening !== undefined) return listening
   // Of the compiler: the message says file, line and column, and its own stack helps nobody.
   return error.name === 'TransformError' ? error.message : (error.stack ?? error.message)
+}
+
+/** Of a server that could not take its port. */
+function cannotListen(error: Error): string | undefined {
+  const { syscall, code, address, port } = error as NodeJS.ErrnoException & {
+    address?: string
+    port?: number
+  }
+  if (syscall !== 'listen') return undefined
+  const place = `Port ${port ?? '?'} of ${address ?? '?'}`
+  if (code === 'EADDRINUSE')
+    return `${place} is taken by another process. Stop that one, or choose another port.`
+  if (code === 'EACCES')
+    return `${place} needs more rights than this process has. Choose a port from 1024 up.`
+  return `Cannot listen: ${error.message}.`
 }

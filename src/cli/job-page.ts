@@ -89,7 +89,7 @@ function attemptTable(attempts: readonly Attempt[], now: Date): string {
     attempt.startedAt === null ? '' : span(attempt.endedAt.getTime() - attempt.startedAt.getTime()),
     ...[relative(attempt.endedAt, now), attempt.workerId ?? '', attempt.reason ?? summary(attempt.error)],
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['WORKER', 'EPOCH', 'TOOK'], indent: 2 })
 }
 
 /** `CardDeclined: do not honor` */

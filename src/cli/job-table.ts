@@ -18,7 +18,7 @@ export function jobTable(jobs: readonly JobSummary[], now: Date): string {
     ],
     ...[when(job, now), span(now.getTime() - job.createdAt.getTime())],
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['AGE', 'ATTEMPT', 'KEY', 'WHEN'] })
 }
 
 /** `stint job get` says what is wrong with it. */

@@ -52,5 +52,5 @@ export function operationTable(operations: readonly OperationInfo[], now: Date):
     ...[one.id, one.action, one.state, one.matched === null ? '' : String(one.matched), String(one.acted)],
     ...[String(one.skipped), String(one.failed), one.actor, relative(one.createdAt, now), one.reason],
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['BY', 'SKIPPED', 'MADE', 'REASON', 'MATCHED'] })
 }

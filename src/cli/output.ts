@@ -62,28 +62,99 @@ export type Cell = string | Styled
 /** A head; of a column of numbers with `>` in front, which sets it to the right. */
 export type Head = string
 
-/** Rows under their heads, each column as wide as its widest cell. */
-export function table(heads: readonly Head[], rows: readonly (readonly Cell[])[]): string {
-  const isRight = heads.map((head) => head.startsWith('>'))
-  const lines = [heads.map((head) => head.replace(/^>/, '')), ...rows].map((line) =>
-    line.map((cell) => {
-      const { text, style } = typeof cell === 'string' ? { text: cell, style: undefined } : cell
-      return { text: oneLine(text, 200), style }
-    }),
+export interface Fit {
+  /** Heads of columns that may be left out in a narrow terminal, the least needed first. */
+  spare?: readonly string[]
+  /** Characters that the caller puts in front of each line. */
+  indent?: number
+}
+
+/**
+ * Rows under their heads, each column as wide as its widest cell. In a terminal no line is wider than that: spare
+ * columns are left out, and texts are cut, the longest first; ids and numbers stay whole.
+ */
+export function table(
+  heads: readonly Head[],
+  rows: readonly (readonly Cell[])[],
+  { spare = [], indent = 0 }: Fit = {},
+): string {
+  const width = (process.stdout.isTTY ? process.stdout.columns : Infinity) - indent
+  let columns = heads.map((head, index) =>
+    columnOf(head, cellsOf(rows, index), index === heads.length - 1 ? leastOfLast : leastOfOthers),
   )
-  const widths = heads.map((_, column) => Math.max(...lines.map((line) => line[column]?.text.length ?? 0)))
-  return lines
-    .map((line) =>
-      line
-        .map(({ text, style }, column) => {
-          const pad = ' '.repeat((widths[column] ?? 0) - text.length)
-          const shown = paint({ text, style })
-          return isRight[column] === true ? `${pad}${shown}` : `${shown}${pad}`
-        })
-        .join('  ')
-        .trimEnd(),
-    )
-    .join('\n')
+  const leftOut: string[] = []
+  for (const name of spare) {
+    if (widthOf(columns.map(({ least }) => least)) <= width) break
+    columns = columns.filter(({ head }) => head !== name)
+    leftOut.push(name)
+  }
+  const widths = shrunk(columns, width)
+  const lines = [undefined, ...rows.keys()].map((row) =>
+    columns
+      .map(({ head, isRight, cells }, index) => {
+        const { text, style } = row === undefined ? { text: head } : (cells[row] ?? { text: '' })
+        const cut = oneLine(text, widths[index] ?? 0)
+        const pad = ' '.repeat((widths[index] ?? 0) - cut.length)
+        return isRight ? `${pad}${paint({ text: cut, style })}` : `${paint({ text: cut, style })}${pad}`
+      })
+      .join(gap)
+      .trimEnd(),
+  )
+  if (leftOut.length > 0) lines.push(oneLine(`(too narrow for ${leftOut.join(', ')})`, width))
+  return lines.join('\n')
+}
+
+const gap = '  '
+/** Cut to less than this, a text says nothing; the last one of a line is what people read, an error for instance. */
+const leastOfOthers = 8
+const leastOfLast = 20
+
+interface Column {
+  head: string
+  isRight: boolean
+  cells: readonly Styled[]
+  width: number
+  /** What it can be cut to. */
+  least: number
+}
+
+function columnOf(name: Head, cells: readonly Styled[], leastText: number): Column {
+  const isRight = name.startsWith('>')
+  const head = name.replace(/^>/, '')
+  const width = Math.max(head.length, ...cells.map(({ text }) => text.length))
+  const isWhole = isRight || cells.some(({ text }) => /^[\da-f-]{16,36}$/.test(text))
+  return {
+    head,
+    isRight,
+    cells,
+    width,
+    least: isWhole ? width : Math.min(width, Math.max(leastText, head.length)),
+  }
+}
+
+function cellsOf(rows: readonly (readonly Cell[])[], index: number): Styled[] {
+  return rows.map((row) => {
+    const cell = row[index] ?? ''
+    return typeof cell === 'string'
+      ? { text: oneLine(cell, 200) }
+      : { text: oneLine(cell.text, 200), style: cell.style }
+  })
+}
+
+function widthOf(widths: readonly number[]): number {
+  return widths.reduce((sum, width) => sum + width + gap.length, -gap.length)
+}
+
+/** The widths with which all fit, as far as that can be. */
+function shrunk(columns: readonly Column[], width: number): number[] {
+  const widths = columns.map((column) => column.width)
+  while (widthOf(widths) > width) {
+    const room = widths.map((own, index) => (own > (columns[index]?.least ?? 0) ? own : 0))
+    const widest = room.indexOf(Math.max(...room))
+    if (room[widest] === 0) break
+    widths[widest] = (widths[widest] ?? 0) - 1
+  }
+  return widths
 }
 
 /** Names and values in two columns; what has no value is left out. */

@@ -12,7 +12,7 @@ export function scheduleTable(schedules: readonly ScheduleInfo[], now: Date): st
     ...[one.overlap, one.missed.policy],
     `${one.source}${one.appVersion === null ? '' : ` ${one.appVersion}`}`,
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['SOURCE', 'MISSED', 'OVERLAP', 'QUEUE'] })
 }
 
 /** All that is known of one, as people or programs want it. */
@@ -64,5 +64,5 @@ export function fireTable(fires: readonly Fire[], now: Date): string {
   const rows = fires.map(({ fireAt, outcome, jobId, reason }) => [
     ...[moment(fireAt, now), outcome, jobId ?? '', reason ?? ''],
   ])
-  return table(['FIRE', 'OUTCOME', 'JOB', 'WHY'], rows)
+  return table(['FIRE', 'OUTCOME', 'JOB', 'WHY'], rows, { spare: ['WHY'] })
 }

@@ -9,7 +9,14 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../core/options.ts'
-import { getError, ignoreError, listErrors, reopenError, resolveError } from '../numbers/error-groups.ts'
+import {
+  findErrors,
+  getError,
+  ignoreError,
+  listErrors,
+  reopenError,
+  resolveError,
+} from '../numbers/error-groups.ts'
 import { errorStatuses } from '../core/error-status.ts'
 import type { ErrorGroup, ErrorGroupSummary } from '../numbers/error-groups.ts'
 import type { ErrorStatus } from '../core/error-status.ts'
@@ -51,6 +58,15 @@ export class ErrorGroups {
   async get(fingerprint: string): Promise<ErrorGroup | undefined> {
     checkFingerprint(fingerprint)
     return this.#calls.send((db) => getError(db, fingerprint))
+  }
+
+  /** @internal The whole fingerprint of the one group whose fingerprint begins so, of 4 characters at least. */
+  async find(beginning: string): Promise<string> {
+    checkFingerprint(beginning)
+    const found = beginning.length < 4 ? [] : await this.#calls.send((db) => findErrors(db, beginning))
+    const [first = missingGroup(beginning)] = found
+    if (found.length === 1 || first === beginning) return first
+    throw invalidOption('fingerprint', `more of one of ${found.join(', ')}`, beginning)
   }
 
   /**

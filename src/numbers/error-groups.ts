@@ -1,6 +1,7 @@
 import type { ErrorStatus } from '../core/error-status.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { findErrorsSql } from './find-errors.sql.ts'
 import { getErrorSql } from './get-error.sql.ts'
 import { ignoreErrorSql } from './ignore-error.sql.ts'
 import { listErrorsSql } from './list-errors.sql.ts'
@@ -74,6 +75,11 @@ export async function getError(db: Queryable, fingerprint: string): Promise<Erro
     hours: row.hours.map(toHour),
   }))
   return found
+}
+
+/** The fingerprints that begin so, at most 4. */
+export function findErrors(db: Queryable, beginning: string): Promise<string[]> {
+  return run(db, findErrorsSql, { beginning }, (row: { fingerprint: string }) => row.fingerprint)
 }
 
 /** Each says whether there is such a group. */

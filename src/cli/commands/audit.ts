@@ -54,6 +54,7 @@ async function list(args: readonly string[]): Promise<number> {
             one.reason ?? '',
           ],
         ]),
+        { spare: ['ORIGIN', 'OUTCOME', 'ACTOR', 'WHEN'] },
       ),
     )
   if (page.entries.length === 0) note('nothing was done')

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { once } from 'node:events'
+import { peek } from '../../core/thrown.ts'
 import { loadFile } from '../../loader/load-file.ts'
 import { createConsole } from '../../server/console.ts'
 import type { Console } from '../../server/console.ts'
@@ -112,7 +113,10 @@ async function contractsOf(file: string): Promise<Record<string, unknown>> {
 async function listen(opened: Console, host: string, port: number): Promise<Server> {
   const server = standaloneServer(opened)
   server.listen(port, host)
-  await once(server, 'listening')
+  await once(server, 'listening').catch((error: unknown) => {
+    if (peek(error, 'syscall') !== 'getaddrinfo') throw error
+    throw new UsageError(`--host ${host} is no address of this machine.`)
+  })
   return server
 }
 

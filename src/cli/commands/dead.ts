@@ -86,7 +86,7 @@ function deadTable(dead: readonly DeadLetterSummary[], now: Date): string {
     ...[`${letter.attempt}/${letter.maxAttempts}`, relative(letter.finishedAt ?? now, now)],
     summary(letter.error),
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['ATTEMPT', 'KEY', 'REASON', 'QUEUE'] })
 }
 
 const getHelp = `stint dead get ID    all that is known of one dead letter, with every attempt and its last log lines

@@ -85,7 +85,7 @@ function groupTable(groups: readonly ErrorGroupSummary[], now: Date): string {
     ...[sparkline(group.trend.map(total)), relative(group.lastSeen, now), versionsText(group.versions)],
     oneLine(`${group.name}: ${group.title}`, 80),
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['TREND 24h', 'VERSIONS', 'STATUS'] })
 }
 
 function total({ failures, deaths }: ErrorHour): number {
@@ -104,7 +104,9 @@ function statusText({ status, regressedAt, resolvedIn, ignoredUntil }: ErrorGrou
 }
 
 const fingerprintHelp = `${outputHelp}
-${databaseHelp}`
+${databaseHelp}
+
+The first 4 or more characters of a fingerprint are enough.`
 
 const getHelp = `stint error get FINGERPRINT    one group of errors: its message, versions, hours
 
@@ -182,7 +184,9 @@ async function get(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, oneOptions)
   if (values.help) return say(getHelp)
   const fingerprint = onlyFingerprint(positionals)
-  const group = await withStint(values, (stint) => stint.errors.get(fingerprint))
+  const group = await withStint(values, async (stint) =>
+    stint.errors.get(await stint.errors.find(fingerprint)),
+  )
   return sayGroup(group ?? missingGroup(fingerprint), outputOf(values.output))
 }
 
@@ -190,8 +194,11 @@ async function resolve(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { in: { type: 'string' }, ...triageOptions })
   if (values.help) return say(resolveHelp)
   const fingerprint = onlyFingerprint(positionals)
-  const group = await withStint(values, (stint) =>
-    asTyped(stint).errors.resolve(fingerprint, { version: values.in, reason: values.reason }),
+  const group = await withStint(values, async (stint) =>
+    asTyped(stint).errors.resolve(await stint.errors.find(fingerprint), {
+      version: values.in,
+      reason: values.reason,
+    }),
   )
   return sayGroup(group, outputOf(values.output))
 }
@@ -202,8 +209,11 @@ async function ignore(args: readonly string[]): Promise<number> {
   const fingerprint = onlyFingerprint(positionals)
   if (values.for !== undefined && durationMs(values.for) === undefined)
     throw new UsageError(`Expected --for to be a duration such as 2h or 7d, got '${values.for}'.`)
-  const group = await withStint(values, (stint) =>
-    asTyped(stint).errors.ignore(fingerprint, { for: values.for, reason: values.reason }),
+  const group = await withStint(values, async (stint) =>
+    asTyped(stint).errors.ignore(await stint.errors.find(fingerprint), {
+      for: values.for,
+      reason: values.reason,
+    }),
   )
   return sayGroup(group, outputOf(values.output))
 }
@@ -212,8 +222,8 @@ async function reopen(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, triageOptions)
   if (values.help) return say(reopenHelp)
   const fingerprint = onlyFingerprint(positionals)
-  const group = await withStint(values, (stint) =>
-    asTyped(stint).errors.reopen(fingerprint, { reason: values.reason }),
+  const group = await withStint(values, async (stint) =>
+    asTyped(stint).errors.reopen(await stint.errors.find(fingerprint), { reason: values.reason }),
   )
   return sayGroup(group, outputOf(values.output))
 }

@@ -68,7 +68,7 @@ function seriesTable({ series }: Stats): string {
     one.failureRate === null ? '' : (one.failureRate * 100).toFixed(1),
     ...[percentilesText(one.wait), percentilesText(one.run)],
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['FAIL %', 'ENQUEUED', 'PER s', 'DEAD', 'WAIT p50/p95/p99'] })
 }
 
 function percentilesText({ p50, p95, p99 }: Percentiles): string {

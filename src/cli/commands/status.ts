@@ -66,7 +66,7 @@ function queueTable({ queues, workers }: Status): string {
     countText(one.waiting),
     deadText(one.dead),
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['EMPTY IN', 'WAITING', 'IN/s', 'OUT/s'] })
 }
 
 function deadText(dead: Count): Styled {
@@ -88,7 +88,7 @@ function workerTable({ workers, asOf }: Status): string {
       ? { text: `ended ${relative(worker.leaseUntil, asOf)}`, style: 'yellow' as const }
       : span(worker.leaseUntil.getTime() - asOf.getTime()),
   ])
-  return table(heads, rows)
+  return table(heads, rows, { spare: ['KINDS', 'VERSION', 'UP'] })
 }
 
 function upkeepTable({ upkeep: { leader, services }, asOf }: Status): string {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
-import { note, say } from '../output.ts'
+import { report } from '../errors.ts'
+import { say } from '../output.ts'
 import { endWithParent, tellParent } from '../parent.ts'
 import { supervise } from '../supervise.ts'
 import { loadWorkerFile, workersOf } from '../worker-file.ts'
@@ -82,8 +83,7 @@ async function runAll(workers: readonly RunnableWorker[]): Promise<number> {
     }
   }
   await Promise.all(workers.map(runOne))
-  for (const failure of failures)
-    note(`stint: ${failure instanceof Error ? (failure.stack ?? '') : String(failure)}`)
+  for (const failure of failures) report(failure)
   return failures.length === 0 ? 0 : 1
 }
 

@@ -1,0 +1,123 @@
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { defineJob, Stint } from '../src/entry/index.ts'
+import { runStint } from './support/cli.ts'
+import type { CommandResult } from './support/cli.ts'
+import { createTestDatabase } from './support/database.ts'
+import type { TestDatabase } from './support/database.ts'
+import { bury } from './support/dead-letters.ts'
+
+const resize = defineJob({ kind: 'image.resize.and.store.in.the.archive', queue: 'media-of-the-archive' })
+const long = 'a text that goes on and on, as keys and messages of errors may do, for more than any line'
+
+let db: TestDatabase
+let stint: Stint
+let id: string
+let dead: string
+beforeAll(async () => {
+  db = await createTestDatabase()
+  stint = new Stint({ connection: db.url })
+  id = (await stint.enqueue(resize, {}, { key: long })).id
+  dead = (await stint.enqueue(resize, {}, { key: long })).id
+  const error = { name: 'Refused', message: long }
+  await bury(db, dead, { fingerprint: 'abcd111111111111', error })
+  for (const fingerprint of ['abcd111111111111', 'abce111111111111', 'abce222222222222'])
+    await db.query(
+      `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, versions, sample_job)
+       values ($1, 'image.resize.and.store', 'error', 'Refused', $2, $2, now(), now(), '{"v1.0.0": "2026"}', gen_random_uuid())`,
+      [fingerprint, long],
+    )
+})
+afterAll(async () => {
+  await stint.close()
+  await db.drop()
+})
+
+function run(...args: string[]): Promise<CommandResult> {
+  return runStint(args, db.url)
+}
+
+describe('7: the command line', () => {
+  test('stint error takes the beginning of a fingerprint, as stint dead replay does', async () => {
+    expect(await run('error', 'get', 'abcd', '-o', 'id')).toMatchObject({
+      code: 0,
+      stdout: 'abcd111111111111\n',
+    })
+    expect(await run('error', 'ignore', 'abcd1', '-o', 'id')).toMatchObject({
+      code: 0,
+      stdout: 'abcd111111111111\n',
+    })
+    expect((await run('error', 'reopen', 'abcd111111111111')).code).toBe(0)
+    expect(await run('error', 'get', 'abce')).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('abce111111111111, abce222222222222') as string,
+    })
+    expect((await run('error', 'get', 'abcf')).code).toBe(3)
+  })
+
+  test('stint console on a taken port says so in a line', async () => {
+    const other = createServer().listen(0, '127.0.0.1')
+    await once(other, 'listening')
+    onTestFinished(() => void other.close())
+    const { port } = other.address() as AddressInfo
+    expect(await run('console', '--port', String(port))).toMatchObject({
+      code: 1,
+      stderr: `stint: Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or choose another port.\n`,
+    })
+    expect((await run('console', '--host', 'no.such.host.invalid', '--insecure')).stderr).not.toContain(
+      ' at ',
+    )
+  })
+
+  test.each([80, 140])(
+    'no table is wider than a terminal of %i columns, and ids are whole',
+    async (columns) => {
+      const { isTTY, columns: before } = process.stdout
+      Object.assign(process.stdout, { isTTY: true, columns })
+      onTestFinished(() => void Object.assign(process.stdout, { isTTY, columns: before }))
+      await db.query(
+        `insert into stint.worker (id, lease_until, about) values (gen_random_uuid(), now() + interval '1 hour', $1)`,
+        [
+          JSON.stringify({
+            host: 'worker-7f9c6d5b4-x2x9z',
+            pid: 1,
+            version: 'v1.0.0',
+            queues: { [resize.queue]: 10, mail: 5 },
+          }),
+        ],
+      )
+      await db.query(
+        `insert into stint.stat_minute (minute, queue, kind, process, flush, enqueued, succeeded, wait, run)
+       values (date_trunc('minute', now()), $1, $2, gen_random_uuid(), 1, 1200, 990, '{"160": 1000}', '{"140": 1000}')`,
+        [resize.queue, resize.kind],
+      )
+      const audit = stint.as({ actor: 'ana@example.com' })
+      await audit.reprioritize(id, { priority: 3, reason: long })
+      await stint.operations.start({ action: 'cancel', where: 'queue:none', reason: long })
+      await stint.schedules.set({ name: 'every-hour-of-the-day', job: resize, every: '1h', input: {} })
+      for (const command of [
+        ['status'],
+        ['stats'],
+        ['job', 'list'],
+        ['job', 'get', dead],
+        ['dead', 'list'],
+        ['dead', 'groups'],
+        ['error', 'list'],
+        ['op', 'list'],
+        ['audit', 'list'],
+        ['queue', 'list'],
+        ['schedule', 'list'],
+        ['migrate', 'status'],
+      ]) {
+        const { stdout } = await run(...command)
+        // Facts of a page are not a table.
+        const lines = stdout.slice(Math.max(0, stdout.indexOf('attempts\n'))).split('\n')
+        for (const line of lines)
+          expect(line.length, `${command.join(' ')}: ${line}`).toBeLessThanOrEqual(columns)
+        if (command[1] === 'list' && command[0] === 'job') expect(stdout).toContain(id)
+      }
+    },
+  )
+})
