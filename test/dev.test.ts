@@ -1,9 +1,10 @@
-import { chmod, mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { createEmptyDatabase, createTestDatabase } from './support/database.ts'
 import { fakeWorkerFile } from './support/fake-worker.ts'
-import { start } from './support/processes.ts'
+import { finish, start } from './support/processes.ts'
 import type { Started } from './support/processes.ts'
 
 const cli = join(import.meta.dirname, '../dist/cli/main.js')
@@ -118,8 +119,50 @@ describe('stint dev', () => {
     await rm(join(project, 'worker.ts'))
     const running = dev()
     expect(await running.says('Ctrl-C')).toMatch(/found none of worker\.ts.*src\/worker\.js/)
+    // A command without DATABASE_URL uses it too, and says so.
+    const env = { ...process.env, DATABASE_URL: '' }
+    expect(await finish(process.execPath, [cli, 'queue', 'list'], { cwd: project, env })).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(
+        /DATABASE_URL is not set: using the embedded PostgreSQL in .*\.stint/,
+      ) as string,
+    })
     running.child.kill('SIGTERM')
     expect(await running.finished).toMatchObject({ code: 0 })
     expect(await dev('missing.ts').finished).toMatchObject({ code: 2 })
+  })
+
+  test('with DATABASE_URL exported runs the worker on that database, and makes no other', async () => {
+    const [db, empty] = await Promise.all([createTestDatabase(), createEmptyDatabase()])
+    onTestFinished(async () => {
+      await Promise.all([db.drop(), empty.drop()])
+    })
+    const folder = await mkdtemp(join(tmpdir(), 'stint-dev-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    await writeFile(join(folder, 'package.json'), '{"type":"module"}')
+    await writeFile(join(folder, 'worker.ts'), fakeWorkerFile({ says: 'exported' }))
+    const inFolder = (url: string) => ({ cwd: folder, env: { ...process.env, DATABASE_URL: url } })
+
+    const running = start(process.execPath, [cli, 'dev'], inFolder(db.url))
+    const output = await running.says('up exported')
+    expect(output).toContain(`up exported json ${db.url}`)
+    expect(output).toContain('Using the database of DATABASE_URL')
+    running.child.kill('SIGINT')
+    expect(await running.finished).toMatchObject({ code: 0 })
+
+    const [unmigrated, status] = await Promise.all([
+      finish(process.execPath, [cli, 'dev'], inFolder(empty.url)),
+      finish(process.execPath, [cli, 'status'], inFolder('')),
+    ])
+    expect(unmigrated).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('run `stint migrate` first') as string,
+    })
+    // Neither does a command that only looks.
+    expect(status).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/DATABASE_URL is not set.*stint dev/) as string,
+    })
+    expect(await readdir(folder)).toEqual(['package.json', 'worker.ts'])
   })
 })

@@ -1,4 +1,7 @@
 import { Stint } from '../client/stint.ts'
+import { StintError } from '../core/errors.ts'
+import { embeddedDir, hasEmbedded } from '../embedded/start.ts'
+import { note } from './output.ts'
 
 export interface DatabaseValues {
   schema?: string | undefined
@@ -7,13 +10,36 @@ export interface DatabaseValues {
 
 /** Runs `work` with a client of the database that the options name, and closes it. */
 export async function withStint<Result>(
-  { schema, 'database-url': connection }: DatabaseValues,
+  values: DatabaseValues,
   work: (stint: Stint) => Promise<Result>,
+  options?: { mayCreate: boolean },
 ): Promise<Result> {
-  const stint = new Stint({ connection, schema })
+  const stint = new Stint({ connection: databaseUrl(values, options), schema: values.schema })
   try {
     return await work(stint)
   } finally {
     await stint.close()
   }
+}
+
+/**
+ * The database that the options or DATABASE_URL name. Undefined stands for the embedded server, which is said on
+ * standard error: jobs that are looked for there may be in another one. Only `mayCreate` lets a new one be made.
+ */
+export function databaseUrl(
+  { 'database-url': option }: DatabaseValues,
+  { mayCreate }: { mayCreate: boolean } = { mayCreate: false },
+): string | undefined {
+  const url = [option, process.env['DATABASE_URL']].find((given) => given !== undefined && given !== '')
+  // In production the client itself refuses.
+  if (url !== undefined || process.env['NODE_ENV'] === 'production') return url
+  const dir = embeddedDir()
+  if (!mayCreate && !hasEmbedded(dir))
+    throw new StintError(
+      'no-database',
+      `No database: DATABASE_URL is not set, and there is no embedded PostgreSQL in ${dir}. ` +
+        'Set DATABASE_URL, or make an embedded one with `stint dev` or `stint migrate`.',
+    )
+  note(`DATABASE_URL is not set: using the embedded PostgreSQL in ${dir}`)
+  return undefined
 }

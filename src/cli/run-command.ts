@@ -37,7 +37,7 @@ Schedule
 
 Run
   stint work FILE           run the workers that a file exports, TypeScript or JavaScript
-  stint dev [FILE]          embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
+  stint dev [FILE]          your worker, reloaded when a file changes, with an embedded PostgreSQL if need be
   stint console             the HTTP API and the dashboard
   stint token new           make a token for the console
   stint openapi             the HTTP API as OpenAPI 3.1

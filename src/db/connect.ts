@@ -2,6 +2,8 @@ import { StintError } from '../core/errors.ts'
 
 export interface Connected {
   url: string
+  /** The folder of the embedded server, where it is that. */
+  embeddedDir?: string
   /** Lets go of the embedded server, where it is one. */
   release(): Promise<void>
 }
@@ -24,7 +26,7 @@ export async function connect(
   // Loaded only here: a producer with a DATABASE_URL never touches it.
   const { startEmbedded } = await import('../embedded/start.ts')
   const server = await startEmbedded()
-  return { url: server.url, release: () => server.release() }
+  return { url: server.url, embeddedDir: server.dir, release: () => server.release() }
 }
 
 function checked(url: string): string {

@@ -68,7 +68,7 @@ export async function startEmbedded(options: EmbeddedOptions = {}): Promise<Embe
       'The embedded PostgreSQL is for development and tests, and NODE_ENV is production. Set DATABASE_URL to a PostgreSQL server.',
     )
   }
-  const { dir = defaultDir(), fsync = 'on', settings = {}, idleMs = 5_000 } = options
+  const { dir = embeddedDir(), fsync = 'on', settings = {}, idleMs = 5_000 } = options
   if (!Number.isSafeInteger(idleMs) || idleMs < 0) {
     throw new StintError(
       'invalid-option',
@@ -125,7 +125,8 @@ async function makeFolder(dir: string): Promise<string> {
   return await realpath(dir)
 }
 
-function defaultDir(): string {
+/** The folder that is used where none is said. */
+export function embeddedDir(): string {
   let folder = process.cwd()
   while (!existsSync(join(folder, 'package.json'))) {
     const parent = dirname(folder)
@@ -133,4 +134,9 @@ function defaultDir(): string {
     folder = parent
   }
   return join(folder, '.stint', 'postgres')
+}
+
+/** Whether a server was ever made in this folder. */
+export function hasEmbedded(dir: string): boolean {
+  return ['data', 'location'].some((name) => existsSync(join(dir, name)))
 }

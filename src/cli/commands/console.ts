@@ -18,6 +18,7 @@ import {
   UsageError,
   wholeNumber,
 } from '../arguments.ts'
+import { databaseUrl } from '../connect.ts'
 import { note, say } from '../output.ts'
 
 const help = `stint console    the HTTP API and the dashboard, until SIGTERM or Ctrl-C
@@ -71,7 +72,7 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
   }
   const stopped = firstSignal()
   const opened = createConsole({
-    connection: values['database-url'],
+    connection: databaseUrl(values),
     schema: values.schema,
     contracts: values.contracts === undefined ? undefined : await contractsOf(values.contracts),
     acceptUnknownKinds: values['accept-unknown-kinds'],

@@ -1,7 +1,9 @@
 import { existsSync } from 'node:fs'
 import { Stint } from '../../client/stint.ts'
+import { StintError } from '../../core/errors.ts'
+import type { Connected } from '../../db/connect.ts'
+import { withoutPassword } from '../../db/unreachable.ts'
 import { startEmbedded } from '../../embedded/start.ts'
-import type { EmbeddedServer } from '../../embedded/start.ts'
 import { helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { DevWorker } from '../dev-worker.ts'
 import { say } from '../output.ts'
@@ -11,20 +13,24 @@ const workerFiles = ['worker', 'src/worker'].flatMap((name) =>
   ['ts', 'mts', 'js', 'mjs', 'cts', 'cjs'].map((extension) => `${name}.${extension}`),
 )
 
-const help = `stint dev [FILE]    embedded PostgreSQL, migrated, and your worker, reloaded when a file changes
+const help = `stint dev [FILE]    your worker, reloaded when a file changes, with the database of DATABASE_URL or an embedded one
 
 FILE is what \`stint work\` runs; without one, the first of these that is there:
   ${workerFiles.join(' ')}
 With none of them, only the database runs. Ctrl-C stops it all.
 
-A second one, or any process of the project without a DATABASE_URL, joins the same server; it stops when the last
-of them is gone. Its data is in .stint/postgres: delete that folder to begin anew.
+Without DATABASE_URL it runs an embedded PostgreSQL and migrates it. A second \`stint dev\`, or any process of the
+project without a DATABASE_URL, joins the same server; it stops when the last of them is gone. Its data is in
+.stint/postgres: delete that folder to begin anew.
 
-  --schema NAME         the Postgres schema that is migrated (default: stint)
+With DATABASE_URL it uses that database, as your producers do, and migrates nothing there.
+
+  --schema NAME         the Postgres schema (default: stint)
 
 Examples
   stint dev
-  stint dev src/jobs/worker.ts`
+  stint dev src/jobs/worker.ts
+  DATABASE_URL= stint dev    # the embedded one, where DATABASE_URL is exported`
 
 export async function dev(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { schema: { type: 'string' }, ...helpOption })
@@ -33,25 +39,44 @@ export async function dev(args: readonly string[]): Promise<number> {
   noMore(more)
   if (named !== undefined && !existsSync(named)) throw new UsageError(`There is no file ${named}.`)
   const stopped = firstSignal()
-  const server = await startEmbedded()
+  const database = await openDatabase(process.env['DATABASE_URL'] ?? '', values.schema)
   try {
-    await announce(server, values.schema)
     const file = named ?? workerFiles.find((candidate) => existsSync(candidate))
     if (file === undefined) {
       say(`No worker is run: found none of ${workerFiles.join(', ')}.\n\nCtrl-C stops it.`)
       await keptAlive(stopped)
-    } else await runWorker(file, server.url, stopped)
+    } else await runWorker(file, database.url, stopped)
   } finally {
-    await server.release()
+    await database.release()
   }
   return say('stopped')
 }
 
-async function announce(server: EmbeddedServer, schema: string | undefined): Promise<void> {
+/** The database of DATABASE_URL, or an embedded one, migrated. */
+async function openDatabase(exported: string, schema: string | undefined): Promise<Connected> {
+  if (exported !== '') {
+    await mustBeMigrated(exported, schema)
+    say(`Using the database of DATABASE_URL: ${withoutPassword(exported)}\n`)
+    return { url: exported, release: () => Promise.resolve() }
+  }
+  const server = await startEmbedded()
   const stint = new Stint({ connection: server.url, schema })
   const { version } = await stint.migrate().finally(() => stint.close())
   const verb = server.joined ? 'joined' : 'started'
   say(`${verb} PostgreSQL, schema at version ${version}\n\n  DATABASE_URL=${server.url}\n`)
+  return server
+}
+
+/** Somebody else's database may be shared, or the wrong one: it is not for us to change it. */
+async function mustBeMigrated(connection: string, schema: string | undefined): Promise<void> {
+  const stint = new Stint({ connection, schema })
+  const { pending } = await stint.migrationStatus().finally(() => stint.close())
+  if (pending.length === 0) return
+  throw new StintError(
+    'schema-missing',
+    `The database of DATABASE_URL, ${withoutPassword(connection)}, has ${pending.length} migrations to do: run \`stint migrate\` first. ` +
+      'Or use an embedded database: DATABASE_URL= stint dev.',
+  )
 }
 
 async function runWorker(file: string, databaseUrl: string, stopped: Promise<void>): Promise<void> {

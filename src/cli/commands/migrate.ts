@@ -26,9 +26,11 @@ export async function migrate(args: readonly string[]): Promise<number> {
   const [word = 'up', ...more] = positionals
   const verb = choose('command', word, ['up', 'status'])
   noMore(more)
-  return withStint(values, async (stint) => {
-    return say(verb === 'up' ? await up(stint, values.roles) : await status(stint))
-  })
+  return withStint(
+    values,
+    async (stint) => say(verb === 'up' ? await up(stint, values.roles) : await status(stint)),
+    { mayCreate: verb === 'up' },
+  )
 }
 
 async function up(stint: Stint, roles: boolean): Promise<string> {
