@@ -1,8 +1,9 @@
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { once } from 'node:events'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { Worker } from '../src/entry/worker.ts'
 import { runStint } from './support/cli.ts'
 import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
@@ -120,4 +121,83 @@ describe('7: the command line', () => {
       }
     },
   )
+})
+
+describe('9: a database that cannot be reached', () => {
+  const wrongPassword = (): string => db.url.replace(/:[^:@]*@/, ':wrong@')
+
+  test.each([
+    ['a wrong password', wrongPassword, /refuses the password of 'app' .*DATABASE_URL/],
+    [
+      'a refused connection',
+      () => 'postgres://ana@localhost:1/app',
+      /nothing listens at localhost:1 .*start PostgreSQL/,
+    ],
+    [
+      'an unknown host',
+      () => 'postgres://ana@no-such-host.invalid/app',
+      /host name of no-such-host.invalid:5432 is not known/,
+    ],
+    [
+      'an unknown database',
+      () => db.url.replace(/[^/]+$/, 'no_such'),
+      /has no database 'no_such'; create it/,
+    ],
+  ])('%s is told within 2 s, with what to do', async (_what, url, message) => {
+    const startedAt = performance.now()
+    const client = new Stint({ connection: url() })
+    await expect(client.enqueue(resize, {})).rejects.toThrow(message)
+    await client.close()
+    expect(performance.now() - startedAt).toBeLessThan(2_500)
+    const { code, stderr } = await runStint(['status', '--database-url', url()])
+    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringMatching(message) as string })
+    expect((await runStint(['migrate', '--database-url', url()])).stderr).toMatch(message)
+    expect(stderr).not.toContain('wrong@')
+  })
+
+  test('at the start of a worker is waited for, with readiness red and its cause, until it is there', async () => {
+    const { hostname, port } = new URL(db.url)
+    const proxy = createServer((socket) => {
+      const server = connect(Number(port), hostname)
+      socket.on('error', () => server.destroy()).pipe(server)
+      server.on('error', () => socket.destroy()).pipe(socket)
+    })
+    proxy.listen(0, '127.0.0.1')
+    await once(proxy, 'listening')
+    const { port: own } = proxy.address() as AddressInfo
+    proxy.close()
+    const connection = Object.assign(new URL(db.url), { host: `127.0.0.1:${own}` }).href
+    const lines: string[] = []
+    const write = (_fields: object, message: string): void => void lines.push(message)
+    const log = { debug: write, info: write, warn: write, error: write }
+    const worker = new Worker({ connection, log, health: { port: 0 }, queues: { 'media-of-the-archive': 1 } })
+    worker.handle(resize, () => undefined)
+    const started = worker.start()
+    onTestFinished(() => worker.stop())
+    const probe = async (path: string): Promise<string> => {
+      const response = await fetch(`http://127.0.0.1:${worker.healthPort ?? 0}/${path}`)
+      return `${response.status} ${await response.text()}`
+    }
+    await expect
+      .poll(() => lines)
+      .toContainEqual(expect.stringMatching('cannot be reached; trying for another'))
+    expect(await probe('readyz')).toMatch(/^503 .*nothing listens at/)
+    expect(await probe('healthz')).toMatch(/^200/)
+    proxy.listen(own, '127.0.0.1')
+    onTestFinished(() => void proxy.close())
+    await started
+    expect(await probe('readyz')).toMatch(/^200/)
+  })
+
+  test('is not waited for longer than waitForDatabase, nor past a stop', async () => {
+    const options = { connection: 'postgres://ana@127.0.0.1:1/app', log: false } as const
+    const hasty = new Worker({ ...options, waitForDatabase: 0 })
+    hasty.handle(resize, () => undefined)
+    await expect(hasty.start()).rejects.toMatchObject({ code: 'database-unavailable' })
+    const stopped = new Worker(options)
+    stopped.handle(resize, () => undefined)
+    const running = stopped.run()
+    await stopped.stop()
+    await running
+  })
 })

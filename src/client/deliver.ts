@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError, StintError } from '../core/errors.ts'
 import { messageOf } from '../core/thrown.ts'
 import { classify, constraintOf, DeadlineError, isSchemaMissing } from '../db/classify.ts'
+import { isNeverReached } from '../db/unreachable.ts'
 
 export interface Delivery {
   schema: string
@@ -18,6 +19,9 @@ export class CallerError extends Error {
   }
 }
 
+/** For a client that never had a connection: whatever is wrong with its settings is to be heard soon. */
+const firstPatienceMs = 1_500
+
 /**
  * Sends until the answer is known: done, refused, or the time is up.
  *
@@ -29,7 +33,7 @@ export async function deliver<Result>(
   { schema, timeoutMs, jobIds = () => [] }: Delivery,
   send: (isRepeat: boolean) => Promise<Result>,
 ): Promise<Result> {
-  const giveUpAt = performance.now() + timeoutMs
+  const startedAt = performance.now()
   let isRepeat = false
   for (let tries = 1; ; tries++) {
     try {
@@ -46,7 +50,9 @@ export async function deliver<Result>(
       else if (trouble !== 'wait' && !(trouble === 'again' && tries < 5))
         throw rejected(error, schema, jobIds())
       const waitMs = Math.random() * Math.min(2_000, 20 * 2 ** tries)
-      if (!mayAsk && performance.now() + waitMs > giveUpAt) throw timedOut(error, isRepeat, jobIds())
+      const patienceMs = isNeverReached(error) ? Math.min(firstPatienceMs, timeoutMs) : timeoutMs
+      if (!mayAsk && performance.now() + waitMs > startedAt + patienceMs)
+        throw timedOut(error, isRepeat, jobIds())
       await pause(waitMs)
     }
   }
@@ -64,14 +70,11 @@ function timedOut(cause: unknown, isUnknown: boolean, jobIds: readonly string[])
   const outcome = isUnknown
     ? 'It is not known whether a change was made; look at the job.'
     : 'Nothing was changed.'
-  return new StintError(
-    'database-unavailable',
-    `The database did not answer in time: ${messageOf(cause)}. ${outcome}`,
-    {
-      cause,
-      jobIds,
-    },
-  )
+  const what = isNeverReached(cause) ? 'could not be reached' : 'did not answer in time'
+  return new StintError('database-unavailable', `The database ${what}: ${messageOf(cause)}. ${outcome}`, {
+    cause,
+    jobIds,
+  })
 }
 
 /** The server said no, and will say it again. */

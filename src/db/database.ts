@@ -16,6 +16,7 @@ import {
 import { ResettableClient } from './resettable-client.ts'
 import type { PgTransaction } from './foreign-tx.ts'
 import { afterReading, stoodStillAt } from './standstill.ts'
+import { explainUnreachable } from './unreachable.ts'
 import type { Bound, Copyable, Queryable } from './statement.ts'
 
 /** A transaction on a connection of ours. */
@@ -63,6 +64,8 @@ export class Database implements Copyable {
   /** For how long a statement may wait for a lock so that the server ends it before it is given up here. */
   readonly lockWaitMs: number
   readonly #pool: pg.Pool
+  readonly #url: string
+  #hasConnected = false
   readonly #deadlineMs: number
   readonly #poolWaitMs: number
   readonly #begin: string
@@ -76,6 +79,7 @@ export class Database implements Copyable {
   constructor(config: DatabaseConfig) {
     const { url, schema, poolSize, deadlineMs, poolWaitMs = deadlineMs, applicationName } = config
     const { isKept = false } = config
+    this.#url = url
     this.schema = schema
     this.poolSize = poolSize
     this.lockWaitMs = Math.ceil(deadlineMs * 0.8)
@@ -241,8 +245,9 @@ export class Database implements Copyable {
   async #connect(): Promise<PooledClient> {
     for (;;) {
       const client = await this.#checkOut().catch((error: unknown) => {
-        throw markUnsent(error)
+        throw markUnsent(explainUnreachable(error, this.#url, this.#hasConnected))
       })
+      this.#hasConnected = true
       const pooled = client as unknown as PooledClient
       if (pooled.madeAt > this.#wrongBefore) return pooled
       pooled.release(true)

@@ -53,6 +53,11 @@ export interface WorkerOptions {
   lease?: Duration | undefined
   /** How long running jobs may go on after a stop was asked for. @default '25s' */
   drain?: Duration | undefined
+  /**
+   * How long start() waits for a database that cannot be reached, with /readyz saying why; 0: not at all.
+   * @default '5m'
+   */
+  waitForDatabase?: Duration | undefined
   /** For queues that do not say it: how often to look for work when nobody says that there is some. @default '1s' */
   pollFloor?: Duration | undefined
   /** How often to look for lost workers' jobs, and whether ours are still ours. @default '5s' */
@@ -125,6 +130,7 @@ export interface WorkerConfig {
   readonly order: 'weighted' | 'strict'
   readonly leaseMs: number
   readonly drainMs: number
+  readonly waitForDatabaseMs: number
   readonly pollFloorMs: number
   readonly sweepEveryMs: number
   readonly crashLimit: number
@@ -151,6 +157,7 @@ const known = [
     'order',
     'lease',
     'drain',
+    'waitForDatabase',
     'pollFloor',
   ],
   ...[
@@ -183,6 +190,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     order = 'weighted',
     lease = '30s',
     drain = '25s',
+    waitForDatabase = '5m',
     pollFloor = '1s',
     sweepEvery = '5s',
     ...others
@@ -217,6 +225,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     order: oneOfOption('order', order, ['weighted', 'strict']),
     leaseMs: durationOption('lease', lease, { minMs: 1_000, maxMs: 3_600_000 }),
     drainMs: durationOption('drain', drain),
+    waitForDatabaseMs: durationOption('waitForDatabase', waitForDatabase),
     pollFloorMs: Math.min(...resolved.map((queue) => queue.pollFloorMs)),
     sweepEveryMs: durationOption('sweepEvery', sweepEvery, { minMs: 50 }),
     crashLimit: integerOption('crashLimit', crashLimit, { min: 1, max: 100 }),

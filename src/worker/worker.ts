@@ -24,6 +24,7 @@ import { defaultLogger, silent } from './log.ts'
 import type { Logger } from './log.ts'
 import { resolveWorkerOptions } from './options.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
+import { reach } from './reach.ts'
 import { Runtime } from './runtime.ts'
 import { catchUncaught } from './uncaught.ts'
 
@@ -50,6 +51,10 @@ export class Worker {
   readonly #log: Logger
   readonly #events: Events
   readonly #hurry = new AbortController()
+  /** Ends the wait for a database that cannot be reached. */
+  readonly #noWait = new AbortController()
+  /** Why it is not running yet. */
+  #waitsFor: string | undefined
   #state: State = 'new'
   #connected: Connected | undefined
   #runtime: Runtime | undefined
@@ -194,7 +199,10 @@ export class Worker {
     // Timers and sockets of a worker do not keep a process alive; being asked to run does.
     const alive = setInterval(() => undefined, 60_000)
     try {
-      await this.start()
+      await this.start().catch((error: unknown) => {
+        // Asked to stop before there was anything to stop.
+        if (!this.#noWait.signal.aborted || !isStintError(error, 'worker-stopped')) throw error
+      })
       await this.#over
       await this.#stopping
       if (this.#fatal !== undefined) {
@@ -217,9 +225,12 @@ export class Worker {
   async #start(): Promise<void> {
     try {
       this.#connected = await connect(this.#config.connection, process.env)
-      const { url } = this.#connected
-      await this.#checkSchema(url)
+      const { url, embeddedDir } = this.#connected
+      if (embeddedDir !== undefined)
+        this.#log.info({ dir: embeddedDir }, 'DATABASE_URL is not set: using the embedded PostgreSQL')
+      // Before the database is there: readiness says what is missing.
       await this.#startHealth()
+      await this.#checkSchema(url)
       this.#runtime = new Runtime({
         worker: this.#config,
         place: this.#place,
@@ -244,6 +255,7 @@ export class Worker {
   }
 
   async #stop(drainMs: number): Promise<void> {
+    this.#noWait.abort()
     // What is half started cannot be stopped: it would go on claiming afterwards.
     await this.#starting?.catch(() => undefined)
     if (this.#state === 'new' || this.#state === 'stopped') {
@@ -276,7 +288,7 @@ export class Worker {
   }
 
   async #checkSchema(url: string): Promise<void> {
-    const { schema } = this.#config
+    const { schema, waitForDatabaseMs: waitMs } = this.#config
     const database = new Database({
       url,
       schema,
@@ -285,8 +297,16 @@ export class Worker {
       applicationName: 'stint worker',
     })
     try {
-      await checkSchema(database)
+      await reach(() => checkSchema(database), {
+        ...{ waitMs, signal: this.#noWait.signal, log: this.#log },
+        onFailure: (why) => {
+          this.#waitsFor = why
+        },
+      })
+      this.#waitsFor = undefined
     } catch (error) {
+      if (this.#noWait.signal.aborted)
+        throw new StintError('worker-stopped', 'The worker was stopped before it had reached its database.')
       throw isStintError(error) ? error : notStarted(error)
     } finally {
       await database.close()
@@ -296,8 +316,11 @@ export class Worker {
   async #startHealth(): Promise<void> {
     const { health } = this.#config
     if (health === undefined) return
-    const healthz = (): string[] => this.#runtime?.problems() ?? ['it is starting']
-    const readyz = (): string[] => (this.#state === 'running' ? healthz() : [`it is ${this.#state}`])
+    // A start that waits for its database is well: to be started again would not help it.
+    const healthz = (): string[] => this.#runtime?.problems() ?? []
+    const waits = (): string[] => (this.#waitsFor === undefined ? [] : [`the database: ${this.#waitsFor}`])
+    const readyz = (): string[] =>
+      this.#state === 'running' ? healthz() : [`it is ${this.#state}`, ...waits()]
     this.#health = new HealthServer({ healthz, readyz })
     this.#healthPort = await this.#health.listen(health)
   }
@@ -331,8 +354,7 @@ function notStarted(cause: unknown): StintError {
   const message = messageOf(cause)
   if (classify(cause) === 'broken')
     return new StintError('database-rejected', `The database refused the worker: ${message}.`, { cause })
-  const advice = 'Start the worker again later.'
-  return new StintError('database-unavailable', `The database could not be reached: ${message}. ${advice}`, {
+  return new StintError('database-unavailable', `The database could not be reached: ${message}.`, {
     cause,
   })
 }

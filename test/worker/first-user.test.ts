@@ -46,7 +46,11 @@ test('keys that hold only unknown kinds do not hide the keys behind them', async
 })
 
 test('start() says by a code of Stint that the database cannot be reached', async () => {
-  const worker = new Worker({ connection: 'postgres://nobody@127.0.0.1:1/nothing', log: false })
+  const worker = new Worker({
+    connection: 'postgres://nobody@127.0.0.1:1/nothing',
+    waitForDatabase: 0,
+    log: false,
+  })
   worker.handle(newJob(), () => undefined)
   const error: unknown = await worker.start().catch((thrown: unknown) => thrown)
   expect(isStintError(error, 'database-unavailable')).toBe(true)

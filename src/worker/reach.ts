@@ -1,0 +1,50 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { isStintError } from '../core/errors.ts'
+import { span } from '../core/span.ts'
+import { messageOf } from '../core/thrown.ts'
+import { classify } from '../db/classify.ts'
+import type { Logger } from './log.ts'
+
+export interface ReachOptions {
+  /** How long to go on trying. */
+  waitMs: number
+  /** Ends the wait with an AbortError. */
+  signal: AbortSignal
+  log: Logger
+  /** Told why each try failed. */
+  onFailure: (why: string) => void
+}
+
+const mostPauseMs = 5_000
+const logEveryMs = 30_000
+
+/** Tries until the database can be reached. What time does not heal is thrown at once, the rest when the wait is over. */
+export async function reach(attempt: () => Promise<void>, options: ReachOptions): Promise<void> {
+  const { waitMs, signal, log, onFailure } = options
+  const startedAt = performance.now()
+  let [logged, loggedAt] = ['', -Infinity]
+  for (let tries = 0; ; tries++) {
+    try {
+      await attempt()
+      return
+    } catch (error) {
+      const pauseMs = Math.min(mostPauseMs, 200 * 2 ** tries)
+      const leftMs = startedAt + waitMs - performance.now()
+      if (!mayPass(error) || pauseMs > leftMs) throw error
+      const why = messageOf(error)
+      onFailure(why)
+      if (why !== logged || performance.now() - loggedAt > logEveryMs) {
+        log.warn({ error: why }, `the database cannot be reached; trying for another ${span(leftMs)}`)
+        ;[logged, loggedAt] = [why, performance.now()]
+      }
+      await pause(pauseMs, undefined, { signal })
+    }
+  }
+}
+
+function mayPass(error: unknown): boolean {
+  // The database was reached: its schema does not fit.
+  if (isStintError(error)) return false
+  const trouble = classify(error)
+  return trouble === 'wait' || trouble === 'unknown' || trouble === 'again'
+}
