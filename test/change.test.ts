@@ -174,7 +174,7 @@ describe('update', () => {
       issues: [{ path: 'input.to' }],
     })
     await expect(stint.update(defineJob({ kind: 'other' }), id, {})).rejects.toMatchObject({
-      code: 'state-changed',
+      code: 'contract-mismatch',
     })
     expect(await stint.get(id)).toMatchObject({ input: { to: 'ana' } })
   })

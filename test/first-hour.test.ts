@@ -123,6 +123,53 @@ describe('7: the command line', () => {
   )
 })
 
+describe('10: a contract that is none', () => {
+  const wrong: unknown[] = ['mail.send', {}, undefined, null, { kind: 'mail.send' }, 7]
+  const refused = { code: 'invalid-option', message: expect.stringContaining('defineJob()') as string }
+
+  test('is refused with a typed error by every call that takes one', async () => {
+    for (const contract of wrong as (typeof resize)[]) {
+      await expect(stint.enqueue(contract, {})).rejects.toMatchObject(refused)
+      await expect(stint.enqueueMany(contract, [{}])).rejects.toMatchObject(refused)
+      await expect(stint.enqueueMany(contract, [])).rejects.toMatchObject(refused)
+      await expect(stint.update(contract, id, {})).rejects.toMatchObject(refused)
+      expect(() => new Worker().handle(contract, () => undefined)).toThrow(expect.objectContaining(refused))
+    }
+    expect(await stint.enqueue('mail.send' as unknown as typeof resize, {}).catch(String)).toContain(
+      `defineJob({ kind: 'mail.send' })`,
+    )
+  })
+
+  test('or is that of another kind changes no job', async () => {
+    const other = defineJob({ kind: 'mail.send' })
+    await expect(stint.update(other, id, {})).rejects.toMatchObject({
+      code: 'contract-mismatch',
+      jobIds: [id],
+    })
+  })
+
+  test.each([undefined, null, 7, 'abc', {}])(
+    'inputs that are %j are refused with a typed error',
+    async (inputs) => {
+      await expect(stint.enqueueMany(resize, inputs as never)).rejects.toMatchObject({
+        code: 'invalid-option',
+      })
+    },
+  )
+
+  test.each([[null], [7], ['abc'], [[]]])(
+    'options that are %j are refused with a typed error',
+    async (options) => {
+      await expect(stint.enqueue(resize, {}, options as never)).rejects.toMatchObject({
+        code: 'invalid-option',
+      })
+      await expect(stint.enqueueMany(resize, [{}], options as never)).rejects.toMatchObject({
+        code: 'invalid-option',
+      })
+    },
+  )
+})
+
 describe('9: a database that cannot be reached', () => {
   const wrongPassword = (): string => db.url.replace(/:[^:@]*@/, ':wrong@')
 

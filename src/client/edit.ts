@@ -1,3 +1,4 @@
+import { checkContract } from '../contracts/check-contract.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Job } from '../core/job.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
@@ -23,6 +24,7 @@ export async function prepareEdit(
   dead: StoredDeadLetter,
   blobs: BlobConfig | undefined,
 ): Promise<PreparedJob> {
+  checkContract(contract)
   const { letter } = dead
   const old = await deriveOld(contract, letter)
   const options: JobOptions = {

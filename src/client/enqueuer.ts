@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { checkContract } from '../contracts/check-contract.ts'
 import type { InputOf, JobContract } from '../contracts/contract.ts'
 import { isStintError, StintError } from '../core/errors.ts'
-import { given } from '../core/options.ts'
+import { given, invalidOption } from '../core/options.ts'
 import { isSchemaMissing, mayBeOneRows } from '../db/classify.ts'
 import { foreignTx } from '../db/foreign-tx.ts'
 import type { Database } from '../db/database.ts'
@@ -92,6 +93,7 @@ export class Enqueuer<Tx> {
   }
 
   async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {
+    checkOptions(options)
     const { tx, ...jobOptions } = options
     const preparing = this.#prepare(contract, input, jobOptions)
     const prepared = preparing instanceof Promise ? await preparing : preparing
@@ -106,6 +108,9 @@ export class Enqueuer<Tx> {
     inputs: Iterable<InputOf<Contract>> | AsyncIterable<InputOf<Contract>>,
     options: EnqueueManyOptions<Contract, Tx>,
   ): Promise<EnqueuedJobs> {
+    checkContract(contract)
+    checkInputs(inputs)
+    checkOptions(options)
     const { each, tx, onProgress, signal, ...common } = options
     const batches = batchesOf(inputs, (input: InputOf<Contract>, index) =>
       this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
@@ -313,6 +318,19 @@ function before(database: Database, next: Bound): Queryable {
 /** Options over others; one that is undefined is as good as left out. */
 function overlay(below: JobOptions, above: JobOptions): JobOptions {
   return { ...below, ...given(above) }
+}
+
+function checkOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw invalidOption('options', 'an object', options)
+}
+
+function checkInputs(inputs: unknown): void {
+  const isMany =
+    typeof inputs === 'object' &&
+    inputs !== null &&
+    (Symbol.iterator in inputs || Symbol.asyncIterator in inputs)
+  if (!isMany) throw invalidOption('inputs', 'an array, or another iterable, of inputs', inputs)
 }
 
 /** Runs what is the caller's, inside what is the database's: its errors are no reason to try again. */

@@ -2,8 +2,10 @@ import { writeAudit } from '../audit/audit.ts'
 import { Refusals } from '../audit/refusals.ts'
 import { pruneBlobs } from '../blobs/prune.ts'
 import type { PruneResult } from '../blobs/prune.ts'
+import { checkContract } from '../contracts/check-contract.ts'
 import type { EnqueueArguments, InputOf, JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
+import { StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { durationOption, invalidOption } from '../core/options.ts'
 import type { PgTransaction } from '../db/foreign-tx.ts'
@@ -222,8 +224,10 @@ export class Stint<Tx = PgTransaction> {
     id: string,
     input: InputOf<Contract>,
   ): Promise<Job> {
+    checkContract(contract)
     checkId(id)
     const job = await this.#calls.withInputIfThere(await this.#calls.find(id))
+    if (job.kind !== contract.kind) throw otherKind(job, contract.kind)
     const request = await prepareUpdate(contract, job, input, this.#config.blobs)
     const isDone = await this.#calls.send((db) => updateInput(db, request))
     return this.#calls.changed(id, isDone, (changed) => hasInput(changed, request))
@@ -356,6 +360,11 @@ export class Stint<Tx = PgTransaction> {
     const inMs = Math.max(0, runAt.getTime() - Date.now())
     this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, inMs }]))
   }
+}
+
+function otherKind({ id, kind }: Job, given: string): StintError {
+  const message = `Job ${id} is of '${kind}', not of '${given}': pass the contract of its kind.`
+  return new StintError('contract-mismatch', message, { jobIds: [id] })
 }
 
 /** Not from inside of the class: one that names itself is given another name by the bundler. */

@@ -3,6 +3,7 @@ import { StintError } from '../core/errors.ts'
 import type { Issue } from '../core/errors.ts'
 import { copyJson, isPlainName } from '../core/json.ts'
 import { byteLength } from '../core/utf8.ts'
+import { checkContract } from './check-contract.ts'
 import type { JobContract } from './contract.ts'
 
 /** An input that may be stored: as JSON text, and as the schema sees it. */
@@ -29,6 +30,7 @@ export function checkInput<Parsed>(
   input: unknown,
   maxBytes: number = maxInputBytes,
 ): CheckedInput<Parsed> | Promise<CheckedInput<Parsed>> {
+  checkContract(contract)
   const limits = { maxDepth, maxCharacters: maxBytes * 2, maxIssues }
   // A job without an input carries null: `undefined` is how TypeScript says that there is none.
   const copy = copyJson(

@@ -1,3 +1,4 @@
+import { checkContract } from '../contracts/check-contract.ts'
 import type { JobContract, OutputOf, ParsedInputOf } from '../contracts/contract.ts'
 import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
@@ -123,9 +124,8 @@ export class Handlers {
   }
 
   #register(registered: Registered): void {
-    const kind = peek(registered.contract, 'kind')
-    if (typeof kind !== 'string')
-      throw invalidOption('contract', 'what defineJob() gave', registered.contract)
+    checkContract(registered.contract)
+    const { kind } = registered.contract
     if (this.#byKind.has(kind))
       throw new StintError('invalid-option', `Expected one handler for '${kind}', got a second one.`, {
         issues: [{ path: 'contract', message: `'${kind}' has a handler already` }],
