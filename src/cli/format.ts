@@ -2,10 +2,11 @@ import { styleText } from 'node:util'
 import { FarTime } from '../core/far-time.ts'
 import type { JobState } from '../core/job.ts'
 import { printable } from '../core/printable.ts'
+import { atLeastText, estimateText } from '../core/estimate.ts'
 import { span } from '../core/span.ts'
 import type { Count } from '../queues/status.ts'
 
-export { span }
+export { estimateText, span }
 
 /** `3m12s ago`, or `in 42s`. */
 export function relative(time: Date, now: Date): string {
@@ -21,11 +22,10 @@ export function moment(time: Date | null, now: Date): string {
   return `${time.toISOString().replace('T', ' ').replace(/\.\d+/, '')} (${relative(time, now)})`
 }
 
-/** `12`, `10k+`; of what may be more, `40+`. */
+/** `12`; a count that stopped at a limit, rounded down: `1.6k+`; above the highest limit an estimate: `≈150k`. */
 export function countText({ count, isExact }: Count): string {
   if (isExact) return String(count)
-  if (count > 10_000) return `≈${short(count)}`
-  return count === 10_000 ? '10k+' : `${count}+`
+  return count > 10_000 ? estimateText(count) : atLeastText(count)
 }
 
 /** Three digits and a unit: `850`, `12.3k`, `4.97M`. */

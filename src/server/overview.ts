@@ -1,3 +1,4 @@
+import { estimateText } from '../core/estimate.ts'
 import type { Trouble } from '../view/trouble.ts'
 import type { QueuesOverview } from '../client/view.ts'
 import { failureRateOf, waitP95Of } from '../view/queues.ts'
@@ -115,7 +116,9 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
   return queues.flatMap(({ queue, ready, workers, oldestReadyMs, estimated }): Found[] => {
     const link = `/queues/${encodeURIComponent(queue)}`
     const about = { about: 'queue', link } as const
-    const many = `${estimated.includes('ready') ? '≈' : ''}${counted(ready, 'ready job')}`
+    const many = estimated.includes('ready')
+      ? `${estimateText(ready)} ready jobs`
+      : counted(ready, 'ready job')
     const oldest = oldestReadyMs === null ? '' : `, the oldest for ${lasting(oldestReadyMs)}`
     if (ready > 0 && workers === 0) {
       const title = `No worker serves ${queue}`

@@ -95,6 +95,23 @@ test('a queue with signs in its name has a screen and a link of its own', async 
   expect(await page.locator('[data-row]').count()).toBe(1)
 })
 
+test('the menu, the overview and the list of dead letters show one count of them', async () => {
+  const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2)], { queue: 'counted' })
+  // One has an error group that nobody has written about yet, one died without an error.
+  for (const [index, { id }] of jobs.entries())
+    await bury(given.db, id, index === 0 ? { fingerprint: 'c0c0c0c0c0c0c0c0' } : { reason: 'expired' })
+  const [dead] = await given.db.query<{ count: number }>('select count(*)::int as count from stint.dead')
+  const count = String(dead?.count)
+  const page = await given.open('')
+  await expect.poll(() => page.locator('.nav-count').textContent()).toBe(count)
+  expect(await page.locator('.figure', { hasText: /^Dead/ }).locator('.figure-value').textContent()).toBe(
+    count,
+  )
+  await page.getByRole('link', { name: 'Dead letters' }).first().click()
+  await page.locator('.list-sum', { hasText: `${count} dead, ` }).waitFor()
+  expect(await page.locator('.nav-count').textContent()).toBe(count)
+})
+
 test('what is not there is said, with the way on', async () => {
   const page = await given.open('jobs/01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4')
   await page.getByRole('alert').filter({ hasText: 'job' }).waitFor()

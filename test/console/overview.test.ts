@@ -53,6 +53,35 @@ describe('overview', () => {
     expect(seen.dead).toEqual({ count: 0, exact: true })
   })
 
+  test('counts the dead letters of a large queue with what small ones leave of the limit', async () => {
+    const give = (queue: string, count: number): Promise<unknown> =>
+      db.query(
+        `insert into stint.dead (id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version, queue, kind, reason, input)
+         select gen_random_uuid(), now(), now(), 1, 1, 1, 0, 0, 1, $1, 'job', 'exhausted', '{}' from generate_series(1, $2)`,
+        [queue, count],
+      )
+    for (const [queue, count] of [
+      ['large', 2_035],
+      ['small', 2],
+      ['tiny', 1],
+    ] as const)
+      await give(queue, count)
+    expect((await overview()).dead).toEqual({ count: 2_038, exact: true })
+    await give('large', 4_000)
+    expect((await overview()).dead).toEqual({ count: 5_000, exact: false })
+  })
+
+  test('rounds an estimate in what it says of a queue', async () => {
+    await db.query(
+      `insert into stint.queue_gauge (queue, scheduled, waiting, ready, running, retrying, estimated, kinds, priorities, top_keys)
+       values ('lonely', 0, 0, 150007, 0, 0, '{ready}', '{}', '{}', '[]')`,
+    )
+    await db.query('update stint.gauge_refresh set refreshed_at = now()')
+    await givenWorker(db)
+    const seen = await overview()
+    expect(seen.problems[0]?.detail).toMatch(/^≈150k ready jobs wait, and no live worker/)
+  })
+
   test('names queues with ready jobs and no worker, although no worker keeps the gauges', async () => {
     await stint.enqueue(anything, null, { queue: 'lonely' })
     const seen = await overview()

@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
 import type { QueueItem } from '../api/queues.ts'
-import { countText, percent, rate, span, whole } from '../text/format.ts'
+import { countText, gaugeText, percent, rate, span, whole } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
 import { Meter } from './Meter.tsx'
@@ -66,7 +66,9 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
                 </th>
                 <StateCount item={item} state="ready" />
                 <td className="num">
-                  <Link href={jobs(item, 'running')}>{whole(item.running)}</Link>
+                  <Link href={jobs(item, 'running')}>
+                    {gaugeText(item.running, item.estimated.includes('running'))}
+                  </Link>
                   <span className="muted">/{whole(item.slots)}</span>{' '}
                   <Meter value={item.running} of={item.slots} />
                 </td>
@@ -117,10 +119,7 @@ function StateCount({ item, state }: { item: QueueItem; state: 'ready' | 'retryi
       {count === 0 ? (
         <span className="muted">0</span>
       ) : (
-        <Link href={jobs(item, state)}>
-          {item.estimated.includes(state) ? '≈' : ''}
-          {whole(count)}
-        </Link>
+        <Link href={jobs(item, state)}>{gaugeText(count, item.estimated.includes(state))}</Link>
       )}
     </td>
   )

@@ -1,6 +1,7 @@
 import { Link } from 'wouter'
 import { errorGroupQuery, errorGroupsQuery, triage } from '../api/error-groups.ts'
 import type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage } from '../api/error-groups.ts'
+import { overviewQuery } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
 import { CliLine } from '../components/CliLine.tsx'
 import { Loaded } from '../components/Loaded.tsx'
@@ -61,10 +62,10 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
   const { param, set, href } = useUrl()
   const panel = usePanel()
   const { can } = useMe()
+  const { data: overview } = useLive(overviewQuery())
   const { rows, waiting, letIn } = useHeld(page.items, (item) => item.group, scope)
   const open = param('group')
   const isListed = open === undefined || rows.some((row) => row.key === open)
-  const dead = rows.reduce((sum, row) => sum + row.item.dead.count, 0)
   const canReplay = can('operation') && can('replay')
   useRowKeys()
   useKeys([
@@ -83,8 +84,9 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
     <>
       <p className="list-sum">
         <span>
-          {page.items.some((item) => !item.dead.exact) ? `${whole(dead)}+` : whole(dead)} dead in{' '}
-          {plural(rows.length, 'group')}
+          {/* The figure of the menu and of the overview: dead letters of all groups, and those that have none. */}
+          {overview === undefined ? null : `${countText(overview.dead)} dead, `}
+          {plural(rows.length, status === 'all' ? 'group' : `${status} group`)}
         </span>
         {page.oldestDiedAt === null ? null : (
           <span>

@@ -14,7 +14,7 @@ import { Sparkline } from '../components/Sparkline.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
 import { useHeld } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { countText, percent, plural, rate, span, whole } from '../text/format.ts'
+import { countText, gaugeText, percent, plural, rate, span } from '../text/format.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
 
@@ -139,7 +139,10 @@ function Headline({
       </Figure>
       <Figure
         name="Running"
-        value={whole(overview.running)}
+        value={gaugeText(
+          overview.running,
+          overview.queues.some((each) => each.estimated.includes('running')),
+        )}
         note={`of ${plural(overview.slots, 'slot')} · ${plural(overview.workers, 'worker')}`}
         href="/workers"
         isBad={overview.workers === 0}

@@ -12,7 +12,7 @@ import { StatCharts } from '../components/StatCharts.tsx'
 import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { countText, percent, plural, rate, span, whole } from '../text/format.ts'
+import { countText, gaugeText, percent, plural, rate, span } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
@@ -77,7 +77,7 @@ function Counts({ detail }: { detail: QueueDetail }) {
           key={state}
           detail={detail}
           state={state}
-          value={`${detail.estimated.includes(state) ? '≈' : ''}${whole(detail[state])}`}
+          value={gaugeText(detail[state], detail.estimated.includes(state))}
           note={
             state === 'ready'
               ? detail.oldestReadyMs === null
@@ -179,9 +179,11 @@ function Kinds({ detail }: { detail: QueueDetail }) {
                     </Link>
                     {kind.handled ? null : <span className="tag tag-warn">no handler</span>}
                   </th>
-                  <td className="num">{whole(kind.ready)}</td>
-                  <td className="num">{whole(kind.running)}</td>
-                  <td className="num">{whole(kind.retrying)}</td>
+                  {(['ready', 'running', 'retrying'] as const).map((state) => (
+                    <td key={state} className="num">
+                      {gaugeText(kind[state], detail.estimated.includes(state))}
+                    </td>
+                  ))}
                   <td className="num">{rate(kind.perSecond)}</td>
                   <td className={`num ${(kind.failureRate ?? 0) > 0.05 ? 'bad' : ''}`}>
                     {percent(kind.failureRate)}
@@ -236,7 +238,7 @@ function Keys({ detail }: { detail: QueueDetail }) {
                       {row.name}
                     </Link>
                   </th>
-                  <td className="num">{whole(row.ready)}</td>
+                  <td className="num">{gaugeText(row.ready, detail.estimated.includes('ready'))}</td>
                 </tr>
               ))}
             </tbody>
@@ -258,7 +260,7 @@ function Keys({ detail }: { detail: QueueDetail }) {
                   <th scope="row" className="num">
                     {row.priority}
                   </th>
-                  <td className="num">{whole(row.ready)}</td>
+                  <td className="num">{gaugeText(row.ready, detail.estimated.includes('ready'))}</td>
                 </tr>
               ))}
             </tbody>

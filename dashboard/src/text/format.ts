@@ -37,9 +37,26 @@ export function whole(count: number): string {
   return grouped.format(count)
 }
 
-/** `1,204`; of what was counted to a limit only, `1,000+`. */
+/** `1,204`; a count that stopped at a limit, rounded down: `1.6k+`. */
 export function countText({ count, exact }: CountOf): string {
-  return exact ? whole(count) : `${whole(count)}+`
+  return exact ? whole(count) : `${twoDigits(count, Math.floor)}+`
+}
+
+/** Two digits of an estimate, which is not more exact than that: `≈150k`. */
+export function estimateText(count: number): string {
+  return `≈${twoDigits(count, Math.round)}`
+}
+
+/** What a queue has in a state, as its gauge says. */
+export function gaugeText(count: number, isEstimate: boolean): string {
+  return isEstimate && count > 0 ? estimateText(count) : whole(count)
+}
+
+function twoDigits(count: number, round: (value: number) => number): string {
+  const size = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(1, count))) - 1)
+  const rounded = round(count / size) * size
+  if (rounded >= 1e6) return `${rounded / 1e6}M`
+  return rounded >= 1e3 ? `${rounded / 1e3}k` : String(rounded)
 }
 
 /** Three digits and a unit: `0.42`, `850`, `12.3k`, `4.97M`. */

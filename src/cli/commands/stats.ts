@@ -4,7 +4,7 @@ import { seriesOf } from '../../numbers/read-stats.ts'
 import type { Percentiles } from '../../numbers/read-stats.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { short, span } from '../format.ts'
+import { estimateText, short, span } from '../format.ts'
 import { note, say, sayJson, table } from '../output.ts'
 
 const help = `stint stats    what happened lately, by queue and kind: rates, failures, percentiles of wait and run
@@ -80,8 +80,8 @@ function queueTable({ queues }: Stats): string {
   const heads = ['QUEUE', '>READY', '>RUNNING', '>OLDEST', '>IN/s', '>OUT/s', '>EMPTY IN']
   const rows = queues.map((one) => [
     one.queue,
-    one.estimated.includes('ready') ? `≈${short(one.ready)}` : String(one.ready),
-    one.estimated.includes('running') ? `≈${short(one.running)}` : String(one.running),
+    one.estimated.includes('ready') ? estimateText(one.ready) : String(one.ready),
+    one.estimated.includes('running') ? estimateText(one.running) : String(one.running),
     one.oldestReadyMs === null ? '' : span(one.oldestReadyMs),
     short(one.inPerSecond),
     short(one.outPerSecond),

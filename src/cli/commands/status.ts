@@ -8,7 +8,7 @@ import type { Count } from '../../queues/status.ts'
 
 const help = `stint status    queues with what they have in each state, the workers that live, and upkeep
 
-Counts stop at 10,000 (10k+; ≈ what a worker last estimated), so this costs the same however many jobs there are. IN/s
+Counts stop at 10,000 (10k+; ≈150k is what a worker last estimated), so this costs the same however many jobs there are. IN/s
 and OUT/s are over the last 5 minutes, EMPTY IN is how long until nothing is ready if it goes on like that.
 
 ${formatHelp}
