@@ -253,7 +253,9 @@ function guessOf({ counted, sampled }: Beyond, before: Estimate | undefined): Es
   const weight = isSame ? Math.min(0.5, Math.max(0.1, inSample / goodSample)) : 1
   const guess = jobs * weight + (isSame ? before.jobs : 0) * (1 - weight)
   const least = sum(counted.map((row) => row.jobs))
-  const isNear = isSame && Math.abs(guess / before.shown - 1) < (isGood ? nearGood : nearPoor)
+  // A sample that is now good, now poor is both times about the same group.
+  const near = isSame && isGood ? nearGood : nearPoor
+  const isNear = before !== undefined && Math.abs(guess / before.shown - 1) < near
   return { jobs: guess, shown: Math.max(isNear ? before.shown : guess, least), isGood }
 }
 
