@@ -7,6 +7,7 @@ import { refusedSql } from './refused.sql.ts'
 import { retrySql } from './retry.sql.ts'
 import { settledSql } from './settled.sql.ts'
 import { succeedSql } from './succeed.sql.ts'
+import { thrownLateSql } from './thrown-late.sql.ts'
 
 /**
  * The endings of an attempt, each a statement over many jobs. All answer with the ids they moved: one that is missing
@@ -59,6 +60,14 @@ export function settled(db: Queryable, request: Batch & { sinceMs: number }): Pr
 /** Leaves a trace of results that came too late; `items` is JSON text, a list. */
 export async function noteRefused(db: Queryable, items: string): Promise<void> {
   await run(db, refusedSql, { items }, () => undefined)
+}
+
+/** Leaves a trace of what was thrown in the name of a job after its attempt was over; `error` is JSON text. */
+export async function noteThrownLate(
+  db: Queryable,
+  request: { id: string; epoch: number; attempt: number; worker: string; error: string; fingerprint: string },
+): Promise<void> {
+  await run(db, thrownLateSql, request, () => undefined)
 }
 
 function toId(row: { id: string }): string {

@@ -9,7 +9,7 @@ select target.id, ending.outcome, coalesce(ending.fingerprint = target.fingerpri
                   where job_id = target.id
                     and epoch > target.epoch
                     and ended_at >= :since::timestamptz - interval '1 hour'
-                    and outcome not in ('released', 'snoozed', 'lease-lost', 'refused')
+                    and outcome not in ('released', 'snoozed', 'lease-lost', 'refused', 'thrown-late')
                  union all
                  select epoch, 'failed', fingerprint
                    from stint.dead

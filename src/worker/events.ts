@@ -45,6 +45,8 @@ export interface WorkerEvents {
   ]
   /** Its handler does not end although it was told to: its ending is stored, and its slot given to others. */
   stuck: [JobFacts & { ranMs: number; stuckSlots: number }]
+  /** Something was thrown in its name after its attempt was over: a timer, a promise that nobody awaits. */
+  thrownLate: [JobFacts & { error: StoredError }]
   /** What it did was refused: the job is another lease's by now. */
   leaseLost: [JobFacts & { ranMs: number }]
   /** It has been running for much longer than its kind usually does. */

@@ -33,6 +33,8 @@ export class HeldJob {
   isGivenUp = false
   /** The database knows that its handler has begun: if this process ends now, the job was there. */
   isNotedBegun = false
+  /** Errors that were thrown in its name after its attempt was over. */
+  thrownLate = 0
   /** It runs in a child process or thread: the end of this process is none of its doing. */
   isIsolated = false
   /** Its handler has stored its completion: that its row is gone is no surprise. */

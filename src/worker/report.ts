@@ -1,3 +1,4 @@
+import type { StoredError } from '../core/stored-error.ts'
 import type { Events, JobFacts } from './events.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
@@ -131,6 +132,14 @@ export class Report {
     this.#log.error(
       facts,
       'stuck: its handler did not end when told to; its attempt is over, its slot replaced',
+    )
+  }
+
+  thrownLate(held: HeldJob, error: StoredError): void {
+    this.#events.emit('thrownLate', { ...factsOf(held), error })
+    this.#log.error(
+      { ...factsOf(held), error: `${error.name}: ${error.message}`, stack: error.stack },
+      'thrown after its attempt was over, and never caught: its ending stands',
     )
   }
 

@@ -1,10 +1,14 @@
 import { hostname } from 'node:os'
 import { setTimeout as pause } from 'node:timers/promises'
 import { StintError } from '../core/errors.ts'
+import { classifyFailure } from '../core/failure.ts'
+import { describeFailure } from '../core/stored-error.ts'
 import { classify } from '../db/classify.ts'
 import { Database } from '../db/database.ts'
 import { Subscription } from '../db/subscription.ts'
 import { atMost, waitAfterMs } from '../db/wait.ts'
+import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { noteThrownLate } from '../jobs/settle.ts'
 import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../leases/lease.ts'
 import type { Parked } from '../maintenance/parked.ts'
@@ -65,6 +69,8 @@ export interface RuntimeConfig {
 }
 
 const prefetchTtlMs = 2_000
+/** Of one attempt: a timer that throws again and again is told of, and then no more. */
+const mostThrownLate = 3
 const watchdogMs = 60_000
 const longestDeadlineMs = 10_000
 /** How long a stop waits for the last notes and numbers to be written, and for connections to close: it is not worth more. */
@@ -485,6 +491,21 @@ export class Runtime {
     held.abort('uncaught', thrown)
     this.#giveUp(held)
     return true
+  }
+
+  /** Something was thrown in the name of a job whose attempt is over. Its ending stands; a few such errors are noted. */
+  noteLate(held: HeldJob, thrown: unknown): void {
+    if (++held.thrownLate > mostThrownLate) return
+    const { id, kind, epoch, attempt } = held.job
+    const error = describeFailure(thrown, { kind, failureClass: classifyFailure(thrown) })
+    this.#report.thrownLate(held, error)
+    const note = { id, epoch, attempt, worker: held.workerId, error: JSON.stringify(error) }
+    const { fingerprint } = error
+    void withPartitions(this.#db, () => noteThrownLate(this.#db, { ...note, fingerprint })).catch(
+      (trouble: unknown) => {
+        this.#troubles.beside('notes', trouble)
+      },
+    )
   }
 
   /** After the drain: tells handlers to stop, waits a moment, and gives back what will not. */

@@ -1,3 +1,4 @@
+import type { Ambient } from '../ambient/ambient.ts'
 import type { JobContract } from '../contracts/contract.ts'
 import type { Duration } from '../core/duration.ts'
 import { isStintError, StintError } from '../core/errors.ts'
@@ -11,6 +12,7 @@ import { nextPlace } from '../loader/entry.ts'
 import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
+import { JobContext } from './context.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
 import { Handlers } from './handlers.ts'
@@ -175,7 +177,7 @@ export class Worker {
 
   /**
    * Starts, and stops on SIGTERM or SIGINT; a second one hurries. What a job's callbacks throw and nobody catches fails
-   * that job; what is nobody's ends the worker. Resolves when all is stopped; rejects where it had to give up, and the
+   * that job, or is noted where its attempt is over; what is nobody's ends the worker. Resolves when all is stopped; rejects where it had to give up, and the
    * process then ends with an error, also where a handler would keep it alive. Inside of a child of a worker it does nothing, and
    * never resolves.
    */
@@ -192,6 +194,9 @@ export class Worker {
     process.on('SIGTERM', onSignal).on('SIGINT', onSignal)
     const letThrow = catchUncaught({
       failUncaught: (jobId, thrown) => this.#runtime?.failUncaught(jobId, thrown) ?? false,
+      noteLate: (job, thrown) => {
+        this.#noteLate(job, thrown)
+      },
       giveUp: (error) => {
         this.#giveUp(error, { canDrain: true })
       },
@@ -278,6 +283,13 @@ export class Worker {
     this.#log.info({}, 'worker stopped')
     this.#events.emit('stopped')
     this.#onOver()
+  }
+
+  #noteLate(job: Ambient, thrown: unknown): void {
+    // Of another copy of the package it is known by name alone.
+    if (job instanceof JobContext) this.#runtime?.noteLate(job.held, thrown)
+    else
+      this.#log.error({ id: job.jobId, kind: job.kind, error: messageOf(thrown) }, 'thrown after its attempt')
   }
 
   #giveUp(error: Error, { canDrain }: { canDrain: boolean } = { canDrain: false }): void {

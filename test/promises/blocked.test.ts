@@ -4,6 +4,7 @@ import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createLedger } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
+import { eventually } from '../support/workers.ts'
 
 let db: TestDatabase
 let stint: Stint
@@ -67,7 +68,7 @@ test('one that was declared lost meanwhile, and cannot hear of it, is ended all 
 })
 
 test.each(['callback', 'promise'])(
-  'what a %s throws and nobody catches fails that job alone',
+  'what a %s throws and nobody catches fails that job alone, and is noted where its attempt is over',
   async (how) => {
     const ledger = await createLedger()
     const queue = `uncaught-${how}`
@@ -81,7 +82,18 @@ test.each(['callback', 'promise'])(
       name: 'TypeError',
       message: expect.stringContaining('in a ') as string,
     })
+    // Thrown after its handler returned: noted, and nothing ends for it.
+    const late = await stint.enqueue(defineJob(job), { act: 'uncaught', how, lateMs: 200 })
+    const thrown = await ledger.wrote({ name: 'thrownLate', job: late.id })
+    expect(thrown.said?.['error']).toMatchObject({ name: 'TypeError' })
     worker.tell('go')
     await ledger.wrote({ name: 'succeeded', job: neighbour.id })
+    const after = await stint.enqueue(defineJob(job), { act: 'return' })
+    await ledger.wrote({ name: 'succeeded', job: after.id })
+    expect(await stint.get(late.id)).toMatchObject({ state: 'succeeded' })
+    await eventually(async () => {
+      const outcomes = (await stint.attempts(late.id)).map(({ outcome }) => outcome)
+      return outcomes.includes('thrown-late')
+    }, 'the note of what was thrown')
   },
 )

@@ -149,6 +149,7 @@ type JobEventName =
   | 'crashed'
   | 'duplicateChild'
   | 'stuck'
+  | 'thrownLate'
 
 const eventNames: readonly EventName[] = [
   ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
@@ -156,6 +157,7 @@ const eventNames: readonly EventName[] = [
     'crashed',
     'duplicateChild',
     'stuck',
+    'thrownLate',
     'leaseLost',
     'slow',
     'swept',

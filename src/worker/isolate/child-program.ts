@@ -78,6 +78,11 @@ catchUncaught({
     end(held, held.isCompleted ? { type: 'handed-over', children: [], otherwise } : otherwise)
     return true
   },
+  noteLate: ({ jobId, kind }, thrown) => {
+    // The job that runs here now has nothing to do with it, and goes on.
+    tellUncaught(thrown)
+    tell({ type: 'late', jobId, kind, message: textOf(thrown) })
+  },
   giveUp: (error) => {
     tellUncaught(error)
     // Thrown in here it ends the child, and says why on standard error.
@@ -87,8 +92,11 @@ catchUncaught({
 
 /** The child is not used again: who knows what goes on in it. */
 function tellUncaught(thrown: unknown): void {
-  const text = isError(thrown) ? `${thrown.name}: ${thrown.message}` : show(thrown)
-  tell({ type: 'uncaught', message: cleanText(text, 512) })
+  tell({ type: 'uncaught', message: textOf(thrown) })
+}
+
+function textOf(thrown: unknown): string {
+  return cleanText(isError(thrown) ? `${thrown.name}: ${thrown.message}` : show(thrown), 512)
 }
 
 function tell(message: FromChild): void {

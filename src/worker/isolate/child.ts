@@ -16,6 +16,8 @@ export interface ChildConfig {
   memoryMb: number
   introduction: Introduction
   onGone: (child: Child) => void
+  /** Something was thrown in the name of a job after its attempt was over. */
+  onLate: (thrown: { jobId: string; kind: string; message: string }) => void
 }
 
 /** One child process or thread, as its worker sees it: loading, free, taken, gone. */
@@ -32,13 +34,15 @@ export class Child {
   readonly #body: Body
   #isEnding = false
   #uncaught: string | undefined
+  readonly #onLate: ChildConfig['onLate']
   #idle: NodeJS.Timeout | undefined
   #listener: (message: JobMessage) => void = () => undefined
   #onReady: (kinds: readonly string[]) => void = () => undefined
   #onFailed: (error: Error) => void = () => undefined
   #onGone: (story: string) => void = () => undefined
 
-  constructor({ mode, memoryMb, introduction, onGone }: ChildConfig) {
+  constructor({ mode, memoryMb, introduction, onGone, onLate }: ChildConfig) {
+    this.#onLate = onLate
     this.mode = mode
     this.memoryMb = memoryMb
     this.ready = new Promise((resolve, reject) => {
@@ -146,6 +150,9 @@ export class Child {
         this.#uncaught = message.message
         // Whatever it goes on with: nobody else shall meet it.
         this.#isEnding = true
+        return
+      case 'late':
+        this.#onLate(message)
         return
       case 'begun':
       case 'progress':

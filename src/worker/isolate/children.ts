@@ -177,6 +177,9 @@ export class Children {
         ...{ url, schema, leaseMs, graceMs, deadlineMs },
       },
       onGone: (gone) => this.#children.delete(gone),
+      onLate: ({ jobId: id, kind, message: error }) => {
+        this.#parts.log.error({ id, kind, error }, 'thrown in a child after its attempt was over')
+      },
     })
     this.#children.add(child)
     return child

@@ -44,6 +44,8 @@ export type FromChild =
   | { type: 'failed'; message: string }
   /** Something was thrown that nobody caught; most likely it ends of it. */
   | { type: 'uncaught'; message: string }
+  /** Something was thrown in the name of a job after its attempt was over. */
+  | { type: 'late'; jobId: string; kind: string; message: string }
   | JobMessage
 
 /** About the job under this lease: one that ended may still speak while the next one runs. */

@@ -27,13 +27,17 @@ export const acts = {
     return Promise.resolve({ by: name })
   },
 
-  /** Throws where nobody catches it, in a callback or a forgotten promise, and goes on. */
-  uncaught: async ({ how }, ctx, { told }) => {
+  /**
+   * Throws where nobody catches it, in a callback or a forgotten promise, and goes on; or after it has returned, with
+   * `lateMs`.
+   */
+  uncaught: async ({ how, lateMs }, ctx, { told }) => {
     if (how === 'callback')
       setTimeout(() => {
         throw new TypeError('in a callback')
-      }, 1)
-    else void Promise.reject(new TypeError('in a forgotten promise'))
+      }, lateMs ?? 1)
+    else void pause(lateMs ?? 0).then(() => Promise.reject(new TypeError('in a forgotten promise')))
+    if (lateMs !== undefined) return
     await Promise.race([told('go'), aborted(ctx.signal)])
   },
 

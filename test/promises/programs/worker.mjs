@@ -18,7 +18,17 @@ if (logLevel !== undefined) process.env.STINT_LOG_LEVEL = logLevel
 export const worker = new Worker(options)
 
 const ofTheWorker = ['ready', 'swept', 'unknownKinds', 'workerLost', 'trouble', 'stopping', 'stopped']
-const ofJobs = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released', 'leaseLost', 'slow']
+const ofJobs = [
+  'succeeded',
+  'failed',
+  'dead',
+  'cancelled',
+  'snoozed',
+  'released',
+  'leaseLost',
+  'slow',
+  'thrownLate',
+]
 for (const event of ofTheWorker) {
   worker.on(event, (said = {}) => {
     const more = event === 'trouble' ? { what: said.what, error: String(said.error) } : said
