@@ -165,7 +165,7 @@ export class View {
       ...{ url, channel: channelOf(schema), applicationName: 'stint listen' },
       ...{ deadlineMs: listenDeadlineMs, probeEveryMs },
       onPayload: (payload) => {
-        const queues = new Set(hintsIn(payload).map(({ queue }) => queue))
+        const queues = new Set(hintsIn(payload, () => true).map(({ queue }) => queue))
         if (queues.size > 0) onStored([...queues])
       },
       onConnected: () => undefined,

@@ -25,6 +25,7 @@ export const errorCodes = [
   'lease-lost',
   'attempt-timeout',
   'job-crashed',
+  'invalid-row',
   'worker-stuck',
   'isolation-failed',
   'job-completed',

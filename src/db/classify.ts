@@ -40,7 +40,9 @@ const wait = new Set([
   ...['UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'ERR_TLS_CERT_ALTNAME_INVALID'],
 ])
 const unknown = new Set(['57P01', '57P02', '57P05', '25P03', '25P04', '40003'])
-const value = new Set(['22P05', '22P02', '22021', '22001', '22003', '54000', '54001', '23514', '22032'])
+const value = new Set([
+  ...['22P05', '22P02', '22021', '22001', '22003', '22007', '22008', '22032', '23514', '54000', '54001'],
+])
 const corrupt = new Set(['XX000', 'XX001', 'XX002', '58P01'])
 
 /** EPIPE has five letters too; no class of SQLSTATEs begins like the system's errors. */

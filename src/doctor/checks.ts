@@ -1,5 +1,6 @@
 import type { Check } from './check.ts'
 import { autovacuum } from './checks/autovacuum.ts'
+import { claims } from './checks/claims.ts'
 import { clock } from './checks/clock.ts'
 import { deadRows } from './checks/dead-rows.ts'
 import { fsync, fullPageWrites, synchronousCommit } from './checks/durability.ts'
@@ -37,6 +38,7 @@ export const checks = {
   'notify-queue': notifyQueue,
   upkeep,
   queues,
+  claims,
   kinds,
   versions,
   schedules,

@@ -1,10 +1,15 @@
 import type { JobProgress } from '../core/job.ts'
+import type { StoredError } from '../core/stored-error.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { claimKeyedSql } from './claim-keyed.sql.ts'
+import { claimTheseSql } from './claim-these.sql.ts'
 import { claimSql } from './claim.sql.ts'
+import { claimableKeyedSql } from './claimable-keyed.sql.ts'
+import { claimableSql } from './claimable.sql.ts'
 import { floorParams, isBefore } from './position.ts'
 import type { Position } from './position.ts'
+import { putAsideSql } from './put-aside.sql.ts'
 
 /** A job that a worker holds: its row says running, under this lease. */
 export interface ClaimedJob extends Position {
@@ -83,10 +88,48 @@ export async function claimKeyed(
   return { jobs: rows.map(held(request)), lastKey: end?.key ?? undefined }
 }
 
+type Listing = Pick<Claimant, 'queue' | 'kinds' | 'limit'> & { parked: readonly string[] }
+
+/** Jobs that `claim` would take, without taking them: for where it fails. */
+export function claimable(
+  db: Queryable,
+  { floor, ...request }: Listing & { priority: number; floor: Position },
+): Promise<Position[]> {
+  return run(db, claimableSql, { ...request, ...floorParams(floor) }, (row: Position) => row)
+}
+
+/** Jobs that `claimKeyed` would take, without taking them: for where it fails. */
+export function claimableKeyed(db: Queryable, request: Listing): Promise<{ id: string }[]> {
+  return run(db, claimableKeyedSql, request, (row: { id: string }) => row)
+}
+
+/** Takes these, whatever their priorities and keys. */
+export function claimThese(
+  db: Queryable,
+  request: Omit<Claimant, 'limit'> & { ids: readonly string[] },
+): Promise<ClaimedJob[]> {
+  return run(db, claimTheseSql, request, held(request))
+}
+
+/** A job that was put aside because its row cannot be claimed. */
+export type PutAside = Pick<
+  ClaimedJob,
+  'id' | 'kind' | 'queue' | 'key' | 'attempt' | 'maxAttempts' | 'epoch'
+> & { correlationId: string; error: StoredError; fingerprint: string }
+
+/** Makes a dead letter of a job that cannot be claimed; undefined where it is not there any more. */
+export async function putAside(
+  db: Queryable,
+  request: { id: string; why: string },
+): Promise<PutAside | undefined> {
+  const [gone] = await run(db, putAsideSql, request, (row: PutAside) => row)
+  return gone
+}
+
 type ClaimedRow = { -readonly [Name in keyof ClaimedJob]: ClaimedJob[Name] }
 
 /** Completes a row in place: at tens of thousands a second a copy would show. */
-function held({ queue, lease }: Claimant) {
+function held({ queue, lease }: Pick<Claimant, 'queue' | 'lease'>) {
   return (row: ClaimedRow): ClaimedJob => {
     row.queue = queue
     row.leaseId = lease

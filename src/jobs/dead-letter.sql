@@ -29,7 +29,7 @@ insert into stint.dead (
   progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
 )
 select id, queue, kind, key, priority, attempt, max_attempts,
-       coalesce((item ->> 'crashes')::integer, crashes), epoch, version,
+       least(coalesce((item ->> 'crashes')::integer, crashes), 32767), epoch, version,
        created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
        progress, failures, attempts_before, replaces, unique_key, unique_until_start,

@@ -5,7 +5,9 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { listDeadSql } from './list-dead.sql.ts'
 
-export const deadReasons = ['exhausted', 'permanent', 'quarantined', 'expired', 'discarded-contract'] as const
+export const deadReasons = [
+  ...(['exhausted', 'permanent', 'quarantined', 'expired', 'discarded-contract', 'invalid-row'] as const),
+] as const
 export type DeadReason = (typeof deadReasons)[number]
 
 /** What is known of a dead letter beyond what is known of every job. */

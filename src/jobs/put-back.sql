@@ -14,7 +14,7 @@ with back as (
                                   run_at)
                            else run_at end,
          attempt    = attempt - 1,
-         crashes    = crashes + coalesce((:items::jsonb -> id::text ->> 'crashes')::integer, 0),
+         crashes    = least(crashes + coalesce((:items::jsonb -> id::text ->> 'crashes')::integer, 0), 32767),
          worker_id  = null,
          lease_id   = null,
          started_at = null

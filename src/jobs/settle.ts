@@ -1,6 +1,7 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { cancelRunningSql } from './cancel-running.sql.ts'
+import { cutRowSql } from './cut-row.sql.ts'
 import { deadLetterSql } from './dead-letter.sql.ts'
 import { putBackSql } from './put-back.sql.ts'
 import { refusedSql } from './refused.sql.ts'
@@ -50,6 +51,12 @@ export function deadLetter(db: Queryable, batch: Itemized): Promise<string[]> {
 
 export function cancelRunning(db: Queryable, batch: Itemized): Promise<string[]> {
   return run(db, cancelRunningSql, batch, toId)
+}
+
+/** Cuts what is too long to be stored with their endings; gives the columns by id of those that had such. */
+export async function cutRows(db: Queryable, batch: Batch): Promise<Map<string, string[]>> {
+  const rows = await run(db, cutRowSql, batch, (row: { id: string; columns: string[] }) => row)
+  return new Map(rows.map(({ id, columns }) => [id, columns]))
 }
 
 /** Which of them were settled under these leases, asked when a reply was lost. */

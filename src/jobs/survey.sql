@@ -1,7 +1,10 @@
 -- Where work is, for the queues of one worker: the first job it could claim at each priority, whether jobs with keys
 -- wait, and when the next one falls due. It takes nothing and locks nothing; a claim follows where it points.
 --
--- The priorities of a queue come from a loose scan of job_ready. `age` is how long the first one has waited.
+-- The priorities of a queue come from a loose scan of job_ready. Producers have those from -100 to 100; a row that was
+-- written by hand may have any smallint, so of those above 100 the 32 highest are looked at, and at most 300 in all.
+-- `age` is how long the first one has waited. Times are bounded before they are subtracted: a run_at may be infinite,
+-- which a server before 17 cannot subtract.
 -- `lateral … limit 1`, not `exists`: that is a join to the planner, which hashed every job with a key to answer it.
 with recursive served as (
   select queue
@@ -14,7 +17,8 @@ with recursive served as (
              and job.key is null
              and job.state = 'ready'
            order by job.priority desc
-           limit 1) as priority
+           limit 1) as priority,
+         1 as seen
     from served
   union all
   select levels.queue,
@@ -23,14 +27,18 @@ with recursive served as (
            where job.queue = levels.queue
              and job.key is null
              and job.state = 'ready'
-             and job.priority < levels.priority
+             and job.priority < case when levels.seen < 32 then levels.priority
+                                     else least(levels.priority, 101::smallint) end
            order by job.priority desc
-           limit 1)
+           limit 1),
+         levels.seen + 1
     from levels
    where levels.priority is not null
+     and levels.seen < 300
 )
 select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone 'utc')::text as "runAt", head.id,
-       extract(epoch from stint.now() - head.run_at)::float8 * 1000 as ms
+       extract(epoch from stint.now() - greatest(least(head.run_at, stint.now()), stint.now() - interval '100 years'))::float8
+         * 1000 as ms
   from levels
  cross join lateral (
          select job.run_at, job.id
@@ -55,7 +63,7 @@ select 'keyed', served.queue, null, null, null, null
           limit 1) as waiting
 union all
 select 'due', served.queue, null, null, null,
-       extract(epoch from next.run_at - stint.now())::float8 * 1000
+       extract(epoch from greatest(least(next.run_at, stint.now() + interval '1 day'), stint.now()) - stint.now())::float8 * 1000
   from served
  cross join lateral (
          select job.run_at

@@ -7,6 +7,7 @@ import { registerSql } from './register.sql.ts'
 import { renewSql } from './renew.sql.ts'
 import { reportDeathSql } from './report-death.sql.ts'
 import { retireSql } from './retire.sql.ts'
+import { tellFailingSql } from './tell-failing.sql.ts'
 
 /** What a worker says of itself; kept with its lease for people to see. */
 export interface AboutWorker {
@@ -48,6 +49,22 @@ function toNow({ now }: { now: number }): number {
 /** Ends a lease in good order. */
 export async function retire(db: Queryable, worker: string): Promise<void> {
   await run(db, retireSql, { worker }, () => undefined)
+}
+
+/** A queue that a worker cannot claim from. */
+export interface FailingClaim {
+  queue: string
+  /** ISO 8601, by the worker's clock. */
+  since: string
+  error: string
+}
+
+/** Notes with a worker which of its queues it cannot claim from. */
+export async function tellFailing(
+  db: Queryable,
+  { worker, failing }: { worker: string; failing: readonly FailingClaim[] },
+): Promise<void> {
+  await run(db, tellFailingSql, { worker, failing: JSON.stringify(failing) }, () => undefined)
 }
 
 /** Ends the leases of workers whose process has ended, or is about to; `story` says how, for people. */

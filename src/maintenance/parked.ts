@@ -41,7 +41,7 @@ export class Parked {
         const [only] = part
         if (part.length === 1 && only !== undefined) {
           bad++
-          this.#park(only, error)
+          this.park(only, error)
           return []
         }
         const middle = Math.ceil(part.length / 2)
@@ -51,7 +51,8 @@ export class Parked {
     return ids.length === 0 ? [] : some(ids)
   }
 
-  #park(id: string, error: unknown): void {
+  /** Passes this one by for a while. */
+  park(id: string, error: unknown): void {
     const times = (this.#rows.get(id)?.times ?? 0) + 1
     const forMs = Math.min(longestMs, firstMs * 2 ** (times - 1))
     this.#rows.set(id, { until: performance.now() + forMs, times })

@@ -1,5 +1,6 @@
 -- Make due jobs of these queues ready, in the order they fell due, and say where they are now; those that could not be
--- before are passed by. The last row, without an id, says when the next one falls due.
+-- before are passed by. The last row, without an id, says when the next one falls due, in a day at the latest: a run_at
+-- may be infinite, which a server before 17 cannot subtract.
 --
 -- The lower bound is always true. A range that is open at one end is taken for a third of the table, and the planner
 -- collected and sorted all that is due; one that is closed at both ends is taken for narrow, and job_due is read in
@@ -26,7 +27,8 @@ with promoted as (
 select id, queue, priority, (run_at at time zone 'utc')::text as "runAt", key, null::float8 as "inMs"
   from promoted
 union all
-select null, null, null, null, null, (extract(epoch from min(next.run_at) - stint.now()) * 1000)::float8
+select null, null, null, null, null,
+       (extract(epoch from min(least(next.run_at, stint.now() + interval '1 day')) - stint.now()) * 1000)::float8
   from unnest(:queues::text[]) as served (queue)
  cross join lateral (
          select run_at

@@ -6,14 +6,17 @@
 --
 -- A crash burns no attempt. It is counted for a job whose handler had surely begun; the rest become suspects, which
 -- run alone from then on and note that they have begun, so that the next crash has one name. Being a suspect counts as
--- one crash where :crashLimit of them, or as many as its contract says, quarantine the job.
+-- one crash where :crashLimit of them, or as many as its contract says, quarantine the job. A limit that is no number
+-- is not the contract's.
 -- What is in "gone" is locked, so all of it goes back or is killed, and the notes need no join with those: joined, a
 -- planner that expects one row compared each with each.
 with gone as materialized (
   select id, epoch, attempt, worker_id, lease_id, started_at,
          coalesce(begun_lease = lease_id, false) as began,
          coalesce(begun_lease = lease_id, false)
-           and crashes + suspect::integer + 1 >= coalesce((options ->> 'crashLimit')::integer, :crashLimit::integer) as poison
+           and crashes + suspect::integer + 1 >= case when options ->> 'crashLimit' ~ '^[0-9]{1,4}$'
+                                                      then (options ->> 'crashLimit')::integer
+                                                      else :crashLimit::integer end as poison
     from stint.job
    where id = any(:ids::uuid[])
      and lease_id is not null
@@ -26,7 +29,7 @@ with gone as materialized (
          lease_id   = null,
          started_at = null,
          attempt    = attempt - 1,
-         crashes    = crashes + coalesce(begun_lease = lease_id, false)::integer,
+         crashes    = least(crashes + coalesce(begun_lease = lease_id, false)::integer, 32767),
          suspect    = suspect or begun_lease is distinct from lease_id
    where id = any(array(select id from gone where not poison))
   returning id, queue, kind, priority, run_at, key, attempt + 1 as attempt
@@ -41,7 +44,7 @@ with gone as materialized (
     correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
     progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
   )
-  select id, queue, kind, key, priority, attempt, max_attempts, crashes + suspect::integer + 1, epoch, version,
+  select id, queue, kind, key, priority, attempt, max_attempts, least(crashes + suspect::integer + 1, 32767), epoch, version,
          created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
          correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
          progress, failures, attempts_before, replaces, unique_key, unique_until_start,

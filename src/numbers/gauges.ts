@@ -263,8 +263,13 @@ function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0)
 }
 
+/** Of a Date. */
+const latestMs = 8.64e15
+
 function older(gauge: Gauge, oldest: number | null): void {
-  if (oldest !== null) gauge.oldestReadyMs = Math.min(gauge.oldestReadyMs ?? Infinity, oldest)
+  // A row that was written by hand may have a time that no Date can show.
+  if (oldest !== null && Math.abs(oldest) <= latestMs)
+    gauge.oldestReadyMs = Math.min(gauge.oldestReadyMs ?? Infinity, oldest)
 }
 
 function emptyGauge(queue: string): Gauge {

@@ -1,3 +1,4 @@
+import { prefixOf } from '../core/utf8.ts'
 import { binCount, binOf, toBins } from '../core/histogram.ts'
 import type { Bins } from '../core/histogram.ts'
 import type { DatabaseClock } from './clock.ts'
@@ -20,6 +21,9 @@ const minuteMs = 60_000
 const mostMinutes = 15
 /** Queues and kinds together; what comes after those is counted as `(others)`. */
 const mostSeries = 2_000
+
+/** Of a name. Those of contracts have at most 128; a schedule that was written by hand may have any. */
+const mostCharacters = 200
 
 /** Counts of one minute, queue and kind. They only grow. */
 export class Series {
@@ -139,7 +143,7 @@ export class Tally {
   #add(queue: string, kind: string): Series {
     const { series } = this.#current
     const isFull = this.#current.size >= mostSeries
-    const [inQueue, ofKind] = isFull ? [others, others] : [queue, kind]
+    const [inQueue, ofKind] = isFull ? [others, others] : [bounded(queue), bounded(kind)]
     let kinds = series.get(inQueue)
     if (kinds === undefined) series.set(inQueue, (kinds = new Map<string, Series>()))
     const known = kinds.get(ofKind)
@@ -152,6 +156,11 @@ export class Tally {
 }
 
 const others = '(others)'
+
+/** A name is part of an index entry, which Postgres bounds. */
+function bounded(name: string): string {
+  return name.length > mostCharacters ? `${prefixOf(name, mostCharacters)}…` : name
+}
 
 function rowOf(minute: Minute, series: Series): TallyRow {
   const { queue, kind, wait, run } = series

@@ -400,7 +400,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint cursor_key.cursor_key_pkey': 'PRIMARY KEY (is_only)',
   'constraint dead.dead_pkey': 'PRIMARY KEY (id)',
   'constraint dead.dead_reason':
-    "CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text])))",
+    "CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text, 'invalid-row'::text])))",
   'constraint effect.effect_pkey': 'PRIMARY KEY (scope, key)',
   'constraint ended_session.ended_session_pkey': 'PRIMARY KEY (digest)',
   'constraint error_group.error_group_pkey': 'PRIMARY KEY (fingerprint)',

@@ -15,6 +15,7 @@ import { enqueueLikeTheLibraryScript } from './migrations/0013_enqueue_like_the_
 import { settledCountsScript } from './migrations/0014_settled_counts.sql.ts'
 import { untrustedRowsScript } from './migrations/0015_untrusted_rows.sql.ts'
 import { consoleSessionsScript } from './migrations/0016_console_sessions.sql.ts'
+import { invalidRowScript } from './migrations/0017_invalid_row.sql.ts'
 
 export interface Migration {
   version: number
@@ -39,6 +40,7 @@ export const migrations: readonly Migration[] = [
   settledCountsScript,
   untrustedRowsScript,
   consoleSessionsScript,
+  invalidRowScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

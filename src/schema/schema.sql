@@ -466,7 +466,7 @@ alter table stint.cursor_key add constraint cursor_key_pkey PRIMARY KEY (is_only
 
 alter table stint.dead add constraint dead_pkey PRIMARY KEY (id);
 
-alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text])));
+alter table stint.dead add constraint dead_reason CHECK ((reason = ANY (ARRAY['exhausted'::text, 'permanent'::text, 'quarantined'::text, 'expired'::text, 'discarded-contract'::text, 'invalid-row'::text])));
 
 alter table stint.effect add constraint effect_pkey PRIMARY KEY (scope, key);
 

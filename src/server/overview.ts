@@ -83,6 +83,7 @@ function problemsIn(
   const found = [
     ...ofMigrations(trouble),
     ...ofFindings(facts),
+    ...ofClaims(trouble),
     ...ofQueues(queues),
     ...ofErrors(trouble),
     ...ofWorkers(workers),
@@ -101,7 +102,7 @@ function ofMigrations({ pendingMigrations: pending }: Trouble): Found[] {
   return [{ problem: { level: 'fail', about: 'database', title, detail, link: '/system' } }]
 }
 
-const told: ReadonlySet<string> = new Set(['queues', 'schedules', 'upkeep'])
+const told: ReadonlySet<string> = new Set(['queues', 'claims', 'schedules', 'upkeep'])
 
 function ofFindings({ findings }: OverviewFacts): Found[] {
   return findings.flatMap(({ check, level, title, detail }): Found[] => {
@@ -130,6 +131,19 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
     const detail = `${many}${oldest}.`
     return [{ problem: { level: 'warn', ...about, title, detail }, of: [{ queue }] }]
   })
+}
+
+function ofClaims({ claims }: Trouble): Found[] {
+  return claims.slice(0, mostAlike).map(({ queue, host, pid, since, error }) => ({
+    problem: {
+      level: 'fail',
+      about: 'queue',
+      title: `Claims of ${queue} fail`,
+      detail: `Worker ${host}/${pid} gets no jobs of it since ${since ?? '?'}: ${error ?? '?'}`,
+      link: `/queues/${encodeURIComponent(queue)}`,
+    },
+    of: [{ queue }],
+  }))
 }
 
 function ofErrors({ errors }: Trouble): Found[] {

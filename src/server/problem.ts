@@ -195,6 +195,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   },
   'lease-lost': { status: 409, title: 'The lease was lost' },
   'attempt-timeout': { status: 500, title: 'An attempt took too long', detail: 'An attempt took too long.' },
+  'invalid-row': { status: 500, title: 'The row of a job cannot be read' },
   'job-crashed': { status: 500, title: 'A process ended', detail: 'A process ended while it ran a job.' },
   'worker-stuck': { status: 500, title: 'A worker hangs', detail: 'A worker hangs.' },
   'isolation-failed': {

@@ -3,6 +3,7 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { migrationStatus } from '../schema/migrate.ts'
 import { deadlyErrorsSql } from './deadly-errors.sql.ts'
+import { failingClaimsSql } from './failing-claims.sql.ts'
 import { glanceAtJobs } from './glances.ts'
 import type { JobGlance } from './glances.ts'
 import { stoppedOperationsSql } from './stopped-operations.sql.ts'
@@ -45,8 +46,19 @@ export interface StoppedOperation {
   failed: number
 }
 
+/** A queue that a live worker cannot claim from. */
+export interface FailingClaim {
+  host: string
+  pid: string
+  queue: string
+  /** By the worker's clock. */
+  since: string | null
+  error: string | null
+}
+
 /** What is wrong beside queues and workers. */
 export interface Trouble {
+  claims: FailingClaim[]
   errors: DeadlyError[]
   schedules: TroubledSchedule[]
   operations: StoppedOperation[]
@@ -59,6 +71,7 @@ const mostOperations = 200
 export async function readTrouble(db: Database): Promise<Trouble> {
   const { pending: pendingMigrations } = await migrationStatus(db)
   return db.transaction(async (tx) => ({
+    claims: await run(tx, failingClaimsSql, { limit: most }, (row: FailingClaim) => row),
     errors: await readDeadlyErrors(tx),
     schedules: await run(tx, troubledSchedulesSql, { limit: most }, (row: TroubledSchedule) => row),
     operations: await run(tx, stoppedOperationsSql, { seen: mostOperations }, (row: StoppedOperation) => row),

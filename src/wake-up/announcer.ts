@@ -1,11 +1,9 @@
 import type { Bound, Queryable } from '../db/statement.ts'
-import { cancelPayload, schedulesPayload } from './hint.ts'
+import { cancelPayload, farthestHintMs, schedulesPayload } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { ringLocally } from './local.ts'
 import { Notifier } from './notify.ts'
 
-/** What lies further ahead is found by polling long before it is due. */
-const notifyWithinMs = 60_000
 /** When a caller's transaction has probably committed: nobody tells us, and a hint too early is only a hint. */
 const probablyCommittedMs = [15, 150] as const
 
@@ -65,5 +63,5 @@ export class Announcer {
 }
 
 function soonOf(hints: ReadonlySet<Hint>): Hint[] {
-  return [...hints].filter(({ inMs }) => inMs <= notifyWithinMs)
+  return [...hints].filter(({ inMs }) => inMs <= farthestHintMs)
 }

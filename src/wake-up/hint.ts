@@ -1,3 +1,4 @@
+import { priorityRange } from '../core/priority.ts'
 import { peek } from '../core/thrown.ts'
 
 /** That something was stored, where to look for it. Never truth: a lost hint costs one poll, never a job. */
@@ -14,6 +15,9 @@ export interface Hint {
 export function channelOf(schema: string): string {
   return `${schema}_ready`
 }
+
+/** Jobs that fall due later than this are not announced: polling finds them long before. */
+export const farthestHintMs = 60_000
 
 /** Postgres takes payloads below 8,000 bytes. */
 const maxPayload = 7_900
@@ -48,28 +52,38 @@ export function saysSchedules(payload: string): boolean {
   return payload === schedulesPayload
 }
 
-/** The workers that should look for cancellations; none where the payload is about something else. */
-export function cancelsIn(payload: string): string[] {
+/** Whether a payload tells this worker to look for cancellations. */
+export function saysCancel(payload: string, worker: string): boolean {
   try {
     const said = peek(JSON.parse(payload), 'cancel')
-    return Array.isArray(said) ? said.filter((one): one is string => typeof one === 'string') : []
+    return Array.isArray(said) && said.includes(worker)
   } catch {
-    return []
+    return false
   }
 }
 
-/** What somebody said on the channel; nothing where it is not ours. */
-export function hintsIn(payload: string): Hint[] {
+/**
+ * The hints of a payload that are about queues of ours. Any login of the database may send any text on the channel, so
+ * what no producer would send is ignored.
+ */
+export function hintsIn(payload: string, serves: (queue: string) => boolean): Hint[] {
   try {
     const entries = JSON.parse(payload) as unknown
     if (!Array.isArray(entries)) return []
     return entries.flatMap((entry: unknown) => {
       if (!Array.isArray(entry)) return []
       const [queue, priority, keyed, inMs] = entry as unknown[]
-      if (typeof queue !== 'string' || typeof priority !== 'number' || typeof inMs !== 'number') return []
+      if (typeof queue !== 'string' || !serves(queue)) return []
+      if (!isWithin(priority, priorityRange) || !Number.isInteger(priority)) return []
+      if (keyed !== 0 && keyed !== 1) return []
+      if (!isWithin(inMs, { min: 0, max: farthestHintMs })) return []
       return [{ queue, priority, keyed: keyed === 1, inMs }]
     })
   } catch {
     return []
   }
+}
+
+function isWithin(value: unknown, { min, max }: { min: number; max: number }): value is number {
+  return typeof value === 'number' && value >= min && value <= max
 }

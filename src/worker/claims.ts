@@ -1,8 +1,12 @@
 import { randomUUID } from 'node:crypto'
+import { messageOf } from '../core/thrown.ts'
+import { classify, mayBeOneRows } from '../db/classify.ts'
 import type { Queryable } from '../db/statement.ts'
-import { claim, claimKeyed } from '../jobs/claim.ts'
-import type { ClaimedJob, Claimant } from '../jobs/claim.ts'
+import { claim, claimable, claimableKeyed, claimKeyed, claimThese, putAside } from '../jobs/claim.ts'
+import type { ClaimedJob, Claimant, KeyedRound, PutAside } from '../jobs/claim.ts'
+import { Parked } from '../maintenance/parked.ts'
 import { tail } from '../jobs/survey.ts'
+import type { Level } from './floor.ts'
 import type { QueuePool } from './queue-pool.ts'
 
 /** More in one statement is no faster, and later to be started. */
@@ -11,6 +15,8 @@ const maxBatch = 1_000
 const keysAtOnce = 1_000
 /** A claim that took this long and found little has read past many jobs that are not for us. */
 const longLookMs = 10
+/** Rows that are found to be bad in one go. More of them may mean that something is wrong with all. */
+const mostBad = 20
 /** Between sending a claim and its snapshot lies the wait for a connection. */
 const marginMs = 1_000
 
@@ -20,18 +26,34 @@ export interface Taken {
   isAged: boolean
 }
 
+export interface ClaimsConfig {
+  db: Queryable
+  workerId: string
+  kinds: string
+  /** Jobs whose rows can neither be claimed nor put aside, and are left for a while. */
+  parked?: Parked | undefined
+  /** A job became a dead letter because its row cannot be claimed. */
+  onPutAside?: ((job: PutAside) => void) | undefined
+  /** Some of a claim failed, and some went well. */
+  onTrouble?: ((error: unknown) => void) | undefined
+}
+
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
 export class Claims {
+  readonly #config: ClaimsConfig
   readonly #db: Queryable
   readonly workerId: string
   readonly #kinds: string
+  readonly #parked: Parked
   /** Of claims whose jobs are not in our hands yet: rows under these are on their way to us, and no strays. */
   readonly #pending = new Set<string>()
 
-  constructor({ db, workerId, kinds }: { db: Queryable; workerId: string; kinds: string }) {
-    this.#db = db
-    this.workerId = workerId
-    this.#kinds = kinds
+  constructor(config: ClaimsConfig) {
+    this.#config = config
+    this.#db = config.db
+    this.workerId = config.workerId
+    this.#kinds = config.kinds
+    this.#parked = config.parked ?? new Parked(() => undefined)
   }
 
   get pending(): ReadonlySet<string> {
@@ -62,8 +84,14 @@ export class Claims {
     const { hints, floor, priority } = level
     const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
-    const jobs = await claim(this.#db, { ...claimant, priority, floor })
-    level.claimed(jobs.at(-1), { isFull: jobs.length === limit, hints })
+    let jobs: ClaimedJob[]
+    try {
+      jobs = await claim(this.#db, { ...claimant, priority, floor })
+    } catch (error) {
+      if (!mayBeOneRows(error)) throw error
+      return { jobs: await this.#takeWithoutBad(pool, { claimant, level, error }), isAged }
+    }
+    pool.floors.claimed(level, jobs.at(-1), { isFull: jobs.length === limit, hints })
     const lookedMs = performance.now() - sentAt
     if (jobs.length < limit && lookedMs > longLookMs) {
       // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
@@ -83,7 +111,16 @@ export class Claims {
     const { limit } = claimant
     const { afterKey, keyedHints, perKey } = pool
     const maxKeys = pool.isPastStrangers ? limit : keysAtOnce
-    const { jobs, lastKey } = await claimKeyed(this.#db, { ...claimant, afterKey, maxKeys, perKey })
+    let round: KeyedRound
+    try {
+      round = await claimKeyed(this.#db, { ...claimant, afterKey, maxKeys, perKey })
+    } catch (error) {
+      if (!mayBeOneRows(error)) throw error
+      const listing = { ...this.#listing(claimant), limit: Math.max(limit, mostBad) }
+      const found = await claimableKeyed(this.#db, listing)
+      return this.#takeThese(found, { claimant, error })
+    }
+    const { jobs, lastKey } = round
     pool.afterKey = lastKey ?? ''
     pool.isPastStrangers = jobs.length > 0 || lastKey === undefined
     // One of each key as long as there are keys enough; a queue of few keys gives more of each.
@@ -93,5 +130,88 @@ export class Claims {
     pool.mayHaveKeyed =
       jobs.length > 0 || lastKey !== undefined || afterKey !== '' || pool.keyedHints !== keyedHints
     return jobs
+  }
+
+  /** A claim failed, perhaps because of one row: takes the others, and puts that one aside. */
+  async #takeWithoutBad(
+    pool: QueuePool,
+    { claimant, level, error }: { claimant: Claimant; level: Level; error: unknown },
+  ): Promise<ClaimedJob[]> {
+    const { priority, floor } = level
+    const listing = { ...this.#listing(claimant), limit: Math.max(claimant.limit, mostBad) }
+    try {
+      const found = await claimable(this.#db, { ...listing, priority, floor })
+      const jobs = await this.#takeThese(found, { claimant, error })
+      const ids = new Set(jobs.map(({ id }) => id))
+      // What could not be put aside stays below the floor; the survey finds it again.
+      const last = found.findLast(({ id }) => ids.has(id))
+      pool.floors.claimed(level, last, { isFull: true, hints: level.hints })
+      return jobs
+    } catch (thrown) {
+      // No row is to blame, so it is what was asked. A survey finds the priority again if it has jobs.
+      if (thrown === error && classify(error) === 'value') pool.floors.drop(priority)
+      throw thrown
+    }
+  }
+
+  #listing({ queue, kinds }: Claimant): { queue: string; kinds: string; parked: string[] } {
+    return { queue, kinds, parked: this.#parked.ids() }
+  }
+
+  /**
+   * Claims some of these, in smaller and smaller parts until those that cannot be claimed are alone. Where it takes none
+   * it throws the error again, so that the queue rests for a while: perhaps nothing is wrong with the rows, but with all
+   * claims, and then not all jobs are to be put aside in one moment.
+   */
+  async #takeThese(
+    found: readonly { id: string }[],
+    { claimant, error }: { claimant: Claimant; error: unknown },
+  ): Promise<ClaimedJob[]> {
+    const taken: ClaimedJob[] = []
+    const bad: { id: string; error: unknown }[] = []
+    const take = async (ids: readonly string[]): Promise<void> => {
+      if (bad.length >= mostBad) return
+      try {
+        taken.push(...(await claimThese(this.#db, { ...claimant, ids })))
+      } catch (thrown) {
+        if (!mayBeOneRows(thrown)) throw thrown
+        const [only] = ids
+        if (ids.length === 1 && only !== undefined) {
+          bad.push({ id: only, error: thrown })
+          return
+        }
+        const middle = Math.ceil(ids.length / 2)
+        await take(ids.slice(0, middle))
+        await take(ids.slice(middle))
+      }
+    }
+    try {
+      const ids = found.map(({ id }) => id)
+      for (let at = 0; at < ids.length && taken.length === 0 && bad.length < mostBad; at += claimant.limit)
+        await take(ids.slice(at, at + claimant.limit))
+      for (const one of bad) await this.#putAside(one)
+    } catch (thrown) {
+      // Those that were taken are ours all the same.
+      if (taken.length === 0) throw thrown
+      this.#config.onTrouble?.(thrown)
+    }
+    if (taken.length === 0) throw bad[0]?.error ?? error
+    return taken
+  }
+
+  /** What a value makes impossible will not become possible; anything else may pass. */
+  async #putAside({ id, error }: { id: string; error: unknown }): Promise<void> {
+    if (classify(error) !== 'value') {
+      this.#parked.park(id, error)
+      return
+    }
+    try {
+      const why = messageOf(error)
+      const gone = await putAside(this.#db, { id, why })
+      if (gone !== undefined) this.#config.onPutAside?.(gone)
+    } catch (thrown) {
+      if (!mayBeOneRows(thrown)) throw thrown
+      this.#parked.park(id, thrown)
+    }
   }
 }

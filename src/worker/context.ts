@@ -12,6 +12,7 @@ import { foreignTx, pgAdapter } from '../db/foreign-tx.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
 import { prepareJob } from '../intake/new-job.ts'
 import type { BlobConfig } from '../intake/new-job.ts'
+import { isUsualTime } from '../jobs/position.ts'
 import { leaseLost } from './fenced-tx.ts'
 import type { FencedTransactions } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
@@ -150,7 +151,9 @@ export class JobContext implements HandlerContext {
   }
 
   get runAt(): Date {
-    return new Date(`${this.held.job.runAt.replace(' ', 'T')}Z`)
+    const { runAt } = this.held.job
+    // A row that was not written by enqueue may have a time that no Date can show, such as 'infinity'.
+    return isUsualTime(runAt) ? new Date(`${runAt.replace(' ', 'T')}Z`) : new Date()
   }
 
   get correlationId(): string {

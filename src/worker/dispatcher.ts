@@ -10,6 +10,7 @@ import type { Children } from './isolate/children.ts'
 import type { WorkerConfig } from './options.ts'
 import type { Ending, Outcome } from './outcome.ts'
 import { QueuePool } from './queue-pool.ts'
+import { faultIn, invalidRow } from './row-fault.ts'
 import type { Ended } from './settle.ts'
 import { Slot } from './slot.ts'
 import { Suspects } from './suspects.ts'
@@ -30,10 +31,10 @@ export interface DispatcherConfig {
   noteBegun: (held: HeldJob) => Promise<boolean>
   onStarted: (held: HeldJob) => void
   onEnded: (ended: Ended) => void
-  /** A claim failed; what it took, if anything, is found by the reconciling. */
-  onTrouble: (error: unknown) => void
-  /** A claim was answered, with so many. */
-  onClaimed: (count: number) => void
+  /** A claim of this queue failed; what it took, if anything, is found by the reconciling. */
+  onTrouble: (error: unknown, queue: string) => void
+  /** A claim of this queue was answered, with so many. */
+  onClaimed: (count: number, queue: string) => void
   /** A queue has been asked, and has no more to give for now: those that had to wait for it may be asked. */
   onAsked: () => void
 }
@@ -55,8 +56,6 @@ export class Dispatcher {
    * jobs were only not here yet does.
    */
   #turn = 0
-  #holdUntil = 0
-  #failures = 0
   /** Set while free slots wait for a queue that is due and whose jobs are on their way. */
   #patience: NodeJS.Timeout | undefined
 
@@ -79,9 +78,9 @@ export class Dispatcher {
     return this.#stuck
   }
 
-  /** After trouble nothing is asked before this. */
-  get holdUntil(): number {
-    return this.#holdUntil
+  /** When a queue may be asked again after trouble; Infinity where none has to wait. */
+  heldUntil(now: number): number {
+    return Math.min(...this.pools.map(({ holdUntil }) => (holdUntil > now ? holdUntil : Infinity)))
   }
 
   pool(queue: string): QueuePool | undefined {
@@ -103,9 +102,9 @@ export class Dispatcher {
   /** Asks for work wherever some may be and there is room for it. */
   fill(now: number): void {
     this.startAll()
-    if (!this.#config.isOpen() || now < this.#holdUntil) return
+    if (!this.#config.isOpen()) return
     for (const pool of this.pools) {
-      if (!pool.isClaiming && this.#wanted(pool) > 0) void this.#claim(pool)
+      if (!pool.isClaiming && now >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
 
@@ -123,7 +122,7 @@ export class Dispatcher {
   /** Where queues share slots, one with an empty hand asks before the next slot is free: else that is another's. */
   #askAtOnce(pool: QueuePool): void {
     if (!this.#isWeighted || pool.isClaiming) return
-    if (performance.now() >= this.#holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
+    if (performance.now() >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
   }
 
   async #claim(pool: QueuePool): Promise<void> {
@@ -141,8 +140,8 @@ export class Dispatcher {
         pool.gaveLast = jobs.length > 0
         const claimed = { heldSince: since, workerId: claims.workerId, isAged }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
-        this.#failures = 0
-        onClaimed(jobs.length)
+        pool.failures = 0
+        onClaimed(jobs.length, pool.config.name)
         // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
         if (jobs.length > 0 && this.#wanted(pool) > 0)
           setImmediate(() => {
@@ -151,11 +150,11 @@ export class Dispatcher {
         else this.startAll()
       }
     } catch (error) {
-      this.#holdUntil = performance.now() + waitAfterMs(this.#failures++)
+      pool.holdUntil = performance.now() + waitAfterMs(pool.failures++)
       // What could not be asked is still to be asked.
       pool.floors.probe()
       pool.hintKeyed()
-      onTrouble(error)
+      onTrouble(error, pool.config.name)
     } finally {
       pool.isClaiming = false
       pool.claimingSince = undefined
@@ -168,7 +167,12 @@ export class Dispatcher {
     const older = this.#config.held.get(held.job.id)
     if (older !== undefined) this.#config.onLost(older)
     this.#config.held.add(held)
-    if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
+    const fault = faultIn(held.job)
+    if (fault !== undefined) {
+      pool.held++
+      held.phase = 'settling'
+      this.#config.onEnded({ held, outcome: endedBefore(held) ?? invalidRow(held.job, fault), ranMs: 0 })
+    } else if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
       pool.held++
       this.suspects.add({ pool, held })
     } else pool.add(held)
@@ -259,7 +263,7 @@ export class Dispatcher {
       }
     } catch (error) {
       whyNot = 'it could not be noted that it begins'
-      this.#config.onTrouble(error)
+      this.#config.onTrouble(error, slot.pool.config.name)
     }
     held.startedAt = performance.now()
     this.#end(slot, [{ type: 'released', reason: whyNot }])
@@ -297,23 +301,36 @@ export class Dispatcher {
     return new Slot(pool, batch)
   }
 
+  /** Attempts end in outcomes and do not throw: what is thrown here comes of a row that no check knows. */
   #run(slot: Slot, registered: Registered): void {
     const { handlers, services, children } = this.#config
     const { batch } = slot
-    for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
-    const [first] = batch
-    if (batch.length === 1 && first !== undefined) {
-      // No child is started for what is not to be started.
-      first.isIsolated = endedBefore(first) === undefined && children.takes(first, registered)
-      const running = first.isIsolated ? children.run(first, registered) : execute(first, handlers, services)
-      void running.then((outcome) => {
-        this.#end(slot, [outcome])
-      })
-      return
+    const fail = (thrown: unknown): void => {
+      this.#end(
+        slot,
+        batch.map(({ job }) => invalidRow(job, undefined, thrown)),
+      )
     }
-    void executeBatch(batch, handlers, services).then((outcomes) => {
-      this.#end(slot, outcomes)
-    })
+    try {
+      for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
+      const [first] = batch
+      if (batch.length === 1 && first !== undefined) {
+        // No child is started for what is not to be started.
+        first.isIsolated = endedBefore(first) === undefined && children.takes(first, registered)
+        const running = first.isIsolated
+          ? children.run(first, registered)
+          : execute(first, handlers, services)
+        void running.then((outcome) => {
+          this.#end(slot, [outcome])
+        }, fail)
+        return
+      }
+      void executeBatch(batch, handlers, services).then((outcomes) => {
+        this.#end(slot, outcomes)
+      }, fail)
+    } catch (thrown) {
+      fail(thrown)
+    }
   }
 
   #begin(held: HeldJob, timeoutMs: number): void {

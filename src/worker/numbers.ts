@@ -4,6 +4,7 @@ import { TimeReader } from '../numbers/clock.ts'
 import { countSettled } from '../numbers/count-settled.ts'
 import { ErrorWriter } from '../numbers/write-errors.ts'
 import { StatWriter } from '../numbers/write-stats.ts'
+import type { PutAside } from '../jobs/claim.ts'
 import type { Swept } from '../maintenance/sweep.ts'
 import type { Fired } from '../schedules/tick.ts'
 import { Loop } from '../upkeep/loop.ts'
@@ -116,6 +117,12 @@ export class Numbers {
   swept({ quarantined }: Swept): void {
     for (const { id, kind } of quarantined)
       this.#errors.tally.add(workerLost(kind), { job: id, isDeath: true })
+  }
+
+  /** It became a dead letter before it could be claimed. */
+  putAside({ id, queue, kind, error, fingerprint }: PutAside): void {
+    this.#stats.tally.at(queue, kind, performance.now()).dead++
+    this.#errors.tally.add({ ...error, fingerprint, kind }, { job: id, isDeath: true })
   }
 
   /** Schedules made jobs. */

@@ -26,6 +26,9 @@ export class QueuePool {
   /** How long claims take lately. */
   claimMs = 0
   isClaiming = false
+  /** Claims that failed in a row. Nothing is asked before `holdUntil`. */
+  failures = 0
+  holdUntil = 0
   /** When the claim that is under way was sent. */
   claimingSince: number | undefined
   /** Its last claim found something: the next one probably does. So may the first. */

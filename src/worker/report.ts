@@ -1,4 +1,5 @@
 import type { StoredError } from '../core/stored-error.ts'
+import type { PutAside } from '../jobs/claim.ts'
 import type { Events, JobFacts } from './events.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from './log.ts'
@@ -91,6 +92,16 @@ export class Report {
         else if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
         return
     }
+  }
+
+  /** It became a dead letter before it could be claimed. */
+  putAside({ error, fingerprint, ...facts }: PutAside): void {
+    const reason = 'invalid-row'
+    this.#events.emit('dead', { ...facts, ranMs: 0, error: { ...error, fingerprint }, reason })
+    this.#log.error(
+      { ...facts, reason, error: error.message, fingerprint },
+      'dead: its row cannot be claimed',
+    )
   }
 
   #placed(held: HeldJob, { job, kind, queue, placed }: Child): void {

@@ -20,7 +20,7 @@ import { Upkeep } from '../upkeep/upkeep.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { Announcer } from '../wake-up/announcer.ts'
 import { Bell } from '../wake-up/bell.ts'
-import { cancelsIn, channelOf, hintsIn, saysSchedules } from '../wake-up/hint.ts'
+import { channelOf, hintsIn, saysCancel, saysSchedules } from '../wake-up/hint.ts'
 import type { Hint } from '../wake-up/hint.ts'
 import { listenLocally, placeOf } from '../wake-up/local.ts'
 import { Poll } from '../wake-up/poll.ts'
@@ -31,6 +31,7 @@ import { Dispatcher } from './dispatcher.ts'
 import { Doubt } from './doubt.ts'
 import type { Events } from './events.ts'
 import { endedByForce, failedWith } from './execute.ts'
+import { FailingClaims } from './failing-claims.ts'
 import { FencedTransactions, leaseLost } from './fenced-tx.ts'
 import type { Handlers } from './handlers.ts'
 import { HeldJobs } from './held-job.ts'
@@ -69,6 +70,8 @@ export interface RuntimeConfig {
 }
 
 const prefetchTtlMs = 2_000
+/** How often it is looked whether there is something new to tell of failing claims. */
+const tellEveryMs = 1_000
 /** Of one attempt: a timer that throws again and again is told of, and then no more. */
 const mostThrownLate = 3
 const watchdogMs = 60_000
@@ -112,8 +115,9 @@ export class Runtime {
   #isStopping = false
   #isOver = false
   readonly #troubles: Troubles
-  readonly #parked: Record<'sweep' | 'promote' | 'reconcile', Parked>
+  readonly #parked: Record<'claim' | 'sweep' | 'promote' | 'reconcile', Parked>
   readonly #doubt = new Doubt()
+  readonly #failingClaims = new FailingClaims()
   readonly #recycling: Recycling
   #lastGapAt = -Infinity
   /** When it last heard of jobs, or took or ended some. */
@@ -127,6 +131,7 @@ export class Runtime {
       sinceOkMs: (part) => this.#loops.find(({ name }) => name === part)?.ageMs,
     })
     this.#parked = {
+      claim: this.#troubles.parkedBy('claim'),
       sweep: this.#troubles.parkedBy('sweep'),
       promote: this.#troubles.parkedBy('promote'),
       reconcile: this.#troubles.parkedBy('reconcile'),
@@ -181,6 +186,13 @@ export class Runtime {
       onChildren: (hints) => {
         this.#announcer.stored(hints)
       },
+      onCut: (cut) => {
+        for (const [held, columns] of cut) {
+          const message = `Too long to be stored, and cut: ${columns.join(', ')}.`
+          this.#notes.log(held, { level: 'warn', message, data: undefined })
+        }
+        return this.#notes.flush()
+      },
       onTrouble: (error, jobIds) => {
         if (jobIds === undefined) this.#troubles.of('settle', error)
         else this.#troubles.ofJobs('settle', error, jobIds)
@@ -218,14 +230,15 @@ export class Runtime {
       onEnded: (ended) => {
         this.#ended(ended)
       },
-      onTrouble: (error) => {
-        // It may have been done although we do not know of it.
-        if (classify(error) === 'unknown') this.#doubt.arise()
-        this.#troubles.of('claim', error)
+      onTrouble: (error, queue) => {
+        this.#claimFailed(error)
+        this.#failingClaims.failed(queue, error)
+        this.#troubles.of(claimOf(queue), error)
         this.#bell.ring()
       },
-      onClaimed: (count) => {
-        this.#troubles.wentWell('claim')
+      onClaimed: (count, queue) => {
+        this.#failingClaims.wentWell(queue)
+        this.#troubles.wentWell(claimOf(queue))
         if (count === 0) return
         this.#stirredAt = performance.now()
         this.#poll.found()
@@ -392,8 +405,7 @@ export class Runtime {
       if (this.#doubt.isNewly()) void this.#reconciling.runOnce()
       this.#dispatcher.fill(now)
       const pollAt = now + this.#poll.waitMs()
-      const { holdUntil } = this.#dispatcher
-      const wakeAt = Math.min(pollAt, this.#scout.wakeAt, holdUntil > now ? holdUntil : Infinity)
+      const wakeAt = Math.min(pollAt, this.#scout.wakeAt, this.#dispatcher.heldUntil(now))
       await this.#bell.next(Math.max(1, wakeAt - now))
       if (performance.now() >= pollAt) this.#scout.lookForYourself()
     }
@@ -578,7 +590,22 @@ export class Runtime {
 
   #newClaims(): Claims {
     const { workerId } = this.#lease
-    return new Claims({ db: this.#db, workerId, kinds: this.#served.kinds })
+    return new Claims({
+      ...{ db: this.#db, workerId, kinds: this.#served.kinds, parked: this.#parked.claim },
+      onPutAside: (job) => {
+        this.#numbers.putAside(job)
+        this.#report.putAside(job)
+      },
+      onTrouble: (error) => {
+        this.#claimFailed(error)
+        this.#troubles.beside('claim', error)
+      },
+    })
+  }
+
+  #claimFailed(error: unknown): void {
+    // It may have been done although we do not know of it.
+    if (classify(error) === 'unknown') this.#doubt.arise()
   }
 
   #abortAll(reasonFor: (held: HeldJob) => Error): void {
@@ -644,9 +671,9 @@ export class Runtime {
       deadlineMs,
       probeEveryMs: 15_000,
       onPayload: (payload) => {
-        this.#hear(hintsIn(payload))
+        this.#hear(hintsIn(payload, (queue) => this.#dispatcher.pool(queue) !== undefined))
         if (saysSchedules(payload)) this.#scheduler.wake()
-        if (!cancelsIn(payload).includes(this.workerId)) return
+        if (!saysCancel(payload, this.workerId)) return
         this.#cancellations.hint()
         void this.#cancelling.runOnce()
       },
@@ -662,7 +689,8 @@ export class Runtime {
   }
 
   #hear(hints: readonly Hint[]): void {
-    if (hints.length > 0) this.#stirredAt = performance.now()
+    if (hints.length === 0) return
+    this.#stirredAt = performance.now()
     this.#scout.hear(hints)
   }
 
@@ -725,6 +753,7 @@ export class Runtime {
         this.#release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
         return Promise.resolve()
       }),
+      loop('tell', tellEveryMs, () => this.#failingClaims.tell(this.#db, this.workerId)),
       // With the start already: a kind that nobody handles is most likely one that was forgotten in a deployment.
       new Loop({
         ...{ name: 'unknown-kinds', everyMs: 30_000, isEager: true, onTrouble },
@@ -764,7 +793,7 @@ export class Runtime {
   #newWatchdog(): Watchdog {
     const { worker, onFatal } = this.#config
     const pools = this.#dispatcher.pools.map(({ config: { name } }) => ({
-      name: `claim of '${name}'`,
+      name: claimOf(name),
       since: () => this.#dispatcher.pool(name)?.claimingSince,
     }))
     const watched = [
@@ -801,6 +830,11 @@ export class Runtime {
 /** Of one statement: several fit into a lease. */
 function deadlineMsOf(leaseMs: number): number {
   return Math.max(500, Math.min(longestDeadlineMs, leaseMs / 3))
+}
+
+/** The part of a worker that claims jobs of this queue. */
+function claimOf(queue: string): string {
+  return `claim of '${queue}'`
 }
 
 function leaseAtRisk({ job }: HeldJob): Error {

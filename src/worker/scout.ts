@@ -23,6 +23,8 @@ export interface ScoutConfig {
 
 /** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
 const surveyShare = 1 / 20
+/** So may promotes that found nothing, as far as hints ask for them: any login may send those. */
+const vainShare = 1 / 5
 /** A little before the poll is due, so that a jittered one does not come just too soon for it. */
 const early = 0.95
 const promoteBatch = 500
@@ -34,8 +36,10 @@ export class Scout {
   #surveyingSince: number | undefined
   #surveyPaysAt = 0
   #mustSurveyAgain = false
+  #isUnsure = false
   #nextDueAt = Infinity
   #promotingSince: number | undefined
+  #promotePaysAt = 0
   #surveyFailures = 0
   #promoteFailures = 0
 
@@ -77,9 +81,18 @@ export class Scout {
     this.#config.bell.ring()
   }
 
+  /** Looks at every queue as soon as its cost allows: hints told of more than is believed without a look. */
+  #surveyWhenItPays(): void {
+    this.#isUnsure = true
+    if (this.#surveyingSince !== undefined) return
+    for (const pool of this.#config.dispatcher.pools) pool.surveyedAt = -Infinity
+    this.#nextSurveyAt = Math.min(this.#nextSurveyAt, this.#surveyPaysAt)
+  }
+
   async #survey(): Promise<void> {
     if (this.#surveyingSince !== undefined) return
     this.#surveyingSince = performance.now()
+    this.#isUnsure = false
     const startedAt = performance.now()
     const pools = this.#config.dispatcher.pools.filter(
       ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
@@ -108,9 +121,15 @@ export class Scout {
       this.#surveyPaysAt = now + Math.max(holdMs, (now - startedAt) / surveyShare)
       this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
       this.#config.bell.ring()
+      if (this.#isToldMore()) this.#surveyWhenItPays()
       // What was looked at may have changed behind its back.
       if (this.#mustSurveyAgain) this.surveySoon()
     }
+  }
+
+  /** A method, so that it is read again after `await`. */
+  #isToldMore(): boolean {
+    return this.#isUnsure
   }
 
   #take(
@@ -143,6 +162,7 @@ export class Scout {
     if (this.#promotingSince !== undefined) return
     this.#promotingSince = performance.now()
     this.#nextDueAt = Infinity
+    let isInVain = false
     try {
       const { ready, nextInMs } = await promote(this.#config.db, {
         queues: this.#config.served.queues,
@@ -151,6 +171,7 @@ export class Scout {
       })
       this.#promoteFailures = 0
       this.#config.onFine('promote')
+      isInVain = ready.length === 0
       this.returned(ready)
       // A full batch means that more is probably due already.
       if (ready.length >= promoteBatch) this.dueIn(0)
@@ -159,6 +180,8 @@ export class Scout {
       this.#config.onTrouble('promote', error)
       this.dueIn(waitAfterMs(this.#promoteFailures++))
     } finally {
+      const now = performance.now()
+      this.#promotePaysAt = isInVain ? now + (now - this.#promotingSince) / vainShare : now
       this.#promotingSince = undefined
       this.#config.bell.ring()
     }
@@ -177,13 +200,16 @@ export class Scout {
   }
 
   hear(hints: readonly Hint[]): void {
+    const promotePaysInMs = this.#promotePaysAt - performance.now()
+    let isBelieved = true
     for (const { queue, priority, keyed, inMs } of hints) {
       const pool = this.#config.dispatcher.pool(queue)
       if (pool === undefined) continue
-      if (inMs > 0) this.dueIn(inMs)
+      if (inMs > 0) this.dueIn(Math.max(inMs, promotePaysInMs))
       else if (keyed) pool.hintKeyed()
-      else pool.floors.hint(priority)
+      else isBelieved = pool.floors.hint(priority) && isBelieved
     }
+    if (!isBelieved) this.#surveyWhenItPays()
     this.#config.bell.ring()
   }
 }

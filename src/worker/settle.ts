@@ -8,7 +8,16 @@ import { sendBatch } from '../intake/send-batch.ts'
 import type { JobHint } from '../intake/new-job.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import type { DeadReason } from '../jobs/list-dead.ts'
-import { cancelRunning, deadLetter, noteRefused, putBack, retry, settled, succeed } from '../jobs/settle.ts'
+import {
+  cancelRunning,
+  cutRows,
+  deadLetter,
+  noteRefused,
+  putBack,
+  retry,
+  settled,
+  succeed,
+} from '../jobs/settle.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 import type { Child, Ending, Outcome } from './outcome.ts'
 
@@ -29,8 +38,19 @@ export interface SettlerConfig {
   failedWith: (held: HeldJob, error: unknown) => Ending
   /** Children were stored with it. */
   onChildren: (hints: ReadonlySet<JobHint>) => void
+  /** Columns of these were cut: they were too long to be stored with their endings, which is tried again. */
+  onCut: (cut: ReadonlyMap<HeldJob, readonly string[]>) => Promise<void>
   /** It is tried again; `jobIds` where it is about these and no others. */
   onTrouble: (error: unknown, jobIds?: readonly string[]) => void
+}
+
+interface Sending {
+  /** An earlier try may have been done. */
+  wasUnknown?: boolean
+  /** It is tried now and then, beside all else. */
+  isParked?: boolean
+  /** Rows were looked at for values that are too long. */
+  wasCut?: boolean
 }
 
 /** Past this a statement is no faster; an uncapped one grew with the square of its rows. */
@@ -133,11 +153,12 @@ export class Settler {
    */
   async #settle(
     group: readonly Ended[],
-    { wasUnknown = false, isParked = false }: { wasUnknown?: boolean; isParked?: boolean } = {},
+    { wasUnknown = false, isParked = false, wasCut = false }: Sending = {},
   ): Promise<void> {
     const { db, onTrouble, failedWith } = this.#config
     let isRepeat = wasUnknown
     let isBare = false
+    let isCut = wasCut
     let known: readonly Ended[] | undefined
     for (let tries = 1; ; tries++) {
       if (isParked && !isBare) await pause(Math.random() * Math.min(30_000, 500 * 2 ** Math.min(tries, 6)))
@@ -159,11 +180,16 @@ export class Settler {
         }
         const trouble = classify(error)
         if (trouble === 'unknown') isRepeat = true
+        // All at once and before each is tried alone: there may be thousands of such rows.
+        if (trouble === 'value' && !isCut) {
+          isCut = true
+          if (await this.#cut(group)) continue
+        }
         const isOneJobs = mayBeOneRows(error) || isInTheWay(error, tries)
         if (isOneJobs && group.length > 1) {
           const middle = Math.ceil(group.length / 2)
           const halves = [group.slice(0, middle), group.slice(middle)]
-          await Promise.all(halves.map((half) => this.#settle(half, { wasUnknown: isRepeat })))
+          await Promise.all(halves.map((half) => this.#settle(half, { wasUnknown: isRepeat, wasCut: isCut })))
           return
         }
         // Perhaps it is only what was said about the ending. Where it is not, that is kept after all.
@@ -171,12 +197,25 @@ export class Settler {
         if (isBare) continue
         onTrouble(error, isOneJobs ? group.map(({ held }) => held.job.id) : undefined)
         if (isOneJobs && !isParked) {
-          void this.#settle(group, { wasUnknown: isRepeat, isParked: true })
+          void this.#settle(group, { wasUnknown: isRepeat, wasCut: isCut, isParked: true })
           return
         }
         const longestMs = trouble === 'broken' ? 30_000 : 2_000
         if (!isParked) await pause(Math.random() * Math.min(longestMs, 20 * 2 ** Math.min(tries, 12)))
       }
+    }
+  }
+
+  /** Whether some of their rows had values that are too long to be stored with an ending, and have no more. */
+  async #cut(group: readonly Ended[]): Promise<boolean> {
+    try {
+      const columns = await cutRows(this.#config.db, leasesOf(group))
+      const cut = new Map(group.map(({ held }) => [held, columns.get(held.job.id) ?? []] as const))
+      for (const [held, names] of cut) if (names.length === 0) cut.delete(held)
+      if (cut.size > 0) await this.#config.onCut(cut)
+      return cut.size > 0
+    } catch {
+      return false
     }
   }
 

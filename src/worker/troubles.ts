@@ -1,4 +1,5 @@
 import { classify } from '../db/classify.ts'
+import type { DatabaseTrouble } from '../db/classify.ts'
 import { Parked } from '../maintenance/parked.ts'
 import type { Events } from './events.ts'
 import { FailingParts } from './failing-parts.ts'
@@ -28,15 +29,16 @@ export class Troubles {
     this.#log = new TroubleLog(config.log)
   }
 
-  /** The database is away or refuses; a refusal that lasts ends the process. */
+  /** The database is away or refuses; a refusal that lasts and is no value's ends the process. */
   of(part: string, error: unknown): void {
     const { events, sinceOkMs, onFatal } = this.#config
     events.emit('trouble', { what: part, error })
     const trouble = classify(error)
     this.#log.tell(part, { error, trouble })
-    const isRefused = trouble === 'broken' || trouble === 'corrupt'
+    const isRefused = isRefusal(trouble)
     const refusedMs = this.#failing.failed(part, { isRefused, sinceOkMs: sinceOkMs(part) })
-    if (refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
+    const isFatal = trouble === 'broken' || trouble === 'corrupt'
+    if (isFatal && refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
   }
 
   /** Only these jobs are in the way, and all others go on. */
@@ -66,4 +68,9 @@ export class Troubles {
       this.ofJobs(part, error, [id])
     })
   }
+}
+
+/** Whether the server answered and says no, and will say it again: neither away nor too busy. */
+export function isRefusal(trouble: DatabaseTrouble): boolean {
+  return trouble !== 'again' && trouble !== 'unknown' && trouble !== 'wait'
 }

@@ -39,6 +39,7 @@ function newSettler(): { settler: Settler; held: HeldJobs; settled: HeldJob[]; r
       db,
       held,
       onChildren: () => undefined,
+      onCut: () => Promise.resolve(),
       failedWith: () => ({ type: 'released', reason: 'a child' }) as const,
     },
     onSettled: (ended: Ended) => void settled.push(ended.held),

@@ -1,0 +1,29 @@
+-- Cut what is too long to be stored with the endings of these jobs, where their lease still holds. Gives the ids of those
+-- that were changed, and their columns.
+--
+-- An index of `finished` or `dead` bounds what it takes, and `job` has no index on these columns: a row that was written
+-- by hand runs, and its ending cannot be stored. The bounds are those of enqueue: 256 bytes of a correlation id, 512 of a
+-- key, 8 words of 321; what is cut has so many characters that it fits whatever they are.
+with long as materialized (
+  select id,
+         array_remove(array[
+           case when octet_length(correlation_id) > 256 then 'correlation_id' end,
+           case when octet_length(key) > 512 then 'key' end,
+           case when exists (select from unnest(search) as word where word is null or octet_length(word) > 321)
+                  or cardinality(search) > 8 then 'search' end], null) as columns
+    from stint.job
+   where id       = any(:ids::uuid[])
+     and lease_id = any(:leaseIds::uuid[])
+     for no key update skip locked
+), cut as (
+  update stint.job
+     set correlation_id = case when octet_length(correlation_id) > 256 then left(correlation_id, 63) || '…'
+                               else correlation_id end,
+         key            = case when octet_length(key) > 512 then left(key, 127) || '…' else key end,
+         search         = case when search is not null
+                               then array(select left(word, 80) from unnest(search) as word where word is not null limit 8) end
+   where id = any(array(select id from long where columns <> '{}'))
+)
+select id, columns
+  from long
+ where columns <> '{}'

@@ -1,0 +1,33 @@
+-- Move a ready job whose row cannot be claimed to the dead letters: nothing else would ever take it out of the way.
+--
+-- Such a row may have any value, so what has an index among the dead letters is cut to what fits there. It is named which
+-- of the columns that a claim counts up cannot go on.
+with gone as (
+  delete from stint.job
+   where id = :id::uuid
+     and state = 'ready'
+  returning *
+)
+insert into stint.dead (
+  id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+  created_at, run_at, started_at, died_at, deadline_at, worker_id, lease_id,
+  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
+  progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
+)
+select id, queue, kind, left(key, 128), priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
+       correlation_id, traceparent, tracestate, parent_id, flow_id,
+       case when search is not null
+            then array(select left(word, 80) from unnest(search) as word where word is not null limit 8) end,
+       options, input, input_blob,
+       progress, failures, attempts_before, replaces, unique_key, unique_until_start, 'invalid-row',
+       jsonb_build_object(
+         'class', 'invalid', 'name', 'StintError', 'code', 'invalid-row',
+         'message', format('Its row cannot be claimed: %s.', :why::text)
+                      || case when attempt = 2147483647 then ' `attempt` is 2147483647.' else '' end
+                      || case when epoch = 2147483647 then ' `epoch` is 2147483647.' else '' end,
+         'causes', '[]'::jsonb),
+       substr(md5('invalid-row ' || kind), 1, 16)
+  from gone
+returning id, kind, queue, key, attempt, max_attempts as "maxAttempts", epoch,
+          coalesce(correlation_id, id::text) as "correlationId", error, fingerprint

@@ -1,0 +1,37 @@
+import { messageOf } from '../core/thrown.ts'
+import { prefixOf } from '../core/utf8.ts'
+import { classify } from '../db/classify.ts'
+import type { Queryable } from '../db/statement.ts'
+import { tellFailing } from '../leases/lease.ts'
+import { isRefusal } from './troubles.ts'
+
+const mostCharacters = 500
+
+/**
+ * The queues that this worker cannot claim from although the database answers, told with its lease for people to see: by
+ * the doctor and in the overview. Nothing is written while claims go well.
+ */
+export class FailingClaims {
+  readonly #queues = new Map<string, { since: string; error: string }>()
+  #told: { worker: string; text: string } | undefined
+
+  failed(queue: string, error: unknown): void {
+    if (!isRefusal(classify(error))) return
+    const since = this.#queues.get(queue)?.since ?? new Date().toISOString()
+    this.#queues.set(queue, { since, error: prefixOf(messageOf(error), mostCharacters) })
+  }
+
+  wentWell(queue: string): void {
+    if (this.#queues.size > 0) this.#queues.delete(queue)
+  }
+
+  /** Tells what has changed since it was last told under this id. */
+  async tell(db: Queryable, worker: string): Promise<void> {
+    const failing = [...this.#queues].map(([queue, one]) => ({ queue, ...one }))
+    const text = JSON.stringify(failing)
+    const isTold = this.#told?.worker === worker ? this.#told.text === text : failing.length === 0
+    if (isTold) return
+    await tellFailing(db, { worker, failing })
+    this.#told = { worker, text }
+  }
+}
