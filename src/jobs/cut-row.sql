@@ -10,7 +10,7 @@ with long as materialized (
            case when octet_length(correlation_id) > 256 then 'correlation_id' end,
            case when octet_length(key) > 512 then 'key' end,
            case when exists (select from unnest(search) as word where word is null or octet_length(word) > 321)
-                  or cardinality(search) > 8 then 'search' end], null) as columns
+                  or cardinality(search) > 9 then 'search' end], null) as columns
     from stint.job
    where id       = any(:ids::uuid[])
      and lease_id = any(:leaseIds::uuid[])

@@ -7,6 +7,10 @@ with gone as (
    where id = :id::uuid
      and state = 'ready'
   returning *
+), counted as (
+  insert into stint.stat_settle (minute, queue, kind, dead)
+  select date_trunc('minute', stint.now()), queue, kind, 1
+    from gone
 )
 insert into stint.dead (
   id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,

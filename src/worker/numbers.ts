@@ -120,8 +120,7 @@ export class Numbers {
   }
 
   /** It became a dead letter before it could be claimed. */
-  putAside({ id, queue, kind, error, fingerprint }: PutAside): void {
-    this.#stats.tally.at(queue, kind, performance.now()).dead++
+  putAside({ id, kind, error, fingerprint }: PutAside): void {
     this.#errors.tally.add({ ...error, fingerprint, kind }, { job: id, isDeath: true })
   }
 

@@ -53,6 +53,22 @@ describe('overview', () => {
     expect(seen.dead).toEqual({ count: 0, exact: true })
   })
 
+  test('names a queue that a live worker cannot claim from', async () => {
+    const failing = [{ queue: 'stopped', since: '2026-01-01T00:00:00.000Z', error: 'integer out of range' }]
+    await db.query(
+      `insert into stint.worker (id, lease_until, about)
+       values (gen_random_uuid(), now() + interval '1 hour', jsonb_build_object('queues', '{"stopped":1}'::jsonb,
+               'host', 'h', 'pid', 1, 'failing', $1::jsonb))`,
+      [JSON.stringify(failing)],
+    )
+    const { problems } = await overview()
+    expect(problems).toMatchObject([
+      { level: 'fail', about: 'queue', title: 'Claims of stopped fail', link: '/queues/stopped' },
+      { title: 'Nobody does upkeep' },
+    ])
+    expect(problems[0]?.detail).toContain('integer out of range')
+  })
+
   test('counts the dead letters of a large queue with what small ones leave of the limit', async () => {
     const give = (queue: string, count: number): Promise<unknown> =>
       db.query(
