@@ -32,6 +32,7 @@ export const errorCodes = [
   'next-called-twice',
   'worker-stopped',
   'unknown-handler',
+  'not-external',
   'embedded-unsupported',
   'embedded-refused',
   'embedded-failed',

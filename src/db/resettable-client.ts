@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import type { Socket } from 'node:net'
 import pg from 'pg'
+import { afterRequire } from './bundle-require.ts'
 
 /**
  * A driver's client that can be given up for good.
@@ -9,7 +10,7 @@ import pg from 'pg'
  * on would still run once the network heals. A reset drops those bytes. It has to reach the raw socket, which the
  * driver replaces when TLS begins; so it is kept from the start.
  */
-export class ResettableClient extends pg.Client {
+export class ResettableClient extends afterRequire(pg.Client) {
   /** On the clock of performance.now(). */
   readonly madeAt = performance.now()
   readonly #socket: Socket

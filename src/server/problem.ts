@@ -206,6 +206,11 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'job-completed': { status: 409, title: 'The job has ended' },
   'worker-stopped': { status: 503, title: 'The worker has stopped', headers: soon },
   'unknown-handler': { status: 500, title: 'No handler', detail: 'There is no handler for this kind.' },
+  'not-external': {
+    status: 500,
+    title: 'The console was bundled',
+    detail: 'The console misses files of its package.',
+  },
   'embedded-unsupported': {
     status: 500,
     title: 'The embedded server cannot run here',

@@ -1,9 +1,14 @@
 import { createRequire } from 'node:module'
+import { notExternal } from './not-external.ts'
 
 /**
  * The path of a program or thread of this package, by its name below dist. The built file also where this is run from
  * source: a thread cannot load TypeScript on every Node we support.
  */
 export function builtFile(name: string): string {
-  return createRequire(import.meta.url).resolve(`#dist/${name}`)
+  try {
+    return createRequire(import.meta.url).resolve(`#dist/${name}`)
+  } catch (error) {
+    throw notExternal(error)
+  }
 }

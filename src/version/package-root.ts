@@ -1,7 +1,12 @@
 import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
+import { notExternal } from './not-external.ts'
 
 /** The folder of this package, from wherever in it this is loaded: the sources, or a chunk of the build. */
 export function packageRoot(): string {
-  return dirname(createRequire(import.meta.url).resolve('stint/package.json'))
+  try {
+    return dirname(createRequire(import.meta.url).resolve('stint/package.json'))
+  } catch (error) {
+    throw notExternal(error)
+  }
 }

@@ -1,5 +1,6 @@
 import { pino } from 'pino'
 import { printable, printableJson } from '../core/printable.ts'
+import { afterRequire } from '../db/bundle-require.ts'
 
 /** What the worker needs of a logger; pino's own fits. */
 export interface Logger {
@@ -38,7 +39,7 @@ export function defaultLogger(
  * does so itself for a broken pipe; of anything else a process would die, and then hang in the attempt to write the rest.
  */
 function standardOutput(): ReturnType<typeof pino.destination> {
-  const output = pino.destination(1)
+  const output = afterRequire(pino).destination(1)
   output.on('error', () => {
     output.write = () => true
     output.end = output.flushSync = () => undefined

@@ -12,6 +12,7 @@ import { nextPlace } from '../loader/entry.ts'
 import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
+import { builtFile } from '../version/built-file.ts'
 import { JobContext } from './context.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
@@ -229,6 +230,8 @@ export class Worker {
 
   async #start(): Promise<void> {
     try {
+      // Without its heartbeat there is no use in waiting for a database.
+      builtFile('worker/lease-thread')
       this.#connected = await connect(this.#config.connection, process.env)
       const { url, embeddedDir } = this.#connected
       if (embeddedDir !== undefined)

@@ -1,0 +1,17 @@
+import { createRequire } from 'node:module'
+
+/*
+ * pg and pino are CommonJS. Bundled into an ES module they find no `require` for Node's own modules ("Dynamic require
+ * of "events" is not supported"), so there they are given one. Not where this is loaded as we publish it: a module of
+ * Node has no `require`, and other packages may ask for that.
+ */
+const isAsPublished = /\/(?:dist\/(?:chunks\/[A-Z\d]{8}|db\/bundle-require)\.js|src\/db\/bundle-require\.ts)$/
+/** Undefined in a bundle that is CommonJS, which has a `require`. */
+const here = import.meta.url as string | undefined
+if (here !== undefined && !isAsPublished.test(here) && !('require' in globalThis))
+  Object.assign(globalThis, { require: createRequire(here) })
+
+/** The module as it is. To be asked this is to be loaded later than this file, also by our own bundler. */
+export function afterRequire<Module>(module: Module): Module {
+  return module
+}
