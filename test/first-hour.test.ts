@@ -248,3 +248,46 @@ describe('9: a database that cannot be reached', () => {
     await running
   })
 })
+
+describe('13: texts', () => {
+  test('stint help NOUN is the help of that noun, and of a verb its own', async () => {
+    expect((await run('help', 'job')).stdout).toBe((await run('job', '--help')).stdout)
+    expect((await run('help', 'job', 'list')).stdout).toBe((await run('job', 'list', '--help')).stdout)
+    expect(await run('help', 'jib')).toMatchObject({ code: 2 })
+  })
+
+  test('an input that is much too large is told its size, the limit and the way out', async () => {
+    const text = 'x'.repeat(2_000_000)
+    await expect(stint.enqueue(resize, { text })).rejects.toThrow(
+      /more than 2,000,0\d\d characters of JSON, at most 262,144 bytes fit\. Store it elsewhere.*blobs/,
+    )
+  })
+
+  test('the error of an enqueue that failed in a shared statement leads to the caller', async () => {
+    const client = new Stint({ connection: db.url, schema: 'no_such_schema' })
+    onTestFinished(() => client.close())
+    async function enqueueFromHere(): Promise<string> {
+      try {
+        await client.enqueue(resize, {})
+        return ''
+      } catch (error) {
+        return (error as Error).stack ?? ''
+      }
+    }
+    expect(await enqueueFromHere()).toContain('enqueueFromHere')
+  })
+
+  test('no sentence ends with two full stops', async () => {
+    const strict = defineJob({
+      kind: 'strict',
+      input: {
+        '~standard': {
+          version: 1,
+          vendor: 'test',
+          validate: () => ({ issues: [{ message: 'must be nice.' }] }),
+        },
+      },
+    })
+    await expect(stint.enqueue(strict, {})).rejects.toThrow('input must be nice. It was not stored.')
+  })
+})

@@ -41,12 +41,12 @@ async function inConsumer(file: string, text: string): Promise<Finished> {
   return finish(process.execPath, [file], { cwd: consumer })
 }
 
-test('holds the build and nothing else', () => {
+test('holds the build, its pages and nothing else', () => {
   const paths = packed.files.map(({ path }) => path)
   expect(
     paths.filter(
       (path) =>
-        !/^(dist\/.*\.(js|d\.ts)|dist\/dashboard\/.*\.(html|js|css|svg)(\.(br|gz))?|package\.json|README\.md|LICENSE|CHANGELOG\.md|SECURITY\.md)$/.test(
+        !/^(dist\/.*\.(js|d\.ts)|dist\/dashboard\/.*\.(html|js|css|svg)(\.(br|gz))?|docs\/.*\.(md|png|json)|package\.json|LICENSE|[A-Z]+\.md)$/.test(
           path,
         ),
     ),
@@ -63,6 +63,18 @@ test('holds the build and nothing else', () => {
       'dist/worker/isolate/child-program.js',
     ]),
   )
+})
+
+test('13: every link and picture of the README is in it', async () => {
+  const readme = await readFile(join(root, 'README.md'), 'utf8')
+  const targets = [...readme.matchAll(/\]\(([^)#]+)|(?:src|srcset)="([^"]+)"/g)].map(
+    ([, link, picture]) => link ?? picture ?? '',
+  )
+  const paths = packed.files.map(({ path }) => path)
+  const isIn = (target: string): boolean =>
+    paths.some((path) => path === target || path.startsWith(`${target}/`))
+  expect(targets.length).toBeGreaterThan(20)
+  expect(targets.filter((target) => !isIn(target))).toEqual([])
 })
 
 // require() of an ES module is what Node 20.19 brought, with a warning there.

@@ -1,5 +1,6 @@
 import { isStintError } from '../core/errors.ts'
 import type { ErrorCode } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import { UsageError } from './arguments.ts'
 import { note } from './output.ts'
 
@@ -54,5 +55,5 @@ function cannotListen(error: Error): string | undefined {
     return `${place} is taken by another process. Stop that one, or choose another port.`
   if (code === 'EACCES')
     return `${place} needs more rights than this process has. Choose a port from 1024 up.`
-  return `Cannot listen: ${error.message}.`
+  return `Cannot listen: ${messageOf(error)}.`
 }

@@ -74,6 +74,7 @@ const names = Object.keys(commands) as (keyof typeof commands)[]
 
 /** Runs one command line and returns its exit code. */
 export async function runCommand([name, ...rest]: readonly string[]): Promise<number> {
+  if (name === 'help' && rest.length > 0) return runCommand([...rest, '--help'])
   if (name === undefined || name === 'help' || name === '--help' || name === '-h') return say(help)
   if (name === '--version' || name === '-v') return say(stintVersion())
   try {

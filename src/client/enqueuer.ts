@@ -97,7 +97,13 @@ export class Enqueuer<Tx> {
     const { tx, ...jobOptions } = options
     const preparing = this.#prepare(contract, input, jobOptions)
     const prepared = preparing instanceof Promise ? await preparing : preparing
-    const placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
+    let placed: Placed
+    try {
+      placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
+    } catch (error) {
+      // Made anew here, where its stack leads to the caller: many callers share a flush.
+      throw tx === undefined ? forJob(error, prepared.job.id) : error
+    }
     const job = this.#answer(prepared, placed)
     this.#stats.stored([job])
     return job
@@ -252,7 +258,7 @@ export class Enqueuer<Tx> {
       return placed.map((result) => ({ ok: true, result }))
     } catch (error) {
       if (jobs.length === 1 || !isStintError(error) || !mayBeOneRows(error.cause)) {
-        return jobs.map(({ job }) => ({ ok: false, error: forJob(error, job.id) }))
+        return jobs.map(() => ({ ok: false, error }))
       }
       const answers: Flushed<Placed>[] = []
       for (const job of jobs) answers.push(...(await this.#flush([job])))

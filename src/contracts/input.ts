@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { StintError } from '../core/errors.ts'
 import type { Issue } from '../core/errors.ts'
 import { copyJson, isPlainName } from '../core/json.ts'
+import { withoutStop } from '../core/thrown.ts'
 import { byteLength } from '../core/utf8.ts'
 import { checkContract } from './check-contract.ts'
 import type { JobContract } from './contract.ts'
@@ -38,10 +39,14 @@ export function checkInput<Parsed>(
     'input',
     limits,
   )
-  if (!copy.ok) throw invalidInput(contract.kind, copy.issues, 'new')
+  if (!copy.ok) {
+    if (copy.characters !== undefined)
+      throw tooLarge(contract.kind, `more than ${shown(copy.characters)} characters`, maxBytes)
+    throw invalidInput(contract.kind, copy.issues, 'new')
+  }
   const text = JSON.stringify(copy.value)
   const bytes = byteLength(text)
-  if (bytes > maxBytes) throw tooLarge(contract.kind, bytes, maxBytes)
+  if (bytes > maxBytes) throw tooLarge(contract.kind, `${shown(bytes)} bytes`, maxBytes)
   const parsed = validate<Parsed>(contract, copy.value, 'new')
   return parsed instanceof Promise
     ? parsed.then((value) => ({ text, bytes, parsed: value }))
@@ -105,14 +110,20 @@ function invalidInput(kind: string, issues: readonly Issue[], which: 'new' | 'st
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const what = first === undefined ? 'it cannot be read' : `${first.path} ${first.message}${more}`
   const outcome = which === 'new' ? 'It was not stored.' : 'It was stored by other code than this.'
-  return new StintError('invalid-input', `Invalid input for '${kind}': ${what}. ${outcome}`, { issues })
+  return new StintError('invalid-input', `Invalid input for '${kind}': ${withoutStop(what)}. ${outcome}`, {
+    issues,
+  })
 }
 
-function tooLarge(kind: string, bytes: number, maxBytes: number): StintError {
+function tooLarge(kind: string, size: string, maxBytes: number): StintError {
   return new StintError(
     'invalid-input',
-    `Invalid input for '${kind}': it is ${bytes.toLocaleString('en')} bytes of JSON, at most ${maxBytes.toLocaleString('en')} fit. ` +
+    `Invalid input for '${kind}': it is ${size} of JSON, at most ${shown(maxBytes)} bytes fit. ` +
       'Store it elsewhere and pass a reference, or give the client a blob store (`blobs`). It was not stored.',
-    { issues: [{ path: 'input', message: `is ${bytes} bytes, at most ${maxBytes}` }] },
+    { issues: [{ path: 'input', message: `is ${size}, at most ${shown(maxBytes)} bytes fit` }] },
   )
+}
+
+function shown(count: number): string {
+  return count.toLocaleString('en')
 }

@@ -11,7 +11,10 @@ export interface JsonLimits {
   maxIssues: number
 }
 
-export type JsonCopy = { ok: true; value: Json } | { ok: false; issues: Issue[] }
+export type JsonCopy =
+  | { ok: true; value: Json }
+  /** `characters`: seen when it turned out to be too large, where that is so. */
+  | { ok: false; issues: Issue[]; characters?: number | undefined }
 
 /**
  * Copies a value into plain JSON, or says where and why it cannot be.
@@ -30,7 +33,8 @@ export function copyJson(value: unknown, root: string, limits: JsonLimits): Json
     // A getter, proxy trap or toJSON of the caller's threw.
     walk.refuse(root, `cannot be read: ${error instanceof Error ? error.message : 'it threw'}`)
   }
-  if (walk.issues.length > 0 || copy === undefined) return { ok: false, issues: walk.issues }
+  if (walk.issues.length > 0 || copy === undefined)
+    return { ok: false, issues: walk.issues, characters: walk.tooManyCharacters }
   return { ok: true, value: copy }
 }
 
@@ -49,6 +53,11 @@ class Walk {
 
   constructor(limits: JsonLimits) {
     this.#limits = limits
+  }
+
+  /** How many there are at least, where they are too many. */
+  get tooManyCharacters(): number | undefined {
+    return this.#isTooLarge() ? this.#characters : undefined
   }
 
   /** Notes an issue. Nothing comes of the value, and nothing is what this gives, for the caller to hand on. */

@@ -22,6 +22,17 @@ describe('describeFailure', () => {
     })
   })
 
+  test('13: says the status of a thrown Response, and where it came from without the query', () => {
+    const response = new Response('no', { status: 503, statusText: 'Busy' })
+    expect(failed(response)).toMatchObject({
+      name: 'Response',
+      message: '{"status":503,"statusText":"Busy"} was thrown',
+      thrown: { status: 503, statusText: 'Busy' },
+    })
+    const like = Object.create({ status: 404, url: 'https://api.example.com/x?token=secret' }) as object
+    expect(failed(like).thrown).toEqual({ status: 404, url: 'https://api.example.com/x' })
+  })
+
   test('names a class that forgot to set its name', () => {
     class PaymentRefused extends Error {}
     expect(failed(new PaymentRefused('x'))).toMatchObject({ name: 'PaymentRefused' })

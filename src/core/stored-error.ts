@@ -78,7 +78,28 @@ function messageOf(value: unknown): string {
   const message = typeof value === 'string' ? value : peek(value, 'message')
   if (typeof message === 'string') return message
   if (isError(value)) return ''
-  return `${value === undefined ? 'undefined' : toStorable(value, { maxBytes: maxCauseBytes }).text} was thrown`
+  const shown = toStorable(telling(value), { maxBytes: maxCauseBytes }).text
+  return `${value === undefined ? 'undefined' : shown} was thrown`
+}
+
+/** A Response of fetch() and its like keep all that they have behind getters of their class: JSON would say {}. */
+function telling(value: unknown): unknown {
+  const [status, statusText, url] = ['status', 'statusText', 'url'].map((name) => peek(value, name))
+  if (typeof status !== 'number' || isError(value) || hasOwn(value)) return value
+  return {
+    status,
+    ...(typeof statusText === 'string' && statusText !== '' ? { statusText } : {}),
+    // Without what follows the path: a query may have a secret in it.
+    ...(typeof url === 'string' && url !== '' ? { url: url.replace(/[?#].*$/s, '') } : {}),
+  }
+}
+
+function hasOwn(value: unknown): boolean {
+  try {
+    return Object.keys(value as object).length > 0
+  } catch {
+    return true
+  }
 }
 
 /** Takes texts and values in, and knows afterwards whether all of them were taken as they were. */
@@ -93,7 +114,7 @@ class Texts {
 
   /** What was thrown, where that was no Error. */
   value(thrown: unknown): Json {
-    const { text, changed } = toStorable(thrown, { maxBytes: maxMessageBytes })
+    const { text, changed } = toStorable(telling(thrown), { maxBytes: maxMessageBytes })
     if (changed.length > 0) this.areCut = true
     return JSON.parse(text) as Json
   }

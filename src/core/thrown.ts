@@ -23,14 +23,19 @@ export function isError(value: unknown): value is Error {
   }
 }
 
-/** What it says, for a line of text. */
+/** What it says, for a sentence: without a full stop of its own. */
 export function messageOf(thrown: unknown): string {
   const said = isError(thrown) ? peek(thrown, 'message') : thrown
   try {
-    return String(said)
+    return withoutStop(String(said))
   } catch {
     return 'something that cannot be shown'
   }
+}
+
+/** For a text of somebody else's that a sentence of ours ends with. */
+export function withoutStop(text: string): string {
+  return text.replace(/(?<!\.)\.$/, '')
 }
 
 /** What was thrown and what lies behind it, nearest first, each once: causes, and the errors of an AggregateError. */

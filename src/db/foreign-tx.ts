@@ -1,4 +1,5 @@
 import { StintError } from '../core/errors.ts'
+import { messageOf } from '../core/thrown.ts'
 import type { Queryable } from './statement.ts'
 
 /** Sends one statement through somebody else's transaction and gives back its rows. */
@@ -37,7 +38,7 @@ export function foreignTx<Tx>(tx: Tx, adapter: TxAdapter<Tx>, schema: string): Q
 function unfit(cause: unknown): StintError {
   return new StintError(
     'invalid-input',
-    `Expected \`options.tx\` to be a transaction that the adapter of this client knows: ${cause instanceof Error ? cause.message : 'it is not'}. ` +
+    `Expected \`options.tx\` to be a transaction that the adapter of this client knows: ${cause instanceof Error ? messageOf(cause) : 'it is not'}. ` +
       "A pg client needs none; for an ORM give its adapter: new Stint({ adapter }) with one of 'stint/drizzle', 'stint/kysely' ….",
     { cause, issues: [{ path: 'options.tx', message: 'is not a transaction that the adapter knows' }] },
   )
