@@ -158,7 +158,7 @@ test('a queue that stands still shows one number, also while another one grows',
     expect(near(still?.scheduled, 3_000)).toBeLessThan(0.5)
     shown.add(`${still?.ready} ready, ${still?.scheduled} scheduled`)
   }
-  expect([...shown]).toHaveLength(1)
+  expect([...shown].slice(1)).toEqual([])
   await client.close()
   await one.close()
   await own.drop()

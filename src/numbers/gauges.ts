@@ -256,7 +256,7 @@ function guessOf({ counted, sampled }: Beyond, before: Estimate | undefined): Es
   // A sample that is now good, now poor is both times about the same group.
   const near = isSame && isGood ? nearGood : nearPoor
   const isNear = before !== undefined && Math.abs(guess / before.shown - 1) < near
-  return { jobs: guess, shown: Math.max(isNear ? before.shown : guess, least), isGood }
+  return { jobs: guess, shown: Math.round(Math.max(isNear ? before.shown : guess, least)), isGood }
 }
 
 function sum(values: readonly number[]): number {
