@@ -6,7 +6,7 @@ import { setSchedule } from '../src/schedules/set.ts'
 import { tick } from '../src/schedules/tick.ts'
 import { call, openConsole, tokens } from './console/scene.ts'
 import { runStint } from './support/cli.ts'
-import { dropChecks } from './support/hostile-rows.ts'
+import { dropChecks } from './support/planted-rows.ts'
 import { newJob, newName, startFor, workerScene } from './support/workers.ts'
 
 const scene = workerScene()

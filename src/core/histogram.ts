@@ -1,3 +1,5 @@
+import { numbersIn } from './stored-json.ts'
+
 /**
  * Durations counted in bins that grow by 9 % each: any percentile read from them is within 4.5 % of the exact one, for
  * durations from a microsecond to 49 days. Two histograms are merged by adding what is in the same bin, so that those of
@@ -59,7 +61,7 @@ export function addPrinted(counts: Float64Array, printed: string, times: number)
 export function mergeBins(...all: readonly Bins[]): Bins {
   const merged: Record<string, number> = {}
   for (const bins of all)
-    for (const [bin, count] of Object.entries(bins)) merged[bin] = (merged[bin] ?? 0) + count
+    for (const [bin, count] of Object.entries(numbersIn(bins))) merged[bin] = (merged[bin] ?? 0) + count
   return merged
 }
 

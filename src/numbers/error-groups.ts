@@ -1,4 +1,6 @@
 import type { ErrorStatus } from '../core/error-status.ts'
+import { storedTime } from '../core/far-time.ts'
+import { objectIn } from '../core/stored-json.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { findErrorsSql } from './find-errors.sql.ts'
@@ -52,7 +54,7 @@ export interface ErrorGroup extends ErrorGroupSummary {
 }
 
 interface GroupRow extends Omit<ErrorGroupSummary, 'versions' | 'trend' | 'failures' | 'deaths'> {
-  versions: Record<string, string>
+  versions: unknown
   hours: { at: string; failures: number; deaths: number }[]
   now: Date
 }
@@ -114,8 +116,8 @@ function toSummary({ hours, now, versions, ...group }: GroupRow): ErrorGroupSumm
   })
   return {
     ...group,
-    versions: Object.entries(versions)
-      .sort(([, a], [, b]) => (a < b ? -1 : 1))
+    versions: Object.entries(objectIn(versions))
+      .sort(([, a], [, b]) => (String(a) < String(b) ? -1 : 1))
       .map(([version]) => version),
     trend,
     failures: trend.reduce((sum, hour) => sum + hour.failures, 0),
@@ -124,5 +126,5 @@ function toSummary({ hours, now, versions, ...group }: GroupRow): ErrorGroupSumm
 }
 
 function toHour({ at, failures, deaths }: GroupRow['hours'][number]): ErrorHour {
-  return { at: new Date(at), failures, deaths }
+  return { at: storedTime(at, undefined), failures, deaths }
 }

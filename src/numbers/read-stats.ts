@@ -1,5 +1,6 @@
 import { mergeBins, percentile } from '../core/histogram.ts'
 import type { Bins } from '../core/histogram.ts'
+import { numberIn, numbersIn, objectIn, textIn } from '../core/stored-json.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { readGaugesSql } from './read-gauges.sql.ts'
@@ -175,7 +176,17 @@ export function readGauges(
   db: Queryable,
   request: { oldestMs: number } = { oldestMs },
 ): Promise<QueueGauge[]> {
-  return run(db, readGaugesSql, request, (row: QueueGauge) => row)
+  return run(db, readGaugesSql, request, (row: QueueGauge) => ({
+    ...row,
+    kinds: Object.fromEntries(
+      Object.entries(objectIn(row.kinds)).map(([kind, states]) => [kind, numbersIn(states)]),
+    ),
+    priorities: numbersIn(row.priorities),
+    topKeys: (Array.isArray(row.topKeys) ? row.topKeys : []).flatMap((one: unknown) => {
+      const [key, ready] = [textIn(one, 'key'), numberIn(one, 'ready')]
+      return key === null || ready === null ? [] : [{ key, ready }]
+    }),
+  }))
 }
 
 /** How fast a queue goes. */

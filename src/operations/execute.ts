@@ -1,7 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { StintError } from '../core/errors.ts'
 import { cleanText } from '../core/storable.ts'
+import { oneOfOption } from '../core/options.ts'
 import { parseWhere } from '../core/where.ts'
+import type { Where } from '../core/where.ts'
 import { messageOf } from '../core/thrown.ts'
 import { classify, mayBeOneRows } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
@@ -17,8 +19,9 @@ import { endingsSql } from './endings.sql.ts'
 import { holdSql } from './hold.sql.ts'
 import { noteCanarySql } from './note-canary.sql.ts'
 import { noteJobsSql } from './note-jobs.sql.ts'
-import { getOperation } from './operation.ts'
-import type { CanaryResult, OperationRow } from './operation.ts'
+import { getOperation, settingsIn } from './operation.ts'
+import type { CanaryResult, OperationRow, StopRule } from './operation.ts'
+import { operationActions } from '../core/operation.ts'
 import type { OperationState } from '../core/operation.ts'
 import { probe } from './probe.ts'
 import { setStateSql } from './set-state.sql.ts'
@@ -123,8 +126,14 @@ async function freeze(db: Database, execution: Execution): Promise<void> {
   const { id } = execution
   const operation = await step(db, execution, (_, held) => Promise.resolve(held))
   if (operation === undefined) return
-  const { filter, action, as_of: asOf, settings, cursor } = operation
-  const where = targetWhere(action, parseWhere(filter ?? ''))
+  const { as_of: asOf, cursor } = operation
+  const { max } = settingsIn(operation.settings)
+  const where = whereOf(operation)
+  // Stored by something else than Stint: it never becomes valid, and nothing is done.
+  if (typeof where === 'string') {
+    await step(db, execution, (tx) => become(tx, id, { state: 'stopped', note: where }))
+    return
+  }
   const found = await probe(db, {
     where,
     asOf,
@@ -135,21 +144,31 @@ async function freeze(db: Database, execution: Execution): Promise<void> {
   await step(db, execution, async (tx, held) => {
     if (held.cursor !== cursor) return
     const noted = (await addJobs(tx, { id, ids: found.ids })) ?? held.noted
-    if (noted > settings.max)
+    if (noted > max)
       return become(tx, id, {
         state: 'stopped',
-        note: `More than ${settings.max} jobs match, which was the most allowed. Nothing was done.`,
+        note: `More than ${max} jobs match, which was the most allowed. Nothing was done.`,
       })
     await noteCursor(tx, { id, cursor: found.cursor, isAll: found.isAll })
   })
 }
 
+/** The jobs that it is about, or why it is not valid. */
+function whereOf({ action, filter }: OperationRow): Where | string {
+  try {
+    return targetWhere(oneOfOption('action', action, operationActions), parseWhere(filter ?? ''))
+  } catch (error) {
+    return cleanText(`It is not valid: ${messageOf(error)}`, 500)
+  }
+}
+
 async function begin(db: Database, execution: Execution): Promise<void> {
   const { id } = execution
   await step(db, execution, async (tx, { settings, matched }) => {
+    const { canary } = settingsIn(settings)
     if (matched === 0) return become(tx, id, { state: 'done', note: 'Nothing matched.' })
-    if (settings.canary === 0) return become(tx, id, { state: 'ramping' })
-    await chooseCanary(tx, { id, count: settings.canary })
+    if (canary <= 0) return become(tx, id, { state: 'ramping' })
+    await chooseCanary(tx, { id, count: Math.min(1_000, Math.ceil(canary)) })
     await become(tx, id, { state: 'canary' })
   })
 }
@@ -171,7 +190,7 @@ async function tryCanary(db: Database, execution: Execution): Promise<void> {
       failed: failures.length,
       sameError: failures.filter(({ isSame }) => isSame).length,
     }
-    const stop = whyStop(canaryResult, endings.length, operation.settings.stopIf)
+    const stop = whyStop(canaryResult, endings.length, settingsIn(operation.settings).stopIf)
     if (stop !== undefined) return become(tx, id, { state: 'stopped', note: stop, canaryResult })
     if (canaryResult.decided === endings.length) return become(tx, id, { state: 'ramping', canaryResult })
     const left = endings.length - canaryResult.decided
@@ -185,11 +204,7 @@ async function tryCanary(db: Database, execution: Execution): Promise<void> {
   if (isWaiting === true) await hear(execution)
 }
 
-function whyStop(
-  { failed, sameError }: CanaryResult,
-  total: number,
-  stopIf: OperationRow['settings']['stopIf'],
-): string | undefined {
+function whyStop({ failed, sameError }: CanaryResult, total: number, stopIf: StopRule): string | undefined {
   const share = (count: number): number => (100 * count) / Math.max(1, total)
   if (stopIf.sameError !== null && share(sameError) > stopIf.sameError)
     return `${sameError} of ${total} jobs of the canary failed with the error they had died of.`
@@ -276,7 +291,7 @@ function requestOf(
   { action, as_of: asOf, settings, reason }: OperationRow,
   ids: readonly string[],
 ): Parameters<typeof act>[1] {
-  return { action, ids, asOf, priority: settings.priority, reason }
+  return { action, ids, asOf, priority: settingsIn(settings).priority, reason }
 }
 
 /** Waits a little, and no longer than anybody should wait to be heard. */

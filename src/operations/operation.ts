@@ -1,5 +1,7 @@
 import { StintError } from '../core/errors.ts'
 import type { OperationAction, OperationState } from '../core/operation.ts'
+import { numberIn, numbersIn } from '../core/stored-json.ts'
+import { peek } from '../core/thrown.ts'
 import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -71,7 +73,7 @@ export interface OperationRow {
   state: OperationState
   filter: string | null
   as_of: Date
-  settings: OperationSettings
+  settings: unknown
   job_id: string
   noted: number
   cursor: string | null
@@ -79,9 +81,9 @@ export interface OperationRow {
   acted: number
   skipped: number
   failed: number
-  skipped_by: Record<string, number>
+  skipped_by: unknown
   canary_at: Date | null
-  canary_result: CanaryResult | null
+  canary_result: unknown
   note: string | null
   reason: string
   actor: string
@@ -130,7 +132,7 @@ export function missingOperation(id: string): never {
 
 function toOperation(row: OperationRow): Operation {
   return {
-    ...row.settings,
+    ...settingsIn(row.settings),
     id: row.id,
     action: row.action,
     state: row.state,
@@ -141,8 +143,8 @@ function toOperation(row: OperationRow): Operation {
     acted: row.acted,
     skipped: row.skipped,
     failed: row.failed,
-    skippedBy: row.skipped_by,
-    canaryResult: row.canary_result,
+    skippedBy: numbersIn(row.skipped_by),
+    canaryResult: canaryIn(row.canary_result),
     note: row.note,
     reason: row.reason,
     actor: row.actor,
@@ -152,4 +154,25 @@ function toOperation(row: OperationRow): Operation {
     startedAt: row.started_at,
     finishedAt: row.finished_at,
   }
+}
+
+/** What is stored of them. Without a number of jobs that it may act on at most, it may act on none. */
+export function settingsIn(stored: unknown): OperationSettings {
+  const stopIf = peek(stored, 'stopIf')
+  const pace = numberIn(stored, 'pace')
+  return {
+    ids: numberIn(stored, 'ids') ?? 0,
+    priority: numberIn(stored, 'priority'),
+    canary: numberIn(stored, 'canary') ?? 0,
+    pace: pace !== null && pace > 0 ? pace : null,
+    stopIf: { sameError: numberIn(stopIf, 'sameError'), anyFailure: numberIn(stopIf, 'anyFailure') },
+    max: numberIn(stored, 'max') ?? 0,
+  }
+}
+
+function canaryIn(stored: unknown): CanaryResult | null {
+  const [decided, succeeded] = [numberIn(stored, 'decided'), numberIn(stored, 'succeeded')]
+  const [failed, sameError] = [numberIn(stored, 'failed'), numberIn(stored, 'sameError')]
+  if (decided === null || succeeded === null || failed === null || sameError === null) return null
+  return { decided, succeeded, failed, sameError }
 }

@@ -5,7 +5,7 @@
 -- may well decide to read the table. job_due holds scheduled and retrying jobs together, so :limit is for both.
 select q.queue,
        plain.jobs + keyed.jobs as ready,
-       (extract(epoch from stint.now() - least(plain.oldest, keyed.oldest)) * 1000)::float8 as oldest_ready_ms,
+       ((extract(epoch from stint.now()) - extract(epoch from least(plain.oldest, keyed.oldest))) * 1000)::float8 as oldest_ready_ms,
        due.scheduled, due.retrying, waiting.jobs as waiting, dead.jobs as dead, dead.seen as dead_seen,
        greatest(plain.jobs, keyed.jobs) as ready_seen
   from unnest(:queues::text[]) as q (queue)

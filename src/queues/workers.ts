@@ -1,3 +1,5 @@
+import { numberIn, numbersIn, textIn } from '../core/stored-json.ts'
+import { peek } from '../core/thrown.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { workersSql } from './workers.sql.ts'
@@ -23,7 +25,7 @@ interface WorkerRow {
   id: string | null
   started_at: Date
   lease_until: Date
-  about: Partial<Pick<LiveWorker, 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds'>> | null
+  about: unknown
 }
 
 const limit = 500
@@ -36,13 +38,18 @@ export async function liveWorkers(db: Queryable): Promise<{ asOf: Date; workers:
 
 function toWorker({ id, started_at: startedAt, lease_until: leaseUntil, about }: WorkerRow): LiveWorker[] {
   if (id === null) return []
-  const {
-    host = null,
-    pid = null,
-    version = null,
-    stintVersion = null,
-    queues = {},
-    kinds = [],
-  } = about ?? {}
-  return [{ id, host, pid, version, stintVersion, queues, kinds, startedAt, leaseUntil }]
+  return [{ id, ...aboutWorker(about), startedAt, leaseUntil }]
+}
+
+/** What a worker said of itself: one of any version, so nothing is taken for granted. */
+export function aboutWorker(about: unknown): Omit<LiveWorker, 'id' | 'startedAt' | 'leaseUntil'> {
+  const kinds = peek(about, 'kinds')
+  return {
+    host: textIn(about, 'host'),
+    pid: numberIn(about, 'pid'),
+    version: textIn(about, 'version'),
+    stintVersion: textIn(about, 'stintVersion'),
+    queues: numbersIn(peek(about, 'queues')),
+    kinds: Array.isArray(kinds) ? kinds.filter((kind) => typeof kind === 'string') : [],
+  }
 }

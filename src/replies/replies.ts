@@ -1,3 +1,4 @@
+import { objectIn, textIn } from '../core/stored-json.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { claimSql } from './claim.sql.ts'
@@ -80,14 +81,26 @@ export async function forgetReply(db: Queryable, { scope, key }: OnceRequest): P
 
 interface ReplyRow {
   status: number | null
-  headers: Record<string, string> | null
+  headers: unknown
   body: string | null
-  asked: AskedRight[] | null
+  asked: unknown
   is_same: boolean
 }
 
 function toEarlier({ status, headers, body, asked, is_same: isSame }: ReplyRow): EarlierReply {
   if (!isSame) return { type: 'mismatch' }
-  if (status === null) return { type: 'busy' }
-  return { type: 'kept', reply: { status, headers: headers ?? {}, body: body ?? '', asked: asked ?? [] } }
+  // One that is no answer at all, or whose rights cannot be read, was not kept by a console.
+  if (status === null || status < 200 || status > 599 || !isAsked(asked)) return { type: 'busy' }
+  const texts = Object.entries(objectIn(headers)).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  )
+  return {
+    type: 'kept',
+    reply: { status, headers: Object.fromEntries(texts), body: body ?? '', asked: asked ?? [] },
+  }
+}
+
+function isAsked(asked: unknown): asked is readonly AskedRight[] | null {
+  if (asked === null) return true
+  return Array.isArray(asked) && asked.every((right) => textIn(right, 'action') !== null)
 }

@@ -24,7 +24,7 @@ with fit as (
    limit :limit::integer
 )
 select floor(extract(epoch from stint.now()) * 1000)::float8 as now,
-       (select extract(epoch from min(greatest(next_fire_at, retry_at)) - stint.now()) * 1000
+       (select (extract(epoch from min(greatest(next_fire_at, retry_at))) - extract(epoch from stint.now())) * 1000
           from fit
          where greatest(next_fire_at, retry_at) > stint.now())::float8 as "nextInMs",
        coalesce((select jsonb_agg(jsonb_build_object(

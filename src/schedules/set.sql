@@ -3,7 +3,7 @@
 -- tick decides nothing then, for `decided_to` is the end, and finds the right one.
 --
 -- The digest alone does not tell that it is stored like that: another hand may have changed the row and left the digest. So
--- the columns are compared too, and a schedule that fails or has a wrong next time is tried again.
+-- the columns are compared too, and whether its times can be right; a schedule that is repaired so is tried again at once.
 insert into stint.schedule as s (
   name, kind, queue, spec, time_zone, job, input, input_from_code, overlap, missed, missed_limit, missed_window_ms,
   jitter_ms, keep_fires_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
@@ -51,7 +51,7 @@ on conflict (name) do update
  where s.digest <> excluded.digest
     or s.source <> excluded.source
     or s.app_version is distinct from excluded.app_version
-    or s.failures > 0
+    or s.decided_to not between '1970-01-01Z' and '2200-01-01Z'
     or (s.kind, s.queue, s.spec, s.time_zone, s.job, s.input, s.input_from_code, s.overlap, s.missed, s.missed_limit,
         s.missed_window_ms, s.jitter_ms, s.keep_fires_ms, s.starts_at, s.ends_at)
        is distinct from

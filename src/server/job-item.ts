@@ -1,6 +1,7 @@
 import type { z } from '@hono/zod-openapi'
 import { FarTime } from '../core/far-time.ts'
 import type { Job, JobSummary } from '../core/job.ts'
+import { textIn } from '../core/stored-json.ts'
 import { peek } from '../core/thrown.ts'
 import type { FoundJob } from '../jobs/search.ts'
 import type { JobItem, StoredError } from './api/job.ts'
@@ -55,21 +56,20 @@ export function toStoredError(error: unknown): z.infer<typeof StoredError> | nul
   if (typeof error !== 'object' || error === null) return null
   const causes = peek(error, 'causes')
   return {
-    name: textIn(error, 'name'),
-    message: textIn(error, 'message'),
-    class: textIn(error, 'class'),
-    stack: textIn(error, 'stack'),
+    name: shownIn(error, 'name'),
+    message: shownIn(error, 'message'),
+    class: shownIn(error, 'class'),
+    stack: shownIn(error, 'stack'),
     causes: (Array.isArray(causes) ? causes : []).map((cause: unknown) => ({
-      name: textIn(cause, 'name'),
-      message: textIn(cause, 'message'),
+      name: shownIn(cause, 'name'),
+      message: shownIn(cause, 'message'),
     })),
-    group: textIn(error, 'fingerprint'),
+    group: shownIn(error, 'fingerprint'),
   }
 }
 
-function textIn(value: unknown, name: string): string | null {
-  const text = peek(value, name)
-  return typeof text === 'string' ? hidePasswords(text) : null
+function shownIn(value: unknown, name: string): string | null {
+  return shownText(textIn(value, name))
 }
 
 /** A text that code or people wrote, such as the message of an error; anything else that is stored there stays as it is. */

@@ -1,5 +1,5 @@
 -- Remove dead letters that are older than their queue keeps them. Those in the trash and those edited into another job
--- have rules of their own.
+-- have rules of their own. A time that cannot be counted back by must not stop the pruning of all.
 with gone as (
   delete from stint.dead
    where id = any(array(
@@ -7,7 +7,7 @@ with gone as (
              from stint.queue as setting
              join stint.dead
                on dead.queue = setting.name
-              and dead.died_at < stint.now() - setting.keep_dead
+              and dead.died_at < stint.now() - least(setting.keep_dead, interval '1000 years')
             where dead.discarded_at is null
               and dead.replaced_by is null
             order by dead.died_at, dead.id

@@ -8,7 +8,7 @@ with gone as (
                on setting.name = dead.queue
             where dead.replaced_by is not null
               and stint.made_at(dead.replaced_by)
-                  < stint.now() - greatest(coalesce(setting.keep_finished, stint.kept_by_default()), interval '5 minutes')
+                  < stint.now() - least(greatest(coalesce(setting.keep_finished, stint.kept_by_default()), interval '5 minutes'), interval '1000 years')
             order by dead.replaced_by
            offset :skip::integer
             limit :limit::integer

@@ -1,8 +1,10 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { aboutWorker } from '../queues/workers.ts'
 import type { LiveWorker } from '../queues/workers.ts'
 import { upkeepStatus } from '../upkeep/status.ts'
 import type { LeaderStatus, ServiceStatus } from '../upkeep/status.ts'
+import { percentIn } from './glances.ts'
 import { leasesSql } from './leases.sql.ts'
 import { workersSql } from './workers.sql.ts'
 
@@ -35,7 +37,7 @@ interface WorkerRow extends Omit<
 > {
   asOf: Date
   id: string | null
-  about: Partial<Pick<WorkerView, 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds'>> | null
+  about: unknown
 }
 
 const mostWorkers = 500
@@ -58,11 +60,10 @@ export async function readFleet(db: Queryable): Promise<Fleet> {
 
 function toWorker({ id, about, ...row }: WorkerRow, leader: string | undefined): WorkerView[] {
   if (id === null) return []
-  const { host = null, pid = null, version = null, stintVersion = null } = about ?? {}
   const { running, rssBytes, startedAt, renewedAt, leaseUntil, status, death } = row
   return [
     {
-      ...{ id, host, pid, version, stintVersion, queues: about?.queues ?? {}, kinds: about?.kinds ?? [] },
+      ...{ id, ...aboutWorker(about) },
       ...{ running, rssBytes, startedAt, renewedAt, leaseUntil, status, death },
       isLeader: id === leader,
     },
@@ -96,6 +97,7 @@ const mostLeases = 200
 
 export async function readLeases(db: Queryable): Promise<Leases> {
   const request = { seen: mostRunning, limit: mostLeases + 1 }
-  const items = await run(db, leasesSql, request, (row: LeaseView) => row)
+  const read = (row: LeaseView): LeaseView => ({ ...row, progress: percentIn(row.progress) })
+  const items = await run(db, leasesSql, request, read)
   return { items: items.slice(0, mostLeases), more: items.length > mostLeases }
 }

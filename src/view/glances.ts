@@ -1,4 +1,5 @@
 import type { JobState } from '../core/job.ts'
+import { numbersIn } from '../core/stored-json.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { jobGlancesSql } from './job-glances.sql.ts'
@@ -29,7 +30,12 @@ export interface JobGlance {
 
 /** How these jobs are; those that are not there (any more) are left out. */
 export function glanceAtJobs(db: Queryable, ids: readonly string[]): Promise<JobGlance[]> {
-  return run(db, jobGlancesSql, { ids }, (row: JobGlance) => row)
+  return run(db, jobGlancesSql, { ids }, (row: JobGlance) => ({ ...row, progress: percentIn(row.progress) }))
+}
+
+/** Any number is stored in JSON: one that is too large for JavaScript is none. */
+export function percentIn(stored: number | null): number | null {
+  return stored !== null && Number.isFinite(stored) ? stored : null
 }
 
 /** What changes about an operation. */
@@ -53,5 +59,8 @@ export interface OperationGlance {
 }
 
 export function glanceAtOperations(db: Queryable, ids: readonly string[]): Promise<OperationGlance[]> {
-  return run(db, operationGlancesSql, { ids }, (row: OperationGlance) => row)
+  return run(db, operationGlancesSql, { ids }, (row: OperationGlance) => ({
+    ...row,
+    skippedBy: numbersIn(row.skippedBy),
+  }))
 }

@@ -3,23 +3,25 @@
 -- The revision is the row's xmin: another one after every write. A change that was taken back before the next look shows
 -- nowhere else, and a page that was read in between would stay as it is.
 -- One place after the other: most are live and found by one look. History is asked only about the others, and not of the
--- days that are made ahead.
+-- days that are made ahead. What is far longer than any that Stint stores is cut.
 select asked.id, found.*
   from unnest(:ids::uuid[]) as asked (id)
  cross join lateral (
-         (select state::text, queue, kind, key, epoch, attempt, priority, run_at as "runAt", started_at as "startedAt",
+         (select state::text, left(queue, 201) as queue, left(kind, 201) as kind, left(key, 2001) as key, epoch, attempt, priority,
+                 run_at as "runAt", started_at as "startedAt",
                  null::timestamptz as "finishedAt", worker_id as "workerId", cancel_at as "cancelRequestedAt",
-                 (progress ->> 'percent')::float8 as progress, null::timestamptz as "discardedAt", null::uuid as "replacedBy",
+                 case when jsonb_typeof(progress -> 'percent') = 'number' then progress -> 'percent' end as progress,
+                 null::timestamptz as "discardedAt", null::uuid as "replacedBy",
                  xmin::text as revision
             from stint.job
            where job.id = asked.id)
          union all
-         (select 'dead', queue, kind, key, epoch, attempt, priority, run_at, started_at, died_at, worker_id, null,
-                 (progress ->> 'percent')::float8, discarded_at, replaced_by, xmin::text
+         (select 'dead', left(queue, 201), left(kind, 201), left(key, 2001), epoch, attempt, priority, run_at, started_at, died_at, worker_id, null,
+                 case when jsonb_typeof(progress -> 'percent') = 'number' then progress -> 'percent' end, discarded_at, replaced_by, xmin::text
             from stint.dead
            where dead.id = asked.id)
          union all
-         (select state::text, queue, kind, key, epoch, attempt, priority, run_at, started_at, finished_at, worker_id, null,
+         (select state::text, left(queue, 201), left(kind, 201), left(key, 2001), epoch, attempt, priority, run_at, started_at, finished_at, worker_id, null,
                  null, null, null, xmin::text
             from stint.finished
            where finished.id = asked.id

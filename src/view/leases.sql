@@ -3,9 +3,10 @@
 --
 -- :seen of them at most are looked at, through the index by worker: a planner that is told how many believes that there are
 -- fewer, reads them all and sorts them.
-select running.id as "jobId", running.kind, running.queue, running.key, running.worker_id as "workerId", running.epoch,
+select running.id as "jobId", left(running.kind, 201) as kind, left(running.queue, 201) as queue,
+       left(running.key, 2001) as key, running.worker_id as "workerId", running.epoch,
        running.attempt, running.started_at as "startedAt", worker.lease_until as "leaseUntil",
-       (running.progress ->> 'percent')::float8 as progress, running.cancel_at as "cancelRequestedAt"
+       case when jsonb_typeof(running.progress -> 'percent') = 'number' then running.progress -> 'percent' end as progress, running.cancel_at as "cancelRequestedAt"
   from (select id, kind, queue, key, worker_id, epoch, attempt, started_at, progress, cancel_at
           from stint.job
          where state = 'running'

@@ -18,7 +18,8 @@ select clock.now as "asOf", worker.id, worker.started_at as "startedAt", worker.
        worker.death, coalesce(running.jobs, 0) as running,
        case when worker.lost_at is not null then 'lost'
             -- A heartbeat comes every third of a lease; two that did not come are no accident.
-            when clock.now > worker.renewed_at + (worker.lease_until - worker.renewed_at) * 0.75 then 'late'
+            when extract(epoch from clock.now) > 0.25 * extract(epoch from worker.renewed_at)
+                                                 + 0.75 * extract(epoch from worker.lease_until) then 'late'
             else 'active'
        end as status
   from (select stint.now() as now) as clock

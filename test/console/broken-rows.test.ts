@@ -4,7 +4,7 @@ import { runStint } from '../support/cli.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/workers.ts'
-import { dropChecks, plant } from '../support/hostile-rows.ts'
+import { dropChecks, plant } from '../support/planted-rows.ts'
 import { call, openConsole, openStint, tokens } from './scene.ts'
 import type { Answer } from './scene.ts'
 
@@ -225,4 +225,97 @@ test('an operation acts on rows with values that Stint never stores', async () =
     expect(left).toEqual([])
     expect(jobs).toHaveLength(of.length)
   }
+})
+
+const shapes = ['null', '5', '"x"', '[]', '[null, 5]', '{}', '{"a":1e400,"b":{},"c":null}']
+
+test('JSON of any shape in rows of workers, gauges, errors and operations leaves every screen standing', async () => {
+  await db.query('truncate stint.job, stint.dead, stint.finished, stint.operation, stint.audit')
+  const far = ["'infinity'", "'-infinity'", "'294276-12-31'", "'4713-01-01 BC'"]
+  for (const [n, shape] of [
+    ...shapes,
+    '{"host":{},"pid":"x","version":[],"queues":{"q":"x","r":[]},"kinds":[null,{"a":1}]}',
+    '{"queues":[1],"kinds":"x","percent":"x","sameError":[],"stopIf":5,"max":"x","decided":null}',
+  ].entries()) {
+    const json = `'${shape}'`
+    const time = far[n % far.length] ?? ''
+    await plant(db, 'worker', {
+      ...{ id: 'gen_random_uuid()', about: json, lease_until: time, renewed_at: time, started_at: time },
+    })
+    await plant(db, 'job', {
+      ...{ id: `'${id(n)}'`, queue: `'q'`, kind: `repeat('k', 1000000)`, state: `'running'`, progress: json },
+      ...{ lease_id: 'gen_random_uuid()', worker_id: 'gen_random_uuid()', started_at: time },
+    })
+    await plant(db, 'queue_gauge', {
+      ...{ queue: `'gauge.${n}'`, ready: '1', running: '1', scheduled: '1', retrying: '1', waiting: '1' },
+      ...{ oldest_ready_at: time, kinds: json, priorities: json, top_keys: json },
+    })
+    await plant(db, 'error_group', {
+      ...{ fingerprint: `'0000000${n}'`, kind: `'k'`, class: `'x'`, name: `''`, title: `''`, message: `''` },
+      ...{ first_seen: time, last_seen: time, resolved_at: time, ignored_until: time, regressed_at: time },
+      ...{ versions: json, sample_job: `'${id(n)}'` },
+    })
+    await plant(db, 'error_hour', {
+      ...{ fingerprint: `'0000000${n}'`, hour: time, process: 'gen_random_uuid()', flush: '1' },
+      ...{ failures: '9223372036854775807', deaths: '-9223372036854775808' },
+    })
+    await plant(db, 'operation', {
+      ...{
+        id: `'${id(n)}'`,
+        action: `'replay'`,
+        filter: `'"'`,
+        as_of: time,
+        settings: json,
+        job_id: `'${id(n)}'`,
+      },
+      ...{ skipped_by: json, canary_result: json, canary_at: time, reason: `''`, actor: `''`, origin: `'x'` },
+      ...{ created_at: time, started_at: time, finished_at: time },
+    })
+    await plant(db, 'audit', {
+      ...{
+        id: n === 0 ? `'ffffffff-ffff-ffff-ffff-ffffffffffff'` : 'gen_random_uuid()',
+        at: time,
+        actor: `''`,
+      },
+      ...{ origin: `'x'`, action: `''`, target: `''`, outcome: `'x'`, before: json, after: json },
+    })
+  }
+  await db.query('update stint.gauge_refresh set refreshed_at = now()')
+  const served = openConsole(db.url)
+  const stint = openStint(db.url)
+  const paths = [
+    ...[
+      'overview',
+      'workers',
+      'leases',
+      'queues',
+      'queues/gauge.0',
+      'queues/gauge.7',
+      'metrics',
+      'stats',
+      'system',
+    ],
+    ...['kinds', 'error-groups', 'operations?limit=200', 'audit?limit=200', 'jobs?where=state:running'],
+    ...shapes.flatMap((_, n) => [
+      `error-groups/0000000${n}`,
+      `operations/${id(n)}`,
+      `operations/${id(n)}/jobs`,
+    ]),
+  ]
+  for (const path of paths) {
+    const { status, text } = await call(served, `GET /v1/${path}`, { token })
+    expect(status, `${path}: ${text.slice(0, 500)}`).toBe(200)
+    expect(text.length, path).toBeLessThan(200_000)
+  }
+  const { body } = await call(served, 'GET /v1/audit?limit=200', { token })
+  expect(body['items']).toHaveLength(shapes.length + 2)
+  // What the live stream looks at.
+  expect(await stint.view.jobs(shapes.map((_, n) => id(n)))).toHaveLength(shapes.length)
+  expect(await stint.view.operations(shapes.map((_, n) => id(n)))).toHaveLength(shapes.length)
+  for (const line of ['status', 'stats', 'op list', 'error list', 'audit list', `op get ${id(8)}`]) {
+    const { code, stderr } = await runStint(line.split(' '), db.url)
+    expect(code, `${line}: ${stderr}`).toBe(0)
+  }
+  const { findings } = await stint.doctor()
+  expect(findings.filter(({ level }) => level === 'unknown')).toEqual([])
 })

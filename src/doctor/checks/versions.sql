@@ -10,11 +10,12 @@ with live as (
   union all
   select served.queue, about ->> 'version', started_at
     from live
-   cross join lateral jsonb_object_keys(about -> 'queues') as served (queue)
+   cross join lateral jsonb_object_keys(
+                 case when jsonb_typeof(about -> 'queues') = 'object' then about -> 'queues' else '{}' end) as served (queue)
    where about ->> 'version' is not null
 )
 select queue, array_agg(distinct version order by version) as versions,
-       (extract(epoch from stint.now() - max(started_at)) * 1000)::float8 as "youngestMs"
+       ((extract(epoch from stint.now()) - extract(epoch from max(started_at))) * 1000)::float8 as "youngestMs"
   from told
  group by queue
 having count(distinct version) > 1
