@@ -79,7 +79,9 @@ function List({ list, scope }: { list: ScheduleList; scope: string }) {
                   <td>
                     <FireMarks fires={item.recent} />
                   </td>
-                  <td>{item.isPaused ? <span className="muted">–</span> : <Time at={item.nextFireAt} />}</td>
+                  <td>
+                    {doesNotFire(item) ? <span className="muted">–</span> : <Time at={item.nextFireAt} />}
+                  </td>
                   <td className="clip">
                     {item.kind} <span className="muted">in {item.queue}</span>
                   </td>
@@ -103,6 +105,10 @@ function List({ list, scope }: { list: ScheduleList; scope: string }) {
       <Pager next={list.next} />
     </>
   )
+}
+
+function doesNotFire({ isPaused, invalid }: ScheduleItem): boolean {
+  return isPaused || invalid !== null
 }
 
 function ScheduleState({ item }: { item: ScheduleItem }) {
