@@ -1,0 +1,189 @@
+import type pg from 'pg'
+
+/** What may be written to whom, as the database itself says: no list here can go stale. */
+export interface WritableColumn {
+  table: string
+  column: string
+  /** Of a domain, the type below it. */
+  type: string
+  isRequired: boolean
+  insertBy: string[]
+  updateBy: string[]
+}
+
+export interface CallableFunction {
+  name: string
+  args: { name: string; type: string }[]
+  callableBy: string[]
+}
+
+type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
+
+/** All columns of tables that one of the roles may insert into or update. */
+export async function writableColumns(query: Query, roles: readonly string[]): Promise<WritableColumn[]> {
+  const columns = await query<WritableColumn>(
+    `select c.relname as "table", a.attname as "column",
+            format_type(case when t.typtype = 'd' then t.typbasetype else t.oid end, null) as type,
+            a.attnotnull and not a.atthasdef as "isRequired",
+            array(select r from unnest($1::text[]) as r where has_column_privilege(r, c.oid, a.attnum, 'insert')) as "insertBy",
+            array(select r from unnest($1::text[]) as r where has_column_privilege(r, c.oid, a.attnum, 'update')) as "updateBy"
+       from pg_class as c
+       join pg_attribute as a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+       join pg_type as t on t.oid = a.atttypid
+      where c.relnamespace = 'stint'::regnamespace
+        and c.relkind in ('r', 'p')
+        and not c.relispartition
+      order by c.relname, a.attnum`,
+    [roles],
+  )
+  const writable = new Set(
+    columns
+      .filter(({ insertBy, updateBy }) => insertBy.length + updateBy.length > 0)
+      .map(({ table }) => table),
+  )
+  // Of a table that can be written, also the columns that cannot: a row needs them.
+  return columns.filter(({ table }) => writable.has(table))
+}
+
+export function isWritable({ insertBy, updateBy }: WritableColumn): boolean {
+  return insertBy.length + updateBy.length > 0
+}
+
+/** All functions that one of the roles may call, with their input arguments. */
+export function callableFunctions(query: Query, roles: readonly string[]): Promise<CallableFunction[]> {
+  return query<CallableFunction & pg.QueryResultRow>(
+    `select p.proname as name,
+            array(select r from unnest($1::text[]) as r where has_function_privilege(r, p.oid, 'execute')) as "callableBy",
+            coalesce((select jsonb_agg(jsonb_build_object('name', coalesce(p.proargnames[a.place], ''),
+                                                          'type', format_type(a.type, null)) order by a.place)
+                        from unnest(p.proargtypes) with ordinality as a (type, place)), '[]') as args
+       from pg_proc as p
+      where p.pronamespace = 'stint'::regnamespace
+        and exists (select from unnest($1::text[]) as r where has_function_privilege(r, p.oid, 'execute'))
+      order by p.proname`,
+    [roles],
+  )
+}
+
+export interface Write {
+  statement: string
+  /** Referred to as ($1)[1], ($1)[2], … */
+  values: (string | null)[]
+  /** A second statement with the same values: both or none. */
+  after?: string | undefined
+}
+
+/** 'stored', or the SQLSTATE and message of the refusal. */
+export type Written = string
+
+/** Makes a function that tries one statement and says what came of it: hundreds of tries in one round trip. */
+export async function createTry(query: Query): Promise<void> {
+  await query(`create function public.try_write(statement text, after text, given jsonb) returns text language plpgsql as $$
+    declare
+      given_values text[] := array(select jsonb_array_elements_text(given));
+    begin
+      execute statement using given_values;
+      if after is not null then execute after using given_values; end if;
+      return 'stored';
+    exception
+      when query_canceled then return '57014 it went on for longer than the statement timeout';
+      when others then return sqlstate || ' ' || sqlerrm;
+    end $$`)
+}
+
+/** Tries each write by itself; one that is refused changes nothing. */
+export async function tryWrites(query: Query, writes: readonly Write[]): Promise<Written[]> {
+  const written: Written[] = []
+  for (const batch of batches(writes)) {
+    const rows = await query<{ result: string }>(
+      `select public.try_write(w ->> 'statement', w ->> 'after', w -> 'values') as result
+         from jsonb_array_elements($1::text::jsonb) with ordinality as e (w, place)
+        order by place`,
+      [JSON.stringify(batch)],
+    )
+    written.push(...rows.map(({ result }) => result))
+  }
+  return written
+}
+
+/** A statement holds tens of megabytes at most. */
+function batches(writes: readonly Write[]): Write[][] {
+  const all: Write[][] = []
+  let size = Infinity
+  for (const write of writes) {
+    const bytes = write.values.reduce((sum, value) => sum + (value?.length ?? 0), 0)
+    if (size + bytes > 8_000_000) {
+      all.push([])
+      size = 0
+    }
+    size += bytes
+    all.at(-1)?.push(write)
+  }
+  return all
+}
+
+/** An insert of these columns, each cast to its type. */
+export function insertOf(
+  table: string,
+  row: Readonly<Record<string, string | null>>,
+  types: ReadonlyMap<string, string>,
+): Write {
+  const names = Object.keys(row)
+  const casts = names.map((name, at) => `($1)[${at + 1}]::${types.get(`${table}.${name}`) ?? 'text'}`)
+  const quoted = names.map((name) => `"${name}"`)
+  return {
+    statement: `insert into stint.${table} (${quoted.join(', ')}) values (${casts.join(', ')})`,
+    values: Object.values(row),
+  }
+}
+
+/**
+ * The CHECK constraints of the first release: no row that breaks one of these was ever stored. All later ones may be
+ * broken by rows that are older than they are.
+ */
+const ever: ReadonlySet<string> = new Set([
+  ...[
+    'audit_origin',
+    'audit_outcome',
+    'dead_reason',
+    'error_group_status',
+    'finished_has_ended',
+    'fire_has_job',
+  ],
+  ...['fire_outcome', 'gauge_refresh_one', 'job_is_live', 'job_lease_while_running', 'operation_state'],
+  ...['operation_job_outcome', 'queue_keeps', 'schedule_missed', 'schedule_overlap', 'schedule_source'],
+])
+
+/**
+ * Takes away the constraints that came later, as before the upgrade that brought them, and returns the way to put those
+ * back that a database with old rows would have: NOT VALID, which refuses new rows and updates. A constraint that the
+ * migration validated is not put back, for no old row can have passed it; what reads rows is tested without it all the
+ * same.
+ */
+export async function dropLaterConstraints(query: Query): Promise<() => Promise<void>> {
+  const found = await query<{
+    owner: string
+    name: string
+    definition: string
+    isValid: boolean
+    isPartition: boolean
+  }>(
+    `select coalesce('table ' || nullif(k.conrelid, 0)::regclass::text, 'domain ' || format_type(k.contypid, null)) as owner,
+            k.conname as name, pg_get_constraintdef(k.oid) as definition, k.convalidated as "isValid",
+            coalesce(c.relispartition, false) as "isPartition"
+       from pg_constraint as k
+       left join pg_class as c on c.oid = k.conrelid
+      where k.connamespace = 'stint'::regnamespace
+        and k.contype = 'c'
+      order by "isPartition"`,
+  )
+  const later = found.filter(({ name }) => !ever.has(name))
+  for (const { owner, name } of later) await query(`alter ${owner} drop constraint if exists "${name}"`)
+  return async () => {
+    for (const { owner, name, definition, isValid, isPartition } of later) {
+      if (isValid || isPartition) continue
+      const notValid = definition.endsWith('NOT VALID') ? '' : ' not valid'
+      await query(`alter ${owner} add constraint "${name}" ${definition}${notValid}`)
+    }
+  }
+}
