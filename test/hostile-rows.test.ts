@@ -30,6 +30,8 @@ import type { CallableFunction, WritableColumn, Write } from './support/hostile-
 import {
   afterwards,
   describePlanted,
+  dueSchedule,
+  dueSchedules,
   hostileRows,
   isServed,
   kinds,
@@ -40,7 +42,7 @@ import {
   scheduleOfFires,
   usualRow,
 } from './support/hostile-rows.ts'
-import type { Planted, Row } from './support/hostile-rows.ts'
+import type { Planted } from './support/hostile-rows.ts'
 import { hostileMembers, hostileValues, usualValue } from './support/hostile-values.ts'
 import type { Hostile } from './support/hostile-values.ts'
 import { upkeepByHand } from './support/history.ts'
@@ -91,12 +93,15 @@ beforeAll(async () => {
   columns = await writableColumns(query, roles)
   functions = await callableFunctions(query, roles)
   for (const { table, column, type } of columns) types.set(`${table}.${column}`, type)
-  served = createConsoleWithin(patient, {
-    connection: db.url,
-    tokens: Object.values(tokens).map(({ line }) => line),
-    acceptUnknownKinds: true,
-    onError: (error, { requestId }) => consoleErrors.set(requestId, error),
-  })
+  served = createConsoleWithin(
+    { ...patient, timeout: '5s' },
+    {
+      connection: db.url,
+      tokens: Object.values(tokens).map(({ line }) => line),
+      acceptUnknownKinds: true,
+      onError: (error, { requestId }) => consoleErrors.set(requestId, error),
+    },
+  )
 })
 afterAll(async () => {
   process.off('unhandledRejection', noteStray).off('uncaughtException', noteStray)
@@ -107,24 +112,28 @@ afterAll(async () => {
   await db?.drop()
 })
 
-/** All that is wrong, by reader: one run tells everything. */
+/** All that is wrong, by reader: one run tells everything. Values of one column with the same problem share a line. */
 class Findings {
-  readonly #found = new Map<string, Map<string, string>>()
-
-  get size(): number {
-    return [...this.#found.values()].reduce((sum, { size }) => sum + size, 0)
-  }
+  readonly #found = new Map<string, Map<string, Set<string>>>()
+  size = 0
 
   add(reader: string, about: string, problem: unknown): void {
-    const known = this.#found.get(reader) ?? new Map<string, string>()
-    this.#found.set(reader, known.set(about, lineOf(problem)))
+    const [, place = about, value = ''] = /^(.*\w+\.\w+) = (.*)$/s.exec(about) ?? []
+    const line = `${place}\n${lineOf(problem)}`
+    const lines = this.#found.get(reader) ?? new Map<string, Set<string>>()
+    this.#found.set(reader, lines.set(line, (lines.get(line) ?? new Set()).add(value)))
+    this.size++
   }
 
   /** Fails with the whole list, where there is one. */
   expectNone(): void {
     const lines = [...this.#found].flatMap(([reader, found]) => [
-      `${reader}: ${found.size}`,
-      ...[...found].map(([about, problem]) => `  ${about}: ${problem}`),
+      reader,
+      ...[...found].map(([line, values]) => {
+        const [place = '', problem = ''] = line.split('\n')
+        const named = [...values].filter((value) => value !== '')
+        return `  ${place}${named.length === 0 ? '' : ` = ${named.join(', ')}`}: ${problem}`
+      }),
     ])
     if (lines.length > 0) expect.fail(`Hostile values get in the way.\n${lines.join('\n')}`)
   }
@@ -133,10 +142,12 @@ class Findings {
 function lineOf(problem: unknown): string {
   const text = problem instanceof Error ? (problem.stack ?? problem.message) : String(problem)
   const [first = '', second = ''] = text.split('\n')
-  return `${first} ${second.trim()}`
+  const [, detail] = /"detail":"([^"]*)/.exec(text) ?? []
+  return (detail === undefined ? `${first} ${second.trim()}` : `${text.slice(0, 3)} ${detail}`)
     .replaceAll(/[^\x20-\x7e]/g, '?')
+    .replaceAll(/[\da-f]{8}-[\da-f]{4}-[\da-f-]{22}/g, '<id>')
     .trim()
-    .slice(0, 220)
+    .slice(0, 200)
 }
 
 async function inParallel<Item>(items: readonly Item[], act: (item: Item) => Promise<void>): Promise<void> {
@@ -446,7 +457,7 @@ interface Left extends Record<string, unknown> {
 /** Jobs that a worker of these queues should have ended: not those whose time is to come, or that it does not know. */
 function leftIn(queues: readonly string[]): Promise<Left[]> {
   return query<Left>(
-    `select id, queue, kind, format('still %s, attempt %s, run_at %s', state, attempt, run_at) as why
+    `select id, queue, kind, 'still ' || state as why
        from stint.job
       where queue = any($1)
         and kind = any($2)
@@ -581,3 +592,532 @@ function groupsOf(rows: readonly Planted[]): Planted[][] {
   }
   return []
 }
+
+/** Hostile rows that people look at. */
+let shown: Planted[] = []
+const shownIn = (...tables: string[]): Planted[] => shown.filter(({ table }) => tables.includes(table))
+const jobsShown = (): Planted[] => shownIn('job', 'dead', 'finished')
+
+async function ask(request: string, options: CallOptions = {}): Promise<Answer & { problem: string }> {
+  const answer = await call(served, request, { token: tokens.admin.token, ...options })
+  const { status, text, headers } = answer
+  const thrown = consoleErrors.get(headers.get('X-Request-Id') ?? '')
+  return { ...answer, problem: `${status} ${thrown === undefined ? text : lineOf(thrown)}` }
+}
+
+/** Pages through a list to its end. Returns the items that came before the first page that failed. */
+async function pages(path: string, findings: Findings): Promise<Record<string, unknown>[]> {
+  const items: Record<string, unknown>[] = []
+  for (let cursor = ''; ;) {
+    const next = cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`
+    const { status, body, problem } = await ask(
+      `GET ${path}${path.includes('?') ? '&' : '?'}limit=200${next}`,
+    )
+    if (status !== 200) {
+      findings.add('lists', path, problem)
+      return items
+    }
+    items.push(...(body['items'] as Record<string, unknown>[]))
+    if (typeof body['next'] !== 'string' || body['next'] === cursor) return items
+    cursor = body['next']
+  }
+}
+
+interface Look {
+  path: string
+  about: string
+  /** It is there, so it has to be shown. */
+  isKnown?: boolean
+}
+
+const plain = (path: string): Look[] => [{ path, about: path }]
+const ofJobs = (path: string, isKnown = false): Look[] =>
+  jobsShown()
+    .filter(({ circumstance }) => form !== 'short' || circumstance !== 'many at once')
+    .map((one) => ({ path: path.replace('{id}', one.id), about: describePlanted(one), isKnown }))
+
+/** A name as a part of a path; undefined where no URL can hold it. */
+function segment(name: string): string | undefined {
+  return ['', '.', '..'].includes(name) || name.length > 8_000 ? undefined : encodeURIComponent(name)
+}
+
+function ofNames(path: string, rows: readonly Planted[], isKnown = false): Look[] {
+  return rows.flatMap((one) => {
+    const name = segment(one.id)
+    return name === undefined
+      ? []
+      : [{ path: path.replace(/\{\w+\}/, name), about: describePlanted(one), isKnown }]
+  })
+}
+
+/** In the short form some of these are asked only of rows whose column they read. */
+const relatives = ['id', 'correlation_id', 'parent_id', 'replaces', 'replaced_by', 'created_at', 'search']
+const narrowed = (looks: Look[], names: readonly string[]): Look[] =>
+  form === 'short' ? looks.filter(({ about }) => names.some((name) => about.includes(`.${name} `))) : looks
+
+/** What is asked of each route that reads. */
+const looks: Readonly<Record<string, () => Look[]>> = {
+  '/v1/health/live': () => plain('/v1/health/live'),
+  '/v1/health/ready': () => plain('/v1/health/ready'),
+  '/v1/me': () => plain('/v1/me'),
+  '/v1/openapi.json': () => plain('/v1/openapi.json'),
+  '/v1/overview': () => plain('/v1/overview'),
+  '/v1/workers': () => plain('/v1/workers'),
+  '/v1/leases': () => plain('/v1/leases'),
+  '/v1/system': () => plain('/v1/system'),
+  '/v1/kinds': () => plain('/v1/kinds'),
+  '/v1/metrics': () => plain('/v1/metrics'),
+  '/metrics': () => plain('/metrics'),
+  '/v1/stats': () =>
+    [
+      '',
+      `?queue=${byFunction}`,
+      `?kind=${kinds.good}`,
+      `?from=${hoursAgo(3)}`,
+      `?from=${hoursAgo(24 * 30)}`,
+    ].flatMap((query) => plain(`/v1/stats${query}`)),
+  '/v1/queues': () => plain('/v1/queues'),
+  '/v1/queues/{queue}': () => {
+    const all = ofNames('/v1/queues/{queue}', shownIn('queue', 'queue_gauge'))
+    return [...narrowed(all, ['name', 'queue']), ...all.filter((_, at) => form === 'short' && at % 4 === 0)]
+  },
+  '/v1/jobs': () => [],
+  '/v1/jobs/{id}': () => ofJobs('/v1/jobs/{id}', true),
+  '/v1/jobs/{id}/attempts': () =>
+    narrowed(ofJobs('/v1/jobs/{id}/attempts', true), ['id', 'created_at', 'started_at']),
+  '/v1/jobs/{id}/logs': () => narrowed(ofJobs('/v1/jobs/{id}/logs', true), ['id', 'created_at']),
+  '/v1/jobs/{id}/lineage': () => narrowed(ofJobs('/v1/jobs/{id}/lineage', true), relatives),
+  '/v1/jobs/{id}/result': () => narrowed(ofJobs('/v1/jobs/{id}/result'), ['id', 'result', 'reason', 'state']),
+  '/v1/operations': () => [],
+  '/v1/operations/{id}': () => ofNames('/v1/operations/{id}', shownIn('operation'), true),
+  '/v1/operations/{id}/jobs': () => [
+    ...plain(`/v1/operations/${operationOfJobs}/jobs?limit=1000`),
+    ...ofNames('/v1/operations/{id}/jobs', shownIn('operation'), true),
+  ],
+  '/v1/error-groups': () => [],
+  '/v1/error-groups/{group}': () => ofNames('/v1/error-groups/{group}', shownIn('error_group'), true),
+  '/v1/schedules': () => [],
+  '/v1/schedules/{name}': () => ofNames('/v1/schedules/{name}', shownIn('schedule')),
+  '/v1/schedules/{name}/next': () => ofNames('/v1/schedules/{name}/next', shownIn('schedule')),
+  '/v1/schedules/{name}/fires': () => [
+    ...plain(`/v1/schedules/${scheduleOfFires}/fires?limit=200`),
+    ...narrowed(ofNames('/v1/schedules/{name}/fires', shownIn('schedule')), ['name']),
+  ],
+  '/v1/audit': () => [],
+  '/v1/events': () => [],
+}
+/** Lists, each read to its end, and the tables whose rows they show. */
+const lists: Readonly<Record<string, string[]>> = {
+  '/v1/jobs': ['job', 'dead', 'finished'],
+  '/v1/jobs?where=state:scheduled': [],
+  '/v1/jobs?where=state:ready,waiting,retrying,running': [],
+  '/v1/jobs?where=state:dead': ['dead'],
+  '/v1/jobs?where=state:succeeded,cancelled': ['finished'],
+  '/v1/operations': ['operation'],
+  '/v1/error-groups': [],
+  '/v1/schedules': ['schedule'],
+  [`/v1/schedules/${scheduleOfFires}/fires`]: [],
+  '/v1/audit': ['audit'],
+}
+
+function hoursAgo(hours: number): string {
+  return new Date(Date.now() - hours * 3_600_000).toISOString()
+}
+
+test('every screen answers, and shows each hostile row', async () => {
+  const findings = new Findings()
+  const document = consoleOpenApi() as { paths: Record<string, Record<string, unknown>> }
+  const routes = Object.keys(document.paths).filter((path) => 'get' in (document.paths[path] ?? {}))
+  expect(Object.keys(looks).sort(), 'routes that read, and what is asked of them').toEqual(routes.sort())
+
+  const rows = hostileRows(columns).filter(
+    (row) =>
+      !isServed(row) &&
+      row.table !== 'gauge_refresh' &&
+      (form !== 'short' || row.table === 'job' || !row.value.isLarge),
+  )
+  await forget(
+    [],
+    rows.filter(({ table, id }) => ['job', 'dead', 'finished'].includes(table) && id !== ''),
+  )
+  shown = await plant(rows, [
+    { table: 'schedule', row: { ...usualRow('schedule', columns), name: scheduleOfFires }, circumstance: '' },
+    {
+      table: 'operation',
+      row: { ...usualRow('operation', columns), id: operationOfJobs, state: 'aborted' },
+      circumstance: '',
+    },
+  ])
+  expect(jobsShown().length).toBeGreaterThan(500)
+
+  for (const [route, looksOf] of Object.entries(looks))
+    await inParallel(looksOf(), async ({ path, about, isKnown = false }) => {
+      const { status, problem } = await ask(`GET ${path}`)
+      if (status >= 500 || (isKnown && status >= 400)) findings.add(`GET ${route}`, about, problem)
+    })
+  for (const [path, tables] of Object.entries(lists)) {
+    const before = findings.size
+    const seen = new Set((await pages(path, findings)).map((item) => item['id'] ?? item['name']))
+    const missing = shownIn(...tables).filter(({ id, row }) => !seen.has(id) && row['discarded_at'] == null)
+    // Behind a page that failed everything is missing.
+    if (findings.size === before)
+      for (const one of missing) findings.add(`not in the list ${path}`, describePlanted(one), 'missing')
+  }
+  await searchByIds(jobsShown(), findings)
+  await readEvents(findings)
+  findings.expectNone()
+}, 300_000)
+
+/** Finds jobs by ids, many at once; where that fails, by halves, so that the rows to blame have names. */
+async function searchByIds(rows: readonly Planted[], findings: Findings): Promise<void> {
+  const some = async (part: readonly Planted[]): Promise<void> => {
+    const { status, body, problem } = await ask(
+      `GET /v1/jobs?limit=200&where=id:${part.map(({ id }) => id).join()}`,
+    )
+    const [only] = part
+    const found = new Set(((body['items'] ?? []) as { id: string }[]).map(({ id }) => id))
+    if (status === 200) {
+      for (const one of part)
+        if (!found.has(one.id)) findings.add('not found by its id', describePlanted(one), 'missing')
+    } else if (part.length === 1 && only !== undefined)
+      findings.add('GET /v1/jobs?where=id:', describePlanted(only), problem)
+    else for (const half of [part.slice(0, part.length / 2), part.slice(part.length / 2)]) await some(half)
+  }
+  for (let at = 0; at < rows.length; at += 100) await some(rows.slice(at, at + 100))
+}
+
+/** Looks at jobs, operations and queues as a browser does that stays: the first event tells how they are. */
+async function readEvents(findings: Findings): Promise<void> {
+  const names = [
+    ...shownIn('job', 'dead').map((one) => ({ topic: `job:${one.id}`, about: describePlanted(one) })),
+    ...shownIn('operation').map((one) => ({ topic: `operation:${one.id}`, about: describePlanted(one) })),
+  ]
+  const groups = Array.from({ length: Math.ceil(names.length / 48) }, (_, at) =>
+    names.slice(at * 48, at * 48 + 48),
+  )
+  await inParallel(groups, async (group) => {
+    const topics = ['overview', 'workers', ...group.map(({ topic }) => topic)]
+    const response = await served.fetch(
+      new Request(`http://console.test/v1/events?topics=${topics.join()}`, {
+        headers: { Authorization: `Bearer ${tokens.operator.token}` },
+      }),
+    )
+    const text = await firstEvent(response)
+    if (!text.includes('data:'))
+      findings.add('GET /v1/events', group.map(({ about }) => about).join('; '), `${response.status} ${text}`)
+  })
+}
+
+/** All that a stream says up to its first event. */
+async function firstEvent({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk as Uint8Array, { stream: true })
+    if (/data:.*\n/.test(text)) break
+  }
+  return text
+}
+
+/** ESC and other control characters, C1, bidi: what a terminal would act on. */
+const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
+test('every command answers, and prints nothing that a terminal would act on', async () => {
+  const findings = new Findings()
+  const commands: { args: string[]; about: string; isKnown?: boolean }[] = []
+  const both = (...args: string[]): void => {
+    for (const output of ['table', 'json'])
+      commands.push({ args: [...args, '-o', output], about: args.join(' ') })
+  }
+  both('status')
+  both('stats')
+  both('stats', '--last', '3h')
+  both('job', 'list', '--limit', '200')
+  for (const state of ['scheduled', 'ready', 'dead', 'succeeded', 'cancelled'])
+    both('job', 'list', '--where', `state:${state}`, '--limit', '200')
+  both('dead', 'list', '--limit', '200')
+  both('dead', 'groups')
+  both('op', 'list', '--limit', '200')
+  both('op', 'jobs', operationOfJobs)
+  both('audit', 'list', '--limit', '200')
+  both('error', 'list')
+  both('queue', 'list')
+  both('schedule', 'list')
+  both('schedule', 'get', scheduleOfFires, '--fires', '1000')
+  // The pages of jobs have one writer for all three tables, so in the short form every value of a type comes up, not of a column.
+  const types = new Set<string>()
+  const isTurn = ({ table, column, value }: Planted): boolean => {
+    const name = `${table === 'finished' ? 'job' : table} ${value.label} ${column.endsWith('_at') ? column : ''}`
+    return form !== 'short' || (!types.has(name) && types.add(name) !== undefined)
+  }
+  for (const [table, args] of [
+    ['job', ['job', 'get']],
+    ['finished', ['job', 'get']],
+    ['dead', ['dead', 'get']],
+    ['operation', ['op', 'get']],
+    ['error_group', ['error', 'get']],
+    ['schedule', ['schedule', 'get']],
+    ['schedule', ['schedule', 'next']],
+    ['queue', ['queue', 'get']],
+  ] as const) {
+    types.clear()
+    const isKnown = !['queue', 'schedule'].includes(table)
+    for (const one of shownIn(table).filter(isTurn))
+      if (!one.id.startsWith('-') && one.id.length < 8_000)
+        commands.push({
+          args: [...args, one.id],
+          about: `${args.join(' ')} ${describePlanted(one)}`,
+          isKnown,
+        })
+  }
+  const endAt = performance.now() + narrowMs
+  await inParallel(commands, async ({ args, about, isKnown = false }) => {
+    if (performance.now() > endAt) {
+      findings.add('commands', 'the rest', 'not tried: those before took too long')
+      return
+    }
+    const { code, stdout, stderr } = await runStint(args, db.url)
+    if (code === 1 || (isKnown && code !== 0)) findings.add('commands fail', about, `${code} ${stderr}`)
+    const control = controls.exec(`${stdout}${stderr}`)?.[0]
+    if (control !== undefined)
+      findings.add(
+        'commands print control characters',
+        about,
+        `U+${control.codePointAt(0)?.toString(16) ?? ''}`,
+      )
+  })
+  findings.expectNone()
+}, 300_000)
+
+test('upkeep, the gauges and the doctor pass by hostile rows', async () => {
+  const findings = new Findings()
+  const store = fileBlobStore({ dir: blobFolder })
+  const hand = upkeepByHand(db.url, { blobs: store })
+  const pass = async (name: string, about: string): Promise<void> => {
+    await hand.pass(name).catch((error: unknown) => {
+      findings.add(`upkeep: ${name}`, about, error)
+    })
+  }
+  for (const { name } of usualServices({ blobs: store })) await pass(name, 'a pass')
+  for (const { what, error } of hand.passedBy) findings.add('upkeep passes by', what, error)
+  await hand.close()
+
+  for (const { column, value } of hostileRows(columns.filter(({ table }) => table === 'gauge_refresh'))) {
+    const type = types.get(`gauge_refresh.${column}`) ?? ''
+    const [said] = await tryWrites(query, [
+      { statement: `update stint.gauge_refresh set "${column}" = ($1)[1]::${type}`, values: [value.text] },
+    ])
+    if (said !== 'stored') continue
+    // A new one each time: it has no memory of an earlier pass, and waits for nothing.
+    const fresh = upkeepByHand(db.url)
+    const about = `gauge_refresh.${column} = ${value.label}`
+    await fresh.pass('gauges').catch((error: unknown) => {
+      findings.add('upkeep: gauges', about, error)
+    })
+    await fresh.close()
+    const { status, problem } = await ask('GET /v1/queues')
+    if (status >= 500) findings.add('GET /v1/queues', about, problem)
+    const [row] = await query<{ isFresh: boolean }>(
+      `select refreshed_at between now() - interval '1 minute' and now() as "isFresh" from stint.gauge_refresh`,
+    )
+    if (row?.isFresh !== true) findings.add('gauges are not refreshed', about, 'refreshed_at stays')
+  }
+
+  const { stdout, stderr, code } = await runStint(['doctor', '-o', 'json'], db.url)
+  if (code === 1) findings.add('doctor', 'as a whole', stderr)
+  else {
+    const { findings: said } = JSON.parse(stdout) as {
+      findings: { check: string; level: string; detail: string }[]
+    }
+    for (const { check, level, detail } of said)
+      if (level === 'unknown') findings.add('doctor', check, detail)
+  }
+  findings.expectNone()
+}, 120_000)
+
+/** Starts an operation as a person does, and waits for its end. */
+async function operate(action: string, where: string): Promise<Answer & { problem: string }> {
+  const json = { action, where, reason: 'hostile', max: 100_000, pace: null, canary: 0 }
+  const started = await ask('POST /v1/operations', { json, headers: { 'Idempotency-Key': nextId() } })
+  if (started.status !== 202) return started
+  const wait = growingWait()
+  for (const endAt = performance.now() + 30_000; ; await wait()) {
+    const now = await ask(`GET /v1/operations/${String(started.body['id'])}`)
+    const isOver = ['done', 'stopped', 'aborted', 'paused'].includes(String(now.body['state']))
+    if (now.status !== 200 || isOver || performance.now() > endAt) return now
+  }
+}
+
+test('every hostile job is removed over HTTP, and by an operation on all that match', async () => {
+  const findings = new Findings()
+  const steps = [
+    ['job', 'cancel'],
+    ['dead', 'discard'],
+  ] as const
+  for (const [table, verb] of steps) {
+    const there = await query<{ id: string }>(`select id from stint.${table}`)
+    const ids = new Set(there.map(({ id }) => id))
+    // Upkeep has emptied the trash.
+    const rows = shownIn(table).filter(({ circumstance, id }) => circumstance === 'one by one' && ids.has(id))
+    await inParallel(rows, async (one) => {
+      const json = { reason: 'hostile' }
+      const { status, problem } = await ask(`POST /v1/jobs/${one.id}/${verb}`, { json })
+      // A dead letter that is in the trash, or was edited into another, says so.
+      if (status !== 200 && status !== 409)
+        findings.add(`POST /v1/jobs/{id}/${verb}`, describePlanted(one), problem)
+    })
+  }
+  const operations = [
+    ['replay', 'queue:graves.many'],
+    ['cancel', 'state:scheduled,waiting,ready,retrying'],
+    ['discard', 'state:dead'],
+  ] as const
+  for (const [action, where] of operations) {
+    const { body, problem } = await operate(action, where)
+    if (body['state'] !== 'done') findings.add(`operation ${action}`, where, problem)
+  }
+  const byId = new Map(jobsShown().map((one) => [one.id, one]))
+  const left = await query<Left>(
+    `select id, left(queue, 60) as queue, kind, format('still %s', state) as why from stint.job where kind <> $1
+     union all
+     select id, left(queue, 60), kind, 'still among the dead letters' from stint.dead where discarded_at is null and replaced_by is null`,
+    [operationJob.kind],
+  )
+  for (const { id, queue, why } of left) {
+    const one = byId.get(id)
+    findings.add(
+      'not removed',
+      one === undefined ? `${byCall.get(id) ?? ''} ${queue}` : describePlanted(one),
+      why,
+    )
+  }
+  findings.expectNone()
+}, 300_000)
+
+test('kept replies, queues, error groups and operations with hostile columns are answered, changed and ended', async () => {
+  const findings = new Findings()
+  const post = async (request: string, one: Planted, options: CallOptions): Promise<void> => {
+    const { status, problem } = await ask(request, options)
+    if (status >= 500) findings.add(request.replace(one.id, '{…}'), describePlanted(one), problem)
+  }
+  const headerKey = /^[\x21-\x7e]{1,200}$/
+  await inParallel(
+    shownIn('http_reply').filter(({ id }) => headerKey.test(id)),
+    async (one) => {
+      // Its body is as it was kept, and need not be JSON.
+      const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': one.id }
+      const { token } = tokens[replied.role]
+      const response = await served.fetch(
+        new Request(`http://console.test${replied.path}`, {
+          ...{
+            method: 'POST',
+            body: replied.body,
+            headers: { ...headers, Authorization: `Bearer ${token}` },
+          },
+        }),
+      )
+      const thrown = consoleErrors.get(response.headers.get('X-Request-Id') ?? '')
+      if (response.status >= 500)
+        findings.add('kept replies', describePlanted(one), thrown ?? (await response.text()))
+    },
+  )
+  await inParallel(shownIn('error_group'), (one) =>
+    post(`POST /v1/error-groups/${one.id}/resolve`, one, { json: { reason: 'hostile' } }),
+  )
+  await inParallel(
+    shownIn('queue').filter(({ id }) => segment(id) !== undefined),
+    (one) =>
+      post(`PATCH /v1/queues/${segment(one.id) ?? ''}`, one, {
+        token: tokens.admin.token,
+        json: { keep: '1d' },
+      }),
+  )
+
+  // Each operation gets its job, and is executed. A usual one beside them is done.
+  const executed = shownIn('operation').filter(({ column }) => column !== 'job_id')
+  await plant(
+    [],
+    executed.map(({ id, row }) => ({
+      table: 'job',
+      row: {
+        ...{ id: row['job_id'] ?? null, queue: operationJob.queue, kind: operationJob.kind, state: 'ready' },
+        ...{ input: JSON.stringify({ id }), max_attempts: '3' },
+      },
+      circumstance: '',
+    })),
+  )
+  const { body, problem } = await operate('cancel', 'queue:asleep.one')
+  if (body['state'] !== 'done') findings.add('an operation beside hostile ones', 'cancel', problem)
+  await inParallel(shownIn('operation'), async (one) => {
+    await post(`POST /v1/operations/${one.id}/abort`, one, { json: { reason: 'hostile' } })
+    const found = await ask(`GET /v1/operations/${one.id}`)
+    if (!['done', 'stopped', 'aborted'].includes(String(found.body['state'])))
+      findings.add('operations that cannot be ended', describePlanted(one), found.problem)
+  })
+  findings.expectNone()
+}, 120_000)
+
+test('a hostile schedule keeps no other from firing, is decided about, and can be deleted', async () => {
+  const findings = new Findings()
+  await query('delete from stint.schedule')
+  const due = await plant(
+    dueSchedules(columns).filter(({ value }) => form !== 'short' || !value.isLarge),
+    [
+      {
+        table: 'schedule',
+        row: { ...usualRow('schedule', columns), ...dueSchedule(), name: 'good.schedule' },
+        circumstance: '',
+      },
+    ],
+  )
+  let longestMs = 0
+  let lastAt = performance.now()
+  const timer = setInterval(() => {
+    longestMs = Math.max(longestMs, performance.now() - lastAt)
+    lastAt = performance.now()
+  }, 20)
+  const worker = await startWorker([byFunction])
+  const undecided = (): Promise<{ name: string }[]> =>
+    query<{ name: string }>(
+      `select name from stint.schedule
+        where next_fire_at <= now() and failures = 0 and last_error is null and paused_at is null and source <> 'code'`,
+    )
+  let left = await undecided()
+  const hasFired = (): boolean => worker.told('fired').some(({ schedule }) => schedule === 'good.schedule')
+  let progressAt = performance.now()
+  for (
+    const wait = growingWait();
+    (left.length > 0 || !hasFired()) && performance.now() - progressAt < quietMs;
+  ) {
+    await wait()
+    const now = await undecided()
+    if (now.length !== left.length) progressAt = performance.now()
+    left = now
+  }
+  clearInterval(timer)
+  await worker.worker.stop({ drain: 0 }).catch((error: unknown) => {
+    findings.add('worker', 'as a whole', error)
+  })
+  const byName = new Map(due.map((one) => [one.id, one]))
+  const nameOf = (name: string): string => {
+    const one = byName.get(name)
+    return one === undefined ? name : describePlanted(one)
+  }
+  if (!hasFired()) findings.add('scheduler', 'good.schedule', 'never fired')
+  for (const { name } of left) findings.add('scheduler', nameOf(name), 'due and not decided about')
+  for (const { what, error, jobIds } of worker.told('trouble'))
+    if (jobIds === undefined) findings.add('trouble of the worker', what, error)
+  if (longestMs > 3_000)
+    findings.add('scheduler', 'all', `blocks the event loop for ${Math.round(longestMs)} ms`)
+
+  await inParallel(due, async (one) => {
+    const name = segment(one.id)
+    if (name !== undefined) await ask(`DELETE /v1/schedules/${name}?reason=hostile`)
+    else await runStint(['schedule', 'delete', one.id], db.url)
+  })
+  for (const { name } of await query<{ name: string }>(
+    `select name from stint.schedule where name <> 'good.schedule'`,
+  ))
+    findings.add('schedules that cannot be deleted', nameOf(name), 'still there')
+  findings.expectNone()
+}, 120_000)

@@ -29,7 +29,12 @@ export const kinds = { good: 'good.job', hostile: 'hostile.job', flaky: 'hostile
 /** A worker that is lost, and the jobs that it had. */
 export const lostWorker = randomUUID()
 /** The request whose replies are hostile, and who sends it. */
-export const replied = { actor: 'otto', path: '/v1/error-groups/none/reopen', body: '{}' } as const
+export const replied = {
+  actor: 'otto',
+  role: 'operator',
+  path: '/v1/error-groups/none/reopen',
+  body: '{}',
+} as const
 /** The operation whose jobs are hostile. */
 export const operationOfJobs = nextId()
 export const scheduleOfFires = 'fires.of'
