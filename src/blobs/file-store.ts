@@ -12,7 +12,7 @@ export interface FileBlobStoreOptions {
 /** Blobs as files below one folder: for one machine, or a shared file system. */
 export function fileBlobStore({ dir }: FileBlobStoreOptions): BlobStore {
   const pathOf = (key: string): string => {
-    if (/^[A-Za-z0-9-]+(\/[A-Za-z0-9-]+)*$/.test(key)) return join(dir, key)
+    if (isKey(key)) return join(dir, key)
     throw new StintError('invalid-option', `Expected a blob key of letters, digits, - and /, got '${key}'.`)
   }
   return {
@@ -25,9 +25,14 @@ export function fileBlobStore({ dir }: FileBlobStoreOptions): BlobStore {
         throw error
       }
     },
-    delete: (key) => rm(pathOf(key), { force: true }),
+    // Nothing was ever stored under what is no key.
+    delete: (key) => (isKey(key) ? rm(pathOf(key), { force: true }) : Promise.resolve()),
     list: () => keysBelow(dir),
   }
+}
+
+function isKey(key: string): boolean {
+  return key.length <= 200 && /^[A-Za-z0-9-]+(\/[A-Za-z0-9-]+)*$/.test(key)
 }
 
 /** Under its own name only when it is whole and on disk: a crash leaves a `.part`, which no key names. */

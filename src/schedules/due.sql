@@ -19,7 +19,8 @@ with fit as (
   select *
     from fit
    where wanted_at <= stint.now()
-     and (retry_at is null or retry_at <= stint.now())
+     -- One that lies further ahead than Stint ever puts it was written by hand, and would hold the schedule for ever.
+     and (retry_at is null or retry_at <= stint.now() or retry_at > stint.now() + interval '1 day')
    order by wanted_at
    limit :limit::integer
 )

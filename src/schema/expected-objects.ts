@@ -487,7 +487,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     '6e43fb715afa8cf92c5957b6d8884348',
   'function ensure_partitions(days integer)': '0685575c53efb1b1373576fb4054f524',
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
-  'function history_start()': 'd7cc37ab5cb8f13e54a07b31a8f59d63',
+  'function history_start()': '59bdb6241b06ac18b6b8071741189442',
   'function kept_by_default()': 'c5f2c3f1ad917bb1ba78103721684c12',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
   'function note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)':

@@ -1304,7 +1304,7 @@ CREATE OR REPLACE FUNCTION stint.history_start()
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
-  select stint.now() - greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue))
+  select stint.now() - least(greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue)), interval '36525 days')
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.kept_by_default()

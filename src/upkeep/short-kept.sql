@@ -1,6 +1,6 @@
 -- For each time that some queues keep their finished jobs and others longer: the days that may have some to remove.
 select kept.kept::text as kept, relname::text as "dayTable"
-  from (select keep_finished from stint.queue where keep_finished is not null
+  from (select least(keep_finished, interval '36525 days') from stint.queue where keep_finished is not null
          union
         select stint.kept_by_default()) as kept (kept)
  cross join pg_inherits

@@ -275,6 +275,13 @@ begin
 end
 $$;
 
+-- From when on history is kept. Bounded, so that no setting of a queue can stop the upkeep of all.
+create or replace function stint.history_start() returns timestamptz
+language sql stable set search_path = pg_catalog, pg_temp
+as $$
+  select stint.now() - least(greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue)), interval '36525 days')
+$$;
+
 -- How producers say what they enqueued. What no client of ours sends is left out: another time than the last day, a name
 -- that is none, the two processes that stand for sums (count-settled.sql, roll-up.sql).
 create or replace function stint.note_enqueued(process uuid, flush integer, rows jsonb) returns timestamptz
