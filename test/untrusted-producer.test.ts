@@ -73,7 +73,7 @@ const hostile: Record<string, readonly unknown[]> = {
   priority: [-101, 101, 32_767, -32_768],
   run_at: badTimes,
   deadline_at: badTimes,
-  max_attempts: [0, -1, 1_001, 2_147_483_647],
+  max_attempts: [0, -1, 1_000_001, 2_147_483_647],
   version: [0, -1],
   input: [JSON.stringify('x'.repeat(2_100_000))],
   input_blob: ['', '../../etc/passwd', 'inputs/2026-11-15/../..', 'b'.repeat(3_000)],
@@ -257,8 +257,8 @@ describe('what the library takes', () => {
     expect(guilty).toMatchObject({
       reason: {
         code: 'invalid-input',
-        message: expect.stringContaining('job_in_bounds') as string,
-        issues: [{ path: 'job_in_bounds' }],
+        message: expect.stringContaining('job_priority') as string,
+        issues: [{ path: 'job_priority_check' }],
       },
     })
     expect((await owner.list({ queue: 'flush' })).jobs).toHaveLength(2)

@@ -17,6 +17,12 @@ select 'type ' || t.typname as object, string_agg(e.enumlabel, ', ' order by e.e
  where t.typnamespace = (select oid from pg_namespace where nspname = :schema::text)
  group by t.typname
 union all
+select 'domain ' || t.typname, format_type(t.typbasetype, t.typtypmod) || ' ' || pg_get_constraintdef(c.oid)
+  from pg_type as t
+  join pg_constraint as c
+    on c.contypid = t.oid
+ where t.typnamespace = (select oid from pg_namespace where nspname = :schema::text)
+union all
 select case relkind when 'v' then 'view ' else 'table ' end || relname, coalesce(pg_get_partkeydef(oid), '')
   from own
 union all

@@ -56,7 +56,10 @@ begin
       from pg_proc
      where pronamespace = own_schema
     union all
-    select 'alter type stint.job_state owner to stint_owner'
+    select format('alter type %s owner to stint_owner', oid::regtype)
+      from pg_type
+     where typnamespace = own_schema
+       and typtype in ('d', 'e')
   loop
     execute handover;
   end loop;
@@ -74,6 +77,8 @@ grant execute on function stint.now() to stint_producer, stint_worker, stint_vie
 grant insert (id, state, queue, kind, key, priority, run_at, max_attempts, version, input, input_blob,
               correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, search, options)
    on stint.job to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.is_search(text[]) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.is_job_options(jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue(text, text, jsonb, jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue_jobs(jsonb, boolean) to stint_producer, stint_worker, stint_operator;
 

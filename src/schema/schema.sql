@@ -2,6 +2,30 @@
 
 -- types
 
+create domain stint.job_attempts as integer CHECK (((VALUE >= 1) AND (VALUE <= 1000000)));
+
+create domain stint.job_blob as text CHECK (((octet_length(VALUE) = 54) AND (VALUE ~ '^inputs/[0-9-]*/[0-9a-f-]*$'::text)));
+
+create domain stint.job_correlation as text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 256)));
+
+create domain stint.job_input as jsonb CHECK ((pg_column_size(VALUE) <= 2097152));
+
+create domain stint.job_name as text CHECK (((octet_length(VALUE) <= 128) AND (VALUE ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
+
+create domain stint.job_options as jsonb CHECK (((VALUE IS NULL) OR stint.is_job_options(VALUE)));
+
+create domain stint.job_priority as smallint CHECK (((VALUE >= '-100'::integer) AND (VALUE <= 100)));
+
+create domain stint.job_search as text[] CHECK (((VALUE IS NULL) OR stint.is_search(VALUE)));
+
+create domain stint.job_time as timestamp with time zone CHECK (((VALUE >= to_timestamp((946684800)::double precision)) AND (VALUE < to_timestamp(('253402300800'::bigint)::double precision))));
+
+create domain stint.job_traceparent as text CHECK (((octet_length(VALUE) = 55) AND (VALUE ~ '^[0-9a-f-]*$'::text)));
+
+create domain stint.job_tracestate as text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 512)));
+
+create domain stint.job_version as smallint CHECK ((VALUE >= 1));
+
 create type stint.job_state as enum ('scheduled', 'waiting', 'ready', 'running', 'retrying', 'succeeded', 'cancelled', 'dead');
 
 -- tables
@@ -211,32 +235,32 @@ create table stint.index_upkeep (
 create table stint.job (
   id uuid not null,
   created_at timestamp with time zone not null default stint.now(),
-  run_at timestamp with time zone not null default stint.now(),
+  run_at stint.job_time not null default stint.now(),
   state stint.job_state not null default 'ready'::stint.job_state,
   epoch integer not null default 0,
   attempt integer not null default 0,
-  max_attempts integer not null default 5,
+  max_attempts stint.job_attempts not null default 5,
   crashes smallint not null default 0,
-  priority smallint not null default 0,
-  version smallint not null default 1,
-  queue text not null,
-  kind text not null,
+  priority stint.job_priority not null default 0,
+  version stint.job_version not null default 1,
+  queue stint.job_name not null,
+  kind stint.job_name not null,
   key text,
-  input jsonb,
+  input stint.job_input,
   started_at timestamp with time zone,
   worker_id uuid,
   lease_id uuid,
   unique_key text,
   unique_until_start boolean,
-  correlation_id text,
-  traceparent text,
-  tracestate text,
+  correlation_id stint.job_correlation,
+  traceparent stint.job_traceparent,
+  tracestate stint.job_tracestate,
   parent_id uuid,
   flow_id uuid,
-  deadline_at timestamp with time zone,
-  search text[],
-  input_blob text,
-  options jsonb,
+  deadline_at stint.job_time,
+  search stint.job_search,
+  input_blob stint.job_blob,
+  options stint.job_options,
   progress jsonb,
   failures jsonb,
   attempts_before integer,
@@ -498,37 +522,13 @@ alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KE
 
 alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
 
-alter table stint.job add constraint job_extras_in_bounds CHECK (((num_nonnulls(key, unique_key, input_blob, correlation_id, traceparent, tracestate, deadline_at, search, options) = 0) OR (((key IS NULL) OR ((octet_length(key) >= 1) AND (octet_length(key) <= 512))) AND ((unique_key IS NULL) OR (octet_length(unique_key) <= 641)) AND ((input_blob IS NULL) OR ((octet_length(input_blob) = 54) AND (input_blob ~ '^inputs/[0-9-]*/[0-9a-f-]*$'::text))) AND ((correlation_id IS NULL) OR ((octet_length(correlation_id) >= 1) AND (octet_length(correlation_id) <= 256))) AND ((traceparent IS NULL) OR ((octet_length(traceparent) = 55) AND (traceparent ~ '^[0-9a-f-]*$'::text))) AND ((tracestate IS NULL) OR ((octet_length(tracestate) >= 1) AND (octet_length(tracestate) <= 512))) AND ((deadline_at IS NULL) OR ((deadline_at >= to_timestamp((946684800)::double precision)) AND (deadline_at < to_timestamp(('253402300800'::bigint)::double precision)))) AND
-CASE
-    WHEN ((search IS NULL) OR (cardinality(search) = 0)) THEN true
-    WHEN ((array_ndims(search) > 1) OR (array_lower(search, 1) <> 1) OR (cardinality(search) > 9)) THEN false
-    ELSE ((array_position(search, NULL::text) IS NULL) AND (GREATEST(octet_length(search[1]), octet_length(search[2]), octet_length(search[3]), octet_length(search[4]), octet_length(search[5]), octet_length(search[6]), octet_length(search[7]), octet_length(search[8]), octet_length(search[9])) <= 321))
-END AND
-CASE
-    WHEN (options IS NULL) THEN true
-    WHEN ((jsonb_typeof(options) <> 'object'::text) OR ((options - ARRAY['timeoutMs'::text, 'crashLimit'::text]) <> '{}'::jsonb)) THEN false
-    ELSE (
-    CASE jsonb_typeof((options -> 'timeoutMs'::text))
-        WHEN 'number'::text THEN ((((options ->> 'timeoutMs'::text))::numeric >= (1)::numeric) AND (((options ->> 'timeoutMs'::text))::numeric <= ('315576000000'::bigint)::numeric))
-        ELSE (NOT (options ? 'timeoutMs'::text))
-    END AND
-    CASE jsonb_typeof((options -> 'crashLimit'::text))
-        WHEN 'number'::text THEN ((options ->> 'crashLimit'::text) ~ '^([1-9][0-9]?|100)$'::text)
-        ELSE (NOT (options ? 'crashLimit'::text))
-    END)
-END)));
+alter table stint.job add constraint job_is_live CHECK (((state < 'succeeded'::stint.job_state) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0))));
 
-alter table stint.job add constraint job_in_bounds CHECK ((((priority >= '-100'::integer) AND (priority <= 100)) AND (version >= 1) AND (((max_attempts - COALESCE(attempts_before, 0)) >= 1) AND ((max_attempts - COALESCE(attempts_before, 0)) <= 1000)) AND (LEAST(created_at, run_at) >= to_timestamp((946684800)::double precision)) AND (GREATEST(created_at, run_at) < to_timestamp(('253402300800'::bigint)::double precision)) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0)) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))));
-
-alter table stint.job add constraint job_is_live CHECK ((state < 'succeeded'::stint.job_state));
-
-alter table stint.job add constraint job_kind_name CHECK (((state = 'running'::stint.job_state) OR ((octet_length(kind) <= 128) AND (kind ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text))));
+alter table stint.job add constraint job_key_length CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 512)));
 
 alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
 
 alter table stint.job add constraint job_pkey PRIMARY KEY (id);
-
-alter table stint.job add constraint job_queue_name CHECK (((state = 'running'::stint.job_state) OR ((octet_length(queue) <= 128) AND (queue ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text))));
 
 alter table stint.leader add constraint leader_pkey PRIMARY KEY (name);
 
@@ -710,33 +710,33 @@ create view stint.jobs as
  SELECT 'live'::text AS place,
     job.id,
     job.state,
-    job.queue,
-    job.kind,
+    job.queue::text AS queue,
+    job.kind::text AS kind,
     job.key,
-    job.priority,
+    job.priority::smallint AS priority,
     job.attempt,
-    job.max_attempts,
+    job.max_attempts::integer AS max_attempts,
     job.crashes,
     job.epoch,
-    job.version,
+    job.version::smallint AS version,
     job.created_at,
-    job.run_at,
+    job.run_at::timestamp with time zone AS run_at,
     job.started_at,
     NULL::timestamp with time zone AS finished_at,
-    job.deadline_at,
+    job.deadline_at::timestamp with time zone AS deadline_at,
     job.worker_id,
-    job.correlation_id,
-    job.traceparent,
-    job.tracestate,
+    job.correlation_id::text AS correlation_id,
+    job.traceparent::text AS traceparent,
+    job.tracestate::text AS tracestate,
     job.parent_id,
     job.flow_id,
-    job.search,
-    job.options,
+    job.search::text[] AS search,
+    job.options::jsonb AS options,
     NULL::text AS reason,
     NULL::timestamp with time zone AS discarded_at,
     NULL::uuid AS replaced_by,
-    job.input,
-    job.input_blob,
+    job.input::jsonb AS input,
+    job.input_blob::text AS input_blob,
     NULL::jsonb AS result,
     NULL::jsonb AS error,
     job.progress,
@@ -1144,6 +1144,9 @@ declare
   tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
   held        record;
 begin
+  if octet_length(wanted_key) > 641 then                   -- the longest kind, a space, the longest key
+    perform stint.refuse('unique.key', 'to be a string of 1 to 512 bytes', left(wanted_key, 600));
+  end if;
   if wanted ? 'idempotencyKey' then
     held := stint.take_key(idempotency, wanted ->> 'idempotencyKey', new_id, digest,
       least(coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000), longest) * interval '1 millisecond');
@@ -1305,6 +1308,40 @@ CREATE OR REPLACE FUNCTION stint.history_start()
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
   select stint.now() - least(greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue)), interval '36525 days')
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.is_job_options(options jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit'] <> '{}' then
+    return false;
+  elsif options ? 'timeoutMs' and jsonb_typeof(options -> 'timeoutMs') <> 'number' then
+    return false;
+  elsif options ? 'crashLimit' and jsonb_typeof(options -> 'crashLimit') <> 'number' then
+    return false;
+  end if;
+  return coalesce((options ->> 'timeoutMs')::numeric between 1 and 315576000000, true)      -- ten years
+     and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.is_search(words text[])
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  return cardinality(words) = 0
+      or array_ndims(words) = 1
+         and array_lower(words, 1) = 1
+         and cardinality(words) <= 9
+         and not exists (select from unnest(words) as word where word is null or octet_length(word) not between 1 and 321);
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.kept_by_default()

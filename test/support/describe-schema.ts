@@ -7,7 +7,11 @@ const sections: [title: string, query: string][] = [
     'types',
     `select format('create type %s as enum (%s);', t.oid::regtype, string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder))
        from pg_type t join pg_enum e on e.enumtypid = t.oid
-      where t.typnamespace = $1::regnamespace group by t.oid`,
+      where t.typnamespace = $1::regnamespace group by t.oid
+     union all
+     select format('create domain %s as %s %s;', t.oid::regtype, format_type(t.typbasetype, t.typtypmod), pg_get_constraintdef(c.oid))
+       from pg_type t join pg_constraint c on c.contypid = t.oid
+      where t.typnamespace = $1::regnamespace`,
   ],
   [
     'tables',

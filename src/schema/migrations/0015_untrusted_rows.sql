@@ -5,59 +5,128 @@
 --
 -- Existing rows that are not allowed any more: jobs become dead letters, schedules, settings of queues and keys are deleted.
 --
--- Lock: access exclusive on job, schedule, queue, idempotency_key and audit, while each is read once. Live jobs are few:
--- milliseconds for thousands. An index of the audit is built under it.
--- breaking: no
+-- Lock: access exclusive on job, schedule, queue, idempotency_key and audit, while each is read a few times and none is
+-- rewritten: a second for 100,000 live jobs. An index of the audit is built under it.
+-- Views of your own over stint.job or stint.jobs have to be dropped first, and made again.
+-- breaking: yes
 
--- See decision 28 for why these are checks, why they are few, and why the names are not looked at while a job runs. The
--- limits are those of the library (src/intake, src/core/names.ts). They hold for every later write of the row too:
--- a retry, a snooze or a replay is at most ten years ahead of now, and max_attempts grows by what attempts_before does.
+-- Search words: 8, and that of the schedule which made the job. A function, and not part of the domain, because what is in
+-- a domain is prepared for every statement that writes the table.
+create function stint.is_search(words text[]) returns boolean
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return cardinality(words) = 0
+      or array_ndims(words) = 1
+         and array_lower(words, 1) = 1
+         and cardinality(words) <= 9
+         and not exists (select from unnest(words) as word where word is null or octet_length(word) not between 1 and 321);
+end
+$$;
+
+create function stint.is_job_options(options jsonb) returns boolean
+language plpgsql immutable set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit'] <> '{}' then
+    return false;
+  elsif options ? 'timeoutMs' and jsonb_typeof(options -> 'timeoutMs') <> 'number' then
+    return false;
+  elsif options ? 'crashLimit' and jsonb_typeof(options -> 'crashLimit') <> 'number' then
+    return false;
+  end if;
+  return coalesce((options ->> 'timeoutMs')::numeric between 1 and 315576000000, true)      -- ten years
+     and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true);
+end
+$$;
+
+-- What a producer may write to stint.job, with the limits of the library (src/intake, src/core/names.ts). Domains, and not
+-- checks of the table: those are prepared for every statement and evaluated by every claim (decision 28). A statement that
+-- leaves a column alone does not look at it. What is written later fits as well: a retry, a snooze or a replay is at most
+-- ten years ahead, and a replay adds at most 1,000 attempts.
+--
+-- The checks come after the columns: a column that gets a domain with a check is rewritten, with all its indexes, and the
+-- table would lose the empty pages that plans need (0004_worker.sql).
+create domain stint.job_name as text collate "C";
+create domain stint.job_time as timestamptz;
+create domain stint.job_priority as smallint;
+create domain stint.job_version as smallint;
+create domain stint.job_attempts as integer;
+create domain stint.job_input as jsonb;
+create domain stint.job_blob as text;
+create domain stint.job_correlation as text;
+create domain stint.job_traceparent as text;
+create domain stint.job_tracestate as text;
+create domain stint.job_search as text[];
+create domain stint.job_options as jsonb;
+
+drop view stint.jobs;
+
 alter table stint.job
-  -- Nobody but the owner and workers can change these two, so a claim need not look again.
-  add constraint job_queue_name check (
-    state = 'running' or octet_length(queue) <= 128 and queue ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$') not valid,
-  add constraint job_kind_name check (
-    state = 'running' or octet_length(kind) <= 128 and kind ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$') not valid,
-  -- Times from the year 2000 to 9999. A job that was never claimed is not retrying. An input of 256 KiB of JSON takes
-  -- less than 2 MiB, whatever is in it.
-  add constraint job_in_bounds check (
-    priority between -100 and 100
-    and version >= 1
-    and max_attempts - coalesce(attempts_before, 0) between 1 and 1000
-    and least(created_at, run_at) >= to_timestamp(946684800)
-    and greatest(created_at, run_at) < to_timestamp(253402300800)
-    and (state <> 'retrying' or epoch > 0)
-    and (input is null or pg_column_size(input) <= 2097152)) not valid,
-  -- What few jobs have. Search words: 8, and that of the schedule which made the job.
-  add constraint job_extras_in_bounds check (
-    num_nonnulls(key, unique_key, input_blob, correlation_id, traceparent, tracestate, deadline_at, search, options) = 0
-    or (key is null or octet_length(key) between 1 and 512)
-       and (unique_key is null or octet_length(unique_key) <= 641)
-       and (input_blob is null or octet_length(input_blob) = 54 and input_blob ~ '^inputs/[0-9-]*/[0-9a-f-]*$')
-       and (correlation_id is null or octet_length(correlation_id) between 1 and 256)
-       and (traceparent is null or octet_length(traceparent) = 55 and traceparent ~ '^[0-9a-f-]*$')
-       and (tracestate is null or octet_length(tracestate) between 1 and 512)
-       and (deadline_at is null or deadline_at >= to_timestamp(946684800) and deadline_at < to_timestamp(253402300800))
-       and case
-             when search is null or cardinality(search) = 0 then true
-             when array_ndims(search) > 1 or array_lower(search, 1) <> 1 or cardinality(search) > 9 then false
-             else array_position(search, null) is null
-                  and greatest(octet_length(search[1]), octet_length(search[2]), octet_length(search[3]),
-                               octet_length(search[4]), octet_length(search[5]), octet_length(search[6]),
-                               octet_length(search[7]), octet_length(search[8]), octet_length(search[9])) <= 321
-           end
-       and case
-             when options is null then true
-             when jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit'] <> '{}' then false
-             else case jsonb_typeof(options -> 'timeoutMs')
-                    when 'number' then (options ->> 'timeoutMs')::numeric between 1 and 315576000000
-                    else not options ? 'timeoutMs'
-                  end
-                  and case jsonb_typeof(options -> 'crashLimit')
-                        when 'number' then options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$'
-                        else not options ? 'crashLimit'
-                      end
-           end) not valid;
+  alter column queue          type stint.job_name,
+  alter column kind           type stint.job_name,
+  alter column run_at         type stint.job_time,
+  alter column deadline_at    type stint.job_time,
+  alter column priority       type stint.job_priority,
+  alter column version        type stint.job_version,
+  alter column max_attempts   type stint.job_attempts,
+  alter column input          type stint.job_input,
+  alter column input_blob     type stint.job_blob,
+  alter column correlation_id type stint.job_correlation,
+  alter column traceparent    type stint.job_traceparent,
+  alter column tracestate     type stint.job_tracestate,
+  alter column search         type stint.job_search,
+  alter column options        type stint.job_options;
+
+-- Every job there is, as before. The columns of live jobs are cast to what those of the others are: where the types differ,
+-- the planner reads each table whole before it filters.
+create view stint.jobs as
+select 'live' as place, id, state, queue::text, kind::text, key, priority::smallint, attempt, max_attempts::integer,
+       crashes, epoch, version::smallint, created_at, run_at::timestamptz, started_at, null::timestamptz as finished_at,
+       deadline_at::timestamptz, worker_id, correlation_id::text, traceparent::text, tracestate::text, parent_id, flow_id,
+       search::text[], options::jsonb, null::text as reason, null::timestamptz as discarded_at, null::uuid as replaced_by,
+       input::jsonb, input_blob::text, null::jsonb as result, null::jsonb as error,
+       progress, attempts_before, replaces, suspect, cancel_at
+  from stint.job
+union all
+select 'finished', id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, finished_at, deadline_at, worker_id,
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options,
+       reason, null, null, input, input_blob, result, null, null, attempts_before, replaces, false, null
+  from stint.finished
+union all
+select 'dead', id, 'dead', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+       created_at, run_at, started_at, died_at, deadline_at, worker_id,
+       correlation_id, traceparent, tracestate, parent_id, flow_id, search, options,
+       reason, discarded_at, replaced_by, input, input_blob, null, error, progress, attempts_before, replaces,
+       false, null
+  from stint.dead;
+
+alter domain stint.job_name add constraint job_name_check
+  check (octet_length(value) <= 128 and value ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$') not valid;
+-- From the year 2000 to 9999.
+alter domain stint.job_time add constraint job_time_check
+  check (value >= to_timestamp(946684800) and value < to_timestamp(253402300800)) not valid;
+alter domain stint.job_priority add constraint job_priority_check check (value between -100 and 100) not valid;
+alter domain stint.job_version add constraint job_version_check check (value >= 1) not valid;
+alter domain stint.job_attempts add constraint job_attempts_check check (value between 1 and 1000000) not valid;
+-- 256 KiB of JSON take less than 2 MiB, whatever is in it.
+alter domain stint.job_input add constraint job_input_check check (pg_column_size(value) <= 2097152) not valid;
+alter domain stint.job_blob add constraint job_blob_check
+  check (octet_length(value) = 54 and value ~ '^inputs/[0-9-]*/[0-9a-f-]*$') not valid;
+alter domain stint.job_correlation add constraint job_correlation_check check (octet_length(value) between 1 and 256) not valid;
+alter domain stint.job_traceparent add constraint job_traceparent_check
+  check (octet_length(value) = 55 and value ~ '^[0-9a-f-]*$') not valid;
+alter domain stint.job_tracestate add constraint job_tracestate_check check (octet_length(value) between 1 and 512) not valid;
+alter domain stint.job_search add constraint job_search_check check (value is null or stint.is_search(value)) not valid;
+alter domain stint.job_options add constraint job_options_check check (value is null or stint.is_job_options(value)) not valid;
+
+-- A job that was never claimed is not retrying. The key stays as it is, for two partial indexes ask whether it is null, and
+-- through the view that would be asked of a cast.
+alter table stint.job
+  drop constraint job_is_live,
+  add constraint job_is_live check (state < 'succeeded' and (state <> 'retrying' or epoch > 0)) not valid,
+  add constraint job_key_length check (octet_length(key) between 1 and 512) not valid;
 
 alter table stint.schedule
   add constraint schedule_names check (
@@ -87,9 +156,20 @@ declare
   door record;
 begin
   for door in
-    select conrelid::regclass as relation, conname, pg_get_expr(conbin, conrelid) as rule
+    select attrelid::regclass as relation, attname as said_of, conname,
+           replace(pg_get_expr(conbin, 0), 'VALUE', quote_ident(attname)) as rule
       from pg_constraint
-     where conrelid in ('stint.job'::regclass, 'stint.schedule'::regclass, 'stint.queue'::regclass, 'stint.idempotency_key'::regclass)
+      join pg_attribute
+        on atttypid = contypid
+       and attrelid = 'stint.job'::regclass
+       and not attisdropped
+     where contypid <> 0
+       and not convalidated
+     union all
+    select conrelid::regclass, conname, conname, pg_get_expr(conbin, conrelid)
+      from pg_constraint
+     where conrelid in ('stint.job'::regclass, 'stint.schedule'::regclass, 'stint.queue'::regclass,
+                        'stint.idempotency_key'::regclass)
        and not convalidated
   loop
     if door.relation = 'stint.job'::regclass then
@@ -97,18 +177,28 @@ begin
       execute format($q$
         with gone as (delete from stint.job where not (%s) returning *)
         insert into stint.dead (
-          id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version, queue, kind, input, reason, error)
-        select id, created_at, created_at, epoch, attempt, 1 + coalesce(attempts_before, 0), crashes, 0, 1,
+          id, created_at, run_at, epoch, attempt, max_attempts, attempts_before, crashes, priority, version, queue, kind,
+          input, reason, error)
+        select id, created_at, created_at, epoch, attempt, coalesce(attempts_before, 0) + 5, attempts_before, crashes, 0, 1,
                left(queue, 128), left(kind, 128), input, 'permanent',
                jsonb_build_object(
                  'class', 'permanent', 'name', 'InvalidRow', 'causes', '[]'::jsonb,
-                 'message', 'The row is not allowed by the constraint ' || %L || '. A migration took it out of the queue.')
+                 'message', format('Its row is not allowed (%%s, %%s). A migration took it out of the queue.', %L, %L))
           from gone
-        on conflict do nothing$q$, door.rule, door.conname);
+        on conflict do nothing$q$, door.rule, door.said_of, door.conname);
     else
       execute format('delete from %s where not (%s)', door.relation, door.rule);
     end if;
-    execute format('alter table %s validate constraint %I', door.relation, door.conname);
+  end loop;
+
+  for door in
+    select case when contypid <> 0 then 'alter domain ' || contypid::regtype else 'alter table ' || conrelid::regclass end as altered,
+           conname
+      from pg_constraint
+     where connamespace = (select relnamespace from pg_class where oid = 'stint.job'::regclass)
+       and not convalidated
+  loop
+    execute format('%s validate constraint %I', door.altered, door.conname);
   end loop;
 end
 $$;
@@ -137,6 +227,9 @@ declare
   tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
   held        record;
 begin
+  if octet_length(wanted_key) > 641 then                   -- the longest kind, a space, the longest key
+    perform stint.refuse('unique.key', 'to be a string of 1 to 512 bytes', left(wanted_key, 600));
+  end if;
   if wanted ? 'idempotencyKey' then
     held := stint.take_key(idempotency, wanted ->> 'idempotencyKey', new_id, digest,
       least(coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000), longest) * interval '1 millisecond');
