@@ -1,9 +1,10 @@
 import type { TestDatabase } from './database.ts'
 
-/** Takes the table's own checks away: rows may be older than a check, or written by the owner of the tables. */
+/** Takes the checks of tables and domains away: rows may be older than a check, or written by the owner of the tables. */
 export async function dropChecks(db: TestDatabase): Promise<void> {
   const checks = await db.query<{ statement: string }>(
-    `select format('alter table %s drop constraint %I', conrelid::regclass, conname) as statement
+    `select case when contypid <> 0 then format('alter domain %s drop constraint %I', contypid::regtype, conname)
+                 else format('alter table %s drop constraint %I', conrelid::regclass, conname) end as statement
        from pg_constraint
       where contype = 'c' and connamespace = 'stint'::regnamespace and coninhcount = 0`,
   )
