@@ -154,20 +154,19 @@ const ever: ReadonlySet<string> = new Set([
   ...['operation_job_outcome', 'queue_keeps', 'schedule_missed', 'schedule_overlap', 'schedule_source'],
 ])
 
-/**
- * Takes away the constraints that came later, as before the upgrade that brought them, and returns the way to put those
- * back that a database with old rows would have: NOT VALID, which refuses new rows and updates. A constraint that the
- * migration validated is not put back, for no old row can have passed it; what reads rows is tested without it all the
- * same.
- */
-export async function dropLaterConstraints(query: Query): Promise<() => Promise<void>> {
-  const found = await query<{
-    owner: string
-    name: string
-    definition: string
-    isValid: boolean
-    isPartition: boolean
-  }>(
+interface LaterConstraint extends Record<string, unknown> {
+  /** `table stint.job`, or a domain. */
+  owner: string
+  name: string
+  definition: string
+  /** Rows that break it cannot be there, however old they are. */
+  isValid: boolean
+  isPartition: boolean
+}
+
+/** Constraints that came after the first release. */
+export async function laterConstraints(query: Query): Promise<LaterConstraint[]> {
+  const found = await query<LaterConstraint>(
     `select coalesce('table ' || nullif(k.conrelid, 0)::regclass::text, 'domain ' || format_type(k.contypid, null)) as owner,
             k.conname as name, pg_get_constraintdef(k.oid) as definition, k.convalidated as "isValid",
             coalesce(c.relispartition, false) as "isPartition"
@@ -177,13 +176,17 @@ export async function dropLaterConstraints(query: Query): Promise<() => Promise<
         and k.contype = 'c'
       order by "isPartition"`,
   )
-  const later = found.filter(({ name }) => !ever.has(name))
-  for (const { owner, name } of later) await query(`alter ${owner} drop constraint if exists "${name}"`)
-  return async () => {
-    for (const { owner, name, definition, isValid, isPartition } of later) {
-      if (isValid || isPartition) continue
-      const notValid = definition.endsWith('NOT VALID') ? '' : ' not valid'
-      await query(`alter ${owner} add constraint "${name}" ${definition}${notValid}`)
-    }
+  return found.filter(({ name }) => !ever.has(name))
+}
+
+export async function dropConstraints(query: Query, constraints: readonly LaterConstraint[]): Promise<void> {
+  for (const { owner, name } of constraints) await query(`alter ${owner} drop constraint if exists "${name}"`)
+}
+
+/** Puts constraints back as they are in a database that has rows older than they are: new rows and updates have to pass. */
+export async function addConstraints(query: Query, constraints: readonly LaterConstraint[]): Promise<void> {
+  for (const { owner, name, definition, isPartition } of constraints) {
+    const notValid = definition.endsWith('NOT VALID') ? '' : ' not valid'
+    if (!isPartition) await query(`alter ${owner} add constraint "${name}" ${definition}${notValid}`)
   }
 }

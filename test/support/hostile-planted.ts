@@ -19,6 +19,11 @@ export interface Planted {
   /** Where its neighbours are, when it is a job. */
   queue: string
   row: Row
+  /**
+   * A constraint that the migration validated keeps such rows out, old ones too: nothing has to work on it, but nothing else
+   * may suffer from it either.
+   */
+  isBarred: boolean
 }
 
 export function describePlanted({ table, column, value, circumstance }: Planted): string {
@@ -184,7 +189,7 @@ export function hostileRows(columns: readonly WritableColumn[]): Planted[] {
           row['id'] = nextEdge(edges, String(sharers), value.text)
         }
         const id = Object.values(row)[0] ?? ''
-        return { table, column, value, circumstance, id, queue, row }
+        return { table, column, value, circumstance, id, queue, row, isBarred: false }
       })
     }),
   )

@@ -1,0 +1,180 @@
+import { form } from './form.ts'
+import { byFunction } from './hostile-calls.ts'
+import { describePlanted, kinds, operationOfJobs, scheduleOfFires } from './hostile-planted.ts'
+import type { Planted } from './hostile-planted.ts'
+
+/** One look at something, over HTTP. */
+export interface Look {
+  path: string
+  about: string
+  /** It is there, so it has to be shown. */
+  isKnown: boolean
+}
+
+/** One look at something by a command. */
+export interface Command {
+  args: string[]
+  about: string
+  isKnown: boolean
+}
+
+/** A name as a part of a path; undefined where no URL can hold it. */
+export function segment(name: string): string | undefined {
+  return ['', '.', '..'].includes(name) || name.length > 8_000 ? undefined : encodeURIComponent(name)
+}
+
+/** What is asked of each route that reads; lists and streams are read by themselves. */
+export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look[]>> {
+  const rowsOf = (...tables: string[]): Planted[] => shown.filter(({ table }) => tables.includes(table))
+  /** In the short form some routes are asked only about rows whose column they read. */
+  const about = (rows: readonly Planted[], ...columns: string[]): Planted[] =>
+    rows.filter(({ column }) => form !== 'short' || columns.includes(column))
+  const one = rowsOf('job', 'dead', 'finished').filter(
+    ({ circumstance }) => form !== 'short' || circumstance !== 'many at once',
+  )
+  const gauges = rowsOf('queue', 'queue_gauge').filter((_, at) => form !== 'short' || at % 4 === 0)
+  const schedules = rowsOf('schedule')
+  const operations = rowsOf('operation')
+  const relatives = ['correlation_id', 'parent_id', 'replaces', 'replaced_by', 'created_at', 'search']
+  return {
+    ...Object.fromEntries(screens.map((path) => [path, [plain(path)]])),
+    '/v1/stats': statsQueries().map((query) => plain(`/v1/stats${query}`)),
+    '/v1/queues/{queue}': [...about(rowsOf('queue', 'queue_gauge'), 'name', 'queue'), ...gauges].flatMap(
+      toLook('/v1/queues/{queue}', { isKnown: false }),
+    ),
+    '/v1/jobs': [],
+    '/v1/jobs/{id}': one.flatMap(toLook('/v1/jobs/{id}')),
+    '/v1/jobs/{id}/attempts': about(one, 'id', 'created_at', 'started_at').flatMap(
+      toLook('/v1/jobs/{id}/attempts'),
+    ),
+    '/v1/jobs/{id}/logs': about(one, 'id', 'created_at').flatMap(toLook('/v1/jobs/{id}/logs')),
+    '/v1/jobs/{id}/lineage': about(one, 'id', ...relatives).flatMap(toLook('/v1/jobs/{id}/lineage')),
+    // A dead or cancelled job has none, and the answer says so.
+    '/v1/jobs/{id}/result': about(one, 'id', 'result', 'reason', 'state').flatMap(
+      toLook('/v1/jobs/{id}/result', { isKnown: false }),
+    ),
+    '/v1/operations': [],
+    '/v1/operations/{id}': operations.flatMap(toLook('/v1/operations/{id}')),
+    '/v1/operations/{id}/jobs': [
+      plain(`/v1/operations/${operationOfJobs}/jobs?limit=1000`),
+      ...about(operations, 'id', 'settings').flatMap(toLook('/v1/operations/{id}/jobs')),
+    ],
+    '/v1/error-groups': [],
+    '/v1/error-groups/{group}': rowsOf('error_group').flatMap(toLook('/v1/error-groups/{group}')),
+    '/v1/schedules': [],
+    '/v1/schedules/{name}': schedules.flatMap(toLook('/v1/schedules/{name}')),
+    '/v1/schedules/{name}/next': about(
+      schedules,
+      'name',
+      'spec',
+      'time_zone',
+      'starts_at',
+      'ends_at',
+    ).flatMap(toLook('/v1/schedules/{name}/next', { isKnown: false })),
+    '/v1/schedules/{name}/fires': [
+      plain(`/v1/schedules/${scheduleOfFires}/fires?limit=200`),
+      ...about(schedules, 'name').flatMap(toLook('/v1/schedules/{name}/fires')),
+    ],
+    '/v1/audit': [],
+    '/v1/events': [],
+  }
+}
+
+const screens = [
+  ...['/v1/health/live', '/v1/health/ready', '/v1/me', '/v1/openapi.json', '/v1/overview', '/v1/queues'],
+  ...['/v1/workers', '/v1/leases', '/v1/system', '/v1/kinds', '/v1/metrics', '/metrics'],
+]
+
+/** Lists, each read to its end, and the tables whose rows they show. */
+export const lists: Readonly<Record<string, string[]>> = {
+  '/v1/jobs': ['job', 'dead', 'finished'],
+  '/v1/jobs?where=state:scheduled': [],
+  '/v1/jobs?where=state:ready,waiting,retrying,running': [],
+  '/v1/jobs?where=state:dead': ['dead'],
+  '/v1/jobs?where=state:succeeded,cancelled': ['finished'],
+  '/v1/operations': ['operation'],
+  '/v1/error-groups': [],
+  '/v1/schedules': ['schedule'],
+  [`/v1/schedules/${scheduleOfFires}/fires`]: [],
+  '/v1/audit': ['audit'],
+}
+
+/** Every command that reads, about everything and about each row. */
+export function commandsAbout(shown: readonly Planted[]): Command[] {
+  const overviews = [
+    ...[['status'], ['stats'], ['stats', '--last', '3h'], ['job', 'list', '--limit', '200']],
+    ...['scheduled', 'ready', 'dead', 'succeeded', 'cancelled'].map((state) => [
+      ...['job', 'list', '--limit', '200', '--where', `state:${state}`],
+    ]),
+    ...[
+      ['dead', 'list', '--limit', '200'],
+      ['dead', 'groups'],
+      ['op', 'list', '--limit', '200'],
+    ],
+    ...[
+      ['op', 'jobs', operationOfJobs],
+      ['audit', 'list', '--limit', '200'],
+      ['error', 'list'],
+      ['queue', 'list'],
+    ],
+    ...[
+      ['schedule', 'list'],
+      ['schedule', 'get', scheduleOfFires, '--fires', '1000'],
+    ],
+  ]
+  const gets = [
+    ['job', 'job get'],
+    ['finished', 'job get'],
+    ['dead', 'dead get'],
+    ['operation', 'op get'],
+    ['error_group', 'error get'],
+    ['schedule', 'schedule get'],
+    ['schedule', 'schedule next'],
+    ['queue', 'queue get'],
+  ] as const
+  return [
+    ...overviews.flatMap((args) =>
+      ['table', 'json'].map((output) => ({
+        ...{ args: [...args, '-o', output], about: args.join(' '), isKnown: true },
+      })),
+    ),
+    ...gets.flatMap(([table, name]) =>
+      aTurnEach(shown.filter((row) => row.table === table)).map((row) => ({
+        args: [...name.split(' '), row.id],
+        about: `${name} ${describePlanted(row)}`,
+        // Commands take no name that could not be stored today.
+        isKnown: !row.isBarred && name !== 'queue get' && name !== 'schedule next',
+      })),
+    ),
+  ].filter(({ args }) => args.every((arg) => arg.length < 8_000))
+}
+
+/** In the short form each value comes up once in each sort of column: a page prints all columns of a sort alike. */
+function aTurnEach(rows: readonly Planted[]): Planted[] {
+  const seen = new Set<string>()
+  return rows.filter(({ column, value: { label } }) => {
+    const isTime = column.endsWith('_at') || column.endsWith('_until')
+    const turn = isTime ? `${column} ${label}` : label
+    if (form === 'short' && seen.has(turn)) return false
+    seen.add(turn)
+    return true
+  })
+}
+
+function plain(path: string): Look {
+  return { path, about: path, isKnown: true }
+}
+
+function toLook(path: string, { isKnown = true } = {}): (row: Planted) => Look[] {
+  return (row) => {
+    const name = segment(row.id)
+    if (name === undefined) return []
+    const look = { path: path.replace(/\{\w+\}/, name), about: describePlanted(row) }
+    return [{ ...look, isKnown: isKnown && !row.isBarred }]
+  }
+}
+
+function statsQueries(): string[] {
+  const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString()
+  return ['', `?queue=${byFunction}`, `?kind=${kinds.good}`, `?from=${hoursAgo(3)}`, `?from=${hoursAgo(720)}`]
+}
