@@ -30,7 +30,7 @@ import {
   tryWrites,
   writableColumns,
 } from './support/hostile-catalog.ts'
-import type { CallableFunction, WritableColumn, Write } from './support/hostile-catalog.ts'
+import type { CallableFunction, LaterConstraint, WritableColumn, Write } from './support/hostile-catalog.ts'
 import {
   afterwards,
   describePlanted,
@@ -77,6 +77,7 @@ let served: Console
 let blobFolder: string
 let columns: WritableColumn[]
 let functions: CallableFunction[]
+let later: LaterConstraint[]
 const types = new Map<string, string>()
 const consoleErrors = new Map<string, unknown>()
 const strayErrors: string[] = []
@@ -96,6 +97,7 @@ beforeAll(async () => {
   await createTry(query)
   columns = await writableColumns(query, roles)
   functions = await callableFunctions(query, roles)
+  later = await laterConstraints(query)
   for (const { table, column, type } of columns) types.set(`${table}.${column}`, type)
   served = createConsoleWithin(
     { ...patient, timeout: '5s' },
@@ -249,16 +251,17 @@ type Beside = Pick<Planted, 'table' | 'row' | 'circumstance'>
 
 /** Plants rows as older releases could store them, then those that no release could; returns those that are there. */
 async function plant(rows: readonly Planted[], beside: readonly Beside[]): Promise<Planted[]> {
-  const later = await laterConstraints(query)
-  const open = later.filter(({ isValid }) => !isValid)
-  await dropConstraints(query, open)
-  for (const [at, answer] of (await insert(beside)).entries())
-    expect(answer, `usual ${String(beside[at]?.table)}`).toBe('stored')
+  const [valid, open] = [later.filter(({ isValid }) => isValid), later.filter(({ isValid }) => !isValid)]
+  await dropConstraints(query, later)
+  await addConstraints(query, valid)
+  const usual = await insert(beside)
   const said = await insert(rows)
   const refused = rows.filter((_, at) => said[at] !== 'stored')
-  await dropConstraints(query, later)
+  await dropConstraints(query, valid)
   const barred = await insert(refused)
+  // As after the upgrade that brought them: old rows stay, and what is written from now on has to pass.
   await addConstraints(query, open)
+  for (const [at, { table }] of beside.entries()) expect(usual[at], `usual ${table}`).toBe('stored')
   return [
     ...rows.filter((_, at) => said[at] === 'stored'),
     ...refused.filter((_, at) => barred[at] === 'stored').map((row) => ({ ...row, isBarred: true })),
@@ -408,12 +411,15 @@ async function meet(rows: readonly Planted[], more: readonly string[] = []): Pro
     groupsOf(met).length > 0 || first === undefined ? queues.join().slice(0, 60) : describePlanted(first)
   // After the stop, for then the numbers are written.
   for (const { what, error, jobIds } of worker.told('trouble'))
-    if (jobIds === undefined)
+    if (jobIds === undefined && !isSeenByRows.test(what))
       problems.push({ reader: `trouble of the worker: ${what}`, about, problem: error })
   for (const error of strayErrors) problems.push({ reader: 'would end the process', about, problem: error })
   if (problems.length > 0) await forget(queues, met)
   return problems
 }
+
+/** Where one of these goes on failing, jobs are left; it may fail once to find the row that is to blame. */
+const isSeenByRows = /^(claim|settle|survey|promote|sweep|reconcile|begun)\b/
 
 const unstarted: ReadonlySet<string> = new Set([
   'invalid-row',
@@ -670,7 +676,7 @@ async function operate(action: string, where: string): Promise<Answer & { proble
   const started = await ask('POST /v1/operations', { json, headers: { 'Idempotency-Key': nextId() } })
   if (started.status !== 202) return started
   const wait = growingWait()
-  for (const endAt = performance.now() + patienceMs; ; ) {
+  for (const endAt = performance.now() + patienceMs; ;) {
     const now = await ask(`GET /v1/operations/${String(started.body['id'])}`)
     const isOver = ['done', 'stopped', 'aborted', 'paused'].includes(String(now.body['state']))
     if (now.status !== 200 || isOver || performance.now() > endAt) return now
@@ -698,11 +704,12 @@ test('every hostile job is removed over HTTP, and by an operation on all that ma
     })
   }
   const operations = [
-    ['replay', 'queue:graves.many'],
+    // Each that cannot be brought back is found by halves, which takes its time.
+    ...(form === 'short' ? [] : [['replay', 'queue:graves.many']]),
     ['cancel', 'state:scheduled,waiting,ready,retrying'],
     ['discard', 'state:dead'],
-  ] as const
-  for (const [action, where] of operations) {
+  ]
+  for (const [action = '', where = ''] of operations) {
     const { body, problem } = await operate(action, where)
     if (body['state'] !== 'done') findings.add(`operation ${action}`, where, problem)
   }

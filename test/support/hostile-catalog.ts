@@ -154,7 +154,7 @@ const ever: ReadonlySet<string> = new Set([
   ...['operation_job_outcome', 'queue_keeps', 'schedule_missed', 'schedule_overlap', 'schedule_source'],
 ])
 
-interface LaterConstraint extends Record<string, unknown> {
+export interface LaterConstraint extends Record<string, unknown> {
   /** `table stint.job`, or a domain. */
   owner: string
   name: string

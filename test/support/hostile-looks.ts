@@ -29,8 +29,12 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
   /** In the short form some routes are asked only about rows whose column they read. */
   const about = (rows: readonly Planted[], ...columns: string[]): Planted[] =>
     rows.filter(({ column }) => form !== 'short' || columns.includes(column))
+  // One reader for all three tables: what a live job has is looked at there.
+  const ofLive = new Set(rowsOf('job').map(({ column }) => column))
   const one = rowsOf('job', 'dead', 'finished').filter(
-    ({ circumstance }) => form !== 'short' || circumstance !== 'many at once',
+    ({ table, column, circumstance }) =>
+      form !== 'short' ||
+      (circumstance !== 'many at once' && (table === 'job' || !ofLive.has(column) || column === 'id')),
   )
   const gauges = rowsOf('queue', 'queue_gauge').filter((_, at) => form !== 'short' || at % 4 === 0)
   const schedules = rowsOf('schedule')
@@ -62,7 +66,9 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     '/v1/error-groups': [],
     '/v1/error-groups/{group}': rowsOf('error_group').flatMap(toLook('/v1/error-groups/{group}')),
     '/v1/schedules': [],
-    '/v1/schedules/{name}': schedules.flatMap(toLook('/v1/schedules/{name}')),
+    '/v1/schedules/{name}': schedules
+      .filter(({ column }) => form !== 'short' || !shownAsText.includes(column))
+      .flatMap(toLook('/v1/schedules/{name}')),
     '/v1/schedules/{name}/next': about(
       schedules,
       'name',
@@ -79,6 +85,11 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     '/v1/events': [],
   }
 }
+
+/** Columns of a schedule that its page and the list print alike. */
+const shownAsText = [
+  ...['kind', 'queue', 'overlap', 'missed', 'source', 'app_version', 'digest', 'pause_reason', 'last_error'],
+]
 
 const screens = [
   ...['/v1/health/live', '/v1/health/ready', '/v1/me', '/v1/openapi.json', '/v1/overview', '/v1/queues'],
