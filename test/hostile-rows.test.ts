@@ -64,8 +64,10 @@ import { TestWorker } from './support/workers.ts'
  */
 
 const roles = ['stint_producer', 'stint_operator'] as const
-/** Without any progress for so long, nothing more is to come. */
-const quietMs = 5_000
+/** Without any progress for so long, nothing more is to come: long, for the machine may be busy. */
+const quietMs = 20_000
+/** The same where something is known to be wrong, and only the row to blame is looked for. */
+const narrowQuietMs = 5_000
 /** For so long it is found out which values are to blame. Nothing of it is spent where none is. */
 const narrowMs = form === 'short' ? 60_000 : 540_000
 const atOnce = 4
@@ -334,10 +336,10 @@ function leftIn(queues: readonly string[]): Promise<Left[]> {
 }
 
 /** Asks what is left until nothing is, or nothing has changed for a while. */
-async function whenQuiet<Item>(ask: () => Promise<Item[]>): Promise<Item[]> {
+async function whenQuiet<Item>(ask: () => Promise<Item[]>, forMs = quietMs): Promise<Item[]> {
   const wait = growingWait()
   let left = await ask()
-  for (let progressAt = performance.now(); left.length > 0 && performance.now() - progressAt < quietMs;) {
+  for (let progressAt = performance.now(); left.length > 0 && performance.now() - progressAt < forMs;) {
     await wait()
     const now = await ask()
     if (now.length !== left.length) progressAt = performance.now()
@@ -353,7 +355,7 @@ interface Problem {
 }
 
 /** Lets a worker meet hostile jobs, with good ones in the same queues, and says what is wrong when it is quiet. */
-async function meet(rows: readonly Planted[], more: readonly string[] = []): Promise<Problem[]> {
+async function meet(rows: readonly Planted[], more: readonly string[], forMs: number): Promise<Problem[]> {
   const problems: Problem[] = []
   strayErrors.length = 0
   const queues = [...new Set(rows.map(({ queue }) => queue)), ...more]
@@ -363,8 +365,9 @@ async function meet(rows: readonly Planted[], more: readonly string[] = []): Pro
   try {
     const { id: workerId, healthPort } = worker.worker
     const byId = new Map(met.map((row) => [row.id, row]))
-    const left = await whenQuiet(async () =>
-      (await leftIn(queues)).filter(({ id }) => byId.get(id)?.isBarred !== true),
+    const left = await whenQuiet(
+      async () => (await leftIn(queues)).filter(({ id }) => byId.get(id)?.isBarred !== true),
+      forMs,
     )
     const byQueue = new Map(met.map((row) => [row.queue, row]))
     const nameOf = ({ id, queue }: Pick<Left, 'id' | 'queue'>): string => {
@@ -443,8 +446,12 @@ test('a worker goes on beside hostile jobs, and each of these comes to its own e
     [lostWorker],
   )
   /** Finds out which values are to blame: all at once where none is, else by column, then one by one. */
-  const narrow = async (rows: readonly Planted[], more: readonly string[]): Promise<void> => {
-    const problems = await meet(rows, more)
+  const narrow = async (
+    rows: readonly Planted[],
+    more: readonly string[],
+    forMs = narrowQuietMs,
+  ): Promise<void> => {
+    const problems = await meet(rows, more, forMs)
     if (problems.length === 0) return
     const before = findings.size
     const groups = performance.now() > endAt ? [] : groupsOf(rows)
@@ -455,7 +462,7 @@ test('a worker goes on beside hostile jobs, and each of these comes to its own e
     if (findings.size === before)
       for (const { reader, about, problem } of problems) findings.add(reader, about, problem)
   }
-  await narrow(hostileRows(columns).filter(isServed), [byFunction])
+  await narrow(hostileRows(columns).filter(isServed), [byFunction], quietMs)
   findings.expectNone()
 }, 600_000)
 
