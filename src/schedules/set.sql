@@ -39,7 +39,7 @@ on conflict (name) do update
        app_version      = excluded.app_version,
        digest           = excluded.digest,
        decided_to       = case when s.digest = excluded.digest and s.decided_to between '1970-01-01Z' and '2200-01-01Z' then s.decided_to
-                               else greatest(excluded.decided_to, least(s.paused_until, '2200-01-01Z')) end,
+                               else greatest(excluded.decided_to, case when s.paused_until < '2200-01-01Z' then s.paused_until end) end,
        next_fire_at     = case when s.paused_at is not null and s.paused_until is null then null
                                when s.digest = excluded.digest then least(s.next_fire_at, excluded.next_fire_at)
                                else excluded.next_fire_at end,

@@ -33,8 +33,8 @@ export interface DispatcherConfig {
   onEnded: (ended: Ended) => void
   /** A claim of this queue failed; what it took, if anything, is found by the reconciling. */
   onTrouble: (error: unknown, queue: string) => void
-  /** A claim of this queue was answered, with so many. */
-  onClaimed: (count: number, queue: string) => void
+  /** A claim of this queue was answered, with so many; `isWell` unless its other sort of claim failed last. */
+  onClaimed: (claimed: { count: number; queue: string; isWell: boolean }) => void
   /** A queue has been asked, and has no more to give for now: those that had to wait for it may be asked. */
   onAsked: () => void
 }
@@ -140,8 +140,7 @@ export class Dispatcher {
         pool.gaveLast = jobs.length > 0
         const claimed = { heldSince: since, workerId: claims.workerId, isAged }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
-        pool.failures = 0
-        onClaimed(jobs.length, pool.config.name)
+        onClaimed({ count: jobs.length, queue: pool.config.name, isWell: pool.wentWell() })
         // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
         if (jobs.length > 0 && this.#wanted(pool) > 0)
           setImmediate(() => {
@@ -150,7 +149,7 @@ export class Dispatcher {
         else this.startAll()
       }
     } catch (error) {
-      pool.holdUntil = performance.now() + waitAfterMs(pool.failures++)
+      pool.holdUntil = performance.now() + waitAfterMs(pool.failed())
       // What could not be asked is still to be asked.
       pool.floors.probe()
       pool.hintKeyed()

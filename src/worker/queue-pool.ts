@@ -27,7 +27,9 @@ export class QueuePool {
   claimMs = 0
   isClaiming = false
   /** Claims that failed in a row. Nothing is asked before `holdUntil`. */
-  failures = 0
+  #failures = 0
+  /** Whether the claim that failed was for jobs with keys; undefined while claims go well. */
+  #failedKeyed: boolean | undefined
   holdUntil = 0
   /** When the claim that is under way was sent. */
   claimingSince: number | undefined
@@ -65,6 +67,28 @@ export class QueuePool {
 
   get mayHaveWork(): boolean {
     return this.mayHaveKeyed || this.floors.mayHaveWork
+  }
+
+  /** Its last claim failed. Says how many before it did so in a row. */
+  failed(): number {
+    this.#failedKeyed = this.#wasKeyed
+    return this.#failures++
+  }
+
+  /**
+   * Its last claim was answered. Says whether its claims go well: where those for jobs with keys are answered, those for
+   * jobs without may fail all the same, and the other way round.
+   */
+  wentWell(): boolean {
+    this.#failures = 0
+    const mayFailStill = this.#failedKeyed === true ? this.mayHaveKeyed : this.floors.mayHaveWork
+    if (this.#failedKeyed !== undefined && this.#failedKeyed !== this.#wasKeyed && mayFailStill) return false
+    this.#failedKeyed = undefined
+    return true
+  }
+
+  get #wasKeyed(): boolean {
+    return !this.isKeyedNext
   }
 
   /** Whether it has work, as far as this worker knows. */

@@ -236,9 +236,11 @@ export class Runtime {
         this.#troubles.of(claimOf(queue), error)
         this.#bell.ring()
       },
-      onClaimed: (count, queue) => {
-        this.#failingClaims.wentWell(queue)
-        this.#troubles.wentWell(claimOf(queue))
+      onClaimed: ({ count, queue, isWell }) => {
+        if (isWell) {
+          this.#failingClaims.wentWell(queue)
+          this.#troubles.wentWell(claimOf(queue))
+        }
         if (count === 0) return
         this.#stirredAt = performance.now()
         this.#poll.found()

@@ -424,6 +424,8 @@ describe('a host that forbids one key', () => {
   beforeAll(async () => {
     open = await plant(shared, 'sam')
     closed = { ...open, ...(await plantHidden()) }
+    // The worker that executes operations takes jobs back from workers that are lost.
+    await scene.db.query(`update stint.worker set lease_until = now() + interval '1 hour'`)
   })
 
   /** Jobs of the key, in every state, and an operation over the whole queue. */
