@@ -257,8 +257,8 @@ describe('what the library takes', () => {
     expect(guilty).toMatchObject({
       reason: {
         code: 'invalid-input',
-        message: expect.stringContaining('job_priority') as string,
-        issues: [{ path: 'job_priority_check' }],
+        message: expect.stringContaining('job_in_bounds') as string,
+        issues: [{ path: 'job_in_bounds' }],
       },
     })
     expect((await owner.list({ queue: 'flush' })).jobs).toHaveLength(2)

@@ -145,7 +145,7 @@ export function isSchemaMissing(error: unknown): boolean {
   return code === '3F000' || code === '42P01' || code === '42883'
 }
 
-/** The check that a value does not pass: `job_priority_check`. */
+/** The check that a value does not pass: `job_in_bounds`, `job_name_check`. */
 export function constraintOf(error: unknown): string | undefined {
   const constraint = peek(error, 'constraint')
   return typeof constraint === 'string' ? constraint : undefined

@@ -2,19 +2,13 @@
 
 -- types
 
-create domain stint.job_attempts as integer CHECK (((VALUE >= 1) AND (VALUE <= 1000000)));
-
 create domain stint.job_blob as text CHECK (((octet_length(VALUE) = 54) AND (VALUE ~ '^inputs/[0-9-]*/[0-9a-f-]*$'::text)));
 
 create domain stint.job_correlation as text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 256)));
 
-create domain stint.job_input as jsonb CHECK ((pg_column_size(VALUE) <= 2097152));
-
 create domain stint.job_name as text CHECK (((octet_length(VALUE) <= 128) AND (VALUE ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
 create domain stint.job_options as jsonb CHECK (((VALUE IS NULL) OR stint.is_job_options(VALUE)));
-
-create domain stint.job_priority as smallint CHECK (((VALUE >= '-100'::integer) AND (VALUE <= 100)));
 
 create domain stint.job_search as text[] CHECK (((VALUE IS NULL) OR stint.is_search(VALUE)));
 
@@ -23,8 +17,6 @@ create domain stint.job_time as timestamp with time zone CHECK (((VALUE >= to_ti
 create domain stint.job_traceparent as text CHECK (((octet_length(VALUE) = 55) AND (VALUE ~ '^[0-9a-f-]*$'::text)));
 
 create domain stint.job_tracestate as text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 512)));
-
-create domain stint.job_version as smallint CHECK ((VALUE >= 1));
 
 create type stint.job_state as enum ('scheduled', 'waiting', 'ready', 'running', 'retrying', 'succeeded', 'cancelled', 'dead');
 
@@ -239,14 +231,14 @@ create table stint.job (
   state stint.job_state not null default 'ready'::stint.job_state,
   epoch integer not null default 0,
   attempt integer not null default 0,
-  max_attempts stint.job_attempts not null default 5,
+  max_attempts integer not null default 5,
   crashes smallint not null default 0,
-  priority stint.job_priority not null default 0,
-  version stint.job_version not null default 1,
+  priority smallint not null default 0,
+  version smallint not null default 1,
   queue stint.job_name not null,
   kind stint.job_name not null,
   key text,
-  input stint.job_input,
+  input jsonb,
   started_at timestamp with time zone,
   worker_id uuid,
   lease_id uuid,
@@ -522,9 +514,7 @@ alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KE
 
 alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
 
-alter table stint.job add constraint job_is_live CHECK (((state < 'succeeded'::stint.job_state) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0))));
-
-alter table stint.job add constraint job_key_length CHECK (((octet_length(key) >= 1) AND (octet_length(key) <= 512)));
+alter table stint.job add constraint job_in_bounds CHECK (((state < 'succeeded'::stint.job_state) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0)) AND ((priority >= '-100'::integer) AND (priority <= 100)) AND (version >= 1) AND ((max_attempts >= 1) AND (max_attempts <= 1000000)) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 512)) AND (pg_column_size(input) <= 2097152)));
 
 alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
 
@@ -713,12 +703,12 @@ create view stint.jobs as
     job.queue::text AS queue,
     job.kind::text AS kind,
     job.key,
-    job.priority::smallint AS priority,
+    job.priority,
     job.attempt,
-    job.max_attempts::integer AS max_attempts,
+    job.max_attempts,
     job.crashes,
     job.epoch,
-    job.version::smallint AS version,
+    job.version,
     job.created_at,
     job.run_at::timestamp with time zone AS run_at,
     job.started_at,
@@ -735,7 +725,7 @@ create view stint.jobs as
     NULL::text AS reason,
     NULL::timestamp with time zone AS discarded_at,
     NULL::uuid AS replaced_by,
-    job.input::jsonb AS input,
+    job.input,
     job.input_blob::text AS input_blob,
     NULL::jsonb AS result,
     NULL::jsonb AS error,

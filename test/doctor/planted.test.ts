@@ -186,11 +186,11 @@ describe('the doctor finds', () => {
       for (const statement of (missing.fix ?? '').split('\n')) await db.query(statement)
       expect(await at()).toMatchObject({ level: 'ok' })
 
-      await db.query(`alter table "${schema}".job drop column begun_lease, drop constraint job_is_live`)
+      await db.query(`alter table "${schema}".job drop column begun_lease, drop constraint job_in_bounds`)
       expect(await at()).toMatchObject({
         level: 'fail',
         detail: expect.stringContaining(
-          'Missing: column job.begun_lease, constraint job.job_is_live.',
+          'Missing: column job.begun_lease, constraint job.job_in_bounds.',
         ) as string,
       })
       await db.query(`drop table "${schema}".effect`)
