@@ -48,7 +48,7 @@ test('stint stats shows rates and percentiles, and as JSON what the library give
   expect(code).toBe(0)
   expect(stdout).toMatch(/^QUEUE +KIND +ENQUEUED +SUCCEEDED/)
   expect(stdout).toMatch(
-    /mail +mail\.send +1\.2k +990 +[\d.]+ +8 +2 +1\.0 +\S+ \/ \S+ \/ \S+ +\S+ \/ \S+ \/ \S+/,
+    /mail +mail\.send +1\.2k +990 +[\d.]+ +10 +2 +1\.0 +\S+ \/ \S+ \/ \S+ +\S+ \/ \S+ \/ \S+/,
   )
   const { stdout: json } = await run('stats', '--queue', 'mail', '-o', 'json')
   expect(JSON.parse(json)).toMatchObject({

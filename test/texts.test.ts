@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import * as terminal from '../src/cli/format.ts'
 import * as page from '../dashboard/src/text/format.ts'
+import { segmentsOf } from '../dashboard/src/text/timeline.ts'
 
 const estimates: [count: number, text: string][] = [
   [7, '≈7'],
@@ -34,4 +35,45 @@ test('a count that stopped at a limit is rounded down, in the dashboard and on t
   expect(terminal.countText({ count: 1_671, isExact: true })).toBe('1671')
   // Above its limit the count is what a worker last estimated.
   expect(terminal.countText({ count: 150_007, isExact: false })).toBe('≈150k')
+})
+
+test('a time two days and 23 hours away is not shown as two days', () => {
+  const [second, minute, hour, day] = [1_000, 60_000, 3_600_000, 86_400_000]
+  expect(
+    [
+      ...[500, 12.9 * second, 3 * minute + 12 * second, 3 * minute + 50 * second, 59.7 * minute],
+      ...[2 * hour + 5 * minute, 23.995 * hour, 2 * day + 23 * hour, 3 * day],
+    ].map(page.shortSpan),
+  ).toEqual(['now', '12s', '3m', '4m', '1h', '2h5m', '1d', '2d23h', '3d'])
+})
+
+test('the count of failed attempts has those of dead jobs in it, as its share has', () => {
+  expect(page.failedText({ failed: 0, dead: 12, failureRate: 0.019 })).toBe('12 attempts failed (1.9%)')
+  expect(page.failedText({ failed: 1, dead: 0, failureRate: 0.5 })).toBe('1 attempt failed (50%)')
+  expect(page.failedText({ failed: 0, dead: 0, failureRate: null })).toBe('0 attempts failed')
+})
+
+test('more jobs in hand than slots are not shown as running', () => {
+  expect(page.slotsText(5, 8)).toBe('of 8 slots')
+  expect(page.slotsText(29, 8)).toBe('8 slots, 21 claimed ahead')
+  expect(page.slotsText(1, 1)).toBe('of 1 slot')
+})
+
+test('a job that was never scheduled has no scheduled time in its timeline, also after a retry', () => {
+  const at = (ms: number): string => new Date(1_700_000_000_000 + ms).toISOString()
+  const failed = { startedAt: at(20), endedAt: at(50), outcome: 'failed', attempt: 1 }
+  const typesOf = (job: { createdAt: string; runAt: string; finishedAt: string | null }): string[] =>
+    segmentsOf(job, [failed], Date.parse(at(100))).map(({ type }) => type)
+  // A retry has moved the time that it is due.
+  expect(typesOf({ createdAt: at(0), runAt: at(60_000), finishedAt: null })).toEqual([
+    'before',
+    'running',
+    'between',
+  ])
+  expect(typesOf({ createdAt: at(0), runAt: at(0), finishedAt: at(50) })).toEqual(['ready', 'running'])
+  expect(typesOf({ createdAt: at(0), runAt: at(15), finishedAt: at(50) })).toEqual([
+    'scheduled',
+    'ready',
+    'running',
+  ])
 })

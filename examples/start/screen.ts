@@ -22,7 +22,7 @@ export interface Shown {
 export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): string {
   const clear = '\u001b[2J\u001b[H'
   const lines = [
-    `Stint: a producer and ${status.workers.length} workers at work                Ctrl-C stops all`,
+    `Stint: a producer and ${workersIn(status).length} workers at work                Ctrl-C stops all`,
     `Dashboard: ${dashboard ?? 'coming up …'}`,
     '',
     columns(['QUEUE', 'READY', 'RUNNING', 'SCHEDULED', 'RETRYING', 'DEAD', 'OLDEST READY'], queueWidths),
@@ -40,7 +40,7 @@ export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): st
     columns(['STATE', 'KIND', 'ATTEMPT', 'KEY', 'ID'], jobWidths),
     ...jobs.map(jobLine),
     '',
-    ...status.workers.map(({ host, pid, leaseUntil }) => {
+    ...workersIn(status).map(({ host, pid, leaseUntil }) => {
       const leftMs = leaseUntil.getTime() - status.asOf.getTime()
       return `worker ${host ?? '?'}/${pid ?? '?'}  ${leftMs > 0 ? `lease ${(leftMs / 1_000).toFixed(1)}s` : 'lease over: its jobs are taken back'}`
     }),
@@ -52,12 +52,17 @@ export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): st
 }
 
 /** For a log instead of a terminal. */
-export function summaryLine({ queues, workers }: Status): string {
-  const each = queues.map(
+export function summaryLine(status: Status): string {
+  const each = status.queues.map(
     ({ queue, ready, running, dead }) =>
       `${queue}: ${counted(ready)} ready, ${counted(running)} running, ${counted(dead)} dead`,
   )
-  return [`${workers.length} workers`, ...each].join(' · ')
+  return [`${workersIn(status).length} workers`, ...each].join(' · ')
+}
+
+/** Without the console's own, which serves only the queue of operations. */
+function workersIn({ workers }: Status): Status['workers'] {
+  return workers.filter(({ queues }) => Object.keys(queues).join() !== 'stint')
 }
 
 const queueWidths = [10, 7, 8, 10, 9, 6, 12]

@@ -197,15 +197,21 @@ export interface QueueRate {
   outPerSecond: number
 }
 
-const windowMs = 300_000
+/** Rates are over the last 5 minutes. */
+export const rateMs = 300_000
 /** Over less time than this nobody can say how fast it goes. */
 const leastMs = 5_000
 
+/** What a count is divided by to get a rate. */
+export function rateSeconds(overMs: number): number {
+  return Math.max(overMs, leastMs) / 1_000
+}
+
 export async function readRates(db: Queryable): Promise<QueueRate[]> {
   type Row = { queue: string; cameIn: number; wentOut: number; overMs: number }
-  const rows = await run(db, readRatesSql, { windowMs }, (row: Row) => row)
+  const rows = await run(db, readRatesSql, { windowMs: rateMs }, (row: Row) => row)
   return rows.map(({ queue, cameIn, wentOut, overMs }) => {
-    const seconds = Math.max(overMs, leastMs) / 1_000
+    const seconds = rateSeconds(overMs)
     return { queue, inPerSecond: cameIn / seconds, outPerSecond: wentOut / seconds }
   })
 }

@@ -168,6 +168,13 @@ describe('hostile expressions', () => {
     )
   })
 
+  test('a time zone keeps the name that it was given by', () => {
+    const nameOf = (timeZone: string): string => resolveRule({ cron: '0 2 * * *', timeZone }).timeZone
+    expect(['Asia/Kolkata', 'Europe/Kyiv', 'europe/rome', 'utc', 'Etc/UTC'].map(nameOf)).toEqual([
+      ...['Asia/Kolkata', 'Europe/Kyiv', 'Europe/Rome', 'UTC', 'UTC'],
+    ])
+  })
+
   test.each<[RuleOptions]>([
     [{}],
     [{ cron: '* * * * *', every: '1m' }],

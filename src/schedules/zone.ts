@@ -13,10 +13,16 @@ export interface Segment {
 /** No zone changes its clock twice within a week. */
 const probeMs = 7 * 86_400_000
 
-/** The zone's name as it is known here, or `invalid-option`. */
+/**
+ * The name of a zone, or `invalid-option`. Intl knows some zones by an older name (Asia/Calcutta for Asia/Kolkata): people
+ * see the one that they gave.
+ */
 export function timeZoneOption(value: unknown): string {
   try {
-    if (typeof value === 'string' && value.length <= 64) return formatOf(value).resolvedOptions().timeZone
+    if (typeof value === 'string' && value.length <= 64) {
+      const known = formatOf(value).resolvedOptions().timeZone
+      return known === 'UTC' || known.toLowerCase() === value.toLowerCase() ? known : value
+    }
   } catch {
     // said below
   }

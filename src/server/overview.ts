@@ -2,6 +2,7 @@ import { estimateText } from '../core/estimate.ts'
 import type { Trouble } from '../view/trouble.ts'
 import type { QueuesOverview } from '../client/view.ts'
 import { failureRateOf, waitP95Of } from '../view/queues.ts'
+import { operationQueue } from '../operations/contract.ts'
 import type { Finding } from './api/system.ts'
 import type { Overview, OverviewProblem } from './api/overview.ts'
 import type { Caller, Resource } from './context.ts'
@@ -24,9 +25,13 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
   const hours = queues.flatMap(({ queue }) => all.hours.get(queue) ?? [])
   const workers = workersFor(caller, all.workers)
-  const living = workers.filter(({ status }) => status !== 'lost')
-  const sum = (of: (queue: (typeof queues)[number]) => number): number =>
-    queues.reduce((total, queue) => total + of(queue), 0)
+  // Those that only execute operations run no jobs of the app.
+  const living = workers.filter(
+    ({ status, queues: served }) => status !== 'lost' && Object.keys(served).join() !== operationQueue,
+  )
+  const own = queues.filter(({ queue }) => queue !== operationQueue)
+  const sum = (of: (queue: (typeof queues)[number]) => number, over = queues): number =>
+    over.reduce((total, queue) => total + of(queue), 0)
   const ages = queues.flatMap(({ oldestReadyMs }) => oldestReadyMs ?? [])
   return wire({
     problems: problemsIn(facts, workers)
@@ -39,8 +44,8 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
     oldestReadyMs: ages.length === 0 ? null : Math.max(...ages),
     dead: { count: sum(({ dead }) => dead.count), exact: queues.every(({ dead }) => dead.exact) },
     workers: living.length,
-    slots: sum(({ slots }) => slots),
-    running: sum(({ running }) => running),
+    slots: sum(({ slots }) => slots, own),
+    running: sum(({ running }) => running, own),
     asOf: all.asOf,
   })
 }

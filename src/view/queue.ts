@@ -1,5 +1,6 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { rateMs, rateSeconds } from '../numbers/read-stats.ts'
 import type { Percentiles, QueueGauge } from '../numbers/read-stats.ts'
 import { settingsOf } from '../queues/settings.ts'
 import { everyOf, MergedBins } from './bins.ts'
@@ -18,7 +19,7 @@ export interface KindView {
   retrying: number
   scheduled: number
   waiting: number
-  /** Jobs that succeeded in a second, over the last hour. */
+  /** Jobs that left for good in a second, over the same minutes as the queue's `outPerSecond`. */
   perSecond: number
   failureRate: number | null
   run: Percentiles
@@ -71,7 +72,9 @@ const nothingHappened: KindHour = {
 async function readKinds(db: Queryable, queue: string): Promise<Map<string, KindHour>> {
   const request = { queue, minutes }
   type Counts = { kind: string; succeeded: number; failed: number; dead: number; rows: number }
-  const counted = await run(db, queueKindsSql, request, (row: Counts) => row)
+  type Rates = { wentOut: number; overMs: number | null }
+  const counted = await run(db, queueKindsSql, { ...request, rateMs }, (row: Counts & Rates) => row)
+  const seconds = rateSeconds(Math.max(0, ...counted.map(({ overMs }) => overMs ?? 0)))
   const every = everyOf(counted)
   type Row = Measured & { kind: string }
   const measured =
@@ -82,7 +85,7 @@ async function readKinds(db: Queryable, queue: string): Promise<Map<string, Kind
     counted.map((counts) => [
       counts.kind,
       {
-        perSecond: counts.succeeded / (minutes * 60),
+        perSecond: counts.wentOut / seconds,
         failureRate: failureRateOf([counts]),
         run: percentilesOf(bins.get(counts.kind)?.run ?? {}),
       },

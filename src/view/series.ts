@@ -8,6 +8,7 @@ import { seriesBinsSql } from './series-bins.sql.ts'
 import { seriesCountsSql } from './series-counts.sql.ts'
 import { seriesHourBinsSql } from './series-hour-bins.sql.ts'
 import { seriesHourCountsSql } from './series-hour-counts.sql.ts'
+import { seriesSinceSql } from './series-since.sql.ts'
 
 const countNames = ['enqueued', 'started', 'succeeded', 'failed', 'dead', 'leaseExpired', 'refused'] as const
 type Counts = Record<(typeof countNames)[number], number>
@@ -26,6 +27,8 @@ export interface SeriesPoint extends Counts {
 export interface MergedSeries {
   from: Date
   to: Date
+  /** Since when something could be counted at all: before, there was nothing to count with. */
+  since: Date | null
   stepMs: number
   /** Every step, those in which nothing happened too; at most 1,000. */
   points: SeriesPoint[]
@@ -47,12 +50,13 @@ const hourMs = 3_600_000
 export async function readSeries(db: Queryable, request: StatsRequest): Promise<MergedSeries> {
   const { from, to, stepMs } = request
   const { known, total, sampled } = await readSteps(db, request)
+  const [since] = await run(db, seriesSinceSql, {}, (row: { since: Date | null }) => row)
   const points: SeriesPoint[] = []
   for (let at = from.getTime(); at < to.getTime(); at += stepMs)
     points.push({ at: new Date(at), ...(known.get(at) ?? nothing) })
   const ended = total.succeeded + total.failed + total.dead
   return {
-    ...{ from, to, stepMs, points },
+    ...{ from, to, since: since?.since ?? null, stepMs, points },
     total: {
       ...total,
       failureRate: ended === 0 ? null : (total.failed + total.dead) / ended,

@@ -52,6 +52,17 @@ test('problems come first, and every number leads to the jobs behind it', async 
   await page.locator('.data-age-live').waitFor()
 })
 
+test('a range that is longer than the system is old begins where its figures do', async () => {
+  const page = await given.open('?range=7d')
+  await page.getByText(/^Figures begin /).waitFor()
+  await page.getByText('As a table').first().click()
+  const times = await page.locator('.chart').first().locator('tbody time').all()
+  const [first] = await Promise.all(times.map((time) => time.getAttribute('datetime')))
+  expect(Date.now() - Date.parse(first ?? '')).toBeLessThan(3_600_000)
+  // Minute by minute, not in steps of hours of which the first is not over.
+  expect(times.length).toBeGreaterThan(5)
+})
+
 test('the jump bar leads to screens, queues and jobs; keys lead to screens and can be switched off', async () => {
   const { id } = await given.stint.enqueue(
     sendMail,

@@ -49,6 +49,8 @@ test('a database that is down is said on the screens there are and on new ones, 
     expect(await readyIn(page, queue)).toBe('1')
     const text = (await page.locator('body').textContent()) ?? ''
     expect(text).not.toMatch(/ECONNREFUSED|postgres:|127\.0\.0\.1|terminating/)
+    // The header does not call that live.
+    await page.locator('.data-age-down', { hasText: 'database down' }).waitFor()
     await keepScreen(page, 'database-down')
     // One that is only opened now has nothing to show, and says why.
     await other.getByRole('link', { name: 'Jobs', exact: true }).click()

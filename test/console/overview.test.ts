@@ -98,6 +98,12 @@ describe('overview', () => {
     expect(seen.problems[0]?.detail).toMatch(/^≈150k ready jobs wait, and no live worker/)
   })
 
+  test('counts the workers that run jobs, and not those that only execute operations', async () => {
+    await givenWorker(db, { queues: { mail: 5, stint: 2 } })
+    await givenWorker(db, { queues: { stint: 2 } })
+    expect(await overview()).toMatchObject({ workers: 1, slots: 5 })
+  })
+
   test('names queues with ready jobs and no worker, although no worker keeps the gauges', async () => {
     await stint.enqueue(anything, null, { queue: 'lonely' })
     const seen = await overview()

@@ -79,6 +79,19 @@ describe('queues', () => {
     expect(await ended()).toBe(111)
   })
 
+  test('have kinds whose rates are over the same minutes as their own, and add up to it', async () => {
+    const queue = 'rated'
+    const at = { queue, now: new Date() }
+    await givenMinute(db, { ...at, kind: 'a', ago: 40, succeeded: 9_000 })
+    await givenMinute(db, { ...at, kind: 'a', ago: 3, succeeded: 240 })
+    await givenMinute(db, { ...at, kind: 'b', ago: 1, succeeded: 30, dead: 30 })
+    const detail = await stint.view.queue(queue)
+    const [a = 0, b = 0] = detail?.kinds.map(({ perSecond }) => perSecond) ?? []
+    expect(a / b).toBeCloseTo(4)
+    // Read a moment later, over a moment more.
+    expect((a + b) / (detail?.outPerSecond ?? 0)).toBeCloseTo(1, 1)
+  })
+
   test('that nobody has heard of are not there', async () => {
     const served = openConsole(db.url)
     const answer = await call(served, `GET /v1/queues/${randomUUID()}`, viewer)

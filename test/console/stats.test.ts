@@ -46,6 +46,11 @@ describe('stats', () => {
     expect(silent).toHaveLength(all.points.length - 2)
   })
 
+  test('say since when there are any', async () => {
+    const [minute] = await db.query<{ at: Date }>('select min(minute) as at from stint.stat_minute')
+    expect((await series('step=1m')).since).toBe(minute?.at.toISOString())
+  })
+
   test('are of one queue, one kind or both', async () => {
     await givenMinute(db, { queue: 'q1', kind: 'k1', ago: 1, succeeded: 1 })
     await givenMinute(db, { queue: 'q1', kind: 'k2', ago: 1, succeeded: 2 })

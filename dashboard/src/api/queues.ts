@@ -34,25 +34,40 @@ export function statsQuery(
 ): LiveQuery<StatSeries> {
   return {
     queryKey: ['stats', range, scope.queue ?? '', scope.kind ?? ''],
-    queryFn: ({ signal }) => {
+    queryFn: async ({ signal }) => {
       const to = Date.now()
-      return get(
-        'stats',
-        {
-          ...scope,
-          from: new Date(to - ranges[range]).toISOString(),
-          to: new Date(to).toISOString(),
-          step: stepOf[range],
-        },
-        signal,
-      )
+      const ask = (): Promise<StatSeries> => {
+        const from = fromOf(to, range)
+        const times = { from: new Date(from).toISOString(), to: new Date(to).toISOString() }
+        return get('stats', { ...scope, ...times, step: stepFor(to - from) }, signal)
+      }
+      const asked = fromOf(to, range)
+      const answer = await ask()
+      if (answer.since !== null) countedSince = Date.parse(answer.since)
+      return fromOf(to, range) === asked ? answer : ask()
     },
     everyMs: 10_000,
     keep: true,
   }
 }
 
-const stepOf: Record<Range, string> = { '1h': '1m', '6h': '5m', '24h': '15m', '7d': '2h' }
+/** Since when there are figures; all scopes have the same. */
+let countedSince = -Infinity
+/** A chart of less has too few points to be one. */
+const leastMs = 10 * 60_000
+
+/** A system that is younger than the range is shown from its beginning on: before, there was nothing to count. */
+function fromOf(to: number, range: Range): number {
+  return Math.max(to - ranges[range], Math.min(countedSince, to - leastMs))
+}
+
+/** A hundred points at most. */
+function stepFor(ms: number): string {
+  const minutes = ms / 60_000
+  if (minutes <= 100) return '1m'
+  if (minutes <= 500) return '5m'
+  return minutes <= 1_500 ? '15m' : '2h'
+}
 
 export function setQueue(queue: string, body: object): Promise<unknown> {
   return send('PATCH', at('queues', queue), body)

@@ -1,17 +1,10 @@
 import type { JobAttempt, JobDetail } from '../api/jobs.ts'
 import { useNow } from '../text/clock.ts'
 import { plural, span } from '../text/format.ts'
-import { outcomeTone } from './outcomes.ts'
+import { segmentsOf, segmentWords } from '../text/timeline.ts'
+import type { Segment } from '../text/timeline.ts'
 import type { Tone } from './outcomes.ts'
 import { Time } from './Time.tsx'
-
-interface Segment {
-  from: number
-  to: number
-  type: 'scheduled' | 'ready' | 'between' | 'running'
-  tone: Tone
-  words: string
-}
 
 const width = 1_000
 
@@ -64,13 +57,6 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
   )
 }
 
-const typeWords = {
-  scheduled: 'scheduled',
-  ready: 'ready',
-  between: 'between attempts',
-  running: 'running',
-} as const
-
 const toneWords: Readonly<Record<Tone, string>> = {
   good: 'succeeded after',
   bad: 'failed after',
@@ -84,59 +70,14 @@ function legendOf(segments: readonly Segment[]): { colour: string; words: string
   const all = new Map<string, { colour: string; words: string; ms: number }>()
   for (const { type, tone, from, to } of segments) {
     const colour = type === 'running' ? tone : type
-    const words = type === 'running' ? toneWords[tone] : typeWords[type]
+    const words = type === 'running' ? toneWords[tone] : segmentWords[type]
     const entry = all.get(colour) ?? { colour, words, ms: 0 }
     all.set(colour, { ...entry, ms: entry.ms + to - from })
   }
   return [...all.values()]
 }
 
-function segmentsOf(job: JobDetail, attempts: readonly JobAttempt[], now: number): Segment[] {
-  const created = momentOf(job.createdAt, now)
-  const end = job.finishedAt === null ? Math.max(now, created) : Date.parse(job.finishedAt)
-  const tried = attempts
-    .flatMap((attempt) =>
-      attempt.startedAt === null ? [] : [{ attempt, from: Date.parse(attempt.startedAt) }],
-    )
-    .sort((a, b) => a.from - b.from)
-  const segments: Segment[] = []
-  let at = created
-  for (const { attempt, from } of tried) {
-    const to = attempt.endedAt === null ? end : Date.parse(attempt.endedAt)
-    if (from > at)
-      segments.push(...gap(at, from, segments.length === 0 ? momentOf(job.runAt, at) : undefined))
-    segments.push({
-      type: 'running',
-      from,
-      to: Math.max(to, from),
-      tone: outcomeTone(attempt),
-      words: `#${attempt.attempt} ${attempt.endedAt === null ? 'running' : attempt.outcome}, ${span(to - from)}`,
-    })
-    at = Math.max(at, to)
-  }
-  if (at < end && job.finishedAt === null)
-    segments.push(...gap(at, end, segments.length === 0 ? momentOf(job.runAt, at) : undefined))
-  return segments
-}
-
-/** A row may hold a time that cannot be shown. */
-function momentOf(time: string | null, otherwise: number): number {
-  return time === null ? otherwise : Date.parse(time)
-}
-
-/** Before its first attempt a job waits for its time, then for a worker. */
-function gap(from: number, to: number, due: number | undefined): Segment[] {
-  if (due === undefined)
-    return [{ type: 'between', from, to, tone: 'quiet', words: `between attempts, ${span(to - from)}` }]
-  const turn = Math.min(Math.max(due, from), to)
-  const parts: Segment[] = [
-    { type: 'scheduled', from, to: turn, tone: 'quiet', words: `scheduled, ${span(turn - from)}` },
-    { type: 'ready', from: turn, to, tone: 'quiet', words: `ready, ${span(to - turn)}` },
-  ]
-  return parts.filter((part) => part.to > part.from)
-}
-
 function summary(sums: ReadonlyMap<Segment['type'], number>, attempts: readonly JobAttempt[]): string {
-  const times = [...sums].map(([type, ms]) => `${typeWords[type]} ${span(ms)}`).join(', ')
+  const times = [...sums].map(([type, ms]) => `${segmentWords[type]} ${span(ms)}`).join(', ')
   return `${plural(attempts.length, 'attempt')}. ${times}`
 }

@@ -7,6 +7,7 @@ const Plot = lazy(() => import('./Plot.tsx').then((module) => ({ default: module
 
 /** A chart and its twin: the same numbers as a table, for who cannot or would not read a picture. */
 export function Chart(props: ChartProps) {
+  const isMeasured = props.lines.some((line) => line.values.some((value) => value !== null))
   return (
     <figure className="chart">
       <figcaption>
@@ -24,6 +25,7 @@ export function Chart(props: ChartProps) {
           <Plot {...props} />
         </Suspense>
       </Boundary>
+      {isMeasured ? null : <p className="plot-empty">nothing measured</p>}
       <details>
         <summary>As a table</summary>
         <div className="table-scroll" tabIndex={0} role="region" aria-label={`${props.title}, as a table`}>

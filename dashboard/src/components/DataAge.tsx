@@ -7,7 +7,7 @@ const staleMs = 20_000
 
 /** How old what is on the screen is, and how it is kept fresh. */
 export function DataAge() {
-  const { mode } = useLiveState()
+  const { mode, trouble } = useLiveState()
   const [, tick] = useState(0)
   useEffect(() => {
     const timer = setInterval(() => {
@@ -19,15 +19,24 @@ export function DataAge() {
   }, [])
   const ageMs = performance.now() - live.state.heardAt
   const isStale = mode !== 'paused' && ageMs > staleMs
-  const look = isStale ? 'stale' : mode === 'connecting' ? 'polling' : mode
+  const look =
+    trouble !== undefined && mode !== 'paused'
+      ? 'down'
+      : isStale
+        ? 'stale'
+        : mode === 'connecting'
+          ? 'polling'
+          : mode
   return (
     <span className={`data-age data-age-${look}`} title={`Last data ${span(ageMs)} ago`}>
       <i aria-hidden="true" />
       {look === 'paused'
         ? 'paused'
-        : look === 'polling'
-          ? `polling ${span(pollMs)}`
-          : `${look} ${tenths(ageMs)}`}
+        : look === 'down'
+          ? 'database down'
+          : look === 'polling'
+            ? `polling ${span(pollMs)}`
+            : `${look} ${tenths(ageMs)}`}
     </span>
   )
 }

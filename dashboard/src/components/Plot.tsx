@@ -105,7 +105,11 @@ function optionsOf(
         ...axis,
         size: 52,
         space: 30,
-        values: (_plot, ticks) => ticks.map((tick) => latest.current.show(tick)),
+        // Without a figure the scale is any scale.
+        values: ({ data: [, ...drawn] }, ticks) =>
+          drawn.every((values) => [...values].every((value) => value == null))
+            ? ticks.map(() => '')
+            : ticks.map((tick) => latest.current.show(tick)),
       },
     ],
     series: [

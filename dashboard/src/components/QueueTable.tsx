@@ -3,8 +3,8 @@ import type { QueueItem } from '../api/queues.ts'
 import { countText, gaugeText, percent, rate, span, whole } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
-import { Meter } from './Meter.tsx'
 import { NewRows } from './NewRows.tsx'
+import { OfSlots } from './OfSlots.tsx'
 import { Sparkline } from './Sparkline.tsx'
 import { useHeld } from './use-held.ts'
 
@@ -35,19 +35,19 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
                 Dead
               </th>
               <th scope="col" className="num">
-                In
+                In, 5 min
               </th>
               <th scope="col" className="num">
-                Out
+                Out, 5 min
               </th>
               <th scope="col" className="num">
                 Oldest
               </th>
               <th scope="col" className="num">
-                Wait p95
+                Wait p95, 1 h
               </th>
               <th scope="col" className="num">
-                Failed
+                Failed, 1 h
               </th>
               <th scope="col" className="num">
                 Empty in
@@ -69,8 +69,7 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
                   <Link href={jobs(item, 'running')}>
                     {gaugeText(item.running, item.estimated.includes('running'))}
                   </Link>
-                  <span className="muted">/{whole(item.slots)}</span>{' '}
-                  <Meter value={item.running} of={item.slots} />
+                  <OfSlots running={item.running} slots={item.slots} />
                 </td>
                 <StateCount item={item} state="retrying" />
                 <StateCount item={item} state="scheduled" />

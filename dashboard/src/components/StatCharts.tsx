@@ -1,8 +1,9 @@
 import { useMemo } from 'react'
 import { stepsOver } from '../api/queues.ts'
 import type { StatSeries } from '../api/queues.ts'
-import { percent, short, span } from '../text/format.ts'
+import { failedText, plural, short, span } from '../text/format.ts'
 import { Chart } from './Chart.tsx'
+import { Time } from './Time.tsx'
 
 /** How it went over the range: what ended, how long it waited and ran. */
 export function StatCharts({ series }: { series: StatSeries }) {
@@ -19,7 +20,11 @@ export function StatCharts({ series }: { series: StatSeries }) {
           values: points.map((point) => point.succeeded / seconds),
         },
         { label: 'enqueued', tone: 'flow', values: points.map((point) => point.enqueued / seconds) },
-        { label: 'failed', tone: 'bad', values: points.map((point) => point.failed / seconds) },
+        {
+          label: 'failed',
+          tone: 'bad',
+          values: points.map((point) => (point.failed + point.dead) / seconds),
+        },
       ] as const,
       wait: [
         { label: 'median', tone: 'quiet', values: points.map((point) => point.waitP50) },
@@ -31,16 +36,23 @@ export function StatCharts({ series }: { series: StatSeries }) {
       ] as const,
     }
   }, [series])
-  const { total } = series
+  const { total, since } = series
+  const begins = since !== null && Date.parse(since) > Date.parse(series.from) - 60_000 ? since : undefined
   return (
     <section className="charts" aria-label="Charts">
       <Chart title="Jobs a second" times={times} lines={flow} show={short} marks={series.deploys} />
       <Chart title="Wait until started" times={times} lines={wait} show={span} marks={series.deploys} />
       <Chart title="Time to run" times={times} lines={run} show={span} marks={series.deploys} />
       <p className="muted chart-sum">
-        {short(total.succeeded)} succeeded, {short(total.failed)} attempts failed (
-        {percent(total.failureRate)}), {short(total.dead)} died, {short(total.leaseExpired)} leases lost,{' '}
-        {short(total.refused)} late endings refused
+        {begins === undefined ? (
+          'In this time: '
+        ) : (
+          <>
+            Figures begin <Time at={begins} />. Since then:{' '}
+          </>
+        )}
+        {short(total.succeeded)} succeeded, {failedText(total)}, {plural(total.dead, 'job')} died,{' '}
+        {short(total.leaseExpired)} leases lost, {short(total.refused)} late endings refused
         {series.deploys.length > 0
           ? `; dashed: ${series.deploys.map((deploy) => deploy.version).join(', ')} first seen`
           : ''}

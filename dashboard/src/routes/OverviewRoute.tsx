@@ -14,7 +14,7 @@ import { Sparkline } from '../components/Sparkline.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
 import { useHeld } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { countText, gaugeText, percent, plural, rate, span } from '../text/format.ts'
+import { countText, gaugeText, percent, plural, rate, slotsText, span } from '../text/format.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
 
@@ -23,7 +23,8 @@ export function OverviewRoute() {
   const [range] = useRange()
   const overview = useLive(overviewQuery())
   const stats = useLive(statsQuery(range))
-  const { data: series } = stats
+  // The range is of the charts: the figures above are of the last hour, whatever it is.
+  const { data: series } = useLive(statsQuery('1h'))
   const points = useMemo(() => (series === undefined ? [] : stepsOver(series)), [series])
   useRowKeys()
   return (
@@ -92,12 +93,14 @@ function Headline({
   points,
 }: {
   overview: Overview
-  points: { succeeded: number; failed: number; dead: number; started: number; waitP95: number | null }[]
+  points: { succeeded: number; failed: number; dead: number; waitP95: number | null }[]
 }) {
   const sparks = useMemo(
     () => ({
       ended: points.map((point) => point.succeeded + point.dead),
-      failed: points.map((point) => (point.started === 0 ? 0 : point.failed / point.started)),
+      failed: points.map(({ succeeded, failed, dead }) =>
+        failed + dead === 0 ? 0 : (failed + dead) / (succeeded + failed + dead),
+      ),
       wait: points.map((point) => point.waitP95 ?? 0),
       dead: points.map((point) => point.dead),
     }),
@@ -108,25 +111,28 @@ function Headline({
     <section className="figures" aria-label="Headline">
       <Figure
         name="Throughput"
+        window="5 min"
         value={rate(overview.perSecond)}
         href={`/jobs${query({ where: 'state:succeeded' })}`}
       >
-        <Sparkline values={sparks.ended} label="Jobs ended over the range" />
+        <Sparkline values={sparks.ended} label="Jobs ended over the last hour" />
       </Figure>
       <Figure
         name="Failed attempts"
+        window="1 h"
         value={percent(overview.failureRate)}
         href="/dead"
         isBad={(overview.failureRate ?? 0) > 0.05}
       >
-        <Sparkline values={sparks.failed} label="Share of failed attempts over the range" tone="bad" />
+        <Sparkline values={sparks.failed} label="Share of failed attempts over the last hour" tone="bad" />
       </Figure>
       <Figure
         name="Wait, 95th"
+        window="1 h"
         value={overview.waitP95 === null ? '–' : span(overview.waitP95)}
         href={`/jobs${query({ where: 'state:ready' })}`}
       >
-        <Sparkline values={sparks.wait} label="Wait, 95th percentile, over the range" />
+        <Sparkline values={sparks.wait} label="Wait, 95th percentile, over the last hour" />
       </Figure>
       <Figure
         name="Oldest ready"
@@ -135,7 +141,7 @@ function Headline({
         isBad={oldest !== null && oldest > 300_000}
       />
       <Figure name="Dead" value={countText(overview.dead)} href="/dead" isBad={overview.dead.count > 0}>
-        <Sparkline values={sparks.dead} label="Jobs that died over the range" tone="bad" />
+        <Sparkline values={sparks.dead} label="Jobs that died over the last hour" tone="bad" />
       </Figure>
       <Figure
         name="Running"
@@ -143,7 +149,7 @@ function Headline({
           overview.running,
           overview.queues.some((each) => each.estimated.includes('running')),
         )}
-        note={`of ${plural(overview.slots, 'slot')} · ${plural(overview.workers, 'worker')}`}
+        note={`${slotsText(overview.running, overview.slots)} · ${plural(overview.workers, 'worker')}`}
         href="/workers"
         isBad={overview.workers === 0}
       />
@@ -153,6 +159,7 @@ function Headline({
 
 function Figure({
   name,
+  window,
   value,
   href,
   note,
@@ -160,6 +167,8 @@ function Figure({
   children,
 }: {
   name: string
+  /** What time the figure is of; none where it is of now. */
+  window?: string
   value: string
   href: string
   note?: string
@@ -168,7 +177,10 @@ function Figure({
 }) {
   return (
     <Link href={href} className="figure">
-      <span className="figure-name">{name}</span>
+      <span className="figure-name">
+        {name}
+        {window === undefined ? null : <span className="figure-window">{window}</span>}
+      </span>
       <span className={`figure-value ${isBad ? 'bad' : ''}`}>{value}</span>
       <span className="figure-note">{note ?? children}</span>
     </Link>

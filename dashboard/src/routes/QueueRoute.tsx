@@ -12,7 +12,7 @@ import { StatCharts } from '../components/StatCharts.tsx'
 import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { countText, gaugeText, percent, plural, rate, span } from '../text/format.ts'
+import { countText, gaugeText, percent, plural, rate, slotsText, span } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
@@ -84,14 +84,16 @@ function Counts({ detail }: { detail: QueueDetail }) {
                 ? 'none waits'
                 : `oldest ${span(detail.oldestReadyMs)}`
               : state === 'running'
-                ? `of ${plural(detail.slots, 'slot')}, ${plural(detail.workers, 'worker')}`
+                ? `${slotsText(detail.running, detail.slots)}, ${plural(detail.workers, 'worker')}`
                 : ''
           }
         />
       ))}
       <Count detail={detail} state="dead" value={countText(detail.dead)} note="" />
       <div className="figure">
-        <span className="figure-name">In / out</span>
+        <span className="figure-name">
+          In / out <span className="figure-window">5 min</span>
+        </span>
         <span className="figure-value">
           {rate(detail.inPerSecond)} / {rate(detail.outPerSecond)}
         </span>
@@ -153,16 +155,16 @@ function Kinds({ detail }: { detail: QueueDetail }) {
                   Retrying
                 </th>
                 <th scope="col" className="num">
-                  Rate
+                  Out, 5 min
                 </th>
                 <th scope="col" className="num">
-                  Failed
+                  Failed, 1 h
                 </th>
                 <th scope="col" className="num">
-                  Took p50
+                  Took p50, 1 h
                 </th>
                 <th scope="col" className="num">
-                  p95
+                  p95, 1 h
                 </th>
               </tr>
             </thead>

@@ -6,11 +6,12 @@ import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { Meter } from '../components/Meter.tsx'
 import { NewRows } from '../components/NewRows.tsx'
+import { OfSlots } from '../components/OfSlots.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { Age, Time, Until } from '../components/Time.tsx'
 import { useHeld } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { bytes, plural, shortId, span, whole } from '../text/format.ts'
+import { bytes, plural, shortId, slotsText, span, whole } from '../text/format.ts'
 import { token } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
 
@@ -57,7 +58,7 @@ function Fleet({ list }: { list: WorkerList }) {
       <p className="list-sum">
         <span>{plural(alive.length, 'worker')}</span>
         <span>
-          {whole(running)}/{whole(slots)} slots
+          {whole(running)} running {slotsText(running, slots)}
         </span>
         <span>{[...versions].map(([version, count]) => `${version} ×${count}`).join(', ')}</span>
         <span>leader {list.leader === null ? 'none' : shortId(list.leader.workerId)}</span>
@@ -117,8 +118,7 @@ function Fleet({ list }: { list: WorkerList }) {
                 </td>
                 <td className="num">
                   {whole(item.running)}
-                  <span className="muted">/{whole(slotsOf(item))}</span>{' '}
-                  <Meter value={item.running} of={slotsOf(item)} />
+                  <OfSlots running={item.running} slots={slotsOf(item)} />
                 </td>
                 <td className="num">{item.rssBytes === null ? '–' : bytes(item.rssBytes)}</td>
                 <td className="num">

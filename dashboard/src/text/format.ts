@@ -19,11 +19,12 @@ export function span(ms: number): string {
     .join('')
 }
 
-/** One unit only, for what changes every second: `now`, `12s`, `3m`, `2h`. */
+/** To the minute, and below one to the second, for what changes every second: `now`, `12s`, `3m`, `2h5m`, `2d23h`. */
 export function shortSpan(ms: number): string {
   if (ms < 1_000) return 'now'
-  const [unit, size] = units.find(([, length]) => ms >= length) ?? ['s', 1_000]
-  return `${Math.floor(ms / size)}${unit}`
+  if (ms < unitMs.m) return `${Math.floor(ms / 1_000)}s`
+  const toThe = ms < unitMs.d - unitMs.m / 2 ? unitMs.m : unitMs.h
+  return span(Math.round(ms / toThe) * toThe)
 }
 
 export interface CountOf {
@@ -90,6 +91,20 @@ export function bytes(size: number): string {
 /** The end of a UUIDv7 tells two of one moment apart; its beginning is their time. */
 export function shortId(id: string): string {
   return `…${id.slice(-4)}`
+}
+
+/** Attempts that failed: those that were followed by another, and the last ones of jobs that died. */
+export function failedText(counts: { failed: number; dead: number; failureRate: number | null }): string {
+  const failed = counts.failed + counts.dead
+  const share = counts.failureRate === null ? '' : ` (${percent(counts.failureRate)})`
+  return `${short(failed)} ${failed === 1 ? 'attempt' : 'attempts'} failed${share}`
+}
+
+/** Beside a number of running jobs. Workers claim some ahead of their slots, and a lost worker has its jobs for a while. */
+export function slotsText(running: number, slots: number): string {
+  return running <= slots
+    ? `of ${plural(slots, 'slot')}`
+    : `${plural(slots, 'slot')}, ${whole(running - slots)} claimed ahead`
 }
 
 /** `1 job`, `2 jobs` */

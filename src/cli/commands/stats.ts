@@ -9,6 +9,7 @@ import { note, say, sayJson, table } from '../output.ts'
 
 const help = `stint stats    what happened lately, by queue and kind: rates, failures, percentiles of wait and run
 
+FAILED are attempts, DEAD the jobs whose last one is among them, FAIL % is FAILED of all attempts that ended.
 WAIT is from the time a job was due to its start, RUN from the start of an attempt to its end; each p50 / p95 / p99, within
 5 %. Processes write down what they counted every 10 s.
 
@@ -63,7 +64,7 @@ function seriesTable({ series }: Stats): string {
       short(one.succeeded),
       short(one.perSecond),
     ],
-    { text: short(one.failed), style: one.failed > 0 ? ('yellow' as const) : undefined },
+    { text: short(one.failed + one.dead), style: one.failed > 0 ? ('yellow' as const) : undefined },
     { text: short(one.dead), style: one.dead > 0 ? ('red' as const) : undefined },
     one.failureRate === null ? '' : (one.failureRate * 100).toFixed(1),
     ...[percentilesText(one.wait), percentilesText(one.run)],

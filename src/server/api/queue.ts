@@ -21,8 +21,8 @@ export const QueueItem = z
     oldestReadyMs: z.number().nullable(),
     slots: z.int().describe('Of live workers together.'),
     workers: z.int(),
-    inPerSecond: z.number(),
-    outPerSecond: z.number(),
+    inPerSecond: z.number().describe('Enqueued, over the last 5 minutes.'),
+    outPerSecond: z.number().describe('Left for good, over the last 5 minutes.'),
     emptyInMs: z.number().nullable(),
     failureRate: z.number().nullable().describe('Over the last hour, 0 to 1.'),
     wait: Percentiles.describe('Milliseconds, over the last hour.'),
@@ -45,8 +45,8 @@ export const QueueDetail = QueueItem.extend({
       retrying: z.int(),
       scheduled: z.int(),
       waiting: z.int(),
-      perSecond: z.number(),
-      failureRate: z.number().nullable(),
+      perSecond: z.number().describe('Over the same minutes as `outPerSecond` of the queue.'),
+      failureRate: z.number().nullable().describe('Over the last hour, 0 to 1.'),
       run: Percentiles,
       handled: z.boolean().describe('A live worker handles it.'),
     }),
@@ -96,6 +96,7 @@ export const StatSeries = z
   .object({
     from: Time,
     to: Time,
+    since: Time.nullable().describe('Since when something could be counted at all.'),
     stepMs: z.number(),
     points: z
       .array(StatPoint)
