@@ -7,6 +7,7 @@ import { nextId } from '../intake/ids.ts'
 import { prepareJob } from '../intake/new-job.ts'
 import type { PreparedJob } from '../intake/new-job.ts'
 import { sendBatch } from '../intake/send-batch.ts'
+import { checkWords } from '../jobs/check-words.ts'
 import { search } from '../jobs/search.ts'
 import type { FoundJob } from '../jobs/search.ts'
 import {
@@ -326,7 +327,9 @@ export class Operations {
       const asOf = looked === undefined || looked > now ? now : looked
       if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
       const target = targetWhere(action, where ?? {})
-      return { asOf, found: await probe(db, { where: target, asOf, ...bounds }) }
+      const found = await probe(db, { where: target, asOf, ...bounds })
+      if (found.ids.length === 0 && bounds.takes === undefined) await checkWords(db, target)
+      return { asOf, found }
     })
   }
 

@@ -13,6 +13,7 @@ import { examine } from '../doctor/examine.ts'
 import type { Examination } from '../doctor/examine.ts'
 import { attempts } from '../jobs/attempts.ts'
 import type { Attempt } from '../jobs/attempts.ts'
+import { checkWords } from '../jobs/check-words.ts'
 import { get } from '../jobs/get.ts'
 import { list } from '../jobs/list.ts'
 import type { JobPage } from '../jobs/list.ts'
@@ -169,7 +170,14 @@ export class Stint<Tx = PgTransaction> {
   async search(options?: SearchOptions): Promise<SearchPage> {
     const request = resolveSearchOptions(options)
     // All that it takes in one transaction, and not each statement in its own.
-    return this.#calls.send((db) => db.transaction((tx) => search(tx, request)))
+    return this.#calls.send((db) =>
+      db.transaction(async (tx) => {
+        const page = await search(tx, request)
+        const isNothing = page.jobs.length === 0 && page.next === undefined && request.before === undefined
+        if (isNothing) await checkWords(tx, request.where)
+        return page
+      }),
+    )
   }
 
   /** This client in the name of a person: what is done through it is noted in the audit, in the same transaction. */

@@ -33,6 +33,19 @@ describe('a filter', () => {
     )
   })
 
+  test('names a job by its id, or by the end of it as screens show it', () => {
+    expect(parseWhere(`id:${id},0C1D2E3F,…2e3f`)).toEqual({ ids: [id], idEnds: ['0c1d2e3f', '2e3f'] })
+    expect(printWhere(parseWhere(`id:…2e3f,${id}`))).toBe(`id:${id},2e3f`)
+  })
+
+  test('takes a star for what it is where it is quoted', () => {
+    expect(parseWhere('key:"img-*" input.country:"B*"')).toEqual({
+      keys: ['img-*'],
+      search: { country: ['B*'] },
+    })
+    expect(printWhere({ keys: ['img-*'] })).toBe('key:"img-*"')
+  })
+
   test('without tokens is empty', () => {
     expect(parseWhere('  ')).toEqual({})
     expect(isEmptyWhere(parseWhere(' \n'))).toBe(true)
@@ -55,7 +68,10 @@ describe('a filter', () => {
     ['age>soon', 0, 'not a duration'],
     ['key:"open', 0, 'not closed'],
     ['key:"a"b', 0, 'space is missing'],
-    ['id:123', 0, 'whole job id'],
+    ['id:123', 0, 'a job id, or its last 4 to 12 characters'],
+    ['queue:a key:img-*', 8, 'key takes no star; a key that has one is quoted: key:"img-*"'],
+    ['correlation:a*', 0, 'correlation takes no star'],
+    ['input.country:B*', 0, 'input.country takes no star'],
     ['priority:101', 0, '-100 to 100'],
     ['input.:x', 0, 'unknown token'],
     ['__proto__:x', 0, 'unknown token'],
@@ -75,6 +91,7 @@ const some = <Value>(one: fc.Arbitrary<Value>): fc.Arbitrary<Value[]> =>
 const filters: fc.Arbitrary<Where> = fc.record(
   {
     ids: some(fc.uuid()),
+    idEnds: some(fc.stringMatching(/^[\da-f]{4,12}$/)),
     states: some(fc.constantFrom(...jobStates)),
     queues: some(name),
     kinds: some(fc.tuple(name, fc.constantFrom('', '*')).map((parts) => parts.join(''))),

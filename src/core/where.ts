@@ -12,10 +12,12 @@ import { isUuid } from './uuid.ts'
  *
  * Tokens stand beside each other and all of them hold; the values of one token are separated by commas, and one of them
  * holds. A value with spaces, commas or quotes is quoted: `key:"a, b"`. A token that is not known, or is given twice, is
- * an error: a slip of the pen must never make a filter wider.
+ * an error: a slip of the pen must never make a filter wider. So is a star where it would stand for itself, unless quoted.
  */
 export interface Where {
   readonly ids?: readonly string[] | undefined
+  /** The last 4 to 12 characters of ids, as screens show them. They name jobs beside `ids`. */
+  readonly idEnds?: readonly string[] | undefined
   readonly states?: readonly JobState[] | undefined
   readonly queues?: readonly string[] | undefined
   /** Names, or the beginning of names: `charge.*`. */
@@ -82,24 +84,28 @@ export function readWhere(text: string): { where: Where } | { problem: WhereProb
 
 /** The one text for a filter: what is read from it is the same filter again. */
 export function printWhere(where: Where): string {
-  const list = (name: string, values: readonly (string | number)[] | undefined): string[] =>
-    values === undefined || values.length === 0 ? [] : [`${name}:${values.map(printValue).join(',')}`]
+  const list = (
+    name: string,
+    values: readonly (string | number)[] | undefined,
+    print: (value: string | number) => string = printValue,
+  ): string[] =>
+    values === undefined || values.length === 0 ? [] : [`${name}:${values.map(print).join(',')}`]
   return [
-    ...list('id', where.ids),
+    ...list('id', [...(where.ids ?? []), ...(where.idEnds ?? [])]),
     ...list('state', where.states),
     ...list('queue', where.queues),
     ...list('kind', where.kinds),
-    ...list('key', where.keys),
+    ...list('key', where.keys, printText),
     ...list('error', where.errors),
     ...list('worker', where.workers),
-    ...list('correlation', where.correlations),
-    ...list('reason', where.reasons),
+    ...list('correlation', where.correlations, printText),
+    ...list('reason', where.reasons, printText),
     ...list('priority', where.priorities),
     ...(where.olderMs === undefined ? [] : [`age>${printDuration(where.olderMs)}`]),
     ...(where.youngerMs === undefined ? [] : [`age<${printDuration(where.youngerMs)}`]),
     ...Object.entries(where.search ?? {})
       .sort(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([name, values]) => list(`input.${name}`, values)),
+      .flatMap(([name, values]) => list(`input.${name}`, values, printText)),
     ...list('is', [
       ...(where.isDiscarded === true ? ['discarded'] : []),
       ...(where.isReplaced === true ? ['replaced'] : []),
@@ -121,6 +127,8 @@ interface Token {
   /** `state`, `age>`, `input.country` */
   name: string
   values: string[]
+  /** Those of the values that were written in quotes. */
+  quoted: ReadonlySet<string>
   text: string
   position: number
 }
@@ -143,9 +151,14 @@ const mostValues = 100
 function take(draft: Draft, token: Token): void {
   const { name } = token
   switch (name) {
-    case 'id':
-      draft.ids = each(token, isUuid, 'a whole job id').map((id) => id.toLowerCase())
+    case 'id': {
+      const given = each(token, isIdOrEnd, 'a job id, or its last 4 to 12 characters')
+      const all = given.map((id) => id.toLowerCase().replace('…', ''))
+      const [ids, ends] = [all.filter(isUuid), all.filter((id) => !isUuid(id))]
+      if (ids.length > 0) draft.ids = [...new Set(ids)]
+      if (ends.length > 0) draft.idEnds = [...new Set(ends)]
       return
+    }
     case 'state':
       draft.states = each(token, isState, `a state: ${jobStates.join(', ')}`, jobStates)
       return
@@ -156,7 +169,7 @@ function take(draft: Draft, token: Token): void {
       draft.kinds = each(token, isKind, 'a kind, or its beginning and a star: charge.*')
       return
     case 'key':
-      draft.keys = each(token, isText, 'a key')
+      draft.keys = texts(token, 'a key')
       return
     case 'error':
       draft.errors = each(token, isFingerprint, 'the first 4 or more characters of an error group')
@@ -165,10 +178,10 @@ function take(draft: Draft, token: Token): void {
       draft.workers = each(token, isUuid, 'a whole worker id').map((id) => id.toLowerCase())
       return
     case 'correlation':
-      draft.correlations = each(token, isText, 'a correlation id')
+      draft.correlations = texts(token, 'a correlation id')
       return
     case 'reason':
-      draft.reasons = each(token, isText, 'a reason')
+      draft.reasons = texts(token, 'a reason')
       return
     case 'priority':
       draft.priorities = [...new Set(each(token, isPriority, 'a priority: -100 to 100').map(Number))]
@@ -188,7 +201,7 @@ function take(draft: Draft, token: Token): void {
     default:
       if (!name.startsWith('input.') || name.length === 'input.'.length) throw unknown(token)
       draft.words ??= new Map()
-      draft.words.set(name.slice('input.'.length), each(token, isText, 'a value'))
+      draft.words.set(name.slice('input.'.length), texts(token, 'a value'))
   }
 }
 
@@ -207,6 +220,15 @@ function each<Value extends string>(
     throw new Refused(token, `'${shorten(value)}' is not ${expected}${wayOut}`)
   })
   return [...new Set(checked)]
+}
+
+/** Whole texts: one with a star was meant for a beginning, which these have no index for. */
+function texts(token: Token, expected: string): string[] {
+  const { name, values, quoted } = token
+  const starred = values.find((value) => value.includes('*') && !quoted.has(value))
+  if (starred === undefined) return each(token, isText, expected)
+  const way = `${expected} that has one is quoted: ${name}:${printText(shorten(starred))}`
+  throw new Refused(token, `${name} takes no star; ${way}`)
 }
 
 function durationIn(token: Token): number {
@@ -236,6 +258,10 @@ function shown(name: string): string {
 
 function isState(value: string): value is JobState {
   return (jobStates as readonly string[]).includes(value)
+}
+
+function isIdOrEnd(value: string): value is string {
+  return isUuid(value) || /^…?[\da-f]{4,12}$/i.test(value)
 }
 
 function isName(value: string): value is string {
@@ -277,13 +303,17 @@ class Source {
     if (this.#at >= this.#text.length) return undefined
     const position = this.#at
     const name = this.#name(position)
-    const values = [this.#value(position)]
-    while (this.#text[this.#at] === ',') {
-      this.#at++
-      values.push(this.#value(position))
-    }
+    const values: string[] = []
+    const quoted = new Set<string>()
+    do {
+      if (values.length > 0) this.#at++
+      const isQuoted = this.#text[this.#at] === '"'
+      const value = this.#value(position)
+      values.push(value)
+      if (isQuoted) quoted.add(value)
+    } while (this.#text[this.#at] === ',')
     const text = this.#text.slice(position, this.#at)
-    const token = { name, values, text, position }
+    const token = { name, values, quoted, text, position }
     if (!/^\s?$/.test(this.#text[this.#at] ?? ''))
       throw new Refused(token, 'a space is missing after a quote')
     if (values.includes('')) throw new Refused(token, `a value is missing after '${name}'`)
@@ -303,7 +333,7 @@ class Source {
     const name = word.slice(0, end)
     const isAge = name === 'age'
     const known = names.includes(name) || name.startsWith('input.')
-    const token = { name, values: [], text: word, position }
+    const token = { name, values: [], quoted: new Set<string>(), text: word, position }
     if (!known) throw unknown(token)
     if (isAge === (sign === ':'))
       throw new Refused(token, isAge ? 'age is compared: age>1h, age<2d' : `${name} is followed by a colon`)
@@ -324,6 +354,11 @@ class Source {
     this.#at += whole.length
     return inner.replace(/\\(.)/gs, '$1')
   }
+}
+
+function printText(value: string | number): string {
+  const text = printValue(value)
+  return text.includes('*') && !text.startsWith('"') ? `"${text}"` : text
 }
 
 function printValue(value: string | number): string {

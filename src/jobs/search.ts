@@ -5,6 +5,7 @@ import { firstUuid, lastUuid, pageStart, uuidTime } from '../core/uuid.ts'
 import type { Where } from '../core/where.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { withWholeIds } from './id-ends.ts'
 import { deadFactsSql } from './dead-facts.sql.ts'
 import { deadFingerprintsSql } from './dead-fingerprints.sql.ts'
 import { deadKindsSql } from './dead-kinds.sql.ts'
@@ -80,7 +81,8 @@ interface SearchRow extends JobSummaryRow {
   fingerprint?: string | null
 }
 
-export async function search(db: Queryable, request: SearchRequest): Promise<SearchPage> {
+export async function search(db: Queryable, asked: SearchRequest): Promise<SearchPage> {
+  const request = { ...asked, where: await withWholeIds(db, asked.where) }
   const { limit, before } = request
   const startedAt = performance.now()
   const now = await databaseTime(db)

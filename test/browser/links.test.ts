@@ -82,6 +82,66 @@ test('another filter shows its own jobs at once, and none of the one before', as
   expect(await page.locator('.pill').count()).toBe(0)
 })
 
+test('r on a job that cannot be replayed says so, and opens no dialog later', async () => {
+  const queue = 'mixed'
+  const { id: died } = await given.stint.enqueue(chargeCard, charge(1), { queue })
+  const { id: later } = await given.stint.enqueue(chargeCard, charge(2), { queue, delay: '1h' })
+  await bury(given.db, died)
+  const page = await given.open(`jobs?where=queue:${queue}`)
+  await page.locator(`[data-row="${later}"] [data-row-link]`).focus()
+  await page.keyboard.press('r')
+  await page.getByText('A job that is scheduled cannot be replayed.').waitFor()
+  await page.getByLabel(`Select job ${died}`).click()
+  await page.getByText('1 selected:').waitFor()
+  expect(new URL(page.url()).searchParams.has('panel')).toBe(false)
+  expect(await page.locator('dialog').count()).toBe(0)
+  // On one that can be, it opens.
+  await page.keyboard.press('r')
+  await page.getByRole('heading', { name: 'Replay 1 job' }).waitFor()
+})
+
+test('the id of a job as a table shows it leads to the job, in the jump bar and as a filter', async () => {
+  const queue = 'by-end'
+  const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2)], { queue, delay: '1h' })
+  const [first = ''] = jobs.map(({ id }) => id)
+  const page = await given.open(`jobs?where=queue:${queue}`)
+  const shown = (await page.locator(`[data-row="${first}"] [data-row-link]`).textContent()) ?? ''
+  await page.keyboard.press('Control+k')
+  await page.locator('[role=combobox]:focus').waitFor()
+  await page.keyboard.type(shown)
+  await page.getByRole('option', { name: new RegExp(`${shown}.*card\\.charge`) }).click()
+  await page.getByRole('heading', { level: 1, name: /card\.charge/ }).waitFor()
+  expect(page.url()).toContain(first)
+  await page.goto(`${given.url}jobs?where=${encodeURIComponent(`id:${shown}`)}`)
+  await page.locator(`[data-row="${first}"]`).waitFor()
+  expect(await page.locator('[data-row]').count()).toBe(1)
+})
+
+test('a message of several lines is shown with its lines', async () => {
+  const { id } = await given.stint.enqueue(chargeCard, charge(1), { queue: 'lines' })
+  const message = 'not valid:\n  - line 3\n  - line 7'
+  await bury(given.db, id, { error: { name: 'Invalid', message, causes: [{ name: 'Error', message }] } })
+  const page = await given.open(`jobs/${id}`)
+  for (const place of ['.error-line', '.causes li'])
+    expect(await page.locator(place).first().innerText()).toContain(message)
+})
+
+test('the table stays where it is when the filter gets the focus', async () => {
+  await given.stint.enqueue(chargeCard, charge(1), { queue: 'focus', delay: '1h' })
+  const page = await given.open('jobs?where=queue:focus')
+  const row = page.locator('[data-row]').first()
+  const before = await row.boundingBox()
+  await page.keyboard.press('/')
+  await page.locator('[data-filter]:focus').waitFor()
+  expect(await row.boundingBox()).toEqual(before)
+  await page.setViewportSize({ width: 390, height: 800 })
+  const [focused, blurred] = [
+    await row.boundingBox(),
+    await page.keyboard.press('Escape').then(() => row.boundingBox()),
+  ]
+  expect(blurred).toEqual(focused)
+})
+
 test('a queue with signs in its name has a screen and a link of its own', async () => {
   const queue = 'eu/west:a%2Fb.c'
   await given.stint.enqueue(sendMail, { to: 'ana@example.com', template: 'welcome' }, { queue })

@@ -48,6 +48,22 @@ test('all at once is at once, of more than a hundred too, and the line beside it
   expect((await page.locator('.facts').allTextContents()).join(' ')).toContain('Paceas fast as it goes')
 }, 180_000)
 
+test('Back after an operation was started shows the jobs that it was started from, and no dialog', async () => {
+  const queue = newQueue()
+  const [id = ''] = await deadLetters(queue, 1)
+  const page = await given.open(`jobs?where=${encodeURIComponent(`queue:${queue}`)}&all=1`)
+  await page.getByRole('button', { name: 'Discard…' }).click()
+  await page.getByLabel('Reason, for the audit').fill('never mind')
+  await page.getByRole('button', { name: 'Discard 1 job' }).click()
+  await isDone(page)
+  await page.goBack()
+  await page.getByRole('heading', { level: 1, name: 'Jobs' }).waitFor()
+  await page.getByLabel('Filter', { exact: true }).waitFor()
+  expect(new URL(page.url()).searchParams.has('panel')).toBe(false)
+  expect(await page.locator('dialog').count()).toBe(0)
+  expect(await trashed([id])).toEqual([true])
+})
+
 test('all that match, more than a thousand: the number is typed, and just so many are acted on', async () => {
   const [queue, other] = [newQueue(), newQueue()]
   const many = Array.from({ length: 1_203 }, (_, index) => charge(20_000 + index))

@@ -7,7 +7,7 @@ import type { Page } from 'playwright-core'
 import { form } from '../support/form.ts'
 import { beginLife } from './life.ts'
 import type { Life } from './life.ts'
-import { contracts } from './shop.ts'
+import { contracts, sendMail } from './shop.ts'
 import { settled, stage } from './stage.ts'
 
 const given = stage({ contracts, environment: 'production' })
@@ -22,6 +22,12 @@ let ignored = ''
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
   life = await beginLife({ db: given.db, stint: given.stint, connection: given.db.url })
+  // A name without a place to break, and figures as wide as they get.
+  await given.stint.enqueue(
+    sendMail,
+    { to: 'ana@example.com', template: 'welcome' },
+    { queue: `tenants_${'x'.repeat(100)}` },
+  )
   const ana = given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
   const started = await ana.operations.start({
     action: 'discard',
@@ -111,7 +117,19 @@ async function keepPicture(page: Page, name: string): Promise<void> {
   if (form !== 'short') await page.screenshot({ path: join(shots, `${name}.png`) })
 }
 
-// One visit for all three looks: loading a screen takes longer than looking at it.
+/** Figures that do not fit, and rows of them that leave a hole: asked inside of the page. */
+const spoiltFigures = `[...document.querySelectorAll('.figures')].flatMap((box) => {
+  const figures = [...box.children].map((figure) => ({ figure, at: figure.getBoundingClientRect() }))
+  const edge = box.getBoundingClientRect().right
+  return figures
+    .filter(({ figure, at }) => {
+      const end = Math.max(...figures.filter((one) => one.at.top === at.top).map((one) => one.at.right))
+      return figure.scrollWidth > figure.clientWidth || edge - end > 4
+    })
+    .map(({ figure }) => figure.textContent)
+})`
+
+// One visit for all looks: loading a screen takes longer than looking at it.
 test('axe finds no violation on any screen, light or dark, and at 320 pixels everything fits', async () => {
   const page = await given.open('')
   const wide = page.viewportSize() ?? { width: 1360, height: 860 }
@@ -127,6 +145,10 @@ test('axe finds no violation on any screen, light or dark, and at 320 pixels eve
       await page.emulateMedia({ colorScheme: theme })
       expect(await violations(page, theme), `${name} in ${theme}`).toEqual([])
       await keepPicture(page, `${name}-${theme}`)
+    }
+    for (const width of [1024, 390]) {
+      await page.setViewportSize({ width, height: 800 })
+      expect(await page.evaluate<string[]>(spoiltFigures), `${name} at ${width}`).toEqual([])
     }
     await page.setViewportSize({ width: 320, height: 800 })
     await expect

@@ -14,6 +14,8 @@ import { searchDeadSql } from '../../src/jobs/search-dead.sql.ts'
 import { searchIdsSql } from '../../src/jobs/search-ids.sql.ts'
 import { searchLiveQueuesSql } from '../../src/jobs/search-live-queues.sql.ts'
 import { searchLiveSql } from '../../src/jobs/search-live.sql.ts'
+import { searchIdEndsSql } from '../../src/jobs/search-id-ends.sql.ts'
+import { searchWordsSql } from '../../src/jobs/search-words.sql.ts'
 import { searchWindowEndSql } from '../../src/jobs/search-window-end.sql.ts'
 import { searchWindowSql } from '../../src/jobs/search-window.sql.ts'
 import { createTestDatabase } from '../support/database.ts'
@@ -101,6 +103,18 @@ const cases: Record<string, Case> = {
   'the end of a window': {
     statement: searchWindowEndSql,
     params: { before: lastId, places: everywhere, ...window },
+    paths: /_pkey|_id_idx|finished_id/,
+    blocks: 20_000,
+  },
+  'the end of an id': {
+    statement: searchIdEndsSql,
+    params: { ends: '{%2e3f}', limit: 1_000, ...window },
+    paths: /_pkey|_id_idx|finished_id/,
+    blocks: 20_000,
+  },
+  'search words': {
+    statement: searchWordsSql,
+    params: { names: '{country}', ...window },
     paths: /_pkey|_id_idx|finished_id/,
     blocks: 20_000,
   },

@@ -91,7 +91,7 @@ describe('a search', () => {
     ['correlation:order-7', ['cancelled', 'retrying']],
     ['input.country:BR', ['brazil', 'ready']],
     ['input.country:BR,IT state:dead', ['italy', 'brazil']],
-    ['input.country:BR input.city:Rio', []],
+    ['input.country:FR', []],
     ['priority:5', ['scheduled']],
     ['age>1h', []],
     ['age<1h state:dead', ['italy', 'brazil']],
@@ -107,6 +107,32 @@ describe('a search', () => {
       ids['trash'],
     ])
     expect(await found(`id:${ids['trash'] ?? ''} state:ready`)).toEqual([])
+  })
+
+  test('by the end of an id, as screens show it, finds wherever it is', async () => {
+    const endOf = (name: string, length: number): string => (ids[name] ?? '').slice(-length)
+    for (const name of ['running', 'cancelled', 'brazil', 'trash']) {
+      expect(await found(`id:${endOf(name, 12)}`), name).toEqual([ids[name]])
+      expect(await found(`id:…${endOf(name, 4)}`), name).toContain(ids[name])
+    }
+    expect(await found(`id:${endOf('brazil', 12)} state:ready`)).toEqual([])
+    const as = stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
+    const where = `id:${endOf('brazil', 12)}`
+    const { matched } = await as.operations.preview({ action: 'discard', where })
+    expect(matched).toEqual({ count: 1, isExact: true })
+  })
+
+  test('for a search word that no job has is refused, by an operation too', async () => {
+    const refusal = {
+      code: 'invalid-option',
+      message: expect.stringContaining('no job has a search word `city`') as string,
+    }
+    const where = 'input.country:BR input.city:Rio'
+    await expect(stint.search({ where })).rejects.toMatchObject(refusal)
+    const as = stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
+    await expect(as.operations.preview({ action: 'cancel', where })).rejects.toMatchObject(refusal)
+    // A word that jobs have, with a value that none has, is a filter that finds nothing.
+    expect(await found('input.country:XX')).toEqual([])
   })
 
   test('says what a dead letter died of, and how far it looked', async () => {

@@ -1,9 +1,10 @@
 import { useId, useLayoutEffect, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
+import { jobsQuery } from '../api/jobs.ts'
 import { kindsQuery } from '../api/system.ts'
 import { queuesQuery } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
-import { isUuid } from '../text/format.ts'
+import { isIdEnd, isUuid } from '../text/format.ts'
 import { token } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
 import { Icon } from './Icon.tsx'
@@ -87,7 +88,13 @@ export function JumpBar({ close }: { close: () => void }) {
 function usePlaces(text: string): Place[] {
   const { data: queues } = useLive(queuesQuery())
   const { data: kinds } = useLive(kindsQuery())
+  const end = isIdEnd(text) ? text.toLowerCase().replace('…', '') : undefined
+  const { data: ending } = useLive({
+    ...jobsQuery(`id:${end ?? ''}`, undefined, 5),
+    enabled: end !== undefined,
+  })
   if (isUuid(text)) return [{ icon: 'jobs', name: text, about: 'job', path: `/jobs/${text.toLowerCase()}` }]
+  const jobs = end === undefined ? [] : (ending?.items ?? []).filter((item) => item.id.endsWith(end))
   const all: Place[] = [
     ...screens.map((screen): Place => ({
       icon: screen.icon,
@@ -109,6 +116,24 @@ function usePlaces(text: string): Place[] {
     })),
   ]
   const found = all.filter((place) => place.name.toLowerCase().includes(text.toLowerCase())).slice(0, 10)
+  found.push(
+    ...jobs.map((item): Place => ({
+      icon: item.state,
+      name: `…${item.id.slice(-12)}`,
+      about: `${item.kind}, ${item.state}`,
+      path: `/jobs/${item.id}`,
+    })),
+  )
+  // Which are shown by their beginning.
+  if (/^[\da-f]{4,16}$/i.test(text)) {
+    found.push({
+      icon: 'dead',
+      name: text,
+      about: 'dead letters of this error group',
+      path: `/jobs${query({ where: `state:dead error:${text.toLowerCase()}` })}`,
+    })
+    return found
+  }
   if (text.includes(':') || (text !== '' && found.length === 0)) {
     found.push({
       icon: 'search',

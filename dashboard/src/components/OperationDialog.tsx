@@ -55,6 +55,8 @@ export function OperationDialog({
       isQuiet: true,
       done: (answer) => {
         say({ tone: 'done', text: `${verbs[action]}: the operation has started.` })
+        // Back leads to where it was started from, and not into a dialog for what is done.
+        close()
         navigate(`/operations/${answer.id}`)
       },
     },

@@ -137,10 +137,6 @@ function Chip({ isOn, label, icon, run }: { isOn: boolean; label: string; icon?:
       type="button"
       className={`chip ${icon === undefined ? '' : `state-${icon}`}`}
       aria-pressed={isOn}
-      // The words above come and go with the focus: taking it would move the chip away from under the pointer.
-      onMouseDown={(event) => {
-        event.preventDefault()
-      }}
       onClick={run}
     >
       {icon === undefined ? null : <Icon name={icon} />}

@@ -8,6 +8,9 @@ import { OfSlots } from './OfSlots.tsx'
 import { Sparkline } from './Sparkline.tsx'
 import { useHeld } from './use-held.ts'
 
+/** What time its columns are of. */
+export const queueTimes = 'in, out: last 5 min; wait, failed: last hour'
+
 /** One row per queue; every number leads to the jobs behind it. */
 export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
   const { rows, waiting, letIn } = useHeld(queues, (item) => item.queue)
@@ -35,19 +38,19 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
                 Dead
               </th>
               <th scope="col" className="num">
-                In, 5 min
+                In
               </th>
               <th scope="col" className="num">
-                Out, 5 min
+                Out
               </th>
               <th scope="col" className="num">
                 Oldest
               </th>
               <th scope="col" className="num">
-                Wait p95, 1 h
+                Wait p95
               </th>
               <th scope="col" className="num">
-                Failed, 1 h
+                Failed
               </th>
               <th scope="col" className="num">
                 Empty in
@@ -59,7 +62,12 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
             {rows.map(({ item, key, isGone }) => (
               <tr key={key} data-row className={isGone ? 'gone' : ''}>
                 <th scope="row">
-                  <Link data-row-link href={`/queues/${encodeURIComponent(item.queue)}`} className="name">
+                  <Link
+                    data-row-link
+                    href={`/queues/${encodeURIComponent(item.queue)}`}
+                    className="name"
+                    title={item.queue}
+                  >
                     {item.queue}
                   </Link>
                   {item.workers === 0 ? <span className="tag tag-warn">no worker</span> : null}

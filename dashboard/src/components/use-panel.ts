@@ -1,7 +1,14 @@
+import { useEffect } from 'react'
 import { useUrl } from '../url/use-url.ts'
 
+export interface Panel {
+  name: string | undefined
+  open: (name: string) => void
+  close: () => void
+}
+
 /** Which dialog is open is in the address too: Back closes it, a link opens it. */
-export function usePanel(): { name: string | undefined; open: (name: string) => void; close: () => void } {
+export function usePanel(): Panel {
   const { param, set } = useUrl()
   return {
     name: param('panel'),
@@ -12,4 +19,11 @@ export function usePanel(): { name: string | undefined; open: (name: string) => 
       set({ panel: undefined }, { replace: true })
     },
   }
+}
+
+/** Forgets a dialog that cannot open now: it would when something else has changed, and nobody would expect it. */
+export function useClosed(panel: Panel, isImpossible: boolean): void {
+  useEffect(() => {
+    if (isImpossible) panel.close()
+  }, [isImpossible])
 }

@@ -74,7 +74,10 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
       label: 'replay the group',
       run: () => {
         const group = currentRow()?.dataset['row'] ?? open
-        if (group !== undefined && canReplay) set({ group, panel: 'op-replay' })
+        if (group === undefined || !canReplay) return
+        if (rows.find((row) => row.key === group)?.item.dead.count === 0)
+          say({ tone: 'fail', text: `Group ${group.slice(0, 8)} has no dead letters to replay.` })
+        else set({ group, panel: 'op-replay' })
       },
     },
   ])

@@ -21,7 +21,7 @@ import { Tabs } from '../components/Tabs.tsx'
 import { Time } from '../components/Time.tsx'
 import { say } from '../components/toasts.tsx'
 import { undoing, useAct } from '../components/use-act.ts'
-import { usePanel } from '../components/use-panel.ts'
+import { useClosed, usePanel } from '../components/use-panel.ts'
 import { useKeys } from '../keys.ts'
 import { shortId } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
@@ -109,6 +109,7 @@ function Actions({ job }: { job: JobDetail }) {
     },
   ])
   const open = panel.name !== undefined && can.has(panel.name) ? panel.name : undefined
+  useClosed(panel, panel.name !== undefined && open === undefined)
   return (
     <>
       {[...can.keys()].map((verb) =>
@@ -134,6 +135,7 @@ function Actions({ job }: { job: JobDetail }) {
           close={panel.close}
           done={(id) => {
             say({ tone: 'done', text: `Replayed with the new input as ${shortId(id)}.` })
+            panel.close()
             navigate(`/jobs/${id}`)
           }}
         />

@@ -9,12 +9,13 @@ import { OperationDialog } from '../components/OperationDialog.tsx'
 import { Page } from '../components/Page.tsx'
 import { Pager } from '../components/Pager.tsx'
 import { QueryBar } from '../components/QueryBar.tsx'
+import { say } from '../components/toasts.tsx'
 import { useHeld, useShownScope } from '../components/use-held.ts'
 import { useMe } from '../components/use-me.ts'
-import { usePanel } from '../components/use-panel.ts'
+import { useClosed, usePanel } from '../components/use-panel.ts'
 import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
 import { useKeys } from '../keys.ts'
-import { plural, whole } from '../text/format.ts'
+import { isIdEnd, plural, whole } from '../text/format.ts'
 import { valueOf } from '../text/where.ts'
 import { useUrl } from '../url/use-url.ts'
 
@@ -49,10 +50,12 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
     set({ sel: [...ids].join(','), all: undefined }, { replace: true })
   }
   const shown = held.rows.filter((row) => selected.has(row.key)).map((row) => row.item)
-  const actions = useFittingActions(isAll ? undefined : shown, where)
+  const { me, can } = useMe()
+  const actions = fittingActions(can, isAll ? undefined : shown, where)
   // Of a link, too: what this person may not do, or cannot be done to these, does not open.
   const open = actions.find(({ action }) => panel.name === `op-${action}`)?.action
   const isSome = isAll || selected.size > 0
+  useClosed(panel, panel.name !== undefined && me !== undefined && (open === undefined || !isSome))
 
   useRowKeys()
   useKeys([
@@ -60,9 +63,15 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
       key: 'r',
       label: 'replay what is selected, or the row',
       run: () => {
-        const row = currentRow()?.dataset['row']
-        if (!isSome && row !== undefined) select([row])
-        if (isSome || row !== undefined) panel.open('op-replay')
+        const row = held.rows.find(({ key }) => key === currentRow()?.dataset['row'])?.item
+        if (!isSome && row === undefined) return
+        const fitting = isSome || row === undefined ? actions : fittingActions(can, [row], where)
+        if (!fitting.some(({ action }) => action === 'replay')) {
+          say({ tone: 'fail', text: whyNoReplay(can, isSome ? undefined : row) })
+          return
+        }
+        if (!isSome && row !== undefined) select([row.id])
+        panel.open('op-replay')
       },
     },
     {
@@ -129,6 +138,11 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
       {held.rows.length === 0 ? (
         <div className="empty">
           <p>{where === '' ? 'No jobs yet.' : 'No job matches this filter.'}</p>
+          {isIdEnd(valueOf(where, 'id') ?? '') ? (
+            <p className="muted">
+              The end of an id is looked for among the newest 50,000 jobs; its whole id finds an older one.
+            </p>
+          ) : null}
           {page.looked.complete ? null : (
             <p className="muted">
               {plural(page.looked.rows, 'row')} were looked at and there are more: turn the page to look on.
@@ -181,12 +195,21 @@ const statesOf: Record<OperationAction, readonly string[]> = {
   restore: ['dead'],
 }
 
+function whyNoReplay(can: Can, job: JobItem | undefined): string {
+  if (!can('operation') || !can('replay')) return 'Your role may not replay jobs.'
+  if (job === undefined) return 'None of these can be replayed: only dead letters can.'
+  if (job.discardedAt !== null) return 'A job in the trash is restored before it can be replayed.'
+  return `A job that ${job.state === 'cancelled' ? 'was' : job.state === 'succeeded' ? 'has' : 'is'} ${job.state} cannot be replayed.`
+}
+
+type Can = ReturnType<typeof useMe>['can']
+
 /** What can be done to these, by this person: jobs in hand by their state, a filter by what it says of states. */
-function useFittingActions(
+function fittingActions(
+  can: Can,
   jobs: readonly JobItem[] | undefined,
   where: string,
 ): { action: OperationAction; label: string }[] {
-  const { can } = useMe()
   const isTrash =
     jobs === undefined ? where.includes('is:discarded') : jobs.some((job) => job.discardedAt !== null)
   const given = valueOf(where, 'state')?.split(',')

@@ -8,7 +8,7 @@ import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { NewRows } from '../components/NewRows.tsx'
 import { Page, Section } from '../components/Page.tsx'
-import { QueueTable } from '../components/QueueTable.tsx'
+import { queueTimes, QueueTable } from '../components/QueueTable.tsx'
 import { RangePicker } from '../components/RangePicker.tsx'
 import { Sparkline } from '../components/Sparkline.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
@@ -189,7 +189,14 @@ function Figure({
 
 function QueueSection({ overview }: { overview: Overview }) {
   return (
-    <Section title="Queues" aside={<span className="muted">{plural(overview.queues.length, 'queue')}</span>}>
+    <Section
+      title="Queues"
+      aside={
+        <span className="muted">
+          {plural(overview.queues.length, 'queue')} · {queueTimes}
+        </span>
+      }
+    >
       {overview.queues.length === 0 ? (
         <div className="empty">
           <p>No queue has had a job yet.</p>

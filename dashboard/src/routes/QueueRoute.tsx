@@ -136,7 +136,7 @@ function Count({
 
 function Kinds({ detail }: { detail: QueueDetail }) {
   return (
-    <Section title="Kinds">
+    <Section title="Kinds" aside={<span className="muted">failed, took: last hour</span>}>
       {detail.kinds.length === 0 ? (
         <p className="empty">No kind of job is in this queue.</p>
       ) : (
@@ -158,13 +158,13 @@ function Kinds({ detail }: { detail: QueueDetail }) {
                   Out, 5 min
                 </th>
                 <th scope="col" className="num">
-                  Failed, 1 h
+                  Failed
                 </th>
                 <th scope="col" className="num">
-                  Took p50, 1 h
+                  Took p50
                 </th>
                 <th scope="col" className="num">
-                  p95, 1 h
+                  p95
                 </th>
               </tr>
             </thead>

@@ -2,7 +2,7 @@ import { queuesQuery } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
 import { Loaded } from '../components/Loaded.tsx'
 import { Page, Section } from '../components/Page.tsx'
-import { QueueTable } from '../components/QueueTable.tsx'
+import { queueTimes, QueueTable } from '../components/QueueTable.tsx'
 import { useRowKeys } from '../components/use-row-keys.ts'
 
 export function QueuesRoute() {
@@ -16,7 +16,7 @@ export function QueuesRoute() {
         empty="No queue has had a job yet."
       >
         {(answer) => (
-          <Section title="All queues">
+          <Section title="All queues" aside={<span className="muted">{queueTimes}</span>}>
             <QueueTable queues={answer.items} />
           </Section>
         )}

@@ -112,6 +112,11 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`
 }
 
+/** As tables show ids, and as other places shorten them. */
+export function isIdEnd(text: string): boolean {
+  return /^…?[\da-f]{4,12}$/i.test(text)
+}
+
 const uuid = /^[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}$/i
 export function isUuid(text: string): boolean {
   return uuid.test(text)

@@ -4,7 +4,7 @@ export function tokens(where: string): string[] {
 }
 
 export function token(name: string, value: string): string {
-  return /^[\w@+=./*-]+$/.test(value) ? `${name}:${value}` : `${name}:"${value.replaceAll(/["\\]/g, '\\$&')}"`
+  return /^[\w@+=./-]+$/.test(value) ? `${name}:${value}` : `${name}:"${value.replaceAll(/["\\]/g, '\\$&')}"`
 }
 
 export function whereOf(parts: Readonly<Record<string, string | undefined>>): string {
@@ -29,7 +29,7 @@ export function withToken(where: string, name: string, value: string | undefined
 }
 
 export const filterWords = [
-  ['id:', 'a job; several with commas'],
+  ['id:', 'a job, whole or as tables show it; several with commas'],
   ['state:', 'ready, running, retrying, dead …; several with commas'],
   ['queue:', 'a queue'],
   ['kind:', 'a kind; charge.* for all that begin so'],

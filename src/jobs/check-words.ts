@@ -1,0 +1,24 @@
+import { StintError } from '../core/errors.ts'
+import type { Where } from '../core/where.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { searchWordsSql } from './search-words.sql.ts'
+
+const window = 20_000
+
+/**
+ * Refuses a filter that found nothing because of a search word that no job has: only contracts know which there are, and
+ * those are elsewhere.
+ */
+export async function checkWords(db: Queryable, { search = {} }: Where): Promise<void> {
+  const names = Object.keys(search)
+  if (names.length === 0) return
+  type Row = { hasJobs: boolean; known: string[] }
+  const [row] = await run(db, searchWordsSql, { names, window }, (found: Row) => found)
+  const unknown = names.find((name) => row?.known.includes(name) === false)
+  if (row?.hasJobs !== true || unknown === undefined) return
+  const message = `no job has a search word \`${unknown}\`; \`search\` of a contract makes them`
+  throw new StintError('invalid-option', `Expected \`where\` to name what jobs have: ${message}.`, {
+    issues: [{ path: 'where', message }],
+  })
+}
