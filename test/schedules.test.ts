@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { defineJob, defineSchedule } from '../src/entry/index.ts'
 import type { Fire, MissedPolicy, OverlapPolicy, Schedule, ScheduleDefinition } from '../src/entry/index.ts'
 import { Database } from '../src/db/database.ts'
@@ -357,6 +358,51 @@ describe('by hand', () => {
       code: 'invalid-option',
     })
     await scene.stint.schedules.delete(name)
+  })
+
+  test('jobs of a late, a made-up, a run-now and a backfilled fire know the time that they are for', async () => {
+    const kept = newName('kept')
+    const contract = defineJob({ kind: newName('late'), queue: newName('late'), retry: { attempts: 1 } })
+    const schedule = given({ name: kept, job: contract, cron: '0 * * * *', missed: 'once', input: null })
+    await scene.stint.schedules.set(schedule)
+    await clock.advance('3 hours')
+    await ticked()
+    await scene.stint.schedules.runNow(kept)
+    const [row] = await scene.db.query<{ now: Date }>('select stint.now() as now')
+    const to = row?.now ?? new Date()
+    await scene.stint.schedules.backfill(kept, { from: new Date(to.getTime() - 3 * 3_600_000), to })
+    const fires = await firesOf(kept)
+    expect(new Set(fires.map(({ reason }) => reason?.replace(/:.*/, '')))).toEqual(
+      new Set(['late', 'run now', 'backfill']),
+    )
+    const { id: ordinary } = await scene.stint.enqueue(contract, null)
+    // One of them dies and is edited: the job in its place is for the same time.
+    const dead = fires[0]?.jobId ?? ''
+    await bury(scene.db, dead)
+    const { id: edited } = await scene.stint.dead.replay(dead, { contract, input: null })
+    const seen = new Map<string, Date | undefined>()
+    const worker = await startWorker(scene, { queues: { [contract.queue]: 2 } }, (one) =>
+      one.handle(contract, (_, ctx) => void seen.set(ctx.jobId, ctx.fireAt)),
+    )
+    await worker.tells('succeeded', () => true, fires.length + 1)
+    await worker.worker.stop()
+    expect(seen).toEqual(
+      new Map<string, Date | undefined>([
+        ...fires.map(({ jobId, fireAt }) => [jobId === dead ? edited : (jobId ?? ''), fireAt] as const),
+        [ordinary, undefined],
+      ]),
+    )
+    await scene.stint.schedules.delete(kept)
+  })
+
+  test('a schedule without the input that its contract requires is refused where it is defined', () => {
+    const contract = defineJob({ kind: 'report.for', input: z.object({ to: z.string() }) })
+    expect(() => defineSchedule({ name: 'nightly', job: contract, cron: '@daily' })).toThrow(
+      expect.objectContaining({
+        code: 'invalid-input',
+        message: expect.stringContaining("The schedule 'nightly': Invalid input for 'report.for'") as string,
+      }) as Error,
+    )
   })
 
   test('what is not there is said to be not there', async () => {

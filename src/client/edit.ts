@@ -40,7 +40,11 @@ export async function prepareEdit(
     traceparent: letter.traceparent ?? undefined,
     tracestate: letter.tracestate ?? undefined,
   }
-  const lineage = { parentId: letter.parentId ?? undefined, flowId: letter.flowId ?? undefined }
+  const lineage = {
+    parentId: letter.parentId ?? undefined,
+    flowId: letter.flowId ?? undefined,
+    fireAt: dead.options.fireAt,
+  }
   return prepareJob(contract, input, options, blobs, lineage)
 }
 

@@ -142,7 +142,7 @@ export function toJob(row: JobRow): Job {
     broken: [
       ...summary.broken,
       ...(isProgress ? [] : ['progress: not { percent, note, at }']),
-      ...(areJobOptions(options) ? [] : ['options: not { timeoutMs, crashLimit }']),
+      ...(areJobOptions(options) ? [] : ['options: not { timeoutMs, crashLimit, fireAt }']),
     ],
   }
 }
@@ -162,8 +162,11 @@ function isJobProgress(value: unknown): value is JobProgress {
 function areJobOptions(value: unknown): boolean {
   if (value === null) return true
   if (typeof value !== 'object' || Array.isArray(value)) return false
-  const { timeoutMs, crashLimit } = value as Record<string, unknown>
-  return [timeoutMs, crashLimit].every((one) => one === undefined || (typeof one === 'number' && one > 0))
+  const { timeoutMs, crashLimit, fireAt } = value as Record<string, unknown>
+  return (
+    [timeoutMs, crashLimit].every((one) => one === undefined || (typeof one === 'number' && one > 0)) &&
+    (fireAt === undefined || (typeof fireAt === 'string' && !Number.isNaN(Date.parse(fireAt))))
+  )
 }
 
 /** The one reader of job rows. Whatever a column can hold is read: one row must never hide the others. */

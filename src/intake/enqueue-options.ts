@@ -80,11 +80,13 @@ export interface Members {
   parentId?: string | undefined
   flowId?: string | undefined
   tokens?: readonly string[] | undefined
-  options?: { timeoutMs?: number | undefined; crashLimit?: number | undefined } | undefined
+  options?:
+    | { timeoutMs?: number | undefined; crashLimit?: number | undefined; fireAt?: string | undefined }
+    | undefined
 }
 
 /** Where a job comes from, where its caller cannot say: an edited dead letter takes over what it had. */
-export type Lineage = Pick<Members, 'parentId' | 'flowId'>
+export type Lineage = Pick<Members, 'parentId' | 'flowId'> & { fireAt?: string | undefined }
 
 /** What has to be decided before the job can be stored. */
 export interface Deciding {

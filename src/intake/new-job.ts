@@ -110,11 +110,12 @@ function makeTexts<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
   options: JobOptions,
-  lineage: Lineage = {},
+  { fireAt, ...lineage }: Lineage = {},
 ): JobTexts {
   const resolved = asInvalidInput(contract.kind, () => resolveJob(contract, parsed, options))
   const { deciding } = resolved
   const members = { ...resolved.members, ...lineage }
+  if (fireAt !== undefined) members.options = { ...members.options, fireAt }
   return {
     queue: members.queue,
     members: membersText(members),

@@ -67,7 +67,7 @@ with recursive keys as (
               'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
               'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
               'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
-              'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason) as more
+              'fireAt', options -> 'fireAt', 'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason) as more
 )
 select id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key, more,
        (run_at at time zone 'utc')::text as "runAt"

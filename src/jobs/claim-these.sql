@@ -23,5 +23,5 @@ returning id, kind, input, attempt, max_attempts as "maxAttempts", epoch, versio
             'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
             'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
             'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
-            'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason) as more,
+            'fireAt', options -> 'fireAt', 'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason) as more,
           (run_at at time zone 'utc')::text as "runAt"

@@ -48,6 +48,8 @@ export interface ClaimedDetails {
   suspect: boolean
   /** Crashes after which it is put aside, where its contract says; else that is the worker's to say. */
   crashLimit: number | null
+  /** The time of its schedule that it is for, as ISO 8601; null where no schedule made it. */
+  fireAt: string | null
   /** It was asked to stop while it last ran, and has not been since: not to be started again. */
   isCancelled: boolean
   cancelReason: string | null

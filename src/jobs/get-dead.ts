@@ -10,7 +10,7 @@ import { getDeadSql } from './get-dead.sql.ts'
 export interface StoredDeadLetter {
   letter: Job & DeadLetterFacts
   /** What differs from the contract. */
-  options: { timeoutMs: number | undefined }
+  options: { timeoutMs: number | undefined; fireAt: string | undefined }
   /** `kind key`, as it stands in the index. */
   uniqueKey: string | null
   isUniqueUntilStart: boolean
@@ -27,7 +27,7 @@ interface DeadRow extends JobRow {
 export async function getDead(db: Queryable, id: string): Promise<StoredDeadLetter | undefined> {
   const [found] = await run(db, getDeadSql, { id }, (row: DeadRow) => ({
     letter: { ...toJob(row), state: 'dead' as const, reason: row.reason, fingerprint: row.fingerprint },
-    options: { timeoutMs: timeoutIn(row.options) },
+    options: { timeoutMs: timeoutIn(row.options), fireAt: fireAtIn(row.options) },
     uniqueKey: row.unique_key,
     isUniqueUntilStart: row.unique_until_start ?? false,
   }))
@@ -37,4 +37,10 @@ export async function getDead(db: Queryable, id: string): Promise<StoredDeadLett
 function timeoutIn(options: unknown): number | undefined {
   const timeoutMs = peek(options, 'timeoutMs')
   return typeof timeoutMs === 'number' && timeoutMs >= 1 ? timeoutMs : undefined
+}
+
+/** In the one form that is stored; any other is left behind. */
+function fireAtIn(options: unknown): string | undefined {
+  const fireAt = peek(options, 'fireAt')
+  return typeof fireAt === 'string' && /^\d{4}-\d{2}-\d{2}T[\d:.]{12}Z$/.test(fireAt) ? fireAt : undefined
 }

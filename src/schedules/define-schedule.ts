@@ -1,5 +1,7 @@
 import type { InputOf, JobContract } from '../contracts/contract.ts'
+import { checkInput } from '../contracts/input.ts'
 import type { Duration } from '../core/duration.ts'
+import { isStintError, StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
 import { durationOption, integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
 import type { JobOptions } from '../intake/enqueue-options.ts'
@@ -86,6 +88,7 @@ export function defineSchedule<Contract extends JobContract>(
     throw invalidOption('job', 'a contract, made by defineJob()', job)
   rejectUnknown('a schedule’s jobs', without(options, optionNames), optionNames, 'options.')
   const makeInput = typeof input === 'function' ? (input as (fireAt: Date) => unknown) : undefined
+  if (makeInput === undefined) checkNow(name, job, input)
   const schedule = Object.freeze({
     name,
     contract: job,
@@ -105,6 +108,19 @@ export function defineSchedule<Contract extends JobContract>(
 /** What defineSchedule() made, or the same from what it takes. */
 export function asSchedule(given: Schedule | ScheduleDefinition): Schedule {
   return schedules.has(given) ? (given as Schedule) : defineSchedule(given as ScheduleDefinition)
+}
+
+/** Where the contract can tell at once: else it does when the schedule is stored. */
+function checkNow(name: string, job: JobContract, input: unknown): void {
+  if (job.inputSchema === undefined) return
+  try {
+    const checked = checkInput(job, input)
+    if (checked instanceof Promise) checked.catch(() => undefined)
+  } catch (error) {
+    if (!isStintError(error)) throw error
+    const { issues } = error
+    throw new StintError(error.code, `The schedule '${name}': ${error.message}`, { cause: error, issues })
+  }
 }
 
 function resolveMissed(missed: MissedPolicy | MissedOptions): Schedule['missed'] {

@@ -24,7 +24,9 @@ select fires.job_id, wanted.queue, wanted.kind, wanted.job ->> 'key', (wanted.jo
        (wanted.job ->> 'maxAttempts')::integer, (wanted.job ->> 'version')::smallint, wanted.job ->> 'correlationId',
        stint.now() + (wanted.job ->> 'deadlineMs')::float8 * interval '1 millisecond',
        array(select jsonb_array_elements_text(wanted.job -> 'tokens')) || ('schedule:' || :name::text),
-       wanted.job -> 'options', wanted.input
+       coalesce(wanted.job -> 'options', '{}') || jsonb_build_object(
+         'fireAt', to_char(wanted.fire_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+       wanted.input
   from fires
   join wanted on wanted.job_id = fires.job_id
 returning id, priority, key is not null as keyed

@@ -87,7 +87,9 @@ with held as materialized (
          judged.job ->> 'correlationId',
          greatest(judged.run_at, stint.now()) + (judged.job ->> 'deadlineMs')::float8 * interval '1 millisecond',
          array(select jsonb_array_elements_text(judged.job -> 'tokens')) || ('schedule:' || :name::text),
-         judged.job -> 'options', judged.input
+         coalesce(judged.job -> 'options', '{}') || jsonb_build_object(
+           'fireAt', to_char(judged.fire_at at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')),
+         judged.input
     from fires
     join judged on judged.fire_at = fires.fire_at
    where fires.outcome = 'fired'

@@ -49,6 +49,8 @@ export interface HandlerContext {
   readonly attempt: number
   readonly maxAttempts: number
   readonly runAt: Date
+  /** The time of its schedule that this job is for, however late it runs; undefined where no schedule made it. */
+  readonly fireAt: Date | undefined
   readonly correlationId: string
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
@@ -154,6 +156,11 @@ export class JobContext implements HandlerContext {
     const { runAt } = this.held.job
     // A row that was not written by enqueue may have a time that no Date can show, such as 'infinity'.
     return isUsualTime(runAt) ? new Date(`${runAt.replace(' ', 'T')}Z`) : new Date()
+  }
+
+  get fireAt(): Date | undefined {
+    const { fireAt } = this.held.job.more ?? {}
+    return fireAt === undefined || fireAt === null ? undefined : new Date(fireAt)
   }
 
   get correlationId(): string {

@@ -28,7 +28,7 @@ const mostCrashes = 32_766
 const mostFailures = 2 ** 31 - 2
 
 function faultInDetails(more: ClaimedDetails): RowFault | undefined {
-  const { timeoutMs, crashLimit, failures, progress, crashes } = more
+  const { timeoutMs, crashLimit, fireAt, failures, progress, crashes } = more
   if (!isNothing(timeoutMs) && !isBetween(timeoutMs, 1, longestMs))
     return { column: 'options.timeoutMs', expected: `a number from 1 to ${longestMs}`, value: timeoutMs }
   if (!isNothing(crashLimit) && !(isBetween(crashLimit, 1, mostCrashes) && Number.isInteger(crashLimit)))
@@ -37,6 +37,8 @@ function faultInDetails(more: ClaimedDetails): RowFault | undefined {
       expected: `an integer from 1 to ${mostCrashes}`,
       value: crashLimit,
     }
+  if (!isNothing(fireAt) && (typeof fireAt !== 'string' || Number.isNaN(Date.parse(fireAt))))
+    return { column: 'options.fireAt', expected: 'a time as ISO 8601', value: fireAt }
   if (!isBetween(crashes, 0, mostCrashes))
     return { column: 'crashes', expected: `a number from 0 to ${mostCrashes}`, value: crashes }
   if (!isNothing(failures) && !isCounts(failures))
