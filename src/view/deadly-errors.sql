@@ -1,5 +1,6 @@
 -- Errors that nobody has decided about and that jobs died of within the last hour or so (hours are what is counted), the
--- deadliest first. One that is ignored until a time that has passed counts as open.
+-- deadliest first. One that is ignored until a time that has passed counts as open. One without dead letters, because they
+-- were replayed, edited or discarded, is nobody's problem any more.
 --
 -- The upper bound of hours is as in last-hour.sql.
 with lately as materialized (
@@ -15,6 +16,11 @@ select error_group.fingerprint, error_group.kind, error_group.name, error_group.
   from lately
   join stint.error_group using (fingerprint)
  where error_group.last_seen > stint.now() - interval '1 hour'
+   and exists (select
+                 from stint.dead
+                where dead.fingerprint = error_group.fingerprint
+                  and dead.discarded_at is null
+                  and dead.replaced_by is null)
    and (error_group.status = 'open' or error_group.status = 'ignored' and error_group.ignored_until <= stint.now())
  order by lately.deaths desc, error_group.fingerprint
  limit :limit::integer

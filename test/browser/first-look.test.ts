@@ -13,7 +13,7 @@ test('a console with nothing in it says so, and how to begin', async () => {
   expect(await page.locator('.actor').textContent()).toBe('adaadmin')
   for (const [screen, words] of [
     ['Jobs', 'No jobs yet.'],
-    ['Dead letters', 'Nothing is dead that nobody has decided about.'],
+    ['Dead letters', 'No open dead letters.'],
     ['Operations', 'Nobody has acted on many jobs at once yet.'],
     ['Schedules', 'There are no schedules.'],
     ['Workers', 'No worker is alive, and none was in the last hour.'],

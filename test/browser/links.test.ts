@@ -172,6 +172,26 @@ test('the menu, the overview and the list of dead letters show one count of them
   expect(await page.locator('.nav-count').textContent()).toBe(count)
 })
 
+test('the figure of failed attempts leads to errors that jobs fail with, also those that none has died of', async () => {
+  await given.db.query(
+    `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
+     values ('fa11fa11fa11fa11', 'mail.send', 'transient', 'TooMany', '429 from hooks', '429', now(), now(), gen_random_uuid())`,
+  )
+  await given.db.query(
+    `insert into stint.error_hour (fingerprint, hour, process, flush, failures, deaths)
+     values ('fa11fa11fa11fa11', date_trunc('hour', now()), gen_random_uuid(), 1, 132, 0)`,
+  )
+  const page = await given.open('')
+  await page.locator('.figure', { hasText: 'Failed attempts' }).click()
+  const row = page.locator('[data-row=fa11fa11fa11fa11]')
+  await row.filter({ hasText: '132' }).waitFor()
+  await page.getByRole('heading', { level: 1, name: 'Errors' }).waitFor()
+  // What nobody has died of is not among the dead letters.
+  await page.getByRole('radio', { name: 'deadly' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Dead letters' }).waitFor()
+  await row.waitFor({ state: 'detached' })
+})
+
 test('what is not there is said, with the way on', async () => {
   const page = await given.open('jobs/01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4')
   await page.getByRole('alert').filter({ hasText: 'job' }).waitFor()

@@ -139,8 +139,12 @@ describe('overview', () => {
     expect(seen.workers).toBe(1)
   })
 
-  test('names errors that jobs die of, until somebody decides about them', async () => {
+  test('names errors that jobs die of, until somebody decides about them or no dead letter is left', async () => {
     const fingerprint = 'abcdef0123456789'
+    const { id } = await stint.enqueue(anything, null)
+    await bury(db, id, { fingerprint })
+    const errors = async (): Promise<Overview['problems']> =>
+      (await overview()).problems.filter(({ about }) => about === 'error-group')
     await db.query(
       `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
        values ($1, 'card.charge', 'transient', 'CardDeclined', 'do not honor <id>', 'do not honor 7', now(), now(), $2)`,
@@ -151,8 +155,8 @@ describe('overview', () => {
        values ($1, date_trunc('hour', now()), $2, 1, 5, 3)`,
       [fingerprint, randomUUID()],
     )
-    const seen = await overview()
-    expect(seen.problems).toMatchObject([
+    const seen = await errors()
+    expect(seen).toMatchObject([
       {
         level: 'fail',
         about: 'error-group',
@@ -160,9 +164,13 @@ describe('overview', () => {
         link: `/dead?group=${fingerprint}`,
       },
     ])
-    expect(seen.problems[0]?.detail).toContain('3 jobs of card.charge')
+    expect(seen[0]?.detail).toContain('3 jobs of card.charge')
     await stint.errors.resolve(fingerprint)
-    expect((await overview()).problems).toEqual([])
+    expect(await errors()).toEqual([])
+    await stint.errors.reopen(fingerprint)
+    expect(await errors()).toHaveLength(1)
+    await stint.dead.replay(id)
+    expect(await errors()).toEqual([])
   })
 
   test('names schedules that fail or missed fires, services that fail, operations that stopped, migrations to do', async () => {

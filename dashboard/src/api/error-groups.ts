@@ -5,11 +5,15 @@ import type { LiveQuery } from './use-live.ts'
 export type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage }
 export type GroupStatus = ErrorGroupItem['status']
 
-export function errorGroupsQuery(status: string, cursor: string | undefined): LiveQuery<ErrorGroupPage> {
+/** `deadly`: those that jobs died of; otherwise also those that jobs only fail with. */
+export function errorGroupsQuery(
+  { status, deadly }: { status: string; deadly: boolean },
+  cursor: string | undefined,
+): LiveQuery<ErrorGroupPage> {
   return {
-    queryKey: ['error-groups', status, cursor ?? ''],
+    queryKey: ['error-groups', status, deadly, cursor ?? ''],
     queryFn: ({ signal }) =>
-      get('error-groups', { status: status === 'all' ? undefined : status, deadly: true, cursor }, signal),
+      get('error-groups', { status: status === 'all' ? undefined : status, deadly, cursor }, signal),
     topic: 'overview',
     anywayEveryMs: 10_000,
     keep: true,

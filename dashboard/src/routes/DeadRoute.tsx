@@ -3,6 +3,7 @@ import { errorGroupQuery, errorGroupsQuery, triage } from '../api/error-groups.t
 import type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage } from '../api/error-groups.ts'
 import { overviewQuery } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
+import { Choice } from '../components/Choice.tsx'
 import { CliLine } from '../components/CliLine.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { NewRows } from '../components/NewRows.tsx'
@@ -21,6 +22,7 @@ import { currentRow, useRowKeys } from '../components/use-row-keys.ts'
 import { useKeys } from '../keys.ts'
 import { countText, plural, whole } from '../text/format.ts'
 import { shell } from '../text/shell.ts'
+import { whereOf } from '../text/where.ts'
 import { query, useUrl } from '../url/use-url.ts'
 
 const statuses = ['open', 'resolved', 'ignored', 'all'] as const
@@ -29,36 +31,54 @@ const statuses = ['open', 'resolved', 'ignored', 'all'] as const
 export function DeadRoute() {
   const { param, set } = useUrl()
   const given = param('status') ?? 'open'
-  const groups = useLive(errorGroupsQuery(given, param('cursor')))
-  const scope = useShownScope(groups, `${given} ${param('cursor') ?? ''}`)
+  const deadly = param('show') !== 'errors'
+  const groups = useLive(errorGroupsQuery({ status: given, deadly }, param('cursor')))
+  const scope = useShownScope(groups, `${given} ${String(deadly)} ${param('cursor') ?? ''}`)
+  const other = { cursor: undefined, group: undefined, panel: undefined }
   return (
     <Page
-      title="Dead letters"
+      title={deadly ? 'Dead letters' : 'Errors'}
       actions={
-        <fieldset className="choice">
-          <legend className="visually-hidden">Status of the groups</legend>
-          {statuses.map((status) => (
-            <label key={status}>
-              <input
-                type="radio"
-                name="status"
-                checked={status === given}
-                onChange={() => {
-                  set({ status: status === 'open' ? undefined : status, cursor: undefined, group: undefined })
-                }}
-              />
-              <span>{status}</span>
-            </label>
-          ))}
-        </fieldset>
+        <>
+          <Choice
+            legend="Which errors"
+            name="show"
+            choices={['deadly', 'all errors']}
+            chosen={deadly ? 'deadly' : 'all errors'}
+            choose={(which) => {
+              set({ ...other, show: which === 'deadly' ? undefined : 'errors' })
+            }}
+          />
+          <Choice
+            legend="Status of the groups"
+            name="status"
+            choices={statuses}
+            chosen={given}
+            choose={(status) => {
+              set({ ...other, status: status === 'open' ? undefined : status })
+            }}
+          />
+        </>
       }
     >
-      <Loaded query={groups}>{(page) => <Groups page={page} status={given} scope={scope} />}</Loaded>
+      <Loaded query={groups}>
+        {(page) => <Groups page={page} status={given} deadly={deadly} scope={scope} />}
+      </Loaded>
     </Page>
   )
 }
 
-function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string; scope: string }) {
+function Groups({
+  page,
+  status,
+  deadly,
+  scope,
+}: {
+  page: ErrorGroupPage
+  status: string
+  deadly: boolean
+  scope: string
+}) {
   const { param, set, href } = useUrl()
   const panel = usePanel()
   const { can } = useMe()
@@ -103,7 +123,11 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
       {rows.length === 0 ? (
         <div className="empty">
           <p>
-            {status === 'open' ? 'Nothing is dead that nobody has decided about.' : `No group is ${status}.`}
+            {status !== 'open'
+              ? `No group is ${status}.`
+              : deadly
+                ? 'No open dead letters.'
+                : 'No open errors.'}
           </p>
         </div>
       ) : (
@@ -116,6 +140,9 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
                 <th scope="col">Kind</th>
                 <th scope="col" className="num">
                   Dead
+                </th>
+                <th scope="col" className="num">
+                  Failed, 24 h
                 </th>
                 <th scope="col">24 hours</th>
                 <th scope="col">First</th>
@@ -144,15 +171,20 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
                     </td>
                     <td className="clip">{item.kind}</td>
                     <td className="num">
-                      <Link href={`/jobs${query({ where: `state:dead error:${key}` })}`}>
-                        {countText(item.dead)}
-                      </Link>
+                      {item.dead.count === 0 ? (
+                        <span className="muted">0</span>
+                      ) : (
+                        <Link href={`/jobs${query({ where: `state:dead error:${key}` })}`}>
+                          {countText(item.dead)}
+                        </Link>
+                      )}
                     </td>
+                    <td className="num">{whole(item.failures + item.deaths)}</td>
                     <td>
                       <Sparkline
                         tone="bad"
                         values={item.trend.map((hour) => hour.failures + hour.deaths)}
-                        label={`${whole(item.failures)} failures and ${whole(item.deaths)} deaths in 24 hours`}
+                        label={`${whole(item.failures + item.deaths)} failed attempts in 24 hours, ${whole(item.deaths)} of them deadly`}
                       />
                     </td>
                     <td>
@@ -168,7 +200,7 @@ function Groups({ page, status, scope }: { page: ErrorGroupPage; status: string;
                   </tr>
                   {open === key ? (
                     <tr key={`${key} open`} className="opened">
-                      <td colSpan={9}>
+                      <td colSpan={10}>
                         <Group group={key} />
                       </td>
                     </tr>
@@ -220,6 +252,7 @@ function Status({ item }: { item: ErrorGroupItem }) {
       </span>
     )
   }
+  if (item.dead.count === 0 && item.deaths > 0) return <span className="tag">open, none dead</span>
   return <span className="tag tag-warn">open</span>
 }
 
@@ -300,9 +333,18 @@ function Group({ group }: { group: string }) {
                 Discard {countText(answer.dead)}…
               </button>
             ) : null}
-            <Link className="button" href={`/jobs${query({ where: `state:dead error:${group}` })}`}>
-              Its jobs
-            </Link>
+            {answer.dead.count === 0 ? (
+              <Link
+                className="button"
+                href={`/jobs${query({ where: `state:retrying ${whereOf({ kind: answer.kind })}` })}`}
+              >
+                Retrying jobs of its kind
+              </Link>
+            ) : (
+              <Link className="button" href={`/jobs${query({ where: `state:dead error:${group}` })}`}>
+                Its dead letters
+              </Link>
+            )}
             {answer.sampleJob === null ? null : (
               <Link className="button" href={`/jobs/${answer.sampleJob}`}>
                 A sample
@@ -311,8 +353,9 @@ function Group({ group }: { group: string }) {
           </div>
           <p className="group-message">{answer.message}</p>
           <p className="muted">
-            {plural(answer.failures, 'failed attempt')} and {plural(answer.deaths, 'death')} in 24 hours;{' '}
-            {answer.class}; seen first <Time at={answer.firstSeen} />, last <Time at={answer.lastSeen} />
+            {plural(answer.failures + answer.deaths, 'failed attempt')} in 24 hours, of which{' '}
+            {plural(answer.deaths, 'job')} died; {answer.class}; seen first <Time at={answer.firstSeen} />,
+            last <Time at={answer.lastSeen} />
             {answer.versions.length > 0 ? `; on ${answer.versions.join(', ')}` : ''}.
           </p>
           {answer.hours.length === 0 ? null : (

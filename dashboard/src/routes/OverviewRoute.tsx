@@ -121,7 +121,7 @@ function Headline({
         name="Failed attempts"
         window="1 h"
         value={percent(overview.failureRate)}
-        href="/dead"
+        href={`/dead${query({ show: 'errors' })}`}
         isBad={(overview.failureRate ?? 0) > 0.05}
       >
         <Sparkline values={sparks.failed} label="Share of failed attempts over the last hour" tone="bad" />
