@@ -36,7 +36,7 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
       form !== 'short' ||
       (circumstance !== 'many at once' && (table === 'job' || !ofLive.has(column) || column === 'id')),
   )
-  const gauges = rowsOf('queue', 'queue_gauge').filter((_, at) => form !== 'short' || at % 4 === 0)
+  const gauges = rowsOf('queue', 'queue_gauge').filter((_, at) => form !== 'short' || at % 8 === 0)
   const schedules = rowsOf('schedule')
   const operations = rowsOf('operation')
   const relatives = ['correlation_id', 'parent_id', 'replaces', 'replaced_by', 'created_at', 'search']
@@ -134,42 +134,45 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
     ],
   ]
   const gets = [
-    ['job', 'job get'],
-    ['finished', 'job get'],
-    ['dead', 'dead get'],
-    ['operation', 'op get'],
-    ['error_group', 'error get'],
-    ['schedule', 'schedule get'],
-    ['schedule', 'schedule next'],
-    ['queue', 'queue get'],
+    ['job get', 'job', 'finished'],
+    ['dead get', 'dead'],
+    ['op get', 'operation'],
+    ['error get', 'error_group'],
+    ['schedule get', 'schedule'],
+    ['schedule next', 'schedule'],
+    ['queue get', 'queue'],
   ] as const
+  const seen = new Set<string>()
   return [
     ...overviews.flatMap((args) =>
       ['table', 'json'].map((output) => ({
         ...{ args: [...args, '-o', output], about: args.join(' '), isKnown: true },
       })),
     ),
-    ...gets.flatMap(([table, name]) =>
-      aTurnEach(shown.filter((row) => row.table === table)).map((row) => ({
-        args: [...name.split(' '), row.id],
-        about: `${name} ${describePlanted(row)}`,
-        // Commands take no name that could not be stored today.
-        isKnown: !row.isBarred && name !== 'queue get' && name !== 'schedule next',
-      })),
+    ...gets.flatMap(([name, ...tables]) =>
+      shown
+        .filter((row) => tables.some((table) => table === row.table) && isTurnOf(row, name, seen))
+        .map((row) => ({
+          args: [...name.split(' '), row.id],
+          about: `${name} ${describePlanted(row)}`,
+          // Commands take no name that could not be stored today.
+          isKnown: !row.isBarred && name !== 'queue get' && name !== 'schedule next',
+        })),
     ),
   ].filter(({ args }) => args.every((arg) => arg.length < 8_000))
 }
 
-/** In the short form each value comes up once in each sort of column: a page prints all columns of a sort alike. */
-function aTurnEach(rows: readonly Planted[]): Planted[] {
-  const seen = new Set<string>()
-  return rows.filter(({ column, value: { label } }) => {
-    const isTime = column.endsWith('_at') || column.endsWith('_until')
-    const turn = isTime ? `${column} ${label}` : label
-    if (form === 'short' && seen.has(turn)) return false
-    seen.add(turn)
-    return true
-  })
+/**
+ * In the short form each value comes up once on a page, and in each column of times: a page prints all other columns of a
+ * type alike, and that of dead letters is the one of jobs.
+ */
+function isTurnOf({ column, value: { label } }: Planted, command: string, seen: Set<string>): boolean {
+  const isTime = column.endsWith('_at') || column.endsWith('_until')
+  const page = command === 'dead get' ? 'job get' : command
+  const turn = `${page} ${isTime ? column : ''} ${label}`
+  if (form === 'short' && seen.has(turn)) return false
+  seen.add(turn)
+  return true
 }
 
 function plain(path: string): Look {
