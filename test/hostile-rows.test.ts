@@ -565,49 +565,66 @@ async function searchByIds(rows: readonly Planted[], findings: Findings): Promis
     const { status, body, problem } = await ask(
       `GET /v1/jobs?limit=200&where=id:${part.map(({ id }) => id).join()}`,
     )
-    const [only] = part
     const found = new Set(((body['items'] ?? []) as { id: string }[]).map(({ id }) => id))
+    const before = findings.size
     if (status === 200) {
       for (const one of part)
         if (!found.has(one.id)) findings.add('not found by its id', describePlanted(one), 'missing')
-    } else if (part.length === 1 && only !== undefined)
-      findings.add('GET /v1/jobs?where=id:', describePlanted(only), problem)
-    else for (const half of [part.slice(0, part.length / 2), part.slice(part.length / 2)]) await some(half)
+      return
+    }
+    if (part.length > 1) for (const half of halves(part)) await some(half)
+    if (findings.size === before) findings.add('GET /v1/jobs?where=id:', together(part), problem)
   }
-  for (let at = 0; at < rows.length; at += 100) await some(rows.slice(at, at + 100))
+  // A filter has at most 2,000 characters.
+  for (let at = 0; at < rows.length; at += 50) await some(rows.slice(at, at + 50))
 }
 
-/** Looks at jobs, operations and queues as a browser does that stays: the first event tells how they are. */
+/** Looks at jobs and operations as a browser does that stays: the first event tells how they are. */
 async function readEvents(findings: Findings): Promise<void> {
-  const names = [
-    ...shownIn('job', 'dead').map((one) => ({ topic: `job:${one.id}`, about: describePlanted(one) })),
-    ...shownIn('operation').map((one) => ({ topic: `operation:${one.id}`, about: describePlanted(one) })),
-  ]
-  const groups = Array.from({ length: Math.ceil(names.length / 48) }, (_, at) =>
-    names.slice(at * 48, at * 48 + 48),
-  )
-  await inParallel(groups, async (group) => {
-    const topics = ['overview', 'workers', ...group.map(({ topic }) => topic)]
+  const some = async (rows: readonly Planted[]): Promise<void> => {
+    const names = rows.map(({ table, id }) => `${table === 'operation' ? table : 'job'}:${id}`)
     const response = await served.fetch(
-      new Request(`http://console.test/v1/events?topics=${topics.join()}`, {
+      new Request(`http://console.test/v1/events?topics=${['overview', 'workers', ...names].join()}`, {
         headers: { Authorization: `Bearer ${tokens.operator.token}` },
       }),
     )
     const text = await firstEvent(response)
-    if (!text.includes('data:'))
-      findings.add('GET /v1/events', group.map(({ about }) => about).join('; '), `${response.status} ${text}`)
-  })
+    if (text.includes('data:')) return
+    const before = findings.size
+    if (rows.length > 1) for (const half of halves(rows)) await some(half)
+    if (findings.size === before) findings.add('GET /v1/events', together(rows), `${response.status} ${text}`)
+  }
+  const rows = shownIn('job', 'dead', 'operation')
+  const groups = Array.from({ length: Math.ceil(rows.length / 48) }, (_, at) =>
+    rows.slice(at * 48, at * 48 + 48),
+  )
+  await inParallel(groups, some)
+}
+
+/** Names rows that are to blame together: each alone, or each half, is not. */
+function together(rows: readonly Planted[]): string {
+  const large = rows.filter(({ value }) => value.isLarge)
+  return (large.length > 0 ? large : rows).map(describePlanted).join(' with ')
+}
+
+function halves<Item>(items: readonly Item[]): (readonly Item[])[] {
+  const middle = Math.ceil(items.length / 2)
+  return [items.slice(0, middle), items.slice(middle)]
 }
 
 /** All that a stream says up to its first event. */
 async function firstEvent({ body }: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
-  for await (const chunk of body ?? []) {
-    text += decoder.decode(chunk as Uint8Array, { stream: true })
-    if (/data:.*\n/.test(text)) break
+  try {
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true })
+      if (/data:.*\n/.test(text)) break
+    }
+    return text
+  } catch (error) {
+    return lineOf(error)
   }
-  return text
 }
 
 /** ESC and other control characters, C1, bidi: what a terminal would act on. */
