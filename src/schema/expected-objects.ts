@@ -492,7 +492,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function ensure_partitions(days integer)': '0685575c53efb1b1373576fb4054f524',
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
   'function history_start()': '59bdb6241b06ac18b6b8071741189442',
-  'function is_job_options(options jsonb)': 'f6c3963094c3d43fd06a96c8c58fcfc4',
+  'function is_job_options(options jsonb)': 'd335b3a1d393409b51583fdb9d242b73',
   'function is_search(words text[])': '55023271ab08410b0c514c8d4ba6ecd2',
   'function kept_by_default()': 'c5f2c3f1ad917bb1ba78103721684c12',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',

@@ -1307,15 +1307,18 @@ CREATE OR REPLACE FUNCTION stint.is_job_options(options jsonb)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit'] <> '{}' then
+  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit', 'fireAt'] <> '{}' then
     return false;
   elsif options ? 'timeoutMs' and jsonb_typeof(options -> 'timeoutMs') <> 'number' then
     return false;
   elsif options ? 'crashLimit' and jsonb_typeof(options -> 'crashLimit') <> 'number' then
     return false;
+  elsif options ? 'fireAt' and jsonb_typeof(options -> 'fireAt') <> 'string' then
+    return false;
   end if;
   return coalesce((options ->> 'timeoutMs')::numeric between 1 and 315576000000, true)      -- ten years
-     and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true);
+     and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true)
+     and coalesce(octet_length(options ->> 'fireAt') <= 24 and options ->> 'fireAt' ~ '^[0-9T:.-]*Z$', true);
 end
 $function$;
 
