@@ -741,8 +741,9 @@ test('every hostile job is removed over HTTP, and by an operation on all that ma
     if (body['state'] !== 'done') findings.add(`operation ${action}`, where, problem)
   }
   const byId = new Map(jobsShown().map((one) => [one.id, one]))
+  // A live row with the state of an ended one is kept out by job_in_bounds, which is taken away here.
   const left = await query<Left>(
-    `select id, left(queue, 60) as queue, kind, format('still %s', state) as why from stint.job where kind <> $1
+    `select id, left(queue, 60) as queue, kind, format('still %s', state) as why from stint.job where kind <> $1 and state < 'succeeded'
      union all
      select id, left(queue, 60), kind, 'still among the dead letters' from stint.dead where discarded_at is null and replaced_by is null`,
     [operationJob.kind],
