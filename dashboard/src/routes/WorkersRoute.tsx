@@ -47,7 +47,8 @@ export function WorkersRoute() {
 
 function Fleet({ list }: { list: WorkerList }) {
   const { rows, waiting, letIn } = useHeld(list.items, (item) => item.id)
-  const alive = list.items.filter((item) => item.status !== 'lost')
+  const living = list.items.filter((item) => item.status !== 'lost')
+  const alive = living.filter((item) => !isForOperations(item))
   const slots = alive.reduce((sum, item) => sum + slotsOf(item), 0)
   const running = alive.reduce((sum, item) => sum + item.running, 0)
   const versions = new Map<string, number>()
@@ -56,7 +57,10 @@ function Fleet({ list }: { list: WorkerList }) {
   return (
     <>
       <p className="list-sum">
-        <span>{plural(alive.length, 'worker')}</span>
+        <span>
+          {plural(alive.length, 'worker')}
+          {living.length > alive.length ? `, and ${whole(living.length - alive.length)} for operations` : ''}
+        </span>
         <span>
           {whole(running)} running {slotsText(running, slots)}
         </span>
@@ -102,6 +106,7 @@ function Fleet({ list }: { list: WorkerList }) {
                     {shortId(key)}
                   </Link>
                   {item.isLeader ? <span className="tag">leader</span> : null}
+                  {isForOperations(item) ? <span className="tag">operations</span> : null}
                 </th>
                 <td>
                   <WorkerState item={item} />
@@ -144,6 +149,11 @@ function Fleet({ list }: { list: WorkerList }) {
       </div>
     </>
   )
+}
+
+/** It runs no jobs of the app; the overview does not count it either. */
+function isForOperations(item: WorkerItem): boolean {
+  return Object.keys(item.queues).join() === 'stint'
 }
 
 function slotsOf(item: WorkerItem): number {
