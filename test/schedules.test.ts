@@ -400,7 +400,9 @@ describe('by hand', () => {
     expect(() => defineSchedule({ name: 'nightly', job: contract, cron: '@daily' })).toThrow(
       expect.objectContaining({
         code: 'invalid-input',
-        message: expect.stringContaining("The schedule 'nightly': Invalid input for 'report.for'") as string,
+        message: expect.stringContaining(
+          "The schedule 'nightly' has no input. Invalid input for 'report.for'",
+        ) as string,
       }) as Error,
     )
   })

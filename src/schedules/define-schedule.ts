@@ -88,7 +88,6 @@ export function defineSchedule<Contract extends JobContract>(
     throw invalidOption('job', 'a contract, made by defineJob()', job)
   rejectUnknown('a schedule’s jobs', without(options, optionNames), optionNames, 'options.')
   const makeInput = typeof input === 'function' ? (input as (fireAt: Date) => unknown) : undefined
-  if (makeInput === undefined) checkNow(name, job, input)
   const schedule = Object.freeze({
     name,
     contract: job,
@@ -101,6 +100,7 @@ export function defineSchedule<Contract extends JobContract>(
     jitterMs: Math.round(durationOption('jitter', jitter, { maxMs: dayMs })),
     keepFiresMs: Math.round(durationOption('keepFires', keepFires, { minMs: dayMs, maxMs: 3_660 * dayMs })),
   })
+  if (input === undefined) mayHaveNone(name, job)
   schedules.add(schedule)
   return schedule
 }
@@ -110,16 +110,19 @@ export function asSchedule(given: Schedule | ScheduleDefinition): Schedule {
   return schedules.has(given) ? (given as Schedule) : defineSchedule(given as ScheduleDefinition)
 }
 
-/** Where the contract can tell at once: else it does when the schedule is stored. */
-function checkNow(name: string, job: JobContract, input: unknown): void {
-  if (job.inputSchema === undefined) return
+/** One without an input that its contract requires is found here, not when a worker starts. */
+function mayHaveNone(name: string, job: JobContract): void {
   try {
-    const checked = checkInput(job, input)
+    const checked = checkInput(job, undefined)
+    // A schema that takes its time tells when the schedule is stored.
     if (checked instanceof Promise) checked.catch(() => undefined)
   } catch (error) {
     if (!isStintError(error)) throw error
     const { issues } = error
-    throw new StintError(error.code, `The schedule '${name}': ${error.message}`, { cause: error, issues })
+    throw new StintError(error.code, `The schedule '${name}' has no input. ${error.message}`, {
+      cause: error,
+      issues,
+    })
   }
 }
 
