@@ -5,6 +5,7 @@ import { runStint } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
+import { dropChecks } from './support/planted-rows.ts'
 
 /** Clears the screen, sets the title, C1 in place of ESC [, reverses what follows, goes back to the line's beginning. */
 const hostile = 'x\u001b[2J\u001b]0;t\u0007\u009b2J\u202e\u2066\u200f\u061c\u2028\r\u007f\b y'
@@ -18,7 +19,7 @@ let operation: string
 beforeAll(async () => {
   db = await createTestDatabase()
   stint = new Stint({ connection: db.url })
-  await dropChecks()
+  await dropChecks(db)
   const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
   live = (await stint.enqueue(mail, { [hostile]: hostile }, { key: hostile })).id
   dead = (await stint.enqueue(mail, { [hostile]: hostile }, { key: hostile })).id
@@ -89,17 +90,6 @@ afterAll(async () => {
   await stint.close()
   await db.drop()
 })
-
-/** Rows may be older than the checks of their columns. */
-async function dropChecks(): Promise<void> {
-  await db.query(`do $$
-    declare found record;
-    begin
-      for found in select conrelid::regclass as owner, conname from pg_constraint
-                    where contype = 'c' and connamespace = 'stint'::regnamespace and coninhcount = 0
-      loop execute format('alter table %s drop constraint %I', found.owner, found.conname); end loop;
-    end $$`)
-}
 
 describe('escape sequences in stored text reach no terminal', () => {
   const commands = (): string[][] => [

@@ -53,11 +53,11 @@ const live: [about: string, values: Record<string, string>, broken: string | und
     { attempt: '2147483647', max_attempts: '-2147483648', epoch: '2147483647', version: '-32768' },
     'maxAttempts: -2147483648',
   ],
-  ['options that are a number', { options: `'5'` }, 'options: not { timeoutMs, crashLimit }'],
+  ['options that are a number', { options: `'5'` }, 'options: not { timeoutMs, crashLimit, fireAt }'],
   [
     'a timeout that is a text',
     { options: `'{"timeoutMs":"abc"}'` },
-    'options: not { timeoutMs, crashLimit }',
+    'options: not { timeoutMs, crashLimit, fireAt }',
   ],
   ['progress that is a list', { progress: `'[1]'` }, 'progress: not { percent, note, at }'],
   ['progress without an end', { progress: `'{"percent":1e400,"note":{},"at":[]}'` }, 'progress: not'],
