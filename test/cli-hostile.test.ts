@@ -29,7 +29,7 @@ beforeAll(async () => {
   })
   for (const table of ['job', 'dead'])
     await db.query(
-      `update stint.${table} set queue = $1, kind = $1, correlation_id = $1, search = array[$1]`,
+      `update stint.${table} set queue = $1::text, kind = $1::text, correlation_id = $1::text, search = array[$1::text]`,
       [hostile],
     )
   await db.query(
