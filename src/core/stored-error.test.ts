@@ -36,6 +36,8 @@ describe('describeFailure', () => {
   test('names a class that forgot to set its name', () => {
     class PaymentRefused extends Error {}
     expect(failed(new PaymentRefused('x'))).toMatchObject({ name: 'PaymentRefused' })
+    Object.defineProperty(PaymentRefused, 'name', { value: 'PaymentRefused$1' })
+    expect(failed(new PaymentRefused('x'))).toMatchObject({ name: 'PaymentRefused' })
   })
 
   test.each<[string, unknown, Partial<StoredError>]>([

@@ -69,7 +69,8 @@ function nameOf(value: unknown): string {
   const name = peek(value, 'name')
   if (typeof name === 'string' && name !== '' && name !== 'Error') return name
   const constructor = peek(peek(value, 'constructor'), 'name')
-  if (typeof constructor === 'string' && constructor !== '') return constructor
+  // A bundler adds `$1` where two classes have one name: that would be another error group.
+  if (typeof constructor === 'string' && constructor !== '') return constructor.replace(/\$\d+$/, '')
   if (typeof name === 'string' && name !== '') return name
   return value === null ? 'null' : typeof value
 }
