@@ -158,7 +158,13 @@ async function send(db: Database, statement: string, sending: Sending): Promise<
         await session.query(`set statement_timeout = ${afterMs}`, [])
         await session.query(`set lock_timeout = ${sending.waitMs}`, [])
       }
-      await cancellable(db, statement, { afterMs, signal, on: session })
+      try {
+        await cancellable(db, statement, { afterMs, signal, on: session })
+      } catch (error) {
+        // The server reports an error before it has ended the build. The next answer of this session comes after that.
+        await session.query('select', []).catch(() => undefined)
+        throw error
+      }
     },
     { deadlineMs: sending.afterMs + 10_000 },
   )
