@@ -69,13 +69,9 @@ const hostile: Record<string, readonly unknown[]> = {
   queue: badNames,
   kind: badNames,
   key: ['', 'k'.repeat(513), 'ü'.repeat(257)],
-  state: ['retrying', 'running', 'succeeded', 'cancelled', 'dead'],
-  priority: [-101, 101, 32_767, -32_768],
+  state: ['running', 'succeeded', 'cancelled', 'dead'],
   run_at: badTimes,
   deadline_at: badTimes,
-  max_attempts: [0, -1, 1_000_001, 2_147_483_647],
-  version: [0, -1],
-  input: [JSON.stringify('x'.repeat(2_100_000))],
   input_blob: ['', '../../etc/passwd', 'inputs/2026-11-15/../..', 'b'.repeat(3_000)],
   correlation_id: ['', 'c'.repeat(257), 'c'.repeat(3_800)],
   traceparent: ['', 'x', '00-'.padEnd(55, 'Z'), '0'.repeat(3_000)],
@@ -119,8 +115,8 @@ describe('a login with the rights of a producer', () => {
         where attrelid = '${schema}.job'::regclass and attnum > 0 and not attisdropped
           and has_column_privilege('login_door', attrelid, attnum, 'insert')`,
     )
-    // A UUID holds nothing but a UUID.
-    const harmless = ['id', 'parent_id', 'flow_id']
+    // A UUID holds nothing but a UUID. The others are left to those who read them (decision 28, hostile-rows.test.ts).
+    const harmless = ['id', 'parent_id', 'flow_id', 'priority', 'max_attempts', 'version', 'input']
     expect(rows.map(({ name }) => name).sort()).toEqual([...Object.keys(hostile), ...harmless].sort())
   })
 
@@ -145,14 +141,11 @@ describe('a login with the rights of a producer', () => {
       { queue: 'a b' },
       { kind: 'k'.repeat(1_000_000) },
       { key: '' },
-      { priority: 500 },
       { runAt: 'infinity' },
       { runAt: '294276-01-01' },
       { delayMs: 1e15 },
       { delayMs: 1e300 },
       { deadlineAt: 'infinity' },
-      { maxAttempts: 0 },
-      { version: 0 },
       { correlationId: 'c'.repeat(3_800) },
       { tokens: [null] },
       { options: { timeoutMs: 'abc' } },
@@ -246,7 +239,7 @@ describe('what the library takes', () => {
 
   test('that the database refuses all the same fails alone, and the error names the constraint', async () => {
     const fine = defineJob({ kind: 'fine', queue: 'flush' })
-    const wrong = { ...fine, priority: 500 }
+    const wrong = { ...fine, queue: 'not a name' }
     const [before, guilty, after] = await Promise.allSettled([
       client.enqueue(fine, 1),
       client.enqueue(wrong, 2),
@@ -257,8 +250,8 @@ describe('what the library takes', () => {
     expect(guilty).toMatchObject({
       reason: {
         code: 'invalid-input',
-        message: expect.stringContaining('job_in_bounds') as string,
-        issues: [{ path: 'job_in_bounds' }],
+        message: expect.stringContaining('job_name_check') as string,
+        issues: [{ path: 'job_name_check' }],
       },
     })
     expect((await owner.list({ queue: 'flush' })).jobs).toHaveLength(2)

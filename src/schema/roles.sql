@@ -77,6 +77,7 @@ grant execute on function stint.now() to stint_producer, stint_worker, stint_vie
 grant insert (id, state, queue, kind, key, priority, run_at, max_attempts, version, input, input_blob,
               correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, search, options)
    on stint.job to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.is_key(text) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.is_search(text[]) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.is_job_options(jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.enqueue(text, text, jsonb, jsonb) to stint_producer, stint_worker, stint_operator;

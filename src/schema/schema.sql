@@ -514,7 +514,7 @@ alter table stint.idempotency_key add constraint idempotency_key_pkey PRIMARY KE
 
 alter table stint.index_upkeep add constraint index_upkeep_pkey PRIMARY KEY (name);
 
-alter table stint.job add constraint job_in_bounds CHECK (((state < 'succeeded'::stint.job_state) AND ((state <> 'retrying'::stint.job_state) OR (epoch > 0)) AND ((priority >= '-100'::integer) AND (priority <= 100)) AND (version >= 1) AND ((max_attempts >= 1) AND (max_attempts <= 1000000)) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 512)) AND (pg_column_size(input) <= 2097152)));
+alter table stint.job add constraint job_in_bounds CHECK (((state < 'succeeded'::stint.job_state) AND stint.is_key(key)));
 
 alter table stint.job add constraint job_lease_while_running CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)));
 
@@ -1319,6 +1319,17 @@ begin
   return coalesce((options ->> 'timeoutMs')::numeric between 1 and 315576000000, true)      -- ten years
      and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true)
      and coalesce(octet_length(options ->> 'fireAt') <= 24 and options ->> 'fireAt' ~ '^[0-9T:.-]*Z$', true);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.is_key(key text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE STRICT
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  return octet_length(key) between 1 and 512;
 end
 $function$;
 
