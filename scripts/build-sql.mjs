@@ -5,6 +5,9 @@
 // out as `stint`, and the roles named after it, `stint_producer` and so on, stay apart in `parts` (every odd one
 // is such a name), so that another schema name needs no search and replace at run time.
 // Migrations keep their text whole: no parameters, comments and all.
+//
+// `-- include: jobs/matches` stands for the text of src/jobs/fragments/matches.sql: a column list or a filter that several
+// statements share is written once.
 import { readdirSync, readFileSync, statSync, writeFileSync, rmSync, existsSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -67,6 +70,13 @@ function tidy(parts) {
   parts[parts.length - 1] = parts[parts.length - 1].trimEnd()
 }
 
+/** A statement with its fragments in place. */
+function readStatement(path) {
+  return readFileSync(path, 'utf8').replace(/-- include: ([a-z-]+)\/([a-z-]+)$/gm, (_, room, name) =>
+    readFileSync(join(source, room, 'fragments', `${name}.sql`), 'utf8').trimEnd(),
+  )
+}
+
 function camelCase(name) {
   return name.replace(/-([a-z])/g, (_, letter) => letter.toUpperCase())
 }
@@ -74,7 +84,7 @@ function camelCase(name) {
 function moduleFor(path) {
   const name = relative(source, path)
   const isScript = name.startsWith(join('schema', 'migrations')) || basename(path) === 'roles.sql'
-  const { parts, params } = compile(readFileSync(path, 'utf8'), { keepComments: isScript })
+  const { parts, params } = compile(readStatement(path), { keepComments: isScript })
   const toStatement = `${relative(dirname(path), join(source, 'db'))}/statement.ts`
   const identifier = isScript
     ? `${camelCase(basename(path, '.sql').replace(/^\d+_/, '').replaceAll('_', '-'))}Script`
@@ -107,7 +117,7 @@ function writeIfChanged(path, text) {
 
 function main() {
   for (const path of filesBelow(source)) {
-    if (path.endsWith('.sql') && basename(path) !== 'schema.sql')
+    if (path.endsWith('.sql') && basename(path) !== 'schema.sql' && basename(dirname(path)) !== 'fragments')
       writeIfChanged(`${path}.ts`, moduleFor(path))
     if (path.endsWith('.sql.ts') && !existsSync(path.slice(0, -3))) rmSync(path)
   }

@@ -72,6 +72,16 @@ test('only the output of the command line writes to the console', () => {
   expect(talkers).toEqual(['cli/output.ts'])
 })
 
+test('every fragment of SQL is included by several statements', () => {
+  const texts = files
+    .filter((name) => name.endsWith('.sql'))
+    .map((name) => readFileSync(join(source, name), 'utf8'))
+  for (const name of files.filter(isFragment)) {
+    const include = new RegExp(`-- include: ${name.replace('fragments/', '').replace(/\.sql$/, '')}$`, 'm')
+    expect(texts.filter((text) => include.test(text)).length, name).toBeGreaterThan(1)
+  }
+})
+
 test('every .sql file has exactly one importer', () => {
   const importers = new Map<string, string[]>()
   for (const file of modules) {
@@ -80,8 +90,14 @@ test('every .sql file has exactly one importer', () => {
       importers.set(target, [...(importers.get(target) ?? []), file])
     }
   }
-  const statements = files.filter((name) => name.endsWith('.sql') && !name.endsWith('schema.sql'))
+  const statements = files.filter(
+    (name) => name.endsWith('.sql') && !name.endsWith('schema.sql') && !isFragment(name),
+  )
   expect(Object.fromEntries([...importers].map(([name, users]) => [name, users.length]))).toEqual(
     Object.fromEntries(statements.map((name) => [name, 1])),
   )
 })
+
+function isFragment(name: string): boolean {
+  return /\/fragments\/[^/]+\.sql$/.test(name)
+}

@@ -8,13 +8,7 @@
 -- They come back as they were found; claim.ts puts them in order. A sort here, with the CTE that it needs, is an eighth
 -- of the whole.
 update stint.job
-   set state      = 'running',
-       worker_id  = :worker::uuid,
-       lease_id   = :lease::uuid,
-       attempt    = attempt + 1,
-       epoch      = epoch + 1,
-       started_at = stint.now(),
-       unique_key = case when unique_until_start then null else unique_key end
+   -- include: jobs/claim
  where id = any(array(
          select id
            from stint.job
@@ -31,12 +25,6 @@ returning id, kind, input, attempt, max_attempts as "maxAttempts", epoch, versio
           case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, input_blob,
                                  options, failures, attempts_before, progress, nullif(crashes, 0),
                                  nullif(suspect, false), cancel_at) > 0
-               then jsonb_build_object(
-                      'correlationId', correlation_id, 'traceparent', traceparent, 'tracestate', tracestate,
-                      'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,
-                      'isExpired', deadline_at < stint.now(), 'timeoutMs', options -> 'timeoutMs',
-                      'failures', failures, 'attemptsBefore', attempts_before, 'progress', progress,
-                      'crashes', crashes, 'suspect', suspect, 'crashLimit', options -> 'crashLimit',
-                      'fireAt', options -> 'fireAt', 'isCancelled', cancel_at is not null, 'cancelReason', cancel_reason)
+               then -- include: jobs/rare
           end as more,
           (run_at at time zone 'utc')::text as "runAt"

@@ -1,8 +1,5 @@
 -- One job, wherever it is.
-select id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-       created_at, run_at, started_at, finished_at, deadline_at, worker_id,
-       correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
-       attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at, progress,
-       input, input_blob, result, error, options
+select progress, input, input_blob, result, error, options,
+       -- include: jobs/columns
   from stint.jobs
  where id = :id::uuid

@@ -13,10 +13,7 @@ with gone as (
     from gone
 )
 insert into stint.dead (
-  id, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-  created_at, run_at, started_at, died_at, deadline_at, worker_id, lease_id,
-  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-  progress, failures, attempts_before, replaces, unique_key, unique_until_start, reason, error, fingerprint
+  -- include: jobs/dead-columns
 )
 select id, queue, kind, left(key, 128), priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,

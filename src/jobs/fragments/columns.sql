@@ -1,0 +1,5 @@
+-- The columns that a job of any place has, but for what it carries.
+id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+created_at, run_at, started_at, finished_at, deadline_at, worker_id,
+correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
+attempts_before, replaces, replaced_by, discarded_at, suspect, cancel_at
