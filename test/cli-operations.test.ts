@@ -1,7 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { defineJob, Stint } from '../src/entry/index.ts'
+import { PermanentError, Worker } from '../src/entry/worker.ts'
 import { runStint } from './support/cli.ts'
 import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
@@ -37,6 +38,13 @@ async function deadIn(queue: string, count: number, fingerprint: string): Promis
   return jobs.map(({ id }) => id)
 }
 
+/** A replay waits for what becomes of its jobs. */
+async function workOn(queue: string, handler: () => void): Promise<void> {
+  const worker = new Worker({ connection: db.url, queues: { [queue]: 2 }, log: false }).handle(job, handler)
+  await worker.start()
+  onTestFinished(() => worker.stop())
+}
+
 describe('stint dead replay --where', () => {
   test('shows what it would do, and does nothing', async () => {
     await deadIn('dry', 3, 'aaaa000000000000')
@@ -70,6 +78,7 @@ describe('stint dead replay --where', () => {
   test('does it itself where nobody else would, notes who did, and says how it ended', async () => {
     const ids = await deadIn('bulk', 5, 'cccc000000000000')
     await stint.dead.discard(ids[0] ?? '')
+    await workOn('bulk', () => undefined)
     const done = await run(
       ...['dead', 'replay', 'cccc', '--reason', 'fixed', '--yes', '--max', '100', '-o', 'json'],
     )
@@ -98,6 +107,24 @@ describe('stint dead replay --where', () => {
       { action: 'operation.abort', outcome: 'refused' },
       { action: 'operation.replay', origin: 'cli', reason: 'fixed' },
     ])
+  })
+
+  test('whose jobs die again says so, and exits with 5', async () => {
+    await deadIn('again', 3, 'ffff000000000000')
+    await workOn('again', () => {
+      throw new PermanentError('no such box')
+    })
+    const done = await run(
+      ...['dead', 'replay', '--where', 'queue:again', '--canary', '0', '--reason', 'hope'],
+      ...['--yes', '--max', '100'],
+    )
+    expect(done).toMatchObject({
+      code: 5,
+      stdout: expect.stringMatching(
+        /note +3 of 3 died again: 3 with another\.[^]*became of them +0 succeeded, 0 still live, 0 .*, 3 died again with another/,
+      ) as string,
+      stderr: expect.stringContaining('died again 3') as string,
+    })
   })
 
   test('is refused above its ceiling', async () => {

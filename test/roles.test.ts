@@ -388,7 +388,7 @@ test('a login with the rights of a worker and an operator executes operations', 
      select id, created_at, run_at, 3, 5, max_attempts, crashes, priority, version, queue, kind, input, 'exhausted' from gone`,
     [dead.id],
   )
-  const worker = await startOperationsWorker({ connection: url.href, schema })
+  const worker = await startOperationsWorker({ connection: url.href, schema, undecidedMs: 1 })
   const ana = login('operator').stint.as({ actor: 'ana' })
   const ended = async (started: { id: string }): Promise<void> => {
     await expect.poll(async () => (await owner.operations.get(started.id))?.state).toBe('done')

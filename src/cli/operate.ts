@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { OperationInfo, Preview } from '../client/operations.ts'
 import type { Stint } from '../client/stint.ts'
 import type { OperationsWorker, OperationsWorkerOptions } from '../console-worker/operations-worker.ts'
-import { isUnderWay } from '../core/operation.ts'
+import { diedAgain, isUnderWay } from '../core/operation.ts'
 import type { OperationAction } from '../core/operation.ts'
 import { asTyped } from './actor.ts'
 import { UsageError, wholeNumber } from './arguments.ts'
@@ -10,7 +10,7 @@ import { exitCodes } from './errors.ts'
 import { ask, facts, note, say, sayJson } from './output.ts'
 import type { Output } from './output.ts'
 import { jobTable } from './job-table.ts'
-import { operationFacts, progressLine } from './operation-page.ts'
+import { crashWarning, operationFacts, progressLine } from './operation-page.ts'
 
 /** For every command that acts on whatever matches a filter. */
 export const bulkOptions = {
@@ -29,8 +29,8 @@ export const bulkHelp = `  --where FILTER        whatever matches, as an operati
   --max N               never more than this (default: 10000)
   --yes                 do not ask; needs --max where there is no terminal`
 
-export const canaryHelp = `  --canary N            try so many first, spread over all (default: 10 where more than 100 match)
-  --stop-if RULE        percent of the canary above which it stops: 'same>20%' (default), 'any>5%', or both with a comma`
+export const canaryHelp = `  --canary N            try so many first, spread over all (default: a tenth, 1 to 10)
+  --stop-if RULE        percent of the canary, then of all ended, above which it stops: 'same>20%' (default), 'any>5%', or both with a comma`
 
 export interface BulkValues {
   where?: string | undefined
@@ -109,6 +109,7 @@ function showPreview(preview: Preview, output: Output): 0 {
       ['match', countText(matched)],
       ['left out', excluded.map(({ reason, count }) => `${count} ${reason}`).join(', ')],
       ['canary', canary === 0 ? null : `${canary}, stops if ${rules.join(' or ')}`],
+      ['warning', crashWarning(preview)],
       ['pace', pace === null ? 'as fast as it goes' : `${pace} a second`],
     ]),
   )
@@ -168,7 +169,8 @@ function showEnd(operation: OperationInfo, output: Output): number {
   else if (output === 'id') say(operation.id)
   else say(operationFacts(operation, new Date()))
   if (operation.state !== 'done') return exitCodes.refused
-  return operation.skipped + operation.failed > 0 ? exitCodes.partial : exitCodes.ok
+  const { skipped, failed, fates } = operation
+  return skipped + failed + diedAgain(fates) > 0 ? exitCodes.partial : exitCodes.ok
 }
 
 /** `20/s`, or `20`; null for `max`. */

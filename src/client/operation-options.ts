@@ -16,11 +16,11 @@ export interface PreviewOptions {
   ids?: readonly string[] | undefined
   /** For `reprioritize`. */
   priority?: number | undefined
-  /** Jobs tried first, of a replay; 0 to 1,000. @default 10 where more than 100 match, else 0 */
+  /** Jobs tried first, of a replay; 0 to 1,000. @default 1 of up to 10, a tenth of up to 100, else 10; 1 where one of them ended its worker; 0 of a single job */
   canary?: number | undefined
   /** Jobs a second after the canary; null: as fast as it goes. @default 20 for a replay of more than 100, else null */
   pace?: number | null | undefined
-  /** Percent of the canary above which it stops. @default { sameError: 20 } */
+  /** Percent of the canary, and then of all that have ended, above which it stops. @default { sameError: 20 } */
   stopIf?: { sameError?: number | undefined; anyFailure?: number | undefined } | undefined
   /** Never more than this; up to 1,000,000. @default 10,000 */
   max?: number | undefined
@@ -99,19 +99,22 @@ function asOfOption(asOf: unknown): Date {
   throw invalidOption('asOf', 'the `asOf` of a preview: a Date', asOf)
 }
 
-/** What holds once it is known how many match: many that are replayed are tried and slowed down first. */
+/** What holds once it is known how many match: what is replayed is tried first, and many are slowed down. */
 export function settingsOf(
   { action, ids, priority, canary, pace, stopIf, max }: OperationRequest,
-  matched: { count: number; isExact: boolean },
+  matched: { count: number; isExact: boolean; crashed: number },
 ): OperationSettings {
-  const isLarge = action === 'replay' && (matched.count > 100 || !matched.isExact)
+  const { count, isExact, crashed } = matched
+  const isLarge = action === 'replay' && (count > 100 || !isExact)
+  const usualCanary = action !== 'replay' || count < 2 ? 0 : isLarge ? 10 : Math.ceil(count / 10)
   return {
     ids: ids?.length ?? 0,
     priority,
-    canary: canary ?? (isLarge ? 10 : 0),
+    canary: canary ?? (crashed > 0 ? Math.min(1, usualCanary) : usualCanary),
     pace: pace === undefined ? (isLarge ? 20 : null) : pace,
     stopIf,
     max,
+    crashed,
   }
 }
 
@@ -132,7 +135,7 @@ export function commandLine(
     // With `=`, for what begins with a dash would be taken for another option.
     ...(priority === null ? [] : [`--priority=${priority}`]),
     ...(action === 'replay' && where !== null ? ['--canary', String(canary)] : []),
-    ...(canary > 0 && rules.length > 0 ? ['--stop-if', rules.join(',')] : []),
+    ...(canary > 0 && rules.length > 0 && where !== null ? ['--stop-if', rules.join(',')] : []),
     ...(where === null ? [] : paceWords(action, pace)),
     ...(max === 10_000 || where === null ? [] : ['--max', String(max)]),
     // What begins with a dash would be taken for an option.

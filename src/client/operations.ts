@@ -25,7 +25,7 @@ import { getOperation, listOperations, missingOperation } from '../operations/op
 import { jobOutcomes, operationStates } from '../core/operation.ts'
 import type { Operation, OperationPage, OperationSettings } from '../operations/operation.ts'
 import type { JobOutcome, OperationState } from '../core/operation.ts'
-import { momentOf, probe } from '../operations/probe.ts'
+import { countQuarantined, momentOf, probe } from '../operations/probe.ts'
 import type { Probe, ProbeRequest, Takes } from '../operations/probe.ts'
 import { hiddenWheres, targetWhere } from '../operations/target.ts'
 import { Act } from './act.ts'
@@ -43,7 +43,7 @@ import {
 import type { OperationRequest, PreviewOptions, StartOptions } from './operation-options.ts'
 
 /** What an operation would do. */
-export interface Preview extends Pick<OperationSettings, 'canary' | 'pace' | 'stopIf' | 'max'> {
+export interface Preview extends Pick<OperationSettings, 'canary' | 'pace' | 'stopIf' | 'max' | 'crashed'> {
   action: OperationRequest['action']
   /** Counted up to 10,000, or for a second. */
   matched: { count: number; isExact: boolean }
@@ -121,7 +121,7 @@ export class Operations {
       count: Math.min(found.ids.length, mostCounted),
       isExact: found.isAll && found.ids.length <= mostCounted,
     }
-    const settings = settingsOf(request, matched)
+    const settings = settingsOf(request, { ...matched, crashed: await this.#crashed(request, found.ids) })
     const where = whereText(request.where)
     return {
       action: request.action,
@@ -132,6 +132,7 @@ export class Operations {
       pace: settings.pace,
       stopIf: settings.stopIf,
       max: settings.max,
+      crashed: settings.crashed,
       asOf,
       cli: commandLine({ action: request.action, where, ids: request.ids ?? [] }, settings, null),
     }
@@ -161,7 +162,9 @@ export class Operations {
       })
       if (found.ids.length > max) throw tooMany(max)
       if (takes !== undefined && !(found.isAll && found.ids.length <= mostTaken)) throw tooManyToAsk()
-      const settings = settingsOf(request, { count: found.ids.length, isExact: found.isAll })
+      const matched = { count: found.ids.length, isExact: found.isAll }
+      const crashed = await this.#crashed(request, found.ids)
+      const settings = settingsOf(request, { ...matched, crashed })
       setAfter({ ...settings, matched: found.isAll ? found.ids.length : null })
       const job = await prepareJob(operationJob, { id }, {}, undefined)
       const isStored = await calls.write(
@@ -331,6 +334,13 @@ export class Operations {
       if (found.ids.length === 0 && bounds.takes === undefined) await checkWords(db, target)
       return { asOf, found }
     })
+  }
+
+  /** Of dead letters that are to be replayed, those that ended their worker. */
+  async #crashed({ action }: OperationRequest, ids: readonly string[]): Promise<number> {
+    if (action !== 'replay' || ids.length === 0) return 0
+    const asked = ids.slice(0, mostCounted)
+    return this.#calls.send((db) => countQuarantined(db, asked))
   }
 
   async #samples(ids: readonly string[]): Promise<FoundJob[]> {

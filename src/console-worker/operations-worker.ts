@@ -19,7 +19,7 @@ export interface OperationsWorkerOptions {
   schema?: string | undefined
   /** Where it writes what it does. @default nowhere */
   log?: Logger | false | undefined
-  /** How long an operation waits for its canary, in milliseconds. @default 10 minutes */
+  /** How long an operation waits for its jobs to end, the canary and then all, in milliseconds. @default 10 minutes */
   undecidedMs?: number | undefined
 }
 
@@ -77,6 +77,8 @@ export async function startOperationsWorker(
   }).handle(operationJob, async ({ id }, ctx) => {
     const job = { id: ctx.jobId, lease: ctx.fence.token }
     const state = await executeOperation(db, { id, job, signal: ctx.signal, onActed, undecidedMs })
+    // Another operation may have its place meanwhile.
+    if (state === 'waiting') ctx.snooze('2s', 'waits for jobs to end')
     return { state: state ?? null }
   })
   const over = new Promise<void>((resolve) => worker.on('stopped', resolve))

@@ -1,3 +1,5 @@
+import { numberIn } from './stored-json.ts'
+
 /** What can be done to many jobs at once. */
 export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const
 export type OperationAction = (typeof operationActions)[number]
@@ -16,6 +18,39 @@ export type OperationState = (typeof operationStates)[number]
 /** Whether it acts, or is about to, without anybody's doing. */
 export function isUnderWay(state: OperationState): boolean {
   return state === 'pending' || state === 'canary' || state === 'ramping'
+}
+
+/** What became of a job that was replayed: `live` until it has ended. */
+export const jobFates = ['live', 'succeeded', 'same-error', 'other-error', 'cancelled'] as const
+export type JobFate = (typeof jobFates)[number]
+
+/** What became of the jobs that a replay brought back, in jobs. */
+export interface Fates {
+  /** They have not ended, or had not when the operation did. */
+  live: number
+  succeeded: number
+  /** Dead again, with the error that they had died of. */
+  sameError: number
+  /** Dead again, with another error. */
+  otherError: number
+  cancelled: number
+}
+
+/** Reads them from a JSON column, by the names in `jobFates`. */
+export function toFates(stored: unknown): Fates {
+  const count = (fate: JobFate): number => numberIn(stored, fate) ?? 0
+  return {
+    live: count('live'),
+    succeeded: count('succeeded'),
+    sameError: count('same-error'),
+    otherError: count('other-error'),
+    cancelled: count('cancelled'),
+  }
+}
+
+/** How many of them died again: an operation of which some did has not ended well. */
+export function diedAgain(fates: Fates | null): number {
+  return fates === null ? 0 : fates.sameError + fates.otherError
 }
 
 /** What an operation did to one job. */

@@ -18,10 +18,11 @@ import { chooseCanary } from './canary.ts'
 import { endingsSql } from './endings.sql.ts'
 import { holdSql } from './hold.sql.ts'
 import { noteCanarySql } from './note-canary.sql.ts'
+import { noteFatesSql } from './note-fates.sql.ts'
 import { noteJobsSql } from './note-jobs.sql.ts'
 import { getOperation, settingsIn } from './operation.ts'
-import type { CanaryResult, OperationRow, StopRule } from './operation.ts'
-import { operationActions } from '../core/operation.ts'
+import type { CanaryResult, OperationRow } from './operation.ts'
+import { diedAgain, operationActions, toFates } from '../core/operation.ts'
 import type { OperationState } from '../core/operation.ts'
 import { probe } from './probe.ts'
 import { setStateSql } from './set-state.sql.ts'
@@ -33,7 +34,8 @@ import { untouchedSql } from './untouched.sql.ts'
  *
  * pending: all that match are noted in `operation_job`, down from the newest; only then is anything acted on, so that a
  * ceiling is kept by doing nothing. canary: some of them, spread over times, kinds and keys, are acted on, and their endings waited for.
- * ramping: the rest, in batches.
+ * ramping: the rest, in batches. Of a replay it is noted all the while what becomes of the jobs, and waited for their ends
+ * when all are acted on.
  *
  * Each step is one short transaction that first takes the row of the job that executes this, under its lease, and then
  * the operation's, where it is still to be executed: a worker that lost its lease gets no further, and whoever pauses or
@@ -48,7 +50,7 @@ export interface Execution {
   signal: AbortSignal
   /** Told of what was done, once it is committed. */
   onActed: (acted: Acted) => void
-  /** How long to wait for the canary. @default 10 minutes */
+  /** How long to wait for the ends of the canary, and then of all. @default 10 minutes */
   undecidedMs?: number | undefined
 }
 
@@ -59,16 +61,34 @@ const lookEveryMs = 500
 const freezeMs = 1_000
 const idleMs = 30_000
 const usualUndecidedMs = 600_000
+/** Jobs whose fate is looked at in one transaction. */
+const followSize = 1_000
+/** After this long the rest of the wait is left to a later run: another operation may want the place. */
+const waitHereMs = 2_000
+/** While it ramps, the rule counts as if at least so many jobs had ended. */
+const fewestJudged = 10
+const last = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** A unique key that somebody takes at this very moment is seen the next time. */
 const mostTries = 5
 
-/** Ends when the operation has, is paused, or is somebody else's; throws where the signal aborts or the database fails. */
+/** With where it looks on for the fates of jobs, and since when it does nothing but wait for ends. */
+interface Run extends Execution {
+  below: string
+  waitsSince: number | undefined
+}
+
+/**
+ * Ends when the operation has, is paused, or is somebody else's, and with 'waiting' where there is nothing to do for some
+ * seconds but wait for ends; throws where the signal aborts or the database fails.
+ */
 export async function executeOperation(
   db: Database,
-  execution: Execution,
-): Promise<OperationState | undefined> {
+  given: Execution,
+): Promise<OperationState | 'waiting' | undefined> {
+  const execution: Run = { ...given, below: last, waitsSince: undefined }
   for (;;) {
     execution.signal.throwIfAborted()
+    if (performance.now() - (execution.waitsSince ?? Infinity) > waitHereMs) return 'waiting'
     const operation = await getOperation(db, execution.id)
     if (operation === undefined || operation.jobId !== execution.job.id) return operation?.state
     switch (operation.state) {
@@ -112,7 +132,7 @@ function leaseLost(id: string): StintError {
 
 interface Coming {
   state: OperationState
-  note?: string
+  note?: string | undefined
   canaryResult?: CanaryResult
 }
 
@@ -174,10 +194,11 @@ async function begin(db: Database, execution: Execution): Promise<void> {
 }
 
 /** Acts on the canary, then waits for its first endings and judges them. */
-async function tryCanary(db: Database, execution: Execution): Promise<void> {
+async function tryCanary(db: Database, execution: Run): Promise<void> {
   const { id, undecidedMs = usualUndecidedMs } = execution
   if ((await actOnSome(db, execution, { limit: batchSize, onlyCanary: true })) > 0) return
   const isWaiting = await step(db, execution, async (tx, operation) => {
+    await noteFates(tx, operation, last)
     const triedAt = operation.canary_at ?? operation.now
     // Since it began, and not since it was resumed: they may have ended while it was paused.
     const since = operation.started_at ?? operation.now
@@ -190,7 +211,7 @@ async function tryCanary(db: Database, execution: Execution): Promise<void> {
       failed: failures.length,
       sameError: failures.filter(({ isSame }) => isSame).length,
     }
-    const stop = whyStop(canaryResult, endings.length, settingsIn(operation.settings).stopIf)
+    const stop = whyStop(canaryResult, { total: endings.length, which: 'jobs of the canary' }, operation)
     if (stop !== undefined) return become(tx, id, { state: 'stopped', note: stop, canaryResult })
     if (canaryResult.decided === endings.length) return become(tx, id, { state: 'ramping', canaryResult })
     const left = endings.length - canaryResult.decided
@@ -201,30 +222,35 @@ async function tryCanary(db: Database, execution: Execution): Promise<void> {
     await run(tx, noteCanarySql, { id, result: JSON.stringify(canaryResult) }, () => undefined)
     return true
   })
-  if (isWaiting === true) await hear(execution)
+  if (isWaiting === true) await waitOn(execution)
 }
 
-function whyStop({ failed, sameError }: CanaryResult, total: number, stopIf: StopRule): string | undefined {
-  const share = (count: number): number => (100 * count) / Math.max(1, total)
+/** Judges `total` jobs by the rule, as if they were `atLeast` so many: a few endings say little. */
+function whyStop(
+  { failed, sameError }: Pick<CanaryResult, 'failed' | 'sameError'>,
+  { total, which, atLeast = 1 }: { total: number; which: string; atLeast?: number },
+  { settings }: OperationRow,
+): string | undefined {
+  const { stopIf } = settingsIn(settings)
+  const share = (count: number): number => (100 * count) / Math.max(atLeast, total)
   if (stopIf.sameError !== null && share(sameError) > stopIf.sameError)
-    return `${sameError} of ${total} jobs of the canary failed with the error they had died of.`
+    return `${sameError} of ${total} ${which} failed with the error they had died of.`
   if (stopIf.anyFailure !== null && share(failed) > stopIf.anyFailure)
-    return `${failed} of ${total} jobs of the canary failed.`
+    return `${failed} of ${total} ${which} failed.`
   return undefined
 }
 
-/** Acts on the rest, no faster than its pace. */
-async function ramp(db: Database, execution: Execution): Promise<void> {
+/** Acts on the rest, no faster than its pace, and looks at what became of some; then waits for all of them. */
+async function ramp(db: Database, execution: Run): Promise<void> {
   const startedAt = performance.now()
   const operation = await getOperation(db, execution.id)
   const pace = operation?.pace ?? undefined
   // Two batches a second at most: what waits between them is small, and a pause is heard in between.
   const limit = pace === undefined ? batchSize : Math.max(1, Math.min(batchSize, Math.round(pace / 2)))
   const count = await actOnSome(db, execution, { limit, onlyCanary: false })
-  if (count === 0)
-    return step(db, execution, (tx, { id, failed }) =>
-      become(tx, id, { state: 'done', ...(failed > 0 ? { note: `${failed} failed.` } : {}) }),
-    ).then(() => undefined)
+  if (count === 0) return followToEnd(db, execution)
+  execution.waitsSince = undefined
+  if (operation?.action === 'replay' && !(await lookOn(db, execution))) return
   if (pace === undefined) return
   const until = startedAt + (1_000 * count) / pace
   while (performance.now() < until) {
@@ -232,6 +258,72 @@ async function ramp(db: Database, execution: Execution): Promise<void> {
     const now = await getOperation(db, execution.id)
     if (now?.state !== 'ramping' || now.pace !== operation?.pace) return
   }
+}
+
+/** Looks at all that have not ended; when none is left, or it took too long, the operation is done. */
+async function followToEnd(db: Database, execution: Run): Promise<void> {
+  execution.below = last
+  do {
+    if (!(await lookOn(db, execution))) return
+  } while (execution.below !== last)
+  const isWaiting = await step(db, execution, async (tx, operation) => {
+    const { undecidedMs = usualUndecidedMs } = execution
+    const { live } = toFates(operation.fates)
+    const waitedMs = operation.now.getTime() - (operation.acted_at ?? operation.now).getTime()
+    if (live > 0 && waitedMs < undecidedMs) return true
+    return become(tx, operation.id, { state: 'done', note: endNote(operation) })
+  })
+  if (isWaiting === true) await waitOn(execution)
+}
+
+/** Notes what became of some more jobs; false where it has to stop for that, or is not ours any more. */
+async function lookOn(db: Database, execution: Run): Promise<boolean> {
+  const isOn = await step(db, execution, async (tx, operation) => {
+    const look = await noteFates(tx, operation, execution.below)
+    execution.below = look.seen < followSize ? last : (look.last ?? last)
+    const { matched, acted, skipped, failed } = operation
+    const fates = toFates(look.fates)
+    const { sameError, succeeded, cancelled } = fates
+    const dead = diedAgain(fates)
+    const judged = {
+      total: dead + succeeded + cancelled,
+      which: 'jobs that have ended',
+      atLeast: fewestJudged,
+    }
+    const stop = whyStop({ failed: dead, sameError }, judged, operation)
+    if (stop === undefined || acted + skipped + failed === matched) return true
+    await become(tx, operation.id, { state: 'stopped', note: stop })
+    return false
+  })
+  return isOn ?? false
+}
+
+interface FatesLook {
+  seen: number
+  last: string | null
+  fates: unknown
+}
+
+async function noteFates(tx: Queryable, operation: OperationRow, before: string): Promise<FatesLook> {
+  const { id, started_at: startedAt, now } = operation
+  const request = { id, before, since: startedAt ?? now, limit: followSize }
+  const [look] = await run(tx, noteFatesSql, request, (row: FatesLook) => row)
+  return look ?? { seen: 0, last: null, fates: null }
+}
+
+/** What there is to say of one that has done what it could; nothing where all went well. */
+function endNote({ failed, acted, fates }: OperationRow): string | undefined {
+  const { live, sameError, otherError } = toFates(fates)
+  const errors = [
+    ...(sameError > 0 ? [`${sameError} with the error they had died of`] : []),
+    ...(otherError > 0 ? [`${otherError} with another`] : []),
+  ]
+  const parts = [
+    ...(errors.length > 0 ? [`${sameError + otherError} of ${acted} died again: ${errors.join(', ')}.`] : []),
+    ...(live > 0 ? [`${live} of ${acted} had not ended when it stopped looking.`] : []),
+    ...(failed > 0 ? [`${failed} could not be acted on.`] : []),
+  ]
+  return parts.length === 0 ? undefined : parts.join(' ')
 }
 
 /** Acts on the next of the jobs that are untouched, and gives their number. */
@@ -292,6 +384,12 @@ function requestOf(
   ids: readonly string[],
 ): Parameters<typeof act>[1] {
   return { action, ids, asOf, priority: settingsIn(settings).priority, reason }
+}
+
+/** Waits a little for jobs to end. */
+async function waitOn(execution: Run): Promise<void> {
+  execution.waitsSince ??= performance.now()
+  await hear(execution)
 }
 
 /** Waits a little, and no longer than anybody should wait to be heard. */

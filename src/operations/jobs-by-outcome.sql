@@ -1,5 +1,5 @@
 -- The jobs of an operation that one thing became of, newest first.
-select id, outcome, reason
+select id, outcome, reason, fate
   from stint.operation_job
  where operation_id = :id::uuid
    and id <= :upTo::uuid

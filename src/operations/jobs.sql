@@ -1,5 +1,5 @@
 -- The jobs of an operation, newest first, with what became of each.
-select id, outcome, reason
+select id, outcome, reason, fate
   from stint.operation_job
  where operation_id = :id::uuid
    and id <= :upTo::uuid

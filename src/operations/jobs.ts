@@ -1,4 +1,4 @@
-import type { JobOutcome } from '../core/operation.ts'
+import type { JobFate, JobOutcome } from '../core/operation.ts'
 import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -12,6 +12,8 @@ export interface OperationJob {
   outcome: JobOutcome | null
   /** Why it was skipped or failed. */
   reason: string | null
+  /** What became of it after a replay; null where that is not followed. */
+  fate: JobFate | null
 }
 
 export interface OperationJobPage {

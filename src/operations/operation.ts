@@ -1,5 +1,6 @@
 import { StintError } from '../core/errors.ts'
-import type { OperationAction, OperationState } from '../core/operation.ts'
+import { toFates } from '../core/operation.ts'
+import type { Fates, OperationAction, OperationState } from '../core/operation.ts'
 import { numberIn, numbersIn } from '../core/stored-json.ts'
 import { peek } from '../core/thrown.ts'
 import { pageStart } from '../core/uuid.ts'
@@ -8,7 +9,7 @@ import type { Queryable } from '../db/statement.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
 
-/** Percent of the canary above which an operation stops; null where that does not stop it. */
+/** Percent of the canary, and then of all that have ended, above which it stops; null where that does not stop it. */
 export interface StopRule {
   /** That failed with the error they had died of. */
   sameError: number | null
@@ -27,6 +28,8 @@ export interface OperationSettings {
   pace: number | null
   stopIf: StopRule
   max: number
+  /** Of the jobs to be replayed, those that ended their worker. */
+  crashed: number
 }
 
 export interface CanaryResult {
@@ -56,6 +59,8 @@ export interface Operation extends OperationSettings {
   failed: number
   skippedBy: Readonly<Record<string, number>>
   canaryResult: CanaryResult | null
+  /** What became of the jobs that a replay brought back; null for other actions. */
+  fates: Fates | null
   /** Why it stopped or paused. */
   note: string | null
   reason: string
@@ -84,6 +89,8 @@ export interface OperationRow {
   skipped_by: unknown
   canary_at: Date | null
   canary_result: unknown
+  fates: unknown
+  acted_at: Date | null
   note: string | null
   reason: string
   actor: string
@@ -145,6 +152,7 @@ function toOperation(row: OperationRow): Operation {
     failed: row.failed,
     skippedBy: numbersIn(row.skipped_by),
     canaryResult: canaryIn(row.canary_result),
+    fates: row.fates === null ? null : toFates(row.fates),
     note: row.note,
     reason: row.reason,
     actor: row.actor,
@@ -167,6 +175,8 @@ export function settingsIn(stored: unknown): OperationSettings {
     pace: pace !== null && pace > 0 ? pace : null,
     stopIf: { sameError: numberIn(stopIf, 'sameError'), anyFailure: numberIn(stopIf, 'anyFailure') },
     max: numberIn(stored, 'max') ?? 0,
+    // An earlier version did not store it.
+    crashed: numberIn(stored, 'crashed') ?? 0,
   }
 }
 

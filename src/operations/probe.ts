@@ -4,6 +4,7 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { search } from '../jobs/search.ts'
 import { asOfSql } from './as-of.sql.ts'
+import { quarantinedSql } from './quarantined.sql.ts'
 
 export interface Probe {
   ids: string[]
@@ -53,4 +54,10 @@ export async function probe(
 export async function momentOf(db: Queryable): Promise<Date> {
   const [asOf = new Date(0)] = await run(db, asOfSql, {}, (row: { asOf: Date }) => row.asOf)
   return asOf
+}
+
+/** How many of these dead letters ended their worker. */
+export async function countQuarantined(db: Queryable, ids: readonly string[]): Promise<number> {
+  const [jobs = 0] = await run(db, quarantinedSql, { ids }, (row: { jobs: number }) => row.jobs)
+  return jobs
 }

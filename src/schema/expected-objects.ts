@@ -247,6 +247,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column migration.name': 'text not null',
   'column migration.version': 'integer not null',
   'column operation.acted': 'integer not null default 0',
+  'column operation.acted_at': 'timestamp with time zone',
   'column operation.action': 'text not null',
   'column operation.actor': 'text not null',
   'column operation.as_of': 'timestamp with time zone not null',
@@ -255,6 +256,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column operation.created_at': 'timestamp with time zone not null default stint.now()',
   'column operation.cursor': 'uuid',
   'column operation.failed': 'integer not null default 0',
+  'column operation.fates': 'jsonb',
   'column operation.filter': 'text',
   'column operation.finished_at': 'timestamp with time zone',
   'column operation.id': 'uuid not null',
@@ -273,6 +275,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column operation.started_at': 'timestamp with time zone',
   'column operation.state': "text not null default 'pending'::text",
   'column operation_job.epoch': 'integer not null default 0',
+  'column operation_job.fate': 'text',
   'column operation_job.fingerprint': 'text',
   'column operation_job.id': 'uuid not null',
   'column operation_job.is_canary': 'boolean not null default false',
@@ -429,6 +432,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint operation.operation_pkey': 'PRIMARY KEY (id)',
   'constraint operation.operation_state':
     "CHECK ((state = ANY (ARRAY['pending'::text, 'canary'::text, 'ramping'::text, 'paused'::text, 'stopped'::text, 'aborted'::text, 'done'::text])))",
+  'constraint operation_job.operation_job_fate':
+    "CHECK ((fate = ANY (ARRAY['live'::text, 'succeeded'::text, 'same-error'::text, 'other-error'::text, 'cancelled'::text])))",
   'constraint operation_job.operation_job_outcome':
     "CHECK ((outcome = ANY (ARRAY['acted'::text, 'skipped'::text, 'failed'::text])))",
   'constraint operation_job.operation_job_pkey': 'PRIMARY KEY (operation_id, id)',
@@ -572,6 +577,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     'CREATE UNIQUE INDEX operation_intent ON stint.operation USING btree (intent_id) WHERE (intent_id IS NOT NULL)',
   'index operation_job_canary':
     'CREATE INDEX operation_job_canary ON stint.operation_job USING btree (operation_id, id) WHERE is_canary',
+  'index operation_job_live':
+    "CREATE INDEX operation_job_live ON stint.operation_job USING btree (operation_id, id) WHERE (fate = 'live'::text)",
   'index operation_job_pkey':
     'CREATE UNIQUE INDEX operation_job_pkey ON stint.operation_job USING btree (operation_id, id)',
   'index operation_job_untouched':

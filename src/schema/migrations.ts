@@ -16,6 +16,7 @@ import { settledCountsScript } from './migrations/0014_settled_counts.sql.ts'
 import { untrustedRowsScript } from './migrations/0015_untrusted_rows.sql.ts'
 import { consoleSessionsScript } from './migrations/0016_console_sessions.sql.ts'
 import { invalidRowScript } from './migrations/0017_invalid_row.sql.ts'
+import { operationFateScript } from './migrations/0018_operation_fate.sql.ts'
 
 export interface Migration {
   version: number
@@ -41,6 +42,7 @@ export const migrations: readonly Migration[] = [
   untrustedRowsScript,
   consoleSessionsScript,
   invalidRowScript,
+  operationFateScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

@@ -314,7 +314,9 @@ create table stint.operation (
   origin text not null,
   created_at timestamp with time zone not null default stint.now(),
   started_at timestamp with time zone,
-  finished_at timestamp with time zone
+  finished_at timestamp with time zone,
+  fates jsonb,
+  acted_at timestamp with time zone
 );
 
 create table stint.operation_job (
@@ -324,7 +326,8 @@ create table stint.operation_job (
   outcome text,
   reason text,
   epoch integer not null default 0,
-  fingerprint text
+  fingerprint text,
+  fate text
 );
 
 create table stint.queue (
@@ -528,6 +531,8 @@ alter table stint.operation add constraint operation_pkey PRIMARY KEY (id);
 
 alter table stint.operation add constraint operation_state CHECK ((state = ANY (ARRAY['pending'::text, 'canary'::text, 'ramping'::text, 'paused'::text, 'stopped'::text, 'aborted'::text, 'done'::text])));
 
+alter table stint.operation_job add constraint operation_job_fate CHECK ((fate = ANY (ARRAY['live'::text, 'succeeded'::text, 'same-error'::text, 'other-error'::text, 'cancelled'::text])));
+
 alter table stint.operation_job add constraint operation_job_outcome CHECK ((outcome = ANY (ARRAY['acted'::text, 'skipped'::text, 'failed'::text])));
 
 alter table stint.operation_job add constraint operation_job_pkey PRIMARY KEY (operation_id, id);
@@ -679,6 +684,8 @@ CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state =
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 
 CREATE INDEX operation_job_canary ON stint.operation_job USING btree (operation_id, id) WHERE is_canary;
+
+CREATE INDEX operation_job_live ON stint.operation_job USING btree (operation_id, id) WHERE (fate = 'live'::text);
 
 CREATE INDEX operation_job_untouched ON stint.operation_job USING btree (operation_id, id) WHERE (outcome IS NULL);
 

@@ -1,4 +1,6 @@
 import type { JobState } from '../core/job.ts'
+import { toFates } from '../core/operation.ts'
+import type { Fates } from '../core/operation.ts'
 import { numbersIn } from '../core/stored-json.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -51,6 +53,8 @@ export interface OperationGlance {
   skipped: number
   failed: number
   skippedBy: Readonly<Record<string, number>>
+  /** What became of its jobs, in jobs; null where that is not followed. */
+  fates: Fates | null
   note: string | null
   startedAt: Date | null
   finishedAt: Date | null
@@ -62,5 +66,6 @@ export function glanceAtOperations(db: Queryable, ids: readonly string[]): Promi
   return run(db, operationGlancesSql, { ids }, (row: OperationGlance) => ({
     ...row,
     skippedBy: numbersIn(row.skippedBy),
+    fates: row.fates === null ? null : toFates(row.fates),
   }))
 }

@@ -13,7 +13,7 @@ import type { JobState, Stint } from '../../src/entry/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
 import { typed } from '../support/cli.ts'
 import { bury } from '../support/dead-letters.ts'
-import { workerScene } from '../support/workers.ts'
+import { startFor, workerScene } from '../support/workers.ts'
 import { givenWorker } from './numbers-given.ts'
 import { call, openConsole, tokens } from './scene.ts'
 
@@ -47,6 +47,11 @@ async function type(line: string): Promise<string> {
   const isDone = code === 0 || (code === 7 && line === 'stint doctor')
   expect({ line, isDone, stderr }).toMatchObject({ line, isDone: true })
   return stdout
+}
+
+/** A replay waits for what becomes of its jobs: here they succeed. */
+async function workOn(queue: string): Promise<void> {
+  await startFor(scene, defineJob({ kind: 'mail.send', queue }), () => undefined)
 }
 
 async function jobThat(state: JobState, queue = 'mail'): Promise<string> {
@@ -177,9 +182,12 @@ const lines: Record<string, Line> = {
     to: { to: 'ana' },
   },
   'POST /v1/operations': {
-    given: async () => ({ id: await jobThat('dead', 'many.a'), where: 'queue:many.a', reason: 'fixed' }),
+    given: async () => {
+      await workOn('many.a')
+      return { id: await jobThat('dead', 'many.a'), where: 'queue:many.a', reason: 'fixed' }
+    },
     becomes: ({ id }) => stateOf(id),
-    to: 'ready',
+    to: 'succeeded',
   },
   'GET /v1/operations': { given: async () => ({ id: await operation('done') }), says: '{id}' },
   'GET /v1/operations/{id}': { given: async () => ({ id: await operation('done') }), says: '{id}' },
@@ -345,8 +353,8 @@ describe('a command line of a job', () => {
 
 describe('a command line of an operation', () => {
   test.each([
-    ['replay', 'dead', 'ready', { canary: 0 }],
-    ['replay', 'dead', 'ready', { pace: 500, max: 50 }],
+    ['replay', 'dead', 'succeeded', { canary: 0 }],
+    ['replay', 'dead', 'succeeded', { pace: 500, max: 50 }],
     ['discard', 'dead', 'dead', {}],
     ['cancel', 'ready', 'cancelled', {}],
     ['run-now', 'scheduled', 'ready', { pace: 100 }],
@@ -356,6 +364,7 @@ describe('a command line of an operation', () => {
     const token = tokens.admin.token
     const queue = `${action}.${randomUUID().slice(0, 8)}`
     const ids = [await jobThat(state, queue), await jobThat(state, queue)]
+    if (action === 'replay') await workOn(queue)
     const request = { action, where: `queue:${queue} age<1d`, ...settings }
     const preview = await call(served, 'POST /v1/operations', { token, json: { ...request, dryRun: true } })
     const cli = preview.body['cli'] as string
@@ -379,8 +388,9 @@ describe('a command line of an operation', () => {
     const id = await jobThat('dead', queue)
     // For some seconds yet it counts as there.
     await givenWorker(scene.db, { kinds: ['stint.operation'], silentFor: '24 seconds' })
+    await workOn(queue)
     await type(`stint dead replay --where queue:${queue} --reason fixed`)
-    expect(await stateOf(id)).toBe('ready')
+    expect(await stateOf(id)).toBe('succeeded')
   })
 
   test('by ids does so too', async () => {

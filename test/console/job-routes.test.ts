@@ -314,7 +314,7 @@ describe('operations', () => {
     const stint = openStint(db.url)
     const { jobs } = await stint.enqueueMany(mail, [{}, {}, {}], { queue })
     for (const { id } of jobs) await bury(db, id)
-    const request = { action: 'replay', where: `queue:${queue}`, reason: 'fixed' }
+    const request = { action: 'replay', where: `queue:${queue}`, canary: 0, reason: 'fixed' }
     const preview = await call(served, 'POST /v1/operations', { token, json: { ...request, dryRun: true } })
     expect(preview.status).toBe(200)
     expect(preview.body).toMatchObject({
@@ -331,16 +331,28 @@ describe('operations', () => {
     expect(started.headers.get('Location')).toBe(`/v1/operations/${id}`)
     const again = await call(served, 'POST /v1/operations', { token, json: request, headers })
     expect(again.body).toMatchObject({ id })
-    await eventually(
-      async () =>
-        ((await call(served, `GET /v1/operations/${id}`, { token })).body as { state: string }).state ===
-        'done',
-      'the operation',
-    )
+    const until = (test: (operation: { state: string; acted: number }) => boolean) =>
+      eventually(
+        async () =>
+          test(
+            (await call(served, `GET /v1/operations/${id}`, { token })).body as {
+              state: string
+              acted: number
+            },
+          ),
+        'the operation',
+      )
+    await until(({ acted }) => acted === 3)
+    // It waits for what becomes of them: each is ended by hand.
+    for (const job of jobs) await stint.cancel(job.id)
+    await until(({ state }) => state === 'done')
     const ended = OperationDetail.parse(
       (await call(served, `GET /v1/operations/${id}`, { token: viewer })).body,
     )
-    expect(ended).toMatchObject({ matched: 3, acted: 3, actor: expect.any(String) as string })
+    expect(ended).toMatchObject({
+      ...{ matched: 3, acted: 3, actor: expect.any(String) as string },
+      fates: { live: 0, succeeded: 0, sameError: 0, otherError: 0, cancelled: 3 },
+    })
     // What it takes was settled before it began; its figures are of now.
     expect(Date.parse(ended.asOf)).toBeGreaterThan(Date.parse(ended.frozenAt))
     const first = await call(served, `GET /v1/operations/${id}/jobs?outcome=acted&limit=2`, { token: viewer })

@@ -89,10 +89,10 @@ describe('a preview', () => {
         { reason: 'in the trash', count: 2 },
         { reason: 'edited into another job', count: 1 },
       ],
-      canary: 0,
+      canary: 3,
       pace: null,
       stopIf: { sameError: 20, anyFailure: null },
-      cli: `stint dead replay --where queue:${contract.queue} --canary 0 --pace max --reason …`,
+      cli: `stint dead replay --where queue:${contract.queue} --canary 3 --stop-if 'same>20%' --pace max --reason …`,
     })
     expect(preview.samples).toHaveLength(5)
     expect(preview.samples[0]).toMatchObject({ state: 'dead', error: { group } })
@@ -157,12 +157,13 @@ describe('an operation', () => {
   })
 
   test('replays what matches, once each, and is noted', async () => {
-    await executor()
+    await executor({ undecidedMs: 1 })
     const contract = newJob()
     const ids = await deadLetters(contract, 40)
     const { id } = await ana().operations.start({
       action: 'replay',
       where: `error:b02c queue:${contract.queue}`,
+      canary: 0,
       reason: 'fixed in v215',
     })
     const done = await ended(id)
@@ -191,7 +192,7 @@ describe('an operation', () => {
   })
 
   test('does each of the other actions', async () => {
-    await executor()
+    await executor({ undecidedMs: 1 })
     const contract = newJob()
     const ids = await deadLetters(contract, 3)
     const run = async (
@@ -206,7 +207,7 @@ describe('an operation', () => {
       state: 'done',
       acted: 3,
     })
-    expect(await run({ action: 'replay', ids, reason: 'again' })).toMatchObject({
+    expect(await run({ action: 'replay', ids, canary: 0, reason: 'again' })).toMatchObject({
       state: 'done',
       acted: 3,
       ids: 3,
@@ -235,6 +236,7 @@ describe('an operation', () => {
     const { id } = await ana().operations.start({
       action: 'replay',
       where: `queue:${contract.queue}`,
+      canary: 0,
       reason: 'fixed',
     })
     await scene.stint.dead.replay(ids[0] ?? '')
@@ -245,7 +247,7 @@ describe('an operation', () => {
       ids[4],
     ])
     const later = await deadLetters(newJob(), 1)
-    await executor()
+    await executor({ undecidedMs: 1 })
     const done = await ended(id)
     expect(done).toMatchObject({
       ...{ state: 'done', matched: 8, acted: 3, skipped: 5 },
@@ -262,7 +264,7 @@ describe('an operation', () => {
   })
 
   test('leaves dead letters alone whose unique key a live job has', async () => {
-    await executor()
+    await executor({ undecidedMs: 1 })
     const contract = newJob()
     const first = await scene.stint.enqueue(contract, {}, { unique: { key: 'one' } })
     await bury(scene.db, first.id)
@@ -274,6 +276,7 @@ describe('an operation', () => {
     const { id } = await ana().operations.start({
       action: 'replay',
       where: `queue:${contract.queue}`,
+      canary: 0,
       reason: 'x',
     })
     expect(await ended(id)).toMatchObject({
@@ -344,6 +347,94 @@ describe('an operation', () => {
     expect(chosen.map(({ kind }) => kind)).toContain('rare')
     // Nobody runs its canary: it would wait on in the executors of other tests.
     await ana().operations.abort(id)
+  })
+
+  test('whose jobs die again says so: which succeeded, and which died of the same or another error', async () => {
+    await executor()
+    const contract = defineJob({ kind: newName('again'), queue: newName('again'), retry: { attempts: 1 } })
+    const fail = (name: string): never => {
+      throw Object.assign(new Error('do not honor'), { name })
+    }
+    const { worker, ...first } = await startFor(scene, contract, () => fail('CardDeclined'))
+    expect(first).toBeDefined()
+    const probe = await scene.stint.enqueue(contract, {})
+    await eventually(async () => (await scene.stint.dead.get(probe.id)) !== undefined, 'it is dead')
+    const fingerprint = (await scene.stint.dead.get(probe.id))?.fingerprint ?? ''
+    await worker.stop()
+    await scene.stint.dead.discard(probe.id)
+    await deadLetters(contract, 20, fingerprint)
+    await startFor(scene, contract, (input) => {
+      const { n } = input as { n: number }
+      if (n === 3) return fail('CardDeclined')
+      if (n === 4 || n === 5) return fail('NetworkDown')
+      return undefined
+    })
+    const { id } = await ana().operations.start({
+      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 0, reason: 'hope' },
+    })
+    expect(await ended(id)).toMatchObject({
+      state: 'done',
+      acted: 20,
+      failed: 0,
+      fates: { live: 0, succeeded: 17, sameError: 1, otherError: 2, cancelled: 0 },
+      note: '3 of 20 died again: 1 with the error they had died of, 2 with another.',
+    })
+    const { jobs } = await scene.stint.operations.jobs(id)
+    expect(jobs.map(({ fate }) => fate).filter((fate) => fate !== 'succeeded')).toEqual(
+      expect.arrayContaining(['same-error', 'other-error', 'other-error']),
+    )
+  })
+
+  test('stops while it ramps when jobs begin to die again', async () => {
+    await executor()
+    const contract = defineJob({ kind: newName('turns'), queue: newName('turns'), retry: { attempts: 1 } })
+    await deadLetters(contract, 200)
+    let ran = 0
+    await startFor(scene, contract, () => {
+      if (++ran > 2) throw new Error('it turned bad')
+    })
+    const { id } = await ana().operations.start({
+      ...{ action: 'replay', where: `queue:${contract.queue}`, reason: 'hope' },
+      ...{ canary: 2, pace: 20, stopIf: { anyFailure: 20 } },
+    })
+    const stopped = await ended(id)
+    expect(stopped).toMatchObject({
+      state: 'stopped',
+      canaryResult: { succeeded: 2 },
+      note: expect.stringMatching(/^\d+ of \d+ jobs that have ended failed\.$/) as string,
+    })
+    expect(stopped.acted).toBeLessThan(200)
+  })
+
+  test('of jobs that do not end gives up looking, and says how many are live', async () => {
+    await executor({ undecidedMs: 1 })
+    const contract = newJob()
+    await deadLetters(contract, 3)
+    const { id } = await ana().operations.start({
+      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 0, reason: 'x' },
+    })
+    expect(await ended(id)).toMatchObject({
+      state: 'done',
+      fates: { live: 3, succeeded: 0 },
+      note: '3 of 3 had not ended when it stopped looking.',
+    })
+  })
+
+  test.each([
+    [1, 0],
+    [2, 1],
+    [10, 1],
+    [60, 6],
+  ])('that replays %i jobs tries %i of them first', async (count, canary) => {
+    const contract = newJob()
+    await deadLetters(contract, count)
+    const what = { action: 'replay', where: `queue:${contract.queue}` } as const
+    expect(await scene.stint.operations.preview(what)).toMatchObject({ canary, crashed: 0 })
+    await scene.db.query(`update stint.dead set reason = 'quarantined' where queue = $1`, [contract.queue])
+    expect(await scene.stint.operations.preview(what)).toMatchObject({
+      canary: Math.min(1, canary),
+      crashed: count,
+    })
   })
 
   test('goes on when its canary succeeds', async () => {
@@ -420,13 +511,14 @@ describe('an operation', () => {
   })
 
   test('is paused, given another pace, and resumed', async () => {
-    await executor()
+    await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 100)
     const { id } = await ana().operations.start({
       action: 'replay',
       where: `queue:${contract.queue}`,
       pace: 2,
+      canary: 0,
       reason: 'x',
     })
     await until(id, ({ acted }) => acted >= 2)
@@ -538,7 +630,7 @@ test('an executor that is killed midway is followed by another, and nothing is a
     'the end of what the executor has sent',
   )
   await scene.db.query(`update stint.worker set lease_until = now() - interval '1 minute'`)
-  await executor()
+  await executor({ undecidedMs: 1 })
   await ana().operations.setPace(id, null)
   const done = await until(id, ({ state }) => state === 'done')
   expect(done).toMatchObject({ matched: 400, acted: 400, skipped: 0, failed: 0, untouched: 0 })

@@ -224,6 +224,7 @@ function What({ preview }: { preview: Preview }) {
         ))}
         {preview.matched.count === 0 ? <span> Nothing would be done.</span> : null}
       </p>
+      {preview.crashed === 0 ? null : <CrashWarning crashed={preview.crashed} canary={preview.canary} />}
       {preview.samples.length === 0 ? null : (
         <details open={preview.samples.length < 3}>
           <summary>{plural(preview.samples.length, 'sample')}</summary>
@@ -234,6 +235,22 @@ function What({ preview }: { preview: Preview }) {
         </details>
       )}
     </>
+  )
+}
+
+/** Of jobs that may take a worker down once more. */
+export function CrashWarning({ crashed, canary }: { crashed: number; canary: number }) {
+  return (
+    <div className="note note-warn" role="status">
+      <Icon name="warn" />
+      <div className="note-body">
+        <strong>{crashed === 1 ? 'It ended its worker' : 'They ended their workers'}</strong>
+        <span>
+          {plural(crashed, 'job')} ended the worker process and may do it again.
+          {canary === 0 ? '' : ` ${plural(canary, 'job')} ${canary === 1 ? 'is' : 'are'} tried first.`}
+        </span>
+      </div>
+    </div>
   )
 }
 

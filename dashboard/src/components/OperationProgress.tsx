@@ -1,10 +1,12 @@
+import { diedAgain } from '../../../src/core/operation.ts'
 import type { Operation } from '../api/operations.ts'
 import { percent, whole } from '../text/format.ts'
 
-/** How far an operation is: acted, skipped and failed against what matched. */
+/** How far an operation is: acted, skipped, and failed or dead again, against what matched. */
 export function OperationProgress({ operation }: { operation: Operation }) {
   const of = operation.matched ?? operation.max
   const done = operation.acted + operation.skipped + operation.failed
+  const bad = diedAgain(operation.fates)
   const share = (count: number): number => (of === 0 ? 0 : (count / of) * 100)
   return (
     <div className="operation-progress">
@@ -16,17 +18,17 @@ export function OperationProgress({ operation }: { operation: Operation }) {
         aria-label={`${whole(done)} of ${whole(of)}`}
       >
         <rect className="meter-floor" width="100" height="6" rx="1" />
-        <rect className="meter-value" width={share(operation.acted)} height="6" />
+        <rect className="meter-value" width={share(operation.acted - bad)} height="6" />
         <rect
           className="meter-skipped"
-          x={share(operation.acted)}
+          x={share(operation.acted - bad)}
           width={share(operation.skipped)}
           height="6"
         />
         <rect
           className="meter-failed"
-          x={share(operation.acted + operation.skipped)}
-          width={share(operation.failed)}
+          x={share(operation.acted - bad + operation.skipped)}
+          width={share(operation.failed + bad)}
           height="6"
         />
       </svg>

@@ -1,3 +1,4 @@
+import { diedAgain } from '../../../src/core/operation.ts'
 import type { Operation } from '../api/operations.ts'
 import { Icon } from './Icon.tsx'
 import type { IconName } from './Icon.tsx'
@@ -12,12 +13,14 @@ const looks: Record<Operation['state'], { icon: IconName; tone: string }> = {
   done: { icon: 'succeeded', tone: 'succeeded' },
 }
 
-export function OperationState({ state }: { state: Operation['state'] }) {
-  const look = looks[state]
+export function OperationState({ operation }: { operation: Pick<Operation, 'state' | 'fates'> }) {
+  const { state, fates } = operation
+  const isRed = state === 'done' && diedAgain(fates) > 0
+  const look = looks[isRed ? 'stopped' : state]
   return (
     <span className={`state state-${look.tone}`}>
       <Icon name={look.icon} />
-      <span>{state}</span>
+      <span>{isRed ? 'done, died again' : state}</span>
     </span>
   )
 }

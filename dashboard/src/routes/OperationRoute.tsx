@@ -1,5 +1,6 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
+import { diedAgain } from '../../../src/core/operation.ts'
 import { isOver, operationQuery, steer } from '../api/operations.ts'
 import type { Operation } from '../api/operations.ts'
 import { useLive } from '../api/use-live.ts'
@@ -10,7 +11,7 @@ import { Fact } from '../components/Fact.tsx'
 import { Field } from '../components/Field.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
-import { verbs } from '../components/OperationDialog.tsx'
+import { CrashWarning, verbs } from '../components/OperationDialog.tsx'
 import { OperationProgress } from '../components/OperationProgress.tsx'
 import { OperationState } from '../components/OperationState.tsx'
 import { Page, Section } from '../components/Page.tsx'
@@ -34,7 +35,7 @@ export function OperationRoute({ id }: { id: string }) {
         data === undefined ? undefined : (
           <>
             {verbs[data.action]} <span className="muted id">{shortId(id)}</span>{' '}
-            <OperationState state={data.state} />
+            <OperationState operation={data} />
           </>
         )
       }
@@ -182,23 +183,29 @@ function LineAtOnce({ operation }: { operation: Operation }) {
 function Detail({ operation }: { operation: Operation }) {
   const done = operation.acted + operation.skipped + operation.failed
   const skipped = Object.entries(operation.skippedBy)
-  const { canaryResult } = operation
+  const { canaryResult, fates } = operation
+  const isRed = operation.state === 'stopped' || (operation.state === 'done' && diedAgain(fates) > 0)
   return (
     <>
       {operation.note === null ? null : (
-        <div className={`note ${operation.state === 'stopped' ? 'note-fail' : 'note-warn'}`} role="status">
-          <Icon name={operation.state === 'stopped' ? 'fail' : 'warn'} />
+        <div className={`note ${isRed ? 'note-fail' : 'note-warn'}`} role="status">
+          <Icon name={isRed ? 'fail' : 'warn'} />
           <div className="note-body">
             <strong>
               {operation.state === 'stopped'
                 ? 'It stopped itself'
                 : operation.state === 'paused'
                   ? 'It is paused'
-                  : 'Note'}
+                  : isRed
+                    ? 'Jobs died again'
+                    : 'Note'}
             </strong>
             <span>{operation.note}</span>
           </div>
         </div>
+      )}
+      {operation.crashed === 0 ? null : (
+        <CrashWarning crashed={operation.crashed} canary={operation.canary} />
       )}
       <Section title="Progress">
         <OperationProgress operation={operation} />
@@ -228,6 +235,7 @@ function Detail({ operation }: { operation: Operation }) {
         </dl>
         <LineAtOnce operation={operation} />
       </Section>
+      {fates === null ? null : <Followed fates={fates} isOver={isOver(operation)} />}
       {operation.canary === 0 ? null : (
         <Section title="Canary">
           <dl className="facts">
@@ -276,5 +284,24 @@ function Detail({ operation }: { operation: Operation }) {
         <CliLine command={operation.cli} />
       </Section>
     </>
+  )
+}
+
+/** Where the jobs went that a replay brought back. */
+function Followed({ fates, isOver }: { fates: NonNullable<Operation['fates']>; isOver: boolean }) {
+  return (
+    <Section title="What became of them">
+      <dl className="facts">
+        <Fact name="Succeeded">{whole(fates.succeeded)}</Fact>
+        <Fact name={isOver ? 'Had not ended' : 'Still live'}>{whole(fates.live)}</Fact>
+        <Fact name="Died again, same error">
+          <span className={fates.sameError > 0 ? 'bad' : ''}>{whole(fates.sameError)}</span>
+        </Fact>
+        <Fact name="Died again, another">
+          <span className={fates.otherError > 0 ? 'bad' : ''}>{whole(fates.otherError)}</span>
+        </Fact>
+        {fates.cancelled === 0 ? null : <Fact name="Cancelled">{whole(fates.cancelled)}</Fact>}
+      </dl>
+    </Section>
   )
 }

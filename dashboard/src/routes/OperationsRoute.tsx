@@ -1,3 +1,4 @@
+import { diedAgain } from '../../../src/core/operation.ts'
 import { Link } from 'wouter'
 import { operationsQuery } from '../api/operations.ts'
 import type { OperationPage } from '../api/operations.ts'
@@ -62,6 +63,9 @@ function List({ page, scope }: { page: OperationPage; scope: string }) {
               <th scope="col" className="num">
                 Failed
               </th>
+              <th scope="col" className="num">
+                Died again
+              </th>
               <th scope="col">On</th>
               <th scope="col">Who and why</th>
               <th scope="col">Started</th>
@@ -77,7 +81,7 @@ function List({ page, scope }: { page: OperationPage; scope: string }) {
                   <span className="muted id">{shortId(item.id)}</span>
                 </th>
                 <td>
-                  <OperationState state={item.state} />
+                  <OperationState operation={item} />
                 </td>
                 <td>
                   <OperationProgress operation={item} />
@@ -85,6 +89,9 @@ function List({ page, scope }: { page: OperationPage; scope: string }) {
                 <td className="num">{whole(item.acted)}</td>
                 <td className="num">{whole(item.skipped)}</td>
                 <td className={`num ${item.failed > 0 ? 'bad' : ''}`}>{whole(item.failed)}</td>
+                <td className={`num ${diedAgain(item.fates) > 0 ? 'bad' : ''}`}>
+                  {item.fates === null ? '–' : whole(diedAgain(item.fates))}
+                </td>
                 <td className="clip">
                   <code>{item.where ?? plural(item.ids, 'job')}</code>
                 </td>

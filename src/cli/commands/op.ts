@@ -118,8 +118,8 @@ async function jobs(args: readonly string[]): Promise<number> {
   else if (page.jobs.length > 0)
     say(
       table(
-        ['JOB', 'OUTCOME', 'REASON'],
-        page.jobs.map((job) => [job.id, job.outcome ?? '', job.reason ?? '']),
+        ['JOB', 'OUTCOME', 'FATE', 'REASON'],
+        page.jobs.map((job) => [job.id, job.outcome ?? '', job.fate ?? '', job.reason ?? '']),
       ),
     )
   if (page.jobs.length === 0) note('no jobs')

@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { jobOutcomes, operationActions, operationStates } from '../../core/operation.ts'
+import { jobFates, jobOutcomes, operationActions, operationStates } from '../../core/operation.ts'
 import { Id, pageOf, Priority, Reason, Time } from './common.ts'
 import { JobItem } from './job.ts'
 
@@ -15,7 +15,9 @@ export const NewOperation = z
       .min(0)
       .max(1_000)
       .optional()
-      .describe('Jobs tried first; 10 for a replay of more than 100.'),
+      .describe(
+        'Jobs tried first. @default of a replay: 1 of up to 10 jobs, a tenth of up to 100, else 10; 1 where one of them ended its worker; 0 of a single job',
+      ),
     pace: z
       .number()
       .min(0.1)
@@ -31,7 +33,9 @@ export const NewOperation = z
         anyFailure: z.number().min(0).max(100).optional(),
       })
       .optional()
-      .describe('Percent of the canary above which it stops. @default sameError 20'),
+      .describe(
+        'Percent of the canary, and then of all that have ended, above which it stops. @default sameError 20',
+      ),
     max: z.int().min(1).max(1_000_000).optional().describe('Never more than this. @default 10,000'),
     asOf: Time.optional().describe(
       'Of the preview that was looked at: what was made, or died, since then is not taken. @default now',
@@ -53,6 +57,7 @@ export const Preview = z
     canary: z.int(),
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
+    crashed: z.int().describe('Of the jobs to be replayed, those that ended their worker.'),
     asOf: Time,
     cli: z.string(),
   })
@@ -73,6 +78,7 @@ export const Operation = z
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
     max: z.int(),
+    crashed: z.int().describe('Of the jobs to be replayed, those that ended their worker.'),
     matched: z.int().nullable().describe('In the preview; null where it was not counted to the end.'),
     acted: z.int(),
     skipped: z.int(),
@@ -81,6 +87,16 @@ export const Operation = z
     canaryResult: z
       .object({ decided: z.int(), succeeded: z.int(), failed: z.int(), sameError: z.int() })
       .nullable(),
+    fates: z
+      .object({
+        live: z.int().describe('Have not ended, or had not when the operation did.'),
+        succeeded: z.int(),
+        sameError: z.int().describe('Dead again, with the error that they had died of.'),
+        otherError: z.int().describe('Dead again, with another error.'),
+        cancelled: z.int(),
+      })
+      .nullable()
+      .describe('What became of the jobs that a replay brought back; null for other actions.'),
     note: z.string().nullable().describe('Why it stopped, paused or failed.'),
     reason: z.string(),
     actor: z.string(),
@@ -102,6 +118,10 @@ export const OperationJob = z
     id: Id,
     outcome: z.enum(jobOutcomes).nullable().describe('Null until it is its turn.'),
     reason: z.string().nullable().describe('Why it was skipped or failed.'),
+    fate: z
+      .enum(jobFates)
+      .nullable()
+      .describe('What became of it after a replay; null where that is not followed.'),
   })
   .openapi('OperationJob')
 export const OperationJobPage = pageOf(OperationJob).openapi('OperationJobPage')

@@ -140,7 +140,7 @@ export const operationRoutes: Routes = (app, parts) => {
       return c.json(
         {
           ...{ action: rest.action, excluded: rest.excluded, canary: rest.canary, pace: rest.pace },
-          ...{ stopIf: rest.stopIf, cli: rest.cli },
+          ...{ stopIf: rest.stopIf, crashed: rest.crashed, cli: rest.cli },
           matched: { count: matched.count, exact: matched.isExact },
           samples: samples.map(toJobItem),
           asOf: rest.asOf.toISOString(),
@@ -271,11 +271,11 @@ function toDetail(info: OperationInfo): OperationDetail {
 }
 
 function toOperation(info: OperationInfo): Operation {
-  const { id, action, state, where, ids, canary, pace: wanted, stopIf, max, matched } = info
-  const { acted, skipped, failed, skippedBy, canaryResult, note, reason, actor, cli } = info
+  const { id, action, state, where, ids, canary, pace: wanted, stopIf, max, crashed, matched } = info
+  const { acted, skipped, failed, skippedBy, canaryResult, fates, note, reason, actor, cli } = info
   return {
-    ...{ id, action, state, where, ids, canary, pace: wanted, stopIf, max, matched },
-    ...{ acted, skipped, failed, skippedBy: { ...skippedBy }, canaryResult, note, reason, actor, cli },
+    ...{ id, action, state, where, ids, canary, pace: wanted, stopIf, max, crashed, matched },
+    ...{ acted, skipped, failed, skippedBy: { ...skippedBy }, canaryResult, fates, note, reason, actor, cli },
     frozenAt: info.asOf.toISOString(),
     createdAt: info.createdAt.toISOString(),
     startedAt: timeOf(info.startedAt),

@@ -1,0 +1,5 @@
+-- How many of these dead letters ended their worker.
+select count(*)::integer as jobs
+  from stint.dead
+ where id = any(:ids::uuid[])
+   and reason = 'quarantined'
