@@ -121,7 +121,7 @@ describe('stint dead replay --where', () => {
     expect(done).toMatchObject({
       code: 5,
       stdout: expect.stringMatching(
-        /note +3 of 3 died again: 3 with another\.[^]*became of them +0 succeeded, 0 still live, 0 .*, 3 died again with another/,
+        /state +done, died again\nnote +3 of 3 died again: 3 with another\.\n[^]*acted +3\n +succeeded +0\n +had not ended +0\n +died again +3: 0 with the same error, 3 with another\n/,
       ) as string,
       stderr: expect.stringContaining('died again 3') as string,
     })

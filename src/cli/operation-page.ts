@@ -1,8 +1,8 @@
 import type { OperationInfo } from '../client/operations.ts'
-import { diedAgain } from '../core/operation.ts'
-import type { Fates } from '../core/operation.ts'
+import { diedAgain, hasEndedBadly, stateOfOperation } from '../core/operation.ts'
 import { moment, relative } from './format.ts'
 import { facts, table } from './output.ts'
+import type { Cell } from './output.ts'
 
 /** `ramping  acted 69 of 112  skipped 1  failed 0` */
 export function progressLine(operation: OperationInfo): string {
@@ -13,21 +13,29 @@ export function progressLine(operation: OperationInfo): string {
   return `operation ${id}  ${state}  ${counts}  skipped ${skipped}  failed ${failed}${ends}`
 }
 
-function fatesText({ live, succeeded, sameError, otherError, cancelled }: Fates): string {
+/** What the jobs that were acted on came to, under `acted`. */
+function fateFacts({ fates, finishedAt }: OperationInfo): [name: string, value: Cell][] {
+  if (fates === null) return []
+  const { live, succeeded, sameError, otherError, cancelled } = fates
+  const dead = diedAgain(fates)
+  const errors = `${dead}: ${sameError} with the same error, ${otherError} with another`
   return [
-    `${succeeded} succeeded`,
-    `${live} still live`,
-    `${sameError} died again with the same error`,
-    `${otherError} died again with another`,
-    ...(cancelled > 0 ? [`${cancelled} cancelled`] : []),
-  ].join(', ')
+    ['  succeeded', String(succeeded)],
+    [finishedAt === null ? '  still live' : '  had not ended', String(live)],
+    ['  died again', dead === 0 ? '0' : { text: errors, style: 'red' }],
+    ...(cancelled === 0 ? [] : [['  cancelled', String(cancelled)] satisfies [string, Cell]]),
+  ]
 }
 
-/** For a person who is about to replay, or has replayed, jobs that ended their worker. */
-export function crashWarning({ crashed, canary }: { crashed: number; canary: number }): string | null {
+function inStateColor(text: string, operation: OperationInfo): Cell {
+  return { text, style: hasEndedBadly(operation) ? 'red' : undefined }
+}
+
+/** For a person who is about to replay jobs that crashed their worker. */
+export function crashWarning({ crashed, canary }: { crashed: number; canary: number }): Cell | null {
   if (crashed === 0) return null
-  const tried = canary === 0 ? '' : ` ${canary} is tried first.`
-  return `${crashed} of these jobs ended their worker process, and may do it again.${tried}`
+  const tried = canary === 0 ? '' : ` ${canary} tried first.`
+  return { text: `${crashed} of these jobs crashed a worker and may do so again.${tried}`, style: 'yellow' }
 }
 
 export function operationFacts(operation: OperationInfo, now: Date): string {
@@ -36,20 +44,20 @@ export function operationFacts(operation: OperationInfo, now: Date): string {
   return facts([
     ['operation', operation.id],
     ['action', operation.action],
-    ['state', operation.state],
+    ['state', inStateColor(stateOfOperation(operation), operation)],
     ['note', operation.note],
-    ['warning', crashWarning(operation)],
+    ['warning', operation.finishedAt === null ? crashWarning(operation) : null],
     ['where', operation.where],
     ['ids', operation.ids === 0 ? null : String(operation.ids)],
     ['as of', moment(operation.asOf, now)],
     ['matched', operation.matched === null ? 'not known yet' : String(operation.matched)],
     ['acted', String(operation.acted)],
+    ...fateFacts(operation),
     [
       'skipped',
       skipped.length === 0 ? String(operation.skipped) : `${operation.skipped}: ${skipped.join(', ')}`,
     ],
     ['failed', String(operation.failed)],
-    ['what became of them', operation.fates === null ? null : fatesText(operation.fates)],
     ['untouched', operation.untouched === null ? null : String(operation.untouched)],
     ['canary', operation.canary === 0 ? null : String(operation.canary)],
     [
@@ -78,13 +86,19 @@ export function operationTable(operations: readonly OperationInfo[], now: Date):
     '>ACTED',
     '>SKIPPED',
     '>FAILED',
-    '>DIED AGAIN',
+    '>DIED',
     'BY',
     'MADE',
     'REASON',
   ]
   const rows = operations.map((one) => [
-    ...[one.id, one.action, one.state, one.matched === null ? '' : String(one.matched), String(one.acted)],
+    ...[
+      one.id,
+      one.action,
+      inStateColor(one.state, one),
+      one.matched === null ? '' : String(one.matched),
+      String(one.acted),
+    ],
     ...[String(one.skipped), String(one.failed), one.fates === null ? '' : String(diedAgain(one.fates))],
     ...[one.actor, relative(one.createdAt, now), one.reason],
   ])

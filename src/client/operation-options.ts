@@ -16,7 +16,7 @@ export interface PreviewOptions {
   ids?: readonly string[] | undefined
   /** For `reprioritize`. */
   priority?: number | undefined
-  /** Jobs tried first, of a replay; 0 to 1,000. @default 1 of up to 10, a tenth of up to 100, else 10; 1 where one of them ended its worker; 0 of a single job */
+  /** Jobs tried first, of a replay; 0 to 1,000. @default 1 of up to 10, a tenth of up to 100, else 10; 1 where one of them crashed its worker; 0 of a single job */
   canary?: number | undefined
   /** Jobs a second after the canary; null: as fast as it goes. @default 20 for a replay of more than 100, else null */
   pace?: number | null | undefined

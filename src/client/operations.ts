@@ -336,7 +336,7 @@ export class Operations {
     })
   }
 
-  /** Of dead letters that are to be replayed, those that ended their worker. */
+  /** Of dead letters that are to be replayed, those that crashed their worker. */
   async #crashed({ action }: OperationRequest, ids: readonly string[]): Promise<number> {
     if (action !== 'replay' || ids.length === 0) return 0
     const asked = ids.slice(0, mostCounted)

@@ -76,10 +76,9 @@ export async function startOperationsWorker(
     queues: { [operationQueue]: { concurrency, prefetch: 0 } },
   }).handle(operationJob, async ({ id }, ctx) => {
     const job = { id: ctx.jobId, lease: ctx.fence.token }
-    const state = await executeOperation(db, { id, job, signal: ctx.signal, onActed, undecidedMs })
-    // Another operation may have its place meanwhile.
-    if (state === 'waiting') ctx.snooze('2s', 'waits for jobs to end')
-    return { state: state ?? null }
+    const done = await executeOperation(db, { id, job, signal: ctx.signal, onActed, undecidedMs })
+    if (typeof done === 'object') ctx.snooze(`${Math.round(done.snoozeMs)}ms`, 'waits for jobs to end')
+    return { state: done ?? null }
   })
   const over = new Promise<void>((resolve) => worker.on('stopped', resolve))
   try {

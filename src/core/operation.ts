@@ -24,7 +24,7 @@ export function isUnderWay(state: OperationState): boolean {
 export const jobFates = ['live', 'succeeded', 'same-error', 'other-error', 'cancelled'] as const
 export type JobFate = (typeof jobFates)[number]
 
-/** What became of the jobs that a replay brought back, in jobs. */
+/** How many of the jobs that a replay brought back came to what. Together they are `acted`. */
 export interface Fates {
   /** They have not ended, or had not when the operation did. */
   live: number
@@ -48,9 +48,18 @@ export function toFates(stored: unknown): Fates {
   }
 }
 
-/** How many of them died again: an operation of which some did has not ended well. */
 export function diedAgain(fates: Fates | null): number {
   return fates === null ? 0 : fates.sameError + fates.otherError
+}
+
+/** Whether it is to be shown in red: its rule stopped it, or it is done and some of its jobs died again. */
+export function hasEndedBadly({ state, fates }: { state: OperationState; fates: Fates | null }): boolean {
+  return state === 'stopped' || (state === 'done' && diedAgain(fates) > 0)
+}
+
+/** For people: its state, and that jobs died again where it is done. */
+export function stateOfOperation({ state, fates }: { state: OperationState; fates: Fates | null }): string {
+  return state === 'done' && diedAgain(fates) > 0 ? 'done, died again' : state
 }
 
 /** What an operation did to one job. */

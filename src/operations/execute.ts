@@ -34,8 +34,8 @@ import { untouchedSql } from './untouched.sql.ts'
  *
  * pending: all that match are noted in `operation_job`, down from the newest; only then is anything acted on, so that a
  * ceiling is kept by doing nothing. canary: some of them, spread over times, kinds and keys, are acted on, and their endings waited for.
- * ramping: the rest, in batches. Of a replay it is noted all the while what becomes of the jobs, and waited for their ends
- * when all are acted on.
+ * ramping: the rest, in batches. A replay notes what becomes of its jobs all the while, and its rule may still stop it. When
+ * all are acted on, it waits for their ends.
  *
  * Each step is one short transaction that first takes the row of the job that executes this, under its lease, and then
  * the operation's, where it is still to be executed: a worker that lost its lease gets no further, and whoever pauses or
@@ -63,32 +63,39 @@ const idleMs = 30_000
 const usualUndecidedMs = 600_000
 /** Jobs whose fate is looked at in one transaction. */
 const followSize = 1_000
-/** After this long the rest of the wait is left to a later run: another operation may want the place. */
+/** After waiting this long, the executing job is snoozed: another operation may need its slot. */
 const waitHereMs = 2_000
+const leastSnoozeMs = 2_000
+const mostSnoozeMs = 30_000
 /** While it ramps, the rule counts as if at least so many jobs had ended. */
 const fewestJudged = 10
 const last = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** A unique key that somebody takes at this very moment is seen the next time. */
 const mostTries = 5
 
-/** With where it looks on for the fates of jobs, and since when it does nothing but wait for ends. */
 interface Run extends Execution {
+  /** The next look at fates starts below this id. */
   below: string
+  /** Since when this run only waits for jobs to end; undefined while it acts. */
   waitsSince: number | undefined
+  /** How long the operation has waited for them, over all its runs. */
+  waitedMs: number
 }
 
+/** The state of the operation, or after how long to run this again: it waits for jobs to end. */
+export type Executed = OperationState | { snoozeMs: number } | undefined
+
 /**
- * Ends when the operation has, is paused, or is somebody else's, and with 'waiting' where there is nothing to do for some
- * seconds but wait for ends; throws where the signal aborts or the database fails.
+ * Ends when the operation has ended, is paused, belongs to another job, or only waits for jobs to end. Throws where the signal
+ * aborts or the database fails.
  */
-export async function executeOperation(
-  db: Database,
-  given: Execution,
-): Promise<OperationState | 'waiting' | undefined> {
-  const execution: Run = { ...given, below: last, waitsSince: undefined }
+export async function executeOperation(db: Database, given: Execution): Promise<Executed> {
+  const execution: Run = { ...given, below: last, waitsSince: undefined, waitedMs: 0 }
   for (;;) {
     execution.signal.throwIfAborted()
-    if (performance.now() - (execution.waitsSince ?? Infinity) > waitHereMs) return 'waiting'
+    // A tenth of the wait so far: an end is noticed soon enough, and a long wait takes few runs.
+    if (performance.now() - (execution.waitsSince ?? Infinity) > waitHereMs)
+      return { snoozeMs: Math.max(leastSnoozeMs, Math.min(mostSnoozeMs, execution.waitedMs / 10)) }
     const operation = await getOperation(db, execution.id)
     if (operation === undefined || operation.jobId !== execution.job.id) return operation?.state
     switch (operation.state) {
@@ -215,7 +222,8 @@ async function tryCanary(db: Database, execution: Run): Promise<void> {
     if (stop !== undefined) return become(tx, id, { state: 'stopped', note: stop, canaryResult })
     if (canaryResult.decided === endings.length) return become(tx, id, { state: 'ramping', canaryResult })
     const left = endings.length - canaryResult.decided
-    if (operation.now.getTime() - triedAt.getTime() >= undecidedMs) {
+    execution.waitedMs = operation.now.getTime() - triedAt.getTime()
+    if (execution.waitedMs >= undecidedMs) {
       const note = `${left} of ${endings.length} jobs of the canary have not ended: look at them, then resume or abort.`
       return become(tx, id, { state: 'paused', note, canaryResult })
     }
@@ -240,7 +248,7 @@ function whyStop(
   return undefined
 }
 
-/** Acts on the rest, no faster than its pace, and looks at what became of some; then waits for all of them. */
+/** Acts on the next batch of the rest, no faster than its pace, and looks at fates; without a rest, follows all to their ends. */
 async function ramp(db: Database, execution: Run): Promise<void> {
   const startedAt = performance.now()
   const operation = await getOperation(db, execution.id)
@@ -260,7 +268,7 @@ async function ramp(db: Database, execution: Run): Promise<void> {
   }
 }
 
-/** Looks at all that have not ended; when none is left, or it took too long, the operation is done. */
+/** Looks at all jobs that have not ended. The operation is done when all have, or when it has waited long enough. */
 async function followToEnd(db: Database, execution: Run): Promise<void> {
   execution.below = last
   do {
@@ -269,14 +277,14 @@ async function followToEnd(db: Database, execution: Run): Promise<void> {
   const isWaiting = await step(db, execution, async (tx, operation) => {
     const { undecidedMs = usualUndecidedMs } = execution
     const { live } = toFates(operation.fates)
-    const waitedMs = operation.now.getTime() - (operation.acted_at ?? operation.now).getTime()
-    if (live > 0 && waitedMs < undecidedMs) return true
+    execution.waitedMs = operation.now.getTime() - (operation.acted_at ?? operation.now).getTime()
+    if (live > 0 && execution.waitedMs < undecidedMs) return true
     return become(tx, operation.id, { state: 'done', note: endNote(operation) })
   })
   if (isWaiting === true) await waitOn(execution)
 }
 
-/** Notes what became of some more jobs; false where it has to stop for that, or is not ours any more. */
+/** Notes what became of some more jobs; false where the rule stops the operation, or it is not ours any more. */
 async function lookOn(db: Database, execution: Run): Promise<boolean> {
   const isOn = await step(db, execution, async (tx, operation) => {
     const look = await noteFates(tx, operation, execution.below)
@@ -311,7 +319,7 @@ async function noteFates(tx: Queryable, operation: OperationRow, before: string)
   return look ?? { seen: 0, last: null, fates: null }
 }
 
-/** What there is to say of one that has done what it could; nothing where all went well. */
+/** The note of an operation that is done; none where all went well. */
 function endNote({ failed, acted, fates }: OperationRow): string | undefined {
   const { live, sameError, otherError } = toFates(fates)
   const errors = [

@@ -28,7 +28,7 @@ export interface OperationSettings {
   pace: number | null
   stopIf: StopRule
   max: number
-  /** Of the jobs to be replayed, those that ended their worker. */
+  /** Of the jobs to be replayed, those that crashed their worker. */
   crashed: number
 }
 

@@ -56,7 +56,7 @@ export async function momentOf(db: Queryable): Promise<Date> {
   return asOf
 }
 
-/** How many of these dead letters ended their worker. */
+/** How many of these dead letters crashed their worker. */
 export async function countQuarantined(db: Queryable, ids: readonly string[]): Promise<number> {
   const [jobs = 0] = await run(db, quarantinedSql, { ids }, (row: { jobs: number }) => row.jobs)
   return jobs

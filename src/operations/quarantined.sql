@@ -1,4 +1,4 @@
--- How many of these dead letters ended their worker.
+-- How many of these dead letters crashed their worker.
 select count(*)::integer as jobs
   from stint.dead
  where id = any(:ids::uuid[])

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
+import { Worker } from '../../src/entry/worker.ts'
+import { runStint } from '../support/cli.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually } from '../support/eventually.ts'
 import { charge, chargeCard, contracts } from './shop.ts'
@@ -50,6 +52,52 @@ test('all at once is at once, of more than a hundred too, and the line beside it
   const facts = (await page.locator('.facts').allTextContents()).join(' ')
   expect(facts).toContain('Paceas fast as it goes')
   expect(facts).toContain('Succeeded0Still live101')
+}, 180_000)
+
+test('a replayed group that fails again ends red, with the same split on the page, over HTTP and in the command line', async () => {
+  const queue = newQueue()
+  const startWorker = async (errorOf: (orderId: number) => string | undefined): Promise<Worker> => {
+    const worker = new Worker({ connection: given.db.url, queues: { [queue]: 5 }, log: false })
+    worker.handle(chargeCard, ({ orderId }) => {
+      const name = errorOf(orderId)
+      if (name !== undefined) throw Object.assign(new Error('do not honor'), { name })
+    })
+    await worker.start()
+    onTestFinished(() => worker.stop())
+    return worker
+  }
+  const broken = await startWorker(() => 'CardDeclined')
+  const inputs = Array.from({ length: 12 }, (_, index) => charge(index))
+  const { jobs } = await given.stint.enqueueMany(chargeCard, inputs, { queue })
+  await eventually(async () => {
+    for (const { id } of jobs) expect((await given.stint.get(id))?.state).toBe('dead')
+  })
+  await broken.stop()
+  await startWorker((orderId) => (orderId < 4 ? 'CardDeclined' : orderId === 4 ? 'NetworkDown' : undefined))
+  const page = await openAct(queue, 'replay')
+  await page.getByLabel('All at once').check()
+  await page.locator('.cli code', { hasText: '--canary 0' }).waitFor()
+  await page.getByLabel('Reason, for the audit').fill('fixed in v215')
+  await page.getByRole('button', { name: 'Replay 12 jobs' }).click()
+  await page.waitForURL('**/operations/*')
+  await page.locator('h1 .state-dead', { hasText: 'done, died again' }).waitFor({ timeout: 50_000 })
+  await page
+    .locator('main .note-fail', {
+      hasText: '5 of 12 died again: 4 with the error they had died of, 1 with another.',
+    })
+    .waitFor()
+  expect((await page.locator('.facts').allTextContents()).join(' ')).toContain(
+    'Succeeded7Had not ended0Died again, same error4Died again, another error1',
+  )
+  const id = new URL(page.url()).pathname.split('/').pop() ?? ''
+  const answer = await page.request.get(`${given.url}v1/operations/${id}`)
+  expect(await answer.json()).toMatchObject({
+    ...{ state: 'done', acted: 12, note: expect.stringContaining('5 of 12 died again') as string },
+    fates: { live: 0, succeeded: 7, sameError: 4, otherError: 1, cancelled: 0 },
+  })
+  expect((await runStint(['op', 'get', id], given.db.url)).stdout).toMatch(
+    /state +done, died again\n[^]*acted +12\n +succeeded +7\n +had not ended +0\n +died again +5: 4 with the same error, 1 with another\n/,
+  )
 }, 180_000)
 
 test('Back after an operation was started shows the jobs that it was started from, and no dialog', async () => {

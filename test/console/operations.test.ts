@@ -355,12 +355,11 @@ describe('an operation', () => {
     const fail = (name: string): never => {
       throw Object.assign(new Error('do not honor'), { name })
     }
-    const { worker, ...first } = await startFor(scene, contract, () => fail('CardDeclined'))
-    expect(first).toBeDefined()
+    const first = await startFor(scene, contract, () => fail('CardDeclined'))
     const probe = await scene.stint.enqueue(contract, {})
-    await eventually(async () => (await scene.stint.dead.get(probe.id)) !== undefined, 'it is dead')
+    await first.hears('dead', probe.id)
     const fingerprint = (await scene.stint.dead.get(probe.id))?.fingerprint ?? ''
-    await worker.stop()
+    await first.worker.stop()
     await scene.stint.dead.discard(probe.id)
     await deadLetters(contract, 20, fingerprint)
     await startFor(scene, contract, (input) => {
@@ -418,6 +417,45 @@ describe('an operation', () => {
       fates: { live: 3, succeeded: 0 },
       note: '3 of 3 had not ended when it stopped looking.',
     })
+  })
+
+  test('counts on when another role has spoiled the sums that it keeps in JSON', async () => {
+    await executor({ undecidedMs: 1 })
+    const contract = defineJob({ kind: newName('spoiled'), queue: newName('spoiled') })
+    const [kept = '', gone = ''] = await deadLetters(contract, 2)
+    const { id } = await ana().operations.start({
+      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 0, pace: 0.1, reason: 'x' },
+    })
+    await until(id, ({ acted }) => acted === 1)
+    await ana().operations.pause(id)
+    // The newest is acted on first; the other is skipped.
+    await scene.stint.cancel(gone)
+    await scene.stint.dead.discard(kept)
+    await scene.db.query(
+      `update stint.operation
+          set fates = '{"live": "many", "cancelled": [1]}', skipped_by = '{"in the trash": "x"}'
+        where id = $1`,
+      [id],
+    )
+    await ana().operations.setPace(id, null)
+    await ana().operations.resume(id)
+    expect(await ended(id)).toMatchObject({ state: 'done', acted: 1, skipped: 1, fates: { cancelled: 1 } })
+    await scene.db.query(
+      `update stint.operation
+          set fates = '[1]', skipped_by = '"x"', state = 'paused', paused_in = 'ramping', finished_at = null
+        where id = $1`,
+      [id],
+    )
+    await scene.db.query(
+      `update stint.operation_job
+          set fate = case when id = $2 then 'live' end, outcome = case when id = $2 then outcome end
+        where operation_id = $1`,
+      [id, gone],
+    )
+    await ana().operations.resume(id)
+    const done = await ended(id)
+    expect(done).toMatchObject({ state: 'done', fates: { cancelled: 1 } })
+    expect(Object.values(done.skippedBy)).toEqual([1])
   })
 
   test.each([

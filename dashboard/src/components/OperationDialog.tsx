@@ -238,15 +238,15 @@ function What({ preview }: { preview: Preview }) {
   )
 }
 
-/** Of jobs that may take a worker down once more. */
+/** For jobs that were quarantined: they may crash a worker once more. */
 export function CrashWarning({ crashed, canary }: { crashed: number; canary: number }) {
   return (
     <div className="note note-warn" role="status">
       <Icon name="warn" />
       <div className="note-body">
-        <strong>{crashed === 1 ? 'It ended its worker' : 'They ended their workers'}</strong>
+        <strong>{plural(crashed, 'job')} crashed a worker</strong>
         <span>
-          {plural(crashed, 'job')} ended the worker process and may do it again.
+          The same may happen again.
           {canary === 0 ? '' : ` ${plural(canary, 'job')} ${canary === 1 ? 'is' : 'are'} tried first.`}
         </span>
       </div>

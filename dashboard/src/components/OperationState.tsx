@@ -1,4 +1,4 @@
-import { diedAgain } from '../../../src/core/operation.ts'
+import { hasEndedBadly, stateOfOperation } from '../../../src/core/operation.ts'
 import type { Operation } from '../api/operations.ts'
 import { Icon } from './Icon.tsx'
 import type { IconName } from './Icon.tsx'
@@ -14,13 +14,11 @@ const looks: Record<Operation['state'], { icon: IconName; tone: string }> = {
 }
 
 export function OperationState({ operation }: { operation: Pick<Operation, 'state' | 'fates'> }) {
-  const { state, fates } = operation
-  const isRed = state === 'done' && diedAgain(fates) > 0
-  const look = looks[isRed ? 'stopped' : state]
+  const look = looks[hasEndedBadly(operation) ? 'stopped' : operation.state]
   return (
     <span className={`state state-${look.tone}`}>
       <Icon name={look.icon} />
-      <span>{isRed ? 'done, died again' : state}</span>
+      <span>{stateOfOperation(operation)}</span>
     </span>
   )
 }

@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { diedAgain } from '../../../src/core/operation.ts'
+import { hasEndedBadly } from '../../../src/core/operation.ts'
 import { isOver, operationQuery, steer } from '../api/operations.ts'
 import type { Operation } from '../api/operations.ts'
 import { useLive } from '../api/use-live.ts'
@@ -184,7 +184,7 @@ function Detail({ operation }: { operation: Operation }) {
   const done = operation.acted + operation.skipped + operation.failed
   const skipped = Object.entries(operation.skippedBy)
   const { canaryResult, fates } = operation
-  const isRed = operation.state === 'stopped' || (operation.state === 'done' && diedAgain(fates) > 0)
+  const isRed = hasEndedBadly(operation)
   return (
     <>
       {operation.note === null ? null : (
@@ -204,7 +204,7 @@ function Detail({ operation }: { operation: Operation }) {
           </div>
         </div>
       )}
-      {operation.crashed === 0 ? null : (
+      {operation.crashed === 0 || isOver(operation) ? null : (
         <CrashWarning crashed={operation.crashed} canary={operation.canary} />
       )}
       <Section title="Progress">
@@ -235,7 +235,7 @@ function Detail({ operation }: { operation: Operation }) {
         </dl>
         <LineAtOnce operation={operation} />
       </Section>
-      {fates === null ? null : <Followed fates={fates} isOver={isOver(operation)} />}
+      {fates === null ? null : <FatesSection fates={fates} isOver={isOver(operation)} />}
       {operation.canary === 0 ? null : (
         <Section title="Canary">
           <dl className="facts">
@@ -287,17 +287,17 @@ function Detail({ operation }: { operation: Operation }) {
   )
 }
 
-/** Where the jobs went that a replay brought back. */
-function Followed({ fates, isOver }: { fates: NonNullable<Operation['fates']>; isOver: boolean }) {
+/** What the jobs that a replay acted on came to; the figures add up to those acted on. */
+function FatesSection({ fates, isOver }: { fates: NonNullable<Operation['fates']>; isOver: boolean }) {
   return (
-    <Section title="What became of them">
+    <Section title="What became of the jobs">
       <dl className="facts">
         <Fact name="Succeeded">{whole(fates.succeeded)}</Fact>
         <Fact name={isOver ? 'Had not ended' : 'Still live'}>{whole(fates.live)}</Fact>
         <Fact name="Died again, same error">
           <span className={fates.sameError > 0 ? 'bad' : ''}>{whole(fates.sameError)}</span>
         </Fact>
-        <Fact name="Died again, another">
+        <Fact name="Died again, another error">
           <span className={fates.otherError > 0 ? 'bad' : ''}>{whole(fates.otherError)}</span>
         </Fact>
         {fates.cancelled === 0 ? null : <Fact name="Cancelled">{whole(fates.cancelled)}</Fact>}

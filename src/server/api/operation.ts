@@ -16,7 +16,7 @@ export const NewOperation = z
       .max(1_000)
       .optional()
       .describe(
-        'Jobs tried first. @default of a replay: 1 of up to 10 jobs, a tenth of up to 100, else 10; 1 where one of them ended its worker; 0 of a single job',
+        'Jobs tried first. @default of a replay: 1 of up to 10 jobs, a tenth of up to 100, else 10; 1 where one of them crashed its worker; 0 of a single job',
       ),
     pace: z
       .number()
@@ -57,7 +57,7 @@ export const Preview = z
     canary: z.int(),
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
-    crashed: z.int().describe('Of the jobs to be replayed, those that ended their worker.'),
+    crashed: z.int().describe('Of the jobs to be replayed, those that crashed their worker.'),
     asOf: Time,
     cli: z.string(),
   })
@@ -78,7 +78,7 @@ export const Operation = z
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
     max: z.int(),
-    crashed: z.int().describe('Of the jobs to be replayed, those that ended their worker.'),
+    crashed: z.int().describe('Of the jobs to be replayed, those that crashed their worker.'),
     matched: z.int().nullable().describe('In the preview; null where it was not counted to the end.'),
     acted: z.int(),
     skipped: z.int(),
