@@ -22,6 +22,7 @@ import { noteFatesSql } from './note-fates.sql.ts'
 import { noteJobsSql } from './note-jobs.sql.ts'
 import { getOperation, settingsIn } from './operation.ts'
 import type { CanaryResult, OperationRow } from './operation.ts'
+import { lastUuid } from '../core/uuid.ts'
 import { diedAgain, operationActions, toFates } from '../core/operation.ts'
 import type { OperationState } from '../core/operation.ts'
 import { probe } from './probe.ts'
@@ -69,7 +70,6 @@ const leastSnoozeMs = 2_000
 const mostSnoozeMs = 30_000
 /** While it ramps, the rule counts as if at least so many jobs had ended. */
 const fewestJudged = 10
-const last = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** A unique key that somebody takes at this very moment is seen the next time. */
 const mostTries = 5
 
@@ -90,7 +90,7 @@ export type Executed = OperationState | { snoozeMs: number } | undefined
  * aborts or the database fails.
  */
 export async function executeOperation(db: Database, given: Execution): Promise<Executed> {
-  const execution: Run = { ...given, below: last, waitsSince: undefined, waitedMs: 0 }
+  const execution: Run = { ...given, below: lastUuid, waitsSince: undefined, waitedMs: 0 }
   for (;;) {
     execution.signal.throwIfAborted()
     // A tenth of the wait so far: an end is noticed soon enough, and a long wait takes few runs.
@@ -205,7 +205,7 @@ async function tryCanary(db: Database, execution: Run): Promise<void> {
   const { id, undecidedMs = usualUndecidedMs } = execution
   if ((await actOnSome(db, execution, { limit: batchSize, onlyCanary: true })) > 0) return
   const isWaiting = await step(db, execution, async (tx, operation) => {
-    await noteFates(tx, operation, last)
+    await noteFates(tx, operation, lastUuid)
     const triedAt = operation.canary_at ?? operation.now
     // Since it began, and not since it was resumed: they may have ended while it was paused.
     const since = operation.started_at ?? operation.now
@@ -270,10 +270,10 @@ async function ramp(db: Database, execution: Run): Promise<void> {
 
 /** Looks at all jobs that have not ended. The operation is done when all have, or when it has waited long enough. */
 async function followToEnd(db: Database, execution: Run): Promise<void> {
-  execution.below = last
+  execution.below = lastUuid
   do {
     if (!(await lookOn(db, execution))) return
-  } while (execution.below !== last)
+  } while (execution.below !== lastUuid)
   const isWaiting = await step(db, execution, async (tx, operation) => {
     const { undecidedMs = usualUndecidedMs } = execution
     const { live } = toFates(operation.fates)
@@ -288,7 +288,7 @@ async function followToEnd(db: Database, execution: Run): Promise<void> {
 async function lookOn(db: Database, execution: Run): Promise<boolean> {
   const isOn = await step(db, execution, async (tx, operation) => {
     const look = await noteFates(tx, operation, execution.below)
-    execution.below = look.seen < followSize ? last : (look.last ?? last)
+    execution.below = look.seen < followSize ? lastUuid : (look.last ?? lastUuid)
     const { matched, acted, skipped, failed } = operation
     const fates = toFates(look.fates)
     const { sameError, succeeded, cancelled } = fates
