@@ -1,9 +1,10 @@
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { readFailingClaims } from '../doctor/failing-claims.ts'
+import type { FailingClaim } from '../doctor/failing-claims.ts'
 import { migrationStatus } from '../schema/migrate.ts'
 import { deadlyErrorsSql } from './deadly-errors.sql.ts'
-import { failingClaimsSql } from './failing-claims.sql.ts'
 import { glanceAtJobs } from './glances.ts'
 import type { JobGlance } from './glances.ts'
 import { stoppedOperationsSql } from './stopped-operations.sql.ts'
@@ -46,16 +47,6 @@ export interface StoppedOperation {
   failed: number
 }
 
-/** A queue that a live worker cannot claim from. */
-export interface FailingClaim {
-  host: string
-  pid: string
-  queue: string
-  /** By the worker's clock. */
-  since: string | null
-  error: string | null
-}
-
 /** What is wrong beside queues and workers. */
 export interface Trouble {
   claims: FailingClaim[]
@@ -71,7 +62,7 @@ const mostOperations = 200
 export async function readTrouble(db: Database): Promise<Trouble> {
   const { pending: pendingMigrations } = await migrationStatus(db)
   return db.transaction(async (tx) => ({
-    claims: await run(tx, failingClaimsSql, { limit: most }, (row: FailingClaim) => row),
+    claims: await readFailingClaims(tx, most),
     errors: await readDeadlyErrors(tx),
     schedules: await run(tx, troubledSchedulesSql, { limit: most }, (row: TroubledSchedule) => row),
     operations: await run(tx, stoppedOperationsSql, { seen: mostOperations }, (row: StoppedOperation) => row),

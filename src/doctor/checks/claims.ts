@@ -1,18 +1,9 @@
-import { run } from '../../db/statement.ts'
 import type { Check } from '../check.ts'
+import { readFailingClaims } from '../failing-claims.ts'
 import { listing } from '../listing.ts'
-import { claimsSql } from './claims.sql.ts'
-
-interface FailingClaim {
-  host: string
-  pid: string
-  queue: string
-  since: string | null
-  error: string | null
-}
 
 export const claims: Check = async (db) => {
-  const failing = await run(db, claimsSql, {}, (row: FailingClaim) => row)
+  const failing = await readFailingClaims(db, 100)
   const queues = [...new Set(failing.map(({ queue }) => queue))]
   if (queues.length === 0)
     return {
