@@ -39,6 +39,7 @@ export function detailsText(one: ScheduleDetails, now: Date): string {
     ['history', `kept for ${span(one.keepFiresMs)}`],
     ['source', `${one.source}${one.appVersion === null ? '' : `, version ${one.appVersion}`}`],
     ['input', one.inputFromCode ? 'made by code' : JSON.stringify(one.input)],
+    ['asked for', one.askedFires === 0 ? null : waitingText(one)],
     ['changed', moment(one.updatedAt, now)],
     ['error', one.invalid ?? one.lastError],
   ])
@@ -54,6 +55,24 @@ function nextText(one: ScheduleInfo, now: Date): Styled | string {
   if (one.invalid !== null) return { text: 'never: it is not valid', style: 'red' }
   if (one.failures > 0) return { text: `fails, ${one.failures} times`, style: 'red' }
   return one.nextFireAt === null ? 'never' : relative(one.nextFireAt, now)
+}
+
+/** Said after a command that asked for fires of a schedule whose input code makes. */
+export function askedText(fires: number, schedule: ScheduleDetails | undefined): string {
+  const next =
+    schedule?.isOrphan === true
+      ? "no live worker has this schedule's code, so this waits for one"
+      : "a worker that has this schedule's code makes what was asked for"
+  return `asked for ${firesText(fires)}; ${next}`
+}
+
+function waitingText({ askedFires, isOrphan }: ScheduleDetails): Styled | string {
+  if (isOrphan) return { text: `${firesText(askedFires)}: no live worker has its code`, style: 'red' }
+  return `${firesText(askedFires)}, which a worker that has its code makes`
+}
+
+function firesText(fires: number): string {
+  return fires === 1 ? '1 fire' : `${fires} fires`
 }
 
 function missedText({ policy, limit, windowMs }: ScheduleInfo['missed']): string {

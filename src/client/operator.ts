@@ -22,7 +22,7 @@ import type { ErrorGroups } from './error-groups.ts'
 import type { JobVerbs, When } from './job-verbs.ts'
 import type { Operations } from './operations.ts'
 import type { Queues, SetQueueOptions } from './queues.ts'
-import type { BackfilledFire, BackfillOptions, Schedules } from './schedules.ts'
+import type { BackfilledFire, BackfillOptions, RanSchedule, Schedules } from './schedules.ts'
 
 /** What an act says beside what it does. */
 export interface ActOptions {
@@ -216,8 +216,8 @@ export class OperatorSchedules {
     )
   }
 
-  /** Makes a job of it now. */
-  run(name: string, { reason }: { reason?: string | undefined } = {}): Promise<{ jobId: string }> {
+  /** Makes a job of it now, or asks a worker that has its code to. */
+  run(name: string, { reason }: { reason?: string | undefined } = {}): Promise<RanSchedule> {
     return this.#act({ action: 'schedule.run', target: checked(name), reason }, ({ schedules }) =>
       schedules.runNow(name),
     )

@@ -11,6 +11,7 @@ import { nextId } from '../intake/ids.ts'
 import { keyText } from '../intake/enqueue-options.ts'
 import type { Queryable } from '../db/statement.ts'
 import { get } from '../jobs/get.ts'
+import { askForFires } from '../schedules/asked.ts'
 import { deleteSchedule, fireByHand, pauseSchedule, resumeSchedule } from '../schedules/change.ts'
 import type { MadeJob } from '../schedules/change.ts'
 import { checkSchedule } from '../schedules/checked.ts'
@@ -46,11 +47,20 @@ export interface BackfillOptions {
 
 export interface BackfilledFire {
   fireAt: Date
-  /** `fired`: a job is, or would be, made; `kept`: it fired before, or waits. */
-  action: 'fired' | 'kept'
+  /**
+   * `fired`: a job is, or would be, made; `asked`: by a worker that has the schedule's code, for code makes its input;
+   * `kept`: it fired or was asked for before, or waits.
+   */
+  action: 'fired' | 'asked' | 'kept'
   /** What was noted of it before. */
   before: Fire['outcome'] | null
   jobId: string | null
+}
+
+export interface RanSchedule {
+  jobId: string
+  /** `asked`: code makes the input, so a worker that has the schedule's code makes this job. */
+  action: 'fired' | 'asked'
 }
 
 const mostBackfilled = 1_000
@@ -152,21 +162,27 @@ export class Schedules {
 
   /**
    * Makes a job of it now, whatever its times and the jobs before it. Where code makes the input, give the schedule
-   * itself instead of its name.
+   * itself to make it here; by its name, a worker that has its code is asked to.
    */
-  async runNow(schedule: string | Schedule): Promise<{ jobId: string }> {
+  async runNow(schedule: string | Schedule): Promise<RanSchedule> {
     const found = await this.#find(nameOf(schedule))
     checkSchedule(found.row)
     const jobId = nextId()
-    const own = await ownOf(found, schedule, found.nowMs)
+    const action = isAskedFor(found, schedule) ? 'asked' : 'fired'
+    const own = action === 'asked' ? '' : await ownOf(found, schedule, found.nowMs)
     const times = `[{"jobId":"${jobId}"${own}}]`
     const request = { name: found.details.name, times, reason: 'run now' }
     // Two at the same instant: one of them comes a moment later.
     for (let tries = 0; tries < mostTries; tries++) {
+      if (action === 'asked') {
+        if ((await this.#ask(request, [jobId])).length > 0) return { jobId, action }
+        continue
+      }
       const options = { jobIds: [jobId], isDone: (jobs: readonly MadeJob[]) => jobs.length > 0 }
       const made = await this.#calls.write((db) => fireByHand(db, request), options)
       this.#ready(found, made)
-      if (made.length > 0 || (await this.#calls.send((db) => get(db, jobId))) !== undefined) return { jobId }
+      if (made.length > 0 || (await this.#calls.send((db) => get(db, jobId))) !== undefined)
+        return { jobId, action }
     }
     return missingSchedule(found.details.name)
   }
@@ -247,7 +263,8 @@ export class Schedules {
   /**
    * Makes up for the times of a range: those that were missed or skipped, or came before the schedule did. What fired
    * does not fire again, so a range whose fires are forgotten (`keepFires`) is refused. At most 1,000 times; look first,
-   * with `dryRun`.
+   * with `dryRun`. Where code makes the input, give the schedule itself to make it here; by its name, a worker that has its
+   * code is asked to.
    */
   async backfill(
     schedule: string | Schedule,
@@ -276,37 +293,52 @@ export class Schedules {
     const range = { name, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
     const noted = await this.#calls.send((db) => firesWithin(db, range))
     const before = new Map(noted.map((fire) => [fire.fireAt.getTime(), fire]))
+    const action = isAskedFor(found, schedule) ? 'asked' : 'fired'
     const plan = times.map((ms): BackfilledFire => {
       const fire = before.get(ms)
-      const isKept = fire?.outcome === 'fired' || fire?.outcome === 'queued'
+      const isOpen = fire === undefined || fire.outcome === 'missed' || fire.outcome === 'skipped'
       const said = { fireAt: new Date(ms), before: fire?.outcome ?? null }
-      return isKept
-        ? { ...said, action: 'kept', jobId: fire.jobId }
-        : { ...said, action: 'fired', jobId: dryRun ? null : nextId() }
+      return isOpen
+        ? { ...said, action, jobId: dryRun ? null : nextId() }
+        : { ...said, action: 'kept', jobId: fire.jobId }
     })
     if (dryRun) return plan
-    await this.#makeUp(found, schedule, plan)
+    const done = new Set(await this.#makeUp(found, schedule, plan))
     // A tick may have been there in between.
     const after = await this.#calls.send((db) => firesWithin(db, range))
     const stored = new Map(after.map((fire) => [fire.fireAt.getTime(), fire.jobId]))
     return plan.map((one) => {
       const jobId = stored.get(one.fireAt.getTime()) ?? null
-      return jobId === one.jobId ? one : { ...one, action: 'kept', jobId }
+      return jobId === one.jobId || done.has(one.jobId) ? one : { ...one, action: 'kept', jobId }
     })
   }
 
-  async #makeUp(found: FoundSchedule, schedule: string | Schedule, plan: BackfilledFire[]): Promise<void> {
+  /** The ids of the jobs that it made or asked for; not all of them where a reply was lost. */
+  async #makeUp(
+    found: FoundSchedule,
+    schedule: string | Schedule,
+    plan: BackfilledFire[],
+  ): Promise<(string | null)[]> {
     const entries: string[] = []
     for (const { action, jobId, fireAt } of plan) {
-      if (action !== 'fired') continue
-      const own = await ownOf(found, schedule, fireAt.getTime())
+      if (action === 'kept') continue
+      const own = action === 'asked' ? '' : await ownOf(found, schedule, fireAt.getTime())
       entries.push(`{"jobId":"${jobId}","fireAt":"${fireAt.toISOString()}"${own}}`)
     }
     const { name } = found.details
-    const ids = plan.flatMap(({ action, jobId }) => (action === 'fired' && jobId !== null ? [jobId] : []))
+    const ids = plan.flatMap(({ action, jobId }) => (action !== 'kept' && jobId !== null ? [jobId] : []))
     const request = { name, times: `[${entries.join(',')}]`, reason: 'backfill' }
+    if (isAskedFor(found, schedule)) return this.#ask(request, ids)
     const made = await this.#calls.write((db) => fireByHand(db, request), { jobIds: ids })
     this.#ready(found, made)
+    return made.map(({ id }) => id)
+  }
+
+  async #ask(request: Parameters<typeof askForFires>[1], jobIds: readonly string[]): Promise<string[]> {
+    const isDone = (ids: readonly string[]): boolean => ids.length > 0
+    const ids = await this.#calls.write((db) => askForFires(db, request), { jobIds, isDone })
+    this.#config.onChanged()
+    return ids
   }
 
   #ready({ details }: FoundSchedule, made: readonly MadeJob[]): void {
@@ -352,15 +384,14 @@ function nameOf(schedule: string | Schedule): string {
   return typeof schedule === 'string' ? schedule : schedule.name
 }
 
+/** Code makes its input, and that code is not here. */
+function isAskedFor({ details }: FoundSchedule, schedule: string | Schedule): boolean {
+  return details.inputFromCode && typeof schedule === 'string'
+}
+
 /** What code makes for one time, where it does. */
 async function ownOf({ details }: FoundSchedule, schedule: string | Schedule, ms: number): Promise<string> {
-  if (!details.inputFromCode) return ''
-  if (typeof schedule !== 'string') return ownJob(details.name, schedule, ms)
-  throw invalidOption(
-    'schedule',
-    `the schedule itself, made by defineSchedule(): the input of '${details.name}' is made by code`,
-    schedule,
-  )
+  return details.inputFromCode && typeof schedule !== 'string' ? ownJob(details.name, schedule, ms) : ''
 }
 
 function iso(ms: number | undefined): string | null {

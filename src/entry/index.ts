@@ -63,7 +63,13 @@ export type {
 } from '../schedules/define-schedule.ts'
 export type { RuleOptions } from '../schedules/rule.ts'
 export type { Fire, FireOutcome, ScheduleDetails, ScheduleInfo } from '../schedules/read.ts'
-export type { BackfilledFire, BackfillOptions, NextFire, Schedules } from '../client/schedules.ts'
+export type {
+  BackfilledFire,
+  BackfillOptions,
+  NextFire,
+  RanSchedule,
+  Schedules,
+} from '../client/schedules.ts'
 export type { CheckName } from '../doctor/checks.ts'
 export type { Examination } from '../doctor/examine.ts'
 export type { Finding, Level } from '../doctor/finding.ts'

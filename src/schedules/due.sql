@@ -1,4 +1,4 @@
--- Schedules with something to decide now, at most so many, and when the next one will have.
+-- Schedules with something to decide now, at most so many, and when the next one will have; and fires that were asked for.
 --
 -- One from code counts while a live worker has it in its code; one whose input code makes, only where that code is:
 -- :mine has name and digest of those that this process has.
@@ -23,6 +23,19 @@ with fit as (
      and (retry_at is null or retry_at <= stint.now() or retry_at > stint.now() + interval '1 day')
    order by wanted_at
    limit :limit::integer
+), asked as (
+  select s.name, s.input_from_code, f.fire_at, f.job_id
+    from stint.schedule as s
+   cross join lateral (
+           select fire_at, job_id
+             from stint.fire
+            where fire.schedule = s.name
+              and fire.outcome = 'asked'
+            order by job_id
+            limit :limit::integer) as f
+   where not s.input_from_code
+      or s.name || ' ' || s.digest = any(:mine::text[])
+   limit :limit::integer
 )
 select floor(extract(epoch from stint.now()) * 1000)::float8 as now,
        (select (extract(epoch from min(greatest(next_fire_at, retry_at))) - extract(epoch from stint.now())) * 1000
@@ -36,4 +49,7 @@ select floor(extract(epoch from stint.now()) * 1000)::float8 as now,
                           'missed_limit', missed_limit, 'missed_window_ms', missed_window_ms, 'jitter_ms', jitter_ms,
                           'keep_fires_ms', keep_fires_ms, 'starts_at', starts_at, 'ends_at', ends_at,
                           'decided_to', decided_to, 'queued_fire_at', queued_fire_at, 'turn', turn::text)
-                          order by wanted_at) from due), '[]') as due
+                          order by wanted_at) from due), '[]') as due,
+       coalesce((select jsonb_agg(jsonb_build_object(
+                          'name', name, 'input_from_code', input_from_code, 'fire_at', fire_at, 'job_id', job_id))
+                   from asked), '[]') as asked

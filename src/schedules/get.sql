@@ -18,6 +18,8 @@ select s.name, left(s.kind, 201) as kind, left(s.queue, 201) as queue, left(s.ti
           where w.lost_at is null
             and w.about -> 'schedules' ? s.name) as is_orphan,
        last.fire_at as last_fire_at, last.outcome as last_outcome,
+       (select count(*)::integer
+          from (select from stint.fire as f where f.schedule = s.name and f.outcome = 'asked' limit 10000) as waiting) as asked_fires,
        floor(extract(epoch from stint.now()) * 1000)::float8 as now
   from stint.schedule as s
  cross join lateral (

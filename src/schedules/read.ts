@@ -55,9 +55,12 @@ export interface ScheduleDetails extends ScheduleInfo {
   input: unknown
   /** Of the last try to fire it. */
   lastError: string | null
+  /** Fires that were asked for and wait for a worker that has its code; counted up to 10,000. */
+  askedFires: number
 }
 
-export type FireOutcome = 'fired' | 'skipped' | 'missed' | 'queued'
+/** `asked`: somebody asked for it, and a worker that has the schedule's code makes the job `jobId`. */
+export type FireOutcome = 'fired' | 'skipped' | 'missed' | 'queued' | 'asked'
 
 export interface Fire {
   fireAt: Date
@@ -93,6 +96,7 @@ interface FullRow extends InfoRow {
   job: unknown
   input: unknown
   last_error: string | null
+  asked_fires: number
   turn_text: string
   now: number
 }
@@ -108,7 +112,12 @@ export interface FoundSchedule {
 export async function getSchedule(db: Queryable, name: string): Promise<FoundSchedule | undefined> {
   const [row] = await run(db, getSql, { name }, (found: FullRow) => found)
   if (row === undefined) return undefined
-  const details = { ...toInfo(row), input: row.input, lastError: row.last_error }
+  const details = {
+    ...toInfo(row),
+    input: row.input,
+    lastError: row.last_error,
+    askedFires: row.asked_fires,
+  }
   return { details, row, turn: row.turn_text, nowMs: row.now }
 }
 

@@ -5,6 +5,8 @@ import { cleanText } from '../core/storable.ts'
 import { messageOf } from '../core/thrown.ts'
 import { nextId } from '../intake/ids.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
+import { failAsked, fireAsked } from './asked.ts'
+import type { AskedFire } from './asked.ts'
 import { checkSchedule } from './checked.ts'
 import type { Schedule } from './define-schedule.ts'
 import { dueSql } from './due.sql.ts'
@@ -12,6 +14,7 @@ import { failSql } from './fail.sql.ts'
 import { fireSql } from './fire.sql.ts'
 import { decide } from './missed.ts'
 import { nextOccurrence } from './occurrences.ts'
+import { instant } from './rule.ts'
 import { missingSchedule, runAtMs, scheduledJob } from './stored.ts'
 import type { ScheduleRow } from './stored.ts'
 
@@ -45,6 +48,8 @@ interface Mine {
 }
 
 const dueLimit = 100
+/** After this the tick looks at what is due again: fires that were asked for, maybe a thousand, delay no other. */
+const askedForMs = 1_000
 const inputDeadlineMs = 10_000
 
 /** `onTurn` is called while it goes on: with many schedules whose code is slow it takes minutes. */
@@ -58,7 +63,7 @@ export async function tick(
     db,
     dueSql,
     { mine: names, limit: dueLimit },
-    (row: { now: number; nextInMs: number | null; due: DueSchedule[] }) => row,
+    (row: { now: number; nextInMs: number | null; due: DueSchedule[]; asked: AskedFire[] }) => row,
   )
   if (look === undefined) return { fired: [], failed: [], nextInMs: undefined }
   const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
@@ -73,8 +78,59 @@ export async function tick(
     result.failed.push({ schedule: row.name, error: outcome.error })
     await holdBack(db, row, outcome.error)
   }
-  if (look.due.length === dueLimit) result.nextInMs = 0
+  if (look.due.length === dueLimit || (await makeAsked(db, look.asked, { mine, onTurn, result })))
+    result.nextInMs = 0
   return result
+}
+
+/** Makes the jobs of fires that were asked for; true where there may be more. */
+async function makeAsked(
+  db: Queryable,
+  asked: readonly AskedFire[],
+  { mine, onTurn, result }: { mine: ReadonlyMap<string, Mine>; onTurn: () => void; result: Tick },
+): Promise<boolean> {
+  const untilMs = performance.now() + askedForMs
+  for (const fire of shuffled(asked)) {
+    if (performance.now() > untilMs) return true
+    onTurn()
+    const outcome = await makeOne(db, fire, mine.get(fire.name)?.schedule)
+    if ('error' in outcome) {
+      result.failed.push({ schedule: fire.name, error: outcome.error })
+      await failAsked(db, fire, outcome.error)
+    } else if (outcome.fired !== undefined) result.fired.push(outcome.fired)
+  }
+  return asked.length === dueLimit
+}
+
+/** As fireOne(): what only this fire suffers from is its outcome. */
+async function makeOne(
+  db: Queryable,
+  fire: AskedFire,
+  schedule: Schedule | undefined,
+): Promise<{ fired: Fired | undefined } | { error: unknown }> {
+  const { name, fire_at: fireAt, job_id: jobId } = fire
+  let own = ''
+  try {
+    const ms = instant('fire_at', fireAt)
+    if (fire.input_from_code) own = await ownJob(name, schedule, ms)
+  } catch (error) {
+    return { error }
+  }
+  try {
+    const made = await fireAsked(db, fire, `{${own.slice(1)}}`)
+    if (made === undefined) return { fired: undefined }
+    const { queue, kind, reason, priority, keyed } = made
+    return {
+      fired: {
+        ...{ schedule: name, queue, kind, asked: [] },
+        fires: [{ fireAt, outcome: 'fired', jobId, reason }],
+        hints: [{ queue, priority, keyed, inMs: 0 }],
+      },
+    }
+  } catch (error) {
+    if (!mayBeOneRows(error)) throw error
+    return { error }
+  }
 }
 
 /** One with something to decide. */

@@ -412,9 +412,10 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint error_hour.error_hour_pkey': 'PRIMARY KEY (fingerprint, hour, process)',
   'constraint finished.finished_has_ended':
     "CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])))",
-  'constraint fire.fire_has_job': "CHECK (((outcome = 'fired'::text) = (job_id IS NOT NULL)))",
+  'constraint fire.fire_has_job':
+    "CHECK (((outcome = ANY (ARRAY['fired'::text, 'asked'::text])) = (job_id IS NOT NULL)))",
   'constraint fire.fire_outcome':
-    "CHECK ((outcome = ANY (ARRAY['fired'::text, 'skipped'::text, 'missed'::text, 'queued'::text])))",
+    "CHECK ((outcome = ANY (ARRAY['fired'::text, 'skipped'::text, 'missed'::text, 'queued'::text, 'asked'::text])))",
   'constraint fire.fire_pkey': 'PRIMARY KEY (schedule, fire_at)',
   'constraint gauge_refresh.gauge_refresh_one': 'CHECK (id)',
   'constraint gauge_refresh.gauge_refresh_pkey': 'PRIMARY KEY (id)',
@@ -545,6 +546,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index finished_correlation':
     'CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL)',
   'index finished_id': 'CREATE INDEX finished_id ON ONLY stint.finished USING btree (id)',
+  'index fire_asked':
+    "CREATE INDEX fire_asked ON stint.fire USING btree (schedule, job_id) WHERE (outcome = 'asked'::text)",
   'index fire_job':
     'CREATE INDEX fire_job ON stint.fire USING btree (schedule, fire_at DESC) WHERE (job_id IS NOT NULL)',
   'index fire_pkey': 'CREATE UNIQUE INDEX fire_pkey ON stint.fire USING btree (schedule, fire_at)',

@@ -17,6 +17,7 @@ import { untrustedRowsScript } from './migrations/0015_untrusted_rows.sql.ts'
 import { consoleSessionsScript } from './migrations/0016_console_sessions.sql.ts'
 import { invalidRowScript } from './migrations/0017_invalid_row.sql.ts'
 import { operationFateScript } from './migrations/0018_operation_fate.sql.ts'
+import { askedFiresScript } from './migrations/0019_asked_fires.sql.ts'
 
 export interface Migration {
   version: number
@@ -43,6 +44,7 @@ export const migrations: readonly Migration[] = [
   consoleSessionsScript,
   invalidRowScript,
   operationFateScript,
+  askedFiresScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

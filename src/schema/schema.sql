@@ -499,9 +499,9 @@ alter table stint.error_hour add constraint error_hour_pkey PRIMARY KEY (fingerp
 
 alter table stint.finished add constraint finished_has_ended CHECK ((state = ANY (ARRAY['succeeded'::stint.job_state, 'cancelled'::stint.job_state])));
 
-alter table stint.fire add constraint fire_has_job CHECK (((outcome = 'fired'::text) = (job_id IS NOT NULL)));
+alter table stint.fire add constraint fire_has_job CHECK (((outcome = ANY (ARRAY['fired'::text, 'asked'::text])) = (job_id IS NOT NULL)));
 
-alter table stint.fire add constraint fire_outcome CHECK ((outcome = ANY (ARRAY['fired'::text, 'skipped'::text, 'missed'::text, 'queued'::text])));
+alter table stint.fire add constraint fire_outcome CHECK ((outcome = ANY (ARRAY['fired'::text, 'skipped'::text, 'missed'::text, 'queued'::text, 'asked'::text])));
 
 alter table stint.fire add constraint fire_pkey PRIMARY KEY (schedule, fire_at);
 
@@ -664,6 +664,8 @@ CREATE INDEX error_hour_age ON stint.error_hour USING btree (hour);
 CREATE INDEX finished_correlation ON ONLY stint.finished USING btree (correlation_id) WHERE (correlation_id IS NOT NULL);
 
 CREATE INDEX finished_id ON ONLY stint.finished USING btree (id);
+
+CREATE INDEX fire_asked ON stint.fire USING btree (schedule, job_id) WHERE (outcome = 'asked'::text);
 
 CREATE INDEX fire_job ON stint.fire USING btree (schedule, fire_at DESC) WHERE (job_id IS NOT NULL);
 

@@ -21,7 +21,7 @@ with gone as (
                       from stint.fire as f
                      where (f.schedule, f.fire_at) >= (s.name, '-infinity')
                        and (f.schedule, f.fire_at) < (s.name, least(s.kept_from, last.fire_at))
-                       and case when f.at < s.kept_from and f.outcome <> 'queued'
+                       and case when f.at < s.kept_from and f.outcome not in ('queued', 'asked')
                                 then (select true from stint.job where job.id = f.job_id limit 1) is null
                             end
                      order by f.schedule, f.fire_at

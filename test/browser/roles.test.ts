@@ -2,6 +2,9 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
 import { defineSchedule } from '../../src/entry/index.ts'
 import { bury } from '../support/dead-letters.ts'
+import { eventually } from '../support/eventually.ts'
+import { startWorker } from '../support/workers.ts'
+import type { TestWorker } from '../support/workers.ts'
 import { charge, chargeCard, contracts, renderReport } from './shop.ts'
 import { stage } from './stage.ts'
 
@@ -72,6 +75,44 @@ describe('a viewer', () => {
     await page.goto(`${given.url}audit`)
     await page.getByRole('alert').filter({ hasText: 'audit' }).waitFor()
   })
+})
+
+test('an operator runs and backfills a schedule whose input code makes, and is told who makes the jobs', async () => {
+  const schedule = defineSchedule({
+    ...{ name: 'coded', job: renderReport, at: ['2026-03-01T00:00:00Z', '2099-01-01T00:00:00Z'] },
+    input: (fireAt: Date) => ({ month: fireAt.toISOString().slice(0, 7) }),
+  })
+  const withCode = (): Promise<TestWorker> =>
+    startWorker(given, { queues: { none: 1 } }, (worker) =>
+      worker.handle(chargeCard, () => ({ charged: true })).schedule(schedule),
+    )
+  const { worker } = await withCode()
+  await worker.stop()
+  const page = await given.open('schedules?schedule=coded', { role: 'operator' })
+  await page.getByText('no worker has its code').waitFor()
+  await page.getByRole('button', { name: 'Run now', exact: true }).click()
+  await page
+    .getByText("Asked for 1 fire. No live worker has this schedule's code: the jobs wait for one.")
+    .waitFor()
+  await page.getByText('1 asked fire: no live worker has the code that makes the input').waitFor()
+  expect(await given.stint.list({ kind: 'report.render' })).toMatchObject({ jobs: [] })
+
+  await withCode()
+  await page.getByRole('button', { name: 'Backfill…' }).click()
+  await page.getByLabel('From').fill('2026-02-28T00:00')
+  await page.getByLabel('To').fill('2026-03-02T00:00')
+  await page.getByRole('button', { name: 'Preview' }).click()
+  await page.getByText("would be made up for. A worker that has this schedule's code").waitFor()
+  await page.getByRole('button', { name: 'Ask for 1 job' }).click()
+  await page.getByText("Asked for 1 fire. A worker that has this schedule's code makes the jobs.").waitFor()
+  await eventually(async () => {
+    const { jobs } = await given.stint.list({ kind: 'report.render' })
+    expect(jobs).toHaveLength(2)
+  })
+  const fires = await given.stint.schedules.fires('coded', { before: '2026-04-01T00:00:00Z' })
+  expect(fires).toMatchObject([{ outcome: 'fired', reason: 'backfill' }])
+  const made = await given.stint.get(fires[0]?.jobId ?? '')
+  expect(made).toMatchObject({ input: { month: '2026-03' } })
 })
 
 test('an operator may replay and may not edit', async () => {

@@ -289,12 +289,13 @@ describe('fires', () => {
     const fires = await db.query<{ fire_at: Date }>(
       `select fire_at from stint.fire where schedule = 'busy' order by fire_at`,
     )
-    const [live, ended, queued] = fires.map(({ fire_at }) => fire_at)
+    const [live, ended, queued, madeUp, asked] = fires.map(({ fire_at }) => fire_at)
     const [running, finished] = [await stint.enqueue(job), await stint.enqueue(job)]
     for (const [at, outcome, id] of [
       [live, 'fired', running.id],
       [ended, 'fired', finished.id],
       [queued, 'queued', null],
+      [asked, 'asked', '0199a000-0000-7000-8000-000000000001'],
     ])
       await db.query(
         `update stint.fire set outcome = $2, job_id = $3 where schedule = 'busy' and fire_at = $1`,
@@ -302,7 +303,6 @@ describe('fires', () => {
       )
     await stint.cancel(finished.id)
     await clock.advance('25 hours')
-    const madeUp = fires[3]?.fire_at
     await db.query(`update stint.fire set at = stint.now() where schedule = 'busy' and fire_at = $1`, [
       madeUp,
     ])
@@ -310,10 +310,10 @@ describe('fires', () => {
     const rows = await db.query<{ fire_at: Date }>(
       `select fire_at from stint.fire where schedule = 'busy' order by fire_at`,
     )
-    expect(rows.map(({ fire_at }) => fire_at)).toEqual([live, queued, madeUp, fires.at(-1)?.fire_at])
+    expect(rows.map(({ fire_at }) => fire_at)).toEqual([live, queued, madeUp, asked, fires.at(-1)?.fire_at])
     await stint.cancel(running.id)
     await upkeep.pass('fires')
-    expect(await left('busy')).toBe(3)
+    expect(await left('busy')).toBe(4)
   })
 
   test('that cannot be removed stop no others', async () => {

@@ -23,6 +23,8 @@ export function scheduleQuery(name: string): LiveQuery<ScheduleDetail> {
 
 export interface RunAnswer {
   jobId: string
+  action: 'fired' | 'asked'
+  isOrphan: boolean
 }
 
 export function runSchedule(name: string, reason: string | undefined): Promise<RunAnswer> {
@@ -38,7 +40,8 @@ export function resumeSchedule(name: string): Promise<unknown> {
 }
 
 export interface BackfillAnswer {
-  items: { fireAt: string; action: 'fired' | 'kept' }[]
+  items: { fireAt: string; action: 'fired' | 'asked' | 'kept' }[]
+  isOrphan: boolean
 }
 
 export function backfillSchedule(name: string, body: object): Promise<BackfillAnswer> {

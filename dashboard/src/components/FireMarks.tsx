@@ -2,13 +2,19 @@ import type { Fire } from '../api/schedules.ts'
 import { Icon } from './Icon.tsx'
 import { clockText } from './Time.tsx'
 
-const icons = { fired: 'succeeded', skipped: 'cancelled', missed: 'dead', queued: 'scheduled' } as const
+const icons = {
+  fired: 'succeeded',
+  skipped: 'cancelled',
+  missed: 'dead',
+  queued: 'scheduled',
+  asked: 'scheduled',
+} as const
 
 /** The last fires, oldest first: a shape and a colour each, and words for who hovers or listens. */
 export function FireMarks({ fires }: { fires: readonly Fire[] }) {
   if (fires.length === 0) return <span className="muted">none yet</span>
   const count = (outcome: Fire['outcome']): number => fires.filter((fire) => fire.outcome === outcome).length
-  const words = (['fired', 'skipped', 'missed', 'queued'] as const)
+  const words = (['fired', 'skipped', 'missed', 'queued', 'asked'] as const)
     .filter((outcome) => count(outcome) > 0)
     .map((outcome) => `${count(outcome)} ${outcome}`)
     .join(', ')

@@ -20,6 +20,10 @@ export function ScheduleActions({ schedule }: { schedule: ScheduleDetail }) {
   const { name } = schedule
   const run = useAct(() => runSchedule(name, undefined), {
     done: (answer) => {
+      if (answer.action === 'asked') {
+        say({ tone: 'done', text: askedText(1, answer) })
+        return
+      }
       say({
         tone: 'done',
         text: `${name} fired now.`,
@@ -165,10 +169,18 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
     isQuiet: true,
     done: (answer) => {
       close()
-      say({ tone: 'done', text: `${name}: ${plural(firesOf(answer).length, 'fire')} made up for.` })
+      const fires = firesOf(answer)
+      const isAsked = fires.some(({ action }) => action === 'asked')
+      say({
+        tone: 'done',
+        text: isAsked
+          ? askedText(fires.length, answer)
+          : `${name}: ${plural(fires.length, 'fire')} made up for.`,
+      })
     },
   })
   const fires = look.data === undefined ? undefined : firesOf(look.data)
+  const isAsked = fires?.some(({ action }) => action === 'asked') === true
   const edit = (set: (value: string) => void) => (event: { currentTarget: HTMLInputElement }) => {
     set(event.currentTarget.value)
     look.reset()
@@ -197,7 +209,9 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
               run.mutate(undefined)
             }}
           >
-            {fires === undefined ? 'Backfill' : `Make ${plural(fires.length, 'job')}`}
+            {fires === undefined
+              ? 'Backfill'
+              : `${isAsked ? 'Ask for' : 'Make'} ${plural(fires.length, 'job')}`}
           </button>
         </>
       }
@@ -218,6 +232,7 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
         <>
           <p role="status">
             <strong>{plural(fires.length, 'fire')}</strong> would be made up for.
+            {isAsked ? ` ${makesThem(look.data?.isOrphan === true)}` : null}
           </p>
           <ol className="plain-list">
             {fires.slice(0, 10).map((fire) => (
@@ -242,6 +257,17 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
 }
 
 /** Those of a range that would be made up for, not those that fired already. */
-function firesOf(answer: BackfillAnswer): { fireAt: string }[] {
-  return answer.items.filter(({ action }) => action === 'fired')
+function firesOf(answer: BackfillAnswer): BackfillAnswer['items'] {
+  return answer.items.filter(({ action }) => action !== 'kept')
+}
+
+function askedText(fires: number, { isOrphan }: { isOrphan: boolean }): string {
+  return `Asked for ${plural(fires, 'fire')}. ${makesThem(isOrphan)}`
+}
+
+/** Of a schedule whose input code makes. */
+function makesThem(isOrphan: boolean): string {
+  return isOrphan
+    ? "No live worker has this schedule's code: the jobs wait for one."
+    : "A worker that has this schedule's code makes the jobs."
 }

@@ -147,6 +147,14 @@ function Detail({ name }: { name: string }) {
               <Icon name="fail" /> {answer.invalid ?? answer.lastError}
             </p>
           )}
+          {answer.askedFires === 0 ? null : (
+            <p className={answer.isOrphan ? 'bad' : undefined}>
+              {plural(answer.askedFires, 'asked fire')}:{' '}
+              {answer.isOrphan
+                ? 'no live worker has the code that makes the input, so the jobs wait for one.'
+                : 'a worker that has the code makes the jobs.'}
+            </p>
+          )}
           <div className="columns">
             <div>
               <h2>Next</h2>
@@ -180,7 +188,7 @@ function Detail({ name }: { name: string }) {
                 {answer.recent.slice(0, 8).map((fire) => (
                   <li key={fire.fireAt}>
                     <Time at={fire.fireAt} exact /> {outcomeWords(fire)}
-                    {fire.jobId === null ? null : (
+                    {fire.jobId === null || fire.outcome === 'asked' ? null : (
                       <Link href={`/jobs/${fire.jobId}`}>{shortId(fire.jobId)}</Link>
                     )}
                   </li>

@@ -5,7 +5,7 @@ import { DurationText, Id, Name, Priority, Reason, Time } from './common.ts'
 export const Fire = z
   .object({
     fireAt: Time,
-    outcome: z.enum(['fired', 'skipped', 'missed', 'queued']),
+    outcome: z.enum(['fired', 'skipped', 'missed', 'queued', 'asked']),
     jobId: Id.nullable(),
     reason: z.string().nullable(),
     at: Time,
@@ -54,6 +54,9 @@ export const ScheduleDetail = ScheduleItem.extend({
   input: z.unknown(),
   inputFromCode: z.boolean(),
   lastError: z.string().nullable(),
+  askedFires: z
+    .int()
+    .describe('Fires that were asked for and wait for a worker that has its code; counted up to 10,000.'),
   upcoming: z.array(NextFire).describe('The next five.'),
   asOf: Time,
 }).openapi('ScheduleDetail')

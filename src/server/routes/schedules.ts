@@ -30,18 +30,23 @@ const about = { tags: ['Schedules'] }
 
 const NextFires = z.object({ items: z.array(NextFire), asOf: Time }).openapi('NextFires')
 const Fires = z.object({ items: z.array(Fire), next: z.string().nullable(), asOf: Time }).openapi('Fires')
-const Ran = z.object({ jobId: Id, asOf: Time }).openapi('RanSchedule')
+const asksForIt =
+  'Where code makes the input, the answer is `asked`: a worker that has the code of the schedule makes the job, under the id that is given here. While `isOrphan` of the schedule is true, it waits for one.'
+const Ran = z
+  .object({ jobId: Id, action: z.enum(['fired', 'asked']), isOrphan: z.boolean(), asOf: Time })
+  .openapi('RanSchedule')
 const Backfilled = z
   .object({
     items: z.array(
       z.object({
         fireAt: Time,
-        action: z.enum(['fired', 'kept']),
+        action: z.enum(['fired', 'asked', 'kept']),
         before: z.string().nullable(),
         jobId: Id.nullable(),
       }),
     ),
-    count: z.int().describe('Jobs that were made, or would be.'),
+    count: z.int().describe('Jobs that were made or asked for, or would be.'),
+    isOrphan: z.boolean(),
     dryRun: z.boolean(),
     asOf: Time,
   })
@@ -98,6 +103,7 @@ const run = createRoute({
   ...{ method: 'post', path: '/v1/schedules/{name}/run', ...about, 'x-action': 'schedule.run' },
   'x-cli': 'stint schedule run {name}',
   summary: 'Make a job of it now',
+  description: asksForIt,
   request: { params, body: accepts(RunScheduleBody) },
   responses: { 200: json('The job that was made.', Ran), ...acts },
 })
@@ -119,6 +125,7 @@ const backfill = createRoute({
   ...{ method: 'post', path: '/v1/schedules/{name}/backfill', ...about, 'x-action': 'schedule.run' },
   'x-cli': 'stint schedule backfill {name} --from {from} --to {to}',
   summary: 'Make up for the times of a range, at most 1,000',
+  description: asksForIt,
   request: { params, body: accepts(BackfillBody) },
   responses: { 200: json('The times, and what became of them.', Backfilled), ...acts },
 })
@@ -181,6 +188,8 @@ export const scheduleRoutes: Routes = (app, parts) => {
     const { queue, kind } = await findFor(demand(c, 'view'), parts, name)
     return demandOperator(c, parts, { action, act, target: name, resource: { queue, kind }, reason })
   }
+  const isOrphan = async (name: string): Promise<boolean> =>
+    (await stint.schedules.get(name))?.isOrphan ?? false
 
   app.openapi(set, async (c) => {
     const { name } = c.req.valid('param')
@@ -204,7 +213,8 @@ export const scheduleRoutes: Routes = (app, parts) => {
     const { name } = c.req.valid('param')
     const { reason } = c.req.valid('json')
     const as = await acting(c, name, { action: 'schedule.run', act: 'schedule.run', reason })
-    return c.json({ ...(await as.schedules.run(name, { reason })), asOf: now() }, 200)
+    const ran = await as.schedules.run(name, { reason })
+    return c.json({ ...ran, isOrphan: await isOrphan(name), asOf: now() }, 200)
   })
   app.openapi(pause, async (c) => {
     const { name } = c.req.valid('param')
@@ -226,8 +236,8 @@ export const scheduleRoutes: Routes = (app, parts) => {
       ? await stint.schedules.backfill(name, { from, to, dryRun })
       : await as.schedules.backfill(name, { from, to, reason })
     const items = times.map((one) => ({ ...one, fireAt: one.fireAt.toISOString() }))
-    const count = items.filter(({ action }) => action === 'fired').length
-    return c.json({ items, count, dryRun, asOf: now() }, 200)
+    const count = items.filter(({ action }) => action !== 'kept').length
+    return c.json({ items, count, isOrphan: await isOrphan(name), dryRun, asOf: now() }, 200)
   })
   app.openapi(remove, async (c) => {
     const { name } = c.req.valid('param')
@@ -288,6 +298,7 @@ async function toDetail(
       ? (redactFor(caller, parts, { kind, queue, key: null }, details.input).value ?? null)
       : null,
     inputFromCode: details.inputFromCode,
+    askedFires: details.askedFires,
     lastError: shownText(details.lastError),
     upcoming: upcoming.map(({ at, shift }) => ({ at: at.toISOString(), shift })),
     asOf: new Date().toISOString(),

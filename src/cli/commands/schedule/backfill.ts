@@ -3,11 +3,13 @@ import { databaseHelp, parse, UsageError } from '../../arguments.ts'
 import { withStint } from '../../connect.ts'
 import { moment } from '../../format.ts'
 import { formatHelp, isJson, note, say, sayJson, table } from '../../output.ts'
+import { askedText } from '../../schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
 const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided
 
-What fired does not fire again. At most 1,000 times. Look first, with --dry-run.
+What fired does not fire again. At most 1,000 times. Look first, with --dry-run. Where code makes the input, a worker that
+has the schedule's code is asked to make the jobs.
 
   --from TIME           from then on: 2026-03-27T00:00:00Z
   --to TIME             to then, not in the future
@@ -32,17 +34,21 @@ export async function backfill(args: readonly string[]): Promise<number> {
   const { from, to, reason, 'dry-run': dryRun } = values
   if (from === undefined || to === undefined) throw new UsageError('Say the range: --from and --to.')
   const asJson = isJson(values.output)
-  const plan = await withStint(values, (stint) =>
-    dryRun
+  const { plan, schedule } = await withStint(values, async (stint) => ({
+    plan: await (dryRun
       ? stint.schedules.backfill(name, { from, to, dryRun })
-      : asTyped(stint).schedules.backfill(name, { from, to, reason }),
-  )
+      : asTyped(stint).schedules.backfill(name, { from, to, reason })),
+    schedule: await stint.schedules.get(name),
+  }))
   if (asJson) return sayJson(plan)
   const rows = plan.map(({ fireAt, action, before, jobId }) => [
     ...[moment(fireAt, new Date()), action, before ?? '', jobId ?? ''],
   ])
   if (rows.length > 0) say(table(['FIRE', 'ACTION', 'BEFORE', 'JOB'], rows))
-  const made = plan.filter(({ action }) => action === 'fired').length
-  note(dryRun ? `${made} of ${plan.length} would fire` : `${made} of ${plan.length} fired`)
+  const made = plan.filter(({ action }) => action !== 'kept').length
+  const isAsked = plan.some(({ action }) => action === 'asked')
+  if (dryRun) note(`${made} of ${plan.length} would ${isAsked ? 'be asked for' : 'fire'}`)
+  else if (isAsked) note(askedText(made, schedule))
+  else note(`${made} of ${plan.length} fired`)
   return 0
 }

@@ -2,10 +2,12 @@ import { asTyped } from '../../actor.ts'
 import { databaseHelp, databaseOptions, helpOption, parse } from '../../arguments.ts'
 import { withStint } from '../../connect.ts'
 import { formatHelp, isJson, note, say, sayJson } from '../../output.ts'
-import { showSchedule } from '../../schedule-page.ts'
+import { askedText, showSchedule } from '../../schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
 const runHelp = `stint schedule run NAME    make a job of it now, whatever its times and the jobs before it; prints the job's id
+
+Where code makes the input, a worker that has the schedule's code is asked to make the job, under that id.
 
 ${reasonHelp}
 ${formatHelp}
@@ -20,8 +22,14 @@ export async function runNow(args: readonly string[]): Promise<number> {
   if (values.help) return say(runHelp)
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
-  const made = await withStint(values, (stint) => asTyped(stint).schedules.run(name, values))
-  return asJson ? sayJson(made) : say(made.jobId)
+  const { made, schedule } = await withStint(values, async (stint) => ({
+    made: await asTyped(stint).schedules.run(name, values),
+    schedule: await stint.schedules.get(name),
+  }))
+  if (asJson) return sayJson(made)
+  say(made.jobId)
+  if (made.action === 'asked') note(askedText(1, schedule))
+  return 0
 }
 
 const pauseHelp = `stint schedule pause NAME    no fires until a time, or until it is resumed; what is left out is not made up for

@@ -1,0 +1,10 @@
+-- A fire that was asked for cannot be made: it says why, and can be asked for again.
+update stint.fire
+   set outcome = 'missed',
+       job_id  = null,
+       reason  = left(:reason::text, 2000),
+       at      = stint.now()
+ where schedule = :name::text
+   and job_id = :jobId::uuid
+   and outcome = 'asked'
+returning fire_at
