@@ -2,10 +2,37 @@ import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { drawScreen, summaryLine } from '../examples/start/screen.ts'
+import type { Status } from '../src/entry/index.ts'
 import { eventually } from './support/eventually.ts'
 import { start } from './support/processes.ts'
 
 const root = join(import.meta.dirname, '..')
+
+test('the example counts workers that work: not those that were killed, nor the console’s own', () => {
+  const asOf = new Date('2026-03-01T00:00:00Z')
+  const worker = (pid: number, leaseMs: number, queues = { mail: 5 } as Record<string, number>) => ({
+    ...{ id: String(pid), host: 'h', pid, version: null, stintVersion: null, queues, kinds: [] },
+    ...{ startedAt: asOf, leaseUntil: new Date(asOf.getTime() + leaseMs) },
+  })
+  const status = {
+    ...{ asOf, schemaVersion: 1, pendingMigrations: [], queues: [] },
+    workers: [
+      worker(1, 4_000),
+      worker(2, 4_000),
+      // Killed a moment ago, and one that has missed its heartbeats.
+      worker(3, 4_000),
+      worker(4, -1),
+      worker(5, 4_000, { stint: 1 }),
+    ],
+  } as unknown as Status
+  const ended = new Set([3])
+  expect(summaryLine(status, ended)).toBe('2 workers')
+  const screen = drawScreen(status, { jobs: [], dashboard: undefined, news: [], ended })
+  expect(screen).toContain('a producer and 2 workers at work')
+  expect(screen).toContain('worker h/3  ended, lease 4.0s')
+  expect(screen).toContain('worker h/4  lease over')
+})
 
 test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async () => {
   // A copy, so that a developer's own server and data stay out of it.

@@ -26,6 +26,7 @@ console.log(
 const news: string[] = []
 let dashboard: string | undefined
 const children = new Map<string, ChildProcess>()
+const ended = new Set<number>()
 
 /** Runs a program and, where it dies before we stop, runs it again: what systemd or Kubernetes does elsewhere. */
 function keepRunning(name: string, file: string): void {
@@ -35,11 +36,14 @@ function keepRunning(name: string, file: string): void {
     detached: true,
   })
   children.set(name, child)
+  // The system may give the id of an ended process to a new one.
+  if (child.pid !== undefined) ended.delete(child.pid)
   child.on('message', (said: { refused?: string; dashboard?: string }) => {
     if (said.refused !== undefined) news.push(`refused at the door: ${said.refused}`)
     if (said.dashboard !== undefined) showDashboard(said.dashboard)
   })
   child.on('exit', (code, signal) => {
+    if (child.pid !== undefined) ended.add(child.pid)
     if (stopped.signal.aborted) return
     const after = name.startsWith('worker') ? '; its jobs run again when its lease is over' : ''
     news.push(`${name} ended (${signal ?? code})${after}`)
@@ -64,8 +68,8 @@ while (!stopped.signal.aborted) {
   const [status, { jobs }] = await Promise.all([stint.status(), stint.list({ limit: 12 })])
   console.log(
     process.stdout.isTTY
-      ? drawScreen(status, { jobs, dashboard, news: news.slice(-4) })
-      : summaryLine(status),
+      ? drawScreen(status, { jobs, dashboard, news: news.slice(-4), ended })
+      : summaryLine(status, ended),
   )
   await pause(1_000, undefined, { signal: stopped.signal }).catch(() => undefined)
 }

@@ -16,13 +16,15 @@ export interface Shown {
   /** Undefined until the console is up. */
   dashboard: string | undefined
   news: readonly string[]
+  /** Process ids of workers that have ended. */
+  ended: ReadonlySet<number>
 }
 
 /** Queues, workers and the newest jobs, drawn over the last drawing. */
-export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): string {
+export function drawScreen(status: Status, { jobs, dashboard, news, ended }: Shown): string {
   const clear = '\u001b[2J\u001b[H'
   const lines = [
-    `Stint: a producer and ${workersIn(status).length} workers at work                Ctrl-C stops all`,
+    `Stint: a producer and ${liveIn(status, ended).length} workers at work                Ctrl-C stops all`,
     `Dashboard: ${dashboard ?? 'coming up …'}`,
     '',
     columns(['QUEUE', 'READY', 'RUNNING', 'SCHEDULED', 'RETRYING', 'DEAD', 'OLDEST READY'], queueWidths),
@@ -40,9 +42,12 @@ export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): st
     columns(['STATE', 'KIND', 'ATTEMPT', 'KEY', 'ID'], jobWidths),
     ...jobs.map(jobLine),
     '',
-    ...workersIn(status).map(({ host, pid, leaseUntil }) => {
+    ...workersIn(status).map((worker) => {
+      const { host, pid, leaseUntil } = worker
       const leftMs = leaseUntil.getTime() - status.asOf.getTime()
-      return `worker ${host ?? '?'}/${pid ?? '?'}  ${leftMs > 0 ? `lease ${(leftMs / 1_000).toFixed(1)}s` : 'lease over: its jobs are taken back'}`
+      const lease =
+        leftMs > 0 ? `lease ${(leftMs / 1_000).toFixed(1)}s` : 'lease over: its jobs are taken back'
+      return `worker ${host ?? '?'}/${pid ?? '?'}  ${isEnded(worker, ended) ? 'ended, ' : ''}${lease}`
     }),
     '',
     ...news,
@@ -52,17 +57,26 @@ export function drawScreen(status: Status, { jobs, dashboard, news }: Shown): st
 }
 
 /** For a log instead of a terminal. */
-export function summaryLine(status: Status): string {
+export function summaryLine(status: Status, ended: ReadonlySet<number>): string {
   const each = status.queues.map(
     ({ queue, ready, running, dead }) =>
       `${queue}: ${counted(ready)} ready, ${counted(running)} running, ${counted(dead)} dead`,
   )
-  return [`${workersIn(status).length} workers`, ...each].join(' · ')
+  return [`${liveIn(status, ended).length} workers`, ...each].join(' · ')
 }
 
 /** Without the console's own, which serves only the queue of operations. */
 function workersIn({ workers }: Status): Status['workers'] {
   return workers.filter(({ queues }) => Object.keys(queues).join() !== 'stint')
+}
+
+/** Those that work. The database knows of one that was killed until its lease is over and its jobs are taken back. */
+function liveIn(status: Status, ended: ReadonlySet<number>): Status['workers'] {
+  return workersIn(status).filter((one) => one.leaseUntil > status.asOf && !isEnded(one, ended))
+}
+
+function isEnded({ pid }: Status['workers'][number], ended: ReadonlySet<number>): boolean {
+  return pid !== null && ended.has(pid)
 }
 
 const queueWidths = [10, 7, 8, 10, 9, 6, 12]
