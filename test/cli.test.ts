@@ -34,11 +34,11 @@ describe('stint migrate', () => {
   test('says what is to do, does it, and then that there is nothing to do', async () => {
     expect(await stint(['migrate', 'status'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/0001_jobs\.sql +not yet/) as string,
+      stdout: expect.stringMatching(/0001_job_tables\.sql +not yet/) as string,
     })
     expect(await stint(['migrate'])).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/applied .*0001_jobs\.sql[^]*now at version/) as string,
+      stdout: expect.stringMatching(/applied .*0001_job_tables\.sql[^]*now at version/) as string,
     })
     expect(await stint(['migrate', 'up'])).toMatchObject({
       code: 0,

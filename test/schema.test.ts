@@ -1,9 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { Database } from '../src/db/database.ts'
 import { defineJob, Stint } from '../src/entry/index.ts'
 import { expectedObjects } from '../src/schema/expected-objects.ts'
+import { checkSchema, migrate } from '../src/schema/migrate.ts'
 import { migrations } from '../src/schema/migrations.ts'
+import type { Migration } from '../src/schema/migrations.ts'
 import { connectTo, createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { describeObjects, describeSchema } from './support/describe-schema.ts'
@@ -20,6 +23,22 @@ afterAll(() => db.drop())
 /** A client for a schema of its own, so that tests of one file do not meet. */
 function clientFor(schema: string): Stint {
   return new Stint({ connection: db.url, schema })
+}
+
+function databaseFor(schema: string): Database {
+  const database = new Database({
+    url: db.url,
+    schema,
+    poolSize: 1,
+    deadlineMs: 30_000,
+    applicationName: 'schema test',
+  })
+  onTestFinished(() => database.close())
+  return database
+}
+
+function fakeMigration(version: number, parts: string[]): Migration {
+  return { version, script: { name: `schema/migrations/000${version}_fake.sql`, parts } }
 }
 
 describe('migrate', () => {
@@ -56,19 +75,51 @@ describe('migrate', () => {
     await stint.close()
   })
 
-  test('leaves nothing of a migration that fails, and goes on once the cause is gone', async () => {
-    await db.query('create schema stuck')
-    await db.query('create table stuck.dead (in_the_way integer)')
-    const stint = clientFor('stuck')
-    await expect(stint.migrate()).rejects.toMatchObject({
+  test('an upgrade keeps the data, rolls back a migration that fails, and later continues there', async () => {
+    const first = fakeMigration(1, ['create table ', 'stint', '.thing (id integer)'])
+    const second = fakeMigration(2, ['alter table ', 'stint', '.thing add column size integer default 7'])
+    const broken = fakeMigration(3, ['delete from ', 'stint', '.thing; select 1 / 0'])
+    const mended = fakeMigration(3, ['update ', 'stint', '.thing set size = size + 1'])
+    const database = databaseFor('upgraded')
+
+    expect(await migrate(database, {}, [first])).toEqual({ version: 1, applied: [first.script.name] })
+    await db.query('insert into upgraded.thing values (1)')
+    await expect(migrate(database, {}, [first, second, broken])).rejects.toMatchObject({
       code: 'migration-failed',
-      message: expect.stringContaining('dead') as string,
+      message: expect.stringContaining('division by zero') as string,
     })
-    expect(await db.query(`select to_regclass('stuck.job') as job`)).toEqual([{ job: null }])
-    await db.query('drop table stuck.dead')
-    expect(await stint.migrate()).toMatchObject({ version: migrations.length })
-    await stint.close()
+    expect(await db.query('select id, size from upgraded.thing')).toEqual([{ id: 1, size: 7 }])
+    expect(await migrate(database, {}, [first, second, mended])).toEqual({
+      version: 3,
+      applied: [mended.script.name],
+    })
+    expect(await db.query('select id, size from upgraded.thing')).toEqual([{ id: 1, size: 8 }])
+    expect(await db.query('select version, name from upgraded.migration order by version')).toEqual(
+      [first, second, mended].map(({ version, script }) => ({ version, name: script.name })),
+    )
   })
+
+  test.each([1, 17])(
+    'a schema with %i migrations of an unreleased version is refused and left as it is',
+    async (count) => {
+      const schema = `unreleased_${count}`
+      const database = databaseFor(schema)
+      const others = Array.from({ length: count }, (_, index) => fakeMigration(index + 1, ['select 1']))
+      await migrate(database, {}, others)
+      const refusal = {
+        code: 'schema-unknown',
+        message: expect.stringMatching(/0001_fake\.sql.*0001_job_tables\.sql.*stint migrate/) as string,
+      }
+      await expect(migrate(database)).rejects.toMatchObject(refusal)
+      await expect(checkSchema(database)).rejects.toMatchObject(refusal)
+      expect(
+        await db.query(
+          `select relname as name from pg_class where relnamespace = $1::regnamespace and relkind <> 'i'`,
+          [schema],
+        ),
+      ).toEqual([{ name: 'migration' }])
+    },
+  )
 
   test('waits for a long reader without holding up others, and finishes when it is gone', async () => {
     const stint = clientFor('busy')

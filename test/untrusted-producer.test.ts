@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { render } from '../src/db/statement.ts'
 import { defineJob, Stint } from '../src/entry/index.ts'
-import { migrations } from '../src/schema/migrations.ts'
 import { createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { upkeepByHand } from './support/history.ts'
@@ -345,34 +343,4 @@ test('names that are put together in another way are another scope of idempotenc
   // Refused for its name: it did not meet the job above.
   expect(await keyed('one two', '')).toBe('23514')
   expect(await keyed('one", "two', 'x')).toBe('23514')
-})
-
-test('bad rows of before do not stop the migration: jobs become dead letters, the rest is removed', async () => {
-  const old = 'before_door'
-  await db.query(`create schema ${old}`)
-  await db.query(
-    `create table ${old}.migration (version integer primary key, name text not null, applied_at timestamptz default now())`,
-  )
-  const door = migrations.findIndex(({ script }) => script.name.endsWith('_untrusted_rows.sql'))
-  for (const { version, script } of migrations.slice(0, door)) {
-    await db.query(render(script, old))
-    await db.query(`insert into ${old}.migration values ($1, $2)`, [version, script.name])
-  }
-  await db.query(
-    `insert into ${old}.job (id, queue, kind, run_at, search, input)
-     values (gen_random_uuid(), 'q', 'fine', now(), null, '1'), (gen_random_uuid(), 'q', 'late', 'infinity', null, '2'),
-            (gen_random_uuid(), 'q', repeat('k', 1000), now(), '{NULL}', '3')`,
-  )
-  await db.query(
-    `insert into ${old}.queue (name, keep_finished, keep_dead) values ('q', '1000000 days', null), ('r', '1 day', null)`,
-  )
-  const stint = new Stint({ connection: db.url, schema: old })
-  await stint.migrate()
-  expect((await stint.list({ state: 'ready' })).jobs.map(({ kind }) => kind)).toEqual(['fine'])
-  const { dead } = await stint.dead.list()
-  expect(dead.map(({ kind }) => kind).sort()).toEqual(['k'.repeat(128), 'late'])
-  const [late] = dead.filter(({ kind }) => kind === 'late')
-  expect(await stint.dead.replay(late?.id ?? '')).toMatchObject({ state: 'ready', input: 2 })
-  expect(await stint.queues.list()).toMatchObject([{ queue: 'r' }])
-  await stint.close()
 })

@@ -18,6 +18,7 @@ export const errorCodes = [
   'no-database',
   'schema-missing',
   'schema-too-new',
+  'schema-unknown',
   'migration-failed',
   'blob-missing',
   'contract-mismatch',

@@ -5,7 +5,7 @@ import type { Database } from '../db/database.ts'
 import { render, run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { appliedSql } from './applied.sql.ts'
-import { latestVersion, migrations } from './migrations.ts'
+import { migrations } from './migrations.ts'
 import type { Migration } from './migrations.ts'
 import { recordSql } from './record.sql.ts'
 import { rolesScript } from './roles.sql.ts'
@@ -36,15 +36,18 @@ export interface MigrateResult {
  * A statement waits at most three seconds for a lock and is then tried again, so that a long reader delays the
  * migration and not everybody queued behind it.
  */
-export async function migrate(db: Database, { roles = false }: MigrateOptions = {}): Promise<MigrateResult> {
+export async function migrate(
+  db: Database,
+  { roles = false }: MigrateOptions = {},
+  known: readonly Migration[] = migrations,
+): Promise<MigrateResult> {
   await inTurn(db, prepareSchema)
   const applied: string[] = []
-  for (const migration of migrations) {
-    if (await inTurn(db, (tx) => applyOnce(tx, migration))) applied.push(migration.script.name)
+  for (const migration of known) {
+    if (await inTurn(db, (tx) => applyOnce(tx, migration, known))) applied.push(migration.script.name)
   }
-  await inTurn(db, refuseNewer)
   if (roles || (await inTurn(db, isRolesStepDue))) await inTurn(db, applyRoles)
-  return { version: latestVersion, applied }
+  return { version: known.length, applied }
 }
 
 export interface MigrationStatus {
@@ -65,23 +68,48 @@ export async function migrationStatus(db: Queryable): Promise<MigrationStatus> {
 
 /** Whether this code and the schema fit; throws what to do where they do not. */
 export async function checkSchema(db: Queryable): Promise<void> {
-  const { pending } = await migrationStatus(db)
+  const { applied, pending } = await migrationStatus(db)
+  refuseUnknown(db.schema, applied, migrations)
   if (pending.length > 0) {
     throw new StintError(
       'schema-missing',
       `The schema '${db.schema}' is missing or behind (not applied: ${pending.join(', ')}): run \`stint migrate\`.`,
     )
   }
-  await refuseNewer(db)
 }
 
-/** A schema that newer code has changed may mean something else by a column: old code keeps off it. */
-async function refuseNewer(db: Queryable): Promise<void> {
-  const newest = (await appliedMigrations(db)).at(-1)
-  if (newest === undefined || newest.version <= latestVersion) return
+/** The first applied migration whose name is not that of ours with the same version: other code made this schema. */
+export function firstForeign(
+  applied: readonly AppliedMigration[],
+  known: readonly Migration[] = migrations,
+): AppliedMigration | undefined {
+  return applied.find(({ version, name }) => {
+    const own = known[version - 1]
+    return own !== undefined && own.script.name !== name
+  })
+}
+
+/** A schema that other code has made or changed may mean something else by a column: this code keeps off it. */
+function refuseUnknown(
+  schema: string,
+  applied: readonly AppliedMigration[],
+  known: readonly Migration[],
+): void {
+  const foreign = firstForeign(applied, known)
+  if (foreign !== undefined) {
+    const { version, name } = foreign
+    throw new StintError(
+      'schema-unknown',
+      `The schema '${schema}' was made by an unreleased version of stint: its migration ${version} is ${name}, ` +
+        `in this version it is ${known[version - 1]?.script.name}. Nothing was changed. ` +
+        'Drop the schema, with all its jobs, and run `stint migrate`; or use another `schema`.',
+    )
+  }
+  const newest = applied.at(-1)
+  if (newest === undefined || newest.version <= known.length) return
   throw new StintError(
     'schema-too-new',
-    `The schema '${db.schema}' is at version ${newest.version} (${newest.name}), this code knows ${latestVersion}. ` +
+    `The schema '${schema}' is at version ${newest.version} (${newest.name}), this code knows ${known.length}. ` +
       'Newer code migrated it: upgrade stint here.',
   )
 }
@@ -112,8 +140,13 @@ async function prepareSchema(tx: Queryable): Promise<void> {
 }
 
 /** True when it was this call that applied it. */
-async function applyOnce(tx: Queryable, { version, script }: Migration): Promise<boolean> {
+async function applyOnce(
+  tx: Queryable,
+  { version, script }: Migration,
+  known: readonly Migration[],
+): Promise<boolean> {
   const applied = await appliedMigrations(tx)
+  refuseUnknown(tx.schema, applied, known)
   if (applied.some((done) => done.version === version)) return false
   await tx.query(render(script, tx.schema), [])
   await run(tx, recordSql, { version, name: script.name }, () => undefined)

@@ -168,6 +168,13 @@ const known: Readonly<Record<ErrorCode, Known>> = {
     hint: 'Upgrade the console.',
     headers: { 'Retry-After': '60' },
   },
+  'schema-unknown': {
+    status: 503,
+    title: 'The tables are of an unreleased version',
+    detail: 'An unreleased version of Stint made the tables, and this console cannot read them.',
+    hint: 'stint doctor',
+    headers: { 'Retry-After': '60' },
+  },
   'migration-failed': { status: 500, title: 'A migration failed', detail: 'A migration failed.' },
   'blob-missing': {
     status: 404,

@@ -219,8 +219,14 @@ describe('the doctor finds', () => {
     await db.query('delete from stint.migration where version > 3')
     expect(await lookAt(db.url, 'schema')).toMatchObject({
       level: 'fail',
-      detail: expect.stringContaining('0004_worker.sql') as string,
+      detail: expect.stringContaining('0004_history.sql') as string,
       fix: 'stint migrate --schema stint',
+    })
+    await db.query(`update stint.migration set name = 'schema/migrations/0001_jobs.sql' where version = 1`)
+    expect(await lookAt(db.url, 'schema')).toMatchObject({
+      level: 'fail',
+      detail: expect.stringContaining('0001_jobs.sql') as string,
+      fix: expect.stringContaining('drop schema "stint"') as string,
     })
   })
 

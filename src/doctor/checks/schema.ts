@@ -1,5 +1,5 @@
 import { schemaDrift, indexDefinition } from '../../schema/drift.ts'
-import { migrationStatus } from '../../schema/migrate.ts'
+import { firstForeign, migrationStatus } from '../../schema/migrate.ts'
 import { latestVersion } from '../../schema/migrations.ts'
 import type { Check } from '../check.ts'
 import { listing } from '../listing.ts'
@@ -7,6 +7,14 @@ import { listing } from '../listing.ts'
 export const schema: Check = async (db) => {
   const { applied, pending } = await migrationStatus(db)
   const version = applied.at(-1)?.version ?? 0
+  const foreign = firstForeign(applied)
+  if (foreign !== undefined)
+    return {
+      level: 'fail',
+      title: `An unreleased version of stint made the schema '${db.schema}'`,
+      detail: `Its migration ${foreign.version} is ${foreign.name}, which this version does not have. It cannot be upgraded.`,
+      fix: `drop schema "${db.schema}" cascade;  -- with all its jobs; then: stint migrate --schema ${db.schema}`,
+    }
   if (version > latestVersion)
     return {
       level: 'fail',

@@ -3,7 +3,32 @@
 -- Lock: none that matters; every object is new.
 -- breaking: no
 
--- Takes a key for a time, and says who has it: the caller's own job, or the one that came first.
+-- A key that is taken for a time: the idempotency key of a producer, or a uniqueness that outlives its job. Upkeep deletes
+-- expired rows in batches, and every enqueue with a key reads the table, so it is vacuumed early.
+create table stint.idempotency_key (
+  scope           text collate "C" not null,
+  key             text collate "C" not null,
+  job_id          uuid            not null,
+  digest          bytea           not null,                         -- of the input that came with the key
+  created_at      timestamptz     not null default stint.now(),
+  expires_at      timestamptz     not null,
+  constraint idempotency_key_pkey primary key (scope, key),
+  constraint idempotency_key_in_bounds check (octet_length(scope) <= 1500 and octet_length(key) between 1 and 641)
+) with (autovacuum_vacuum_scale_factor = 0.05);
+
+create index idempotency_key_expiry on stint.idempotency_key (expires_at);
+
+-- Refuses an argument by its name, with what is expected and what was received.
+create function stint.refuse(field text, problem text, received text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  raise exception 'stint.enqueue: expected % %, got %', field, problem, coalesce(left(received, 200), 'null')
+    using errcode = 'invalid_parameter_value', column = field;
+end
+$$;
+
+-- Takes a key for a time, and returns the job that has it: the caller's own, or the one that came first.
 create function stint.take_key(scope text, key text, job_id uuid, digest bytea, hold interval, out holder uuid, out same_input boolean)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -30,16 +55,32 @@ begin
 end
 $$;
 
--- Stores one job, or finds the one that stands for it. `outcome` is
---   stored    this job is in, now or from an earlier try with the same id
+-- Whether a job has left the live table. Dead letters are found by primary key, finished jobs from the day of their id on:
+-- a UUIDv7 contains when it was made, and a job cannot end before that (an hour is added for clocks that disagree).
+create function stint.has_ended(ended_id uuid) returns boolean
+language plpgsql stable set search_path = pg_catalog, pg_temp
+as $$
+declare
+  made_at timestamptz := to_timestamp(('x' || substr(translate(ended_id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0);
+begin
+  return exists (select from stint.dead where id = ended_id)
+      or exists (select from stint.finished where id = ended_id and finished_at >= made_at - interval '1 hour');
+end
+$$;
+
+-- Stores one job, or finds the job that stands for it. `outcome` is
+--   stored    this job is stored, now or by an earlier try with the same id
 --   kept      another job stands for it, unchanged
 --   replaced  another job stands for it and took over this input
 --   conflict  another job is in the way and onConflict is `error`
 --   mismatch  the idempotency key was used with another input
 --
--- Insert first, look second: finished jobs leave stint.job, so a repeat of a lost enqueue would store an already
--- finished job again. Each statement here has a newer snapshot than the one before, which one statement with CTEs
--- would not have.
+-- Insert first, look second: finished jobs leave stint.job, so a repeat of a lost enqueue would store a job again that has
+-- already finished. Each statement of this function has a newer snapshot than the one before; the CTEs of one statement
+-- would share a snapshot.
+--
+-- An idempotency key counts per queue and kind. A job that is replaced after a replay gets maxAttempts new attempts: those
+-- before the replay do not count.
 create function stint.enqueue_one(wanted jsonb, again boolean, out job_id uuid, out outcome text)
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -57,13 +98,18 @@ declare
   -- The kind is part of it: two kinds of one queue may well be unique by the same customer.
   wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
   on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
-  idempotency text := 'enqueue ' || (wanted ->> 'kind');
+  -- As JSON, in which no name can pass for two. The last is whom the caller acts for, where it says so: the console does.
+  idempotency text := 'enqueue ' || jsonb_build_array(new_queue, wanted ->> 'kind', wanted ->> 'idempotencyScope')::text;
+  longest     float8 := 315576000000;                      -- ten years
   tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
   held        record;
 begin
+  if octet_length(wanted_key) > 641 then                   -- the longest kind, a space, the longest key
+    perform stint.refuse('unique.key', 'to be a string of 1 to 512 bytes', left(wanted_key, 600));
+  end if;
   if wanted ? 'idempotencyKey' then
     held := stint.take_key(idempotency, wanted ->> 'idempotencyKey', new_id, digest,
-      coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000) * interval '1 millisecond');
+      least(coalesce((wanted ->> 'idempotencyForMs')::float8, 86400000), longest) * interval '1 millisecond');
     if not held.same_input then
       job_id := held.holder;
       outcome := 'mismatch';
@@ -77,7 +123,7 @@ begin
 
   if rule ? 'forMs' then
     held := stint.take_key('unique ' || new_queue, wanted_key, new_id, digest,
-      (rule ->> 'forMs')::float8 * interval '1 millisecond');
+      least((rule ->> 'forMs')::float8, longest) * interval '1 millisecond');
     job_id := nullif(held.holder, new_id);
   end if;
 
@@ -136,7 +182,7 @@ begin
              key          = wanted ->> 'key',
              version      = coalesce((wanted ->> 'version')::smallint, 1),
              priority     = coalesce((wanted ->> 'priority')::smallint, 0),
-             max_attempts = coalesce((wanted ->> 'maxAttempts')::integer, 5),
+             max_attempts = coalesce(attempts_before, 0) + coalesce((wanted ->> 'maxAttempts')::integer, 5),
              search       = tokens,
              options      = wanted -> 'options',
              deadline_at  = coalesce(
@@ -165,19 +211,6 @@ begin
     return;
   end loop;
   raise exception 'could not place job % after 100 tries', new_id using errcode = 'serialization_failure';
-end
-$$;
-
--- Whether a job has left the live table. Dead ones by key, finished ones from the id's own day on: a UUIDv7 says
--- when it was made, and a job cannot end before that (an hour is left for clocks that disagree).
-create function stint.has_ended(ended_id uuid) returns boolean
-language plpgsql stable set search_path = pg_catalog, pg_temp
-as $$
-declare
-  made_at timestamptz := to_timestamp(('x' || substr(translate(ended_id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0);
-begin
-  return exists (select from stint.dead where id = ended_id)
-      or exists (select from stint.finished where id = ended_id and finished_at >= made_at - interval '1 hour');
 end
 $$;
 

@@ -1,9 +1,9 @@
--- stint.enqueue(): the door for triggers and for other languages, with the checks that the library does in TypeScript.
+-- stint.enqueue(): how triggers and other languages enqueue, with the checks that the library does in TypeScript.
 --
 -- Lock: none that matters; every object is new.
 -- breaking: no
 
--- UUIDv7 as in RFC 9562: milliseconds in front, so ids sort by time. Postgres has its own from 18 on.
+-- UUIDv7 as in RFC 9562: milliseconds first, so ids sort by time. PostgreSQL has its own function from version 18 on.
 create function stint.uuid_v7() returns uuid
 language sql volatile parallel safe
 as $$
@@ -17,16 +17,7 @@ as $$
     'hex')::uuid
 $$;
 
-create function stint.refuse(field text, problem text, received text) returns void
-language plpgsql set search_path = pg_catalog, pg_temp
-as $$
-begin
-  raise exception 'stint.enqueue: expected % %, got %', field, problem, coalesce(left(received, 200), 'null')
-    using errcode = 'invalid_parameter_value', column = field;
-end
-$$;
-
--- A duration as the library takes it: a number of milliseconds, or text, here any interval; at most ten years.
+-- A duration as the library takes it, at most ten years: a number of milliseconds, or text. Here text is any interval.
 create function stint.checked_ms(field text, value jsonb, low float8 default 1) returns float8
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -70,7 +61,7 @@ begin
 end
 $$;
 
--- A moment, as ISO 8601 text: at most a minute ago and at most ten years ahead.
+-- A moment as ISO 8601 text: at most a minute ago and at most ten years ahead.
 create function stint.checked_time(field text, value jsonb) returns timestamptz
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -91,6 +82,18 @@ begin
 end
 $$;
 
+-- A deadline is a duration after run_at, or a moment.
+create function stint.checked_deadline(value jsonb) returns jsonb
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if jsonb_typeof(value) = 'string' and value #>> '{}' ~ '^\d{4}-\d\d-\d\dT' then
+    return jsonb_build_object('deadlineAt', stint.checked_time('deadline', value));
+  end if;
+  return jsonb_build_object('deadlineMs', stint.checked_ms('deadline', value));
+end
+$$;
+
 create function stint.checked_traceparent(value jsonb) returns text
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -102,7 +105,7 @@ begin
 end
 $$;
 
--- {"country": "BR"} → ["country:BR"]
+-- {"country": "BR", "age": 7} → ["age:7", "country:BR"]
 create function stint.checked_search(search jsonb) returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -115,8 +118,10 @@ begin
   for token in select e.key as name, e.value from jsonb_each(search) as e loop
     if token.name !~ '^[A-Za-z_][A-Za-z0-9_]{0,63}$' then
       perform stint.refuse('search', 'to have names of letters, digits and _', token.name);
+    elsif jsonb_typeof(token.value) not in ('string', 'number', 'boolean')
+       or octet_length(token.value #>> '{}') not between 1 and 256 then
+      perform stint.refuse('search.' || token.name, 'to be a string, number or boolean of 1 to 256 bytes', token.value::text);
     end if;
-    perform stint.checked_text('search.' || token.name, token.value, 256);
   end loop;
   return (select coalesce(jsonb_agg(e.key || ':' || e.value order by e.key), '[]') from jsonb_each_text(search) as e);
 end
@@ -159,7 +164,7 @@ begin
 end
 $$;
 
--- The arguments of stint.enqueue() as one job, or the error that names the field, the value and the way out.
+-- Turns the arguments of stint.enqueue() into one job, or raises the error that names the field, the value and the way out.
 create function stint.checked_job(queue text, kind text, input jsonb, options jsonb) returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp
 as $$
@@ -176,6 +181,9 @@ begin
   elsif octet_length(input::text) > 262144 then
     perform stint.refuse('input', 'to be at most 256 KiB of JSON (store it elsewhere and pass a reference)',
       octet_length(input::text) || ' bytes');
+  -- The root is level 0, so an array or object at level 100 is the 101st around one another. Scalars there may be.
+  elsif jsonb_path_exists(input, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
+    perform stint.refuse('input', 'to be nested at most 100 levels deep', 'more');
   elsif jsonb_typeof(options) <> 'object' then
     perform stint.refuse('options', 'to be a JSON object', options::text);
   elsif options ? 'runAt' and options ? 'delay' then
@@ -191,7 +199,7 @@ begin
       when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
       when 'timeout' then jsonb_build_object('options', jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
       when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
-      when 'deadline' then jsonb_build_object('deadlineMs', stint.checked_ms('deadline', option.value))
+      when 'deadline' then stint.checked_deadline(option.value)
       when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
       when 'traceparent' then jsonb_build_object('traceparent', stint.checked_traceparent(option.value))
       when 'tracestate' then jsonb_build_object('tracestate', stint.checked_text('tracestate', option.value, 512))
@@ -205,11 +213,14 @@ begin
         'correlationId, traceparent, tracestate, search, unique, idempotencyKey and idempotencyFor', option.name);
     end if;
   end loop;
+  if (job ->> 'deadlineAt')::timestamptz < (job ->> 'runAt')::timestamptz then
+    perform stint.refuse('deadline', 'to be later than runAt', job ->> 'deadlineAt');
+  end if;
   return job;
 end
 $$;
 
--- The door for triggers and for other languages: the same checks and the same meaning as enqueue() of the library.
+-- Enqueues a job from SQL, with the same checks and the same meaning as enqueue() of the library.
 --
 --   select * from stint.enqueue('media', 'image.resize', '{"imageId": "a1"}', '{"delay": "5m", "priority": 3}')
 --

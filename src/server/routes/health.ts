@@ -1,4 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
+import { firstForeign } from '../../schema/migrate.ts'
 import { latestVersion } from '../../schema/migrations.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
 
@@ -46,7 +47,11 @@ export const healthRoutes: Routes = (app, { stint }) => {
 async function isFit(stint: ConsoleParts['stint']): Promise<boolean> {
   try {
     const { pending, applied } = await stint.migrationStatus()
-    return pending.length === 0 && applied.every(({ version }) => version <= latestVersion)
+    return (
+      pending.length === 0 &&
+      applied.every(({ version }) => version <= latestVersion) &&
+      firstForeign(applied) === undefined
+    )
   } catch {
     return false
   }

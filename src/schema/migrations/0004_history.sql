@@ -1,89 +1,47 @@
--- What upkeep needs: who does it, how each service fares, how long a queue's jobs are kept, and the functions that take
--- history away. They run with their owner's rights and decide by themselves what is old: whoever may call them can only
--- say "now".
+-- History: how long it is kept, and the functions that make and remove its days.
 --
--- Lock: share update exclusive on job, worker, dead, idempotency_key and effect for a moment, to set how they are
--- vacuumed. Three indexes of dead letters are built under a lock that keeps writers out of `dead` meanwhile: milliseconds
--- for thousands of them.
+-- The functions run with the rights of their owner and decide by themselves what is old: a caller can only say "now".
+--
+-- Lock: none that matters; every object is new.
 -- breaking: no
 
--- Settings of a queue; one without a row has the defaults. Nobody has to have heard of the queue.
+-- Settings of a queue. A queue without a row has the defaults, and a row may name a queue that has no jobs.
 create table stint.queue (
   name            text collate "C" not null,
-  keep_finished   interval,                                         -- null: as long as by default
+  keep_finished   interval,                                         -- null: the default
   keep_dead       interval,                                         -- null: for ever
   updated_at      timestamptz     not null default stint.now(),
   constraint queue_pkey primary key (name),
-  constraint queue_keeps check (keep_finished >= interval '0' and keep_dead >= interval '0')
+  constraint queue_name check (octet_length(name) <= 128 and name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'),
+  constraint queue_keeps check (keep_finished >= interval '0' and keep_dead >= interval '0'),
+  -- An interval so long that now minus it is no timestamp would stop the upkeep of all queues.
+  constraint queue_in_bounds check (keep_finished <= interval '3660 days' and keep_dead <= interval '3660 days')
 );
 
--- Who does the work that one process can do for all. It saves work and decides nothing: whatever is done under it may
--- be done by two at once.
-create table stint.leader (
-  name            text collate "C" not null,
-  holder          uuid,                                             -- a worker; null: nobody, and anybody may
-  term            bigint          not null,                         -- grows with every change
-  since           timestamptz     not null default stint.now(),
-  until           timestamptz     not null,
-  about           jsonb           not null default '{}',            -- host, pid
-  constraint leader_pkey primary key (name)
-) with (fillfactor = 50, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_scale_factor = 0);
-
--- How each service under a leader fares, for people.
-create table stint.service (
-  name            text collate "C" not null,
-  last_ok_at      timestamptz,
-  took_ms         integer,                                          -- the last time it went well
-  last_error      text,                                             -- null once it went well again
-  last_error_at   timestamptz,
-  constraint service_pkey primary key (name)
-) with (fillfactor = 50, autovacuum_vacuum_threshold = 100, autovacuum_vacuum_scale_factor = 0);
-
--- What is to go is found by these, not by reading every dead letter. An edited one is known to be old by the id of the
--- job that it became, which says when that was made.
-create index dead_died on stint.dead (queue, died_at);
-create index dead_discarded on stint.dead (discarded_at) where discarded_at is not null;
-create index dead_replaced on stint.dead (replaced_by) where replaced_by is not null;
-
--- The hot table: every job leaves at least three dead rows here, and a claim steps over those that are left of its
--- queue's head. By default a table of 100,000 jobs waits for 20,000 dead rows, and then vacuums with pauses; this one is
--- small and in memory, so it is done early and without.
-alter table stint.job set (
-  autovacuum_vacuum_scale_factor = 0.01,
-  autovacuum_vacuum_threshold = 1000,
-  autovacuum_vacuum_cost_delay = 0
-);
--- A handful of rows, each rewritten by every heartbeat. Left to a share of so few rows plus 50 it would be fine, but not
--- where 1,000 workers are: all of them are read by each burial.
-alter table stint.worker set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
--- These shrink by batches of upkeep and are read by people or by every enqueue with a key, in the meantime too.
-alter table stint.dead set (autovacuum_vacuum_scale_factor = 0.05);
-alter table stint.idempotency_key set (autovacuum_vacuum_scale_factor = 0.05);
-alter table stint.effect set (autovacuum_vacuum_scale_factor = 0.05);
-
--- How long finished jobs are kept where their queue does not say.
+-- How long finished jobs are kept where their queue has no setting.
 create function stint.kept_by_default() returns interval
 language sql immutable parallel safe
 as $$ select interval '7 days' $$;
 
--- When an id of ours was made: a UUIDv7 says so, in milliseconds.
+-- When an id was made: a UUIDv7 contains it, in milliseconds.
 create function stint.made_at(id uuid) returns timestamptz
 language sql immutable parallel safe set search_path = pg_catalog, pg_temp
 as $$ select to_timestamp(('x' || substr(translate(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) $$;
 
--- History from before this is nobody's any more: the longest that any queue keeps, and the default.
+-- History from before this is not needed: the longest time that any queue keeps, or the default. Bounded, so that no
+-- setting of one queue can stop the upkeep of all.
 create function stint.history_start() returns timestamptz
 language sql stable set search_path = pg_catalog, pg_temp
 as $$
-  select stint.now() - greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue))
+  select stint.now() - least(greatest(stint.kept_by_default(), (select max(keep_finished) from stint.queue)), interval '36525 days')
 $$;
 
--- Makes the partitions of `finished`, `attempt` and `log` for yesterday to `days` ahead. Safe to call from many
--- sessions at once: they take turns, and one that exists is left alone.
+-- Makes the partitions of `finished`, `attempt` and `log` for yesterday to `days` ahead, at most 60. Safe to call from many
+-- sessions at once: they take turns, and a partition that exists is left alone.
 --
--- Made beside the table and attached: `create table … partition of` would lock the whole of it exclusively, so that
+-- A partition is made as a table and then attached. `create table … partition of` would lock the parent exclusively, and
 -- behind one long reader every settle would wait.
-create or replace function stint.ensure_partitions(days integer default 14) returns integer
+create function stint.ensure_partitions(days integer default 14) returns integer
 language plpgsql security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -92,6 +50,10 @@ declare
   day date;
   name text;
 begin
+  if days is null or days not between 0 and 60 then
+    raise exception 'stint.ensure_partitions: expected days to be an integer from 0 to 60, got %', coalesce(days::text, 'null')
+      using errcode = 'invalid_parameter_value', column = 'days';
+  end if;
   perform pg_advisory_xact_lock(hashtextextended('stint.ensure_partitions', 0));
   foreach parent in array array['finished', 'attempt', 'log'] loop
     for ahead in -1 .. days loop
@@ -109,8 +71,10 @@ begin
 end
 $$;
 
--- The days of history that nobody needs any more, oldest first. Of those that are detached only the ones that upkeep
--- itself has marked: another may be somebody's archive.
+select stint.ensure_partitions();
+
+-- The days of history that are not needed any more, oldest first. Of the detached ones only those that upkeep has marked:
+-- another detached table may be a user's archive.
 create function stint.old_days()
 returns table (parent text, day_table text, is_attached boolean, is_pending boolean, is_ours boolean)
 language sql stable set search_path = pg_catalog, pg_temp
@@ -127,8 +91,8 @@ as $$
    order by right(relname, 8), relname
 $$;
 
--- Drops one of the old days. Where it is still attached that locks the whole table, so it gives up soon: whoever settles
--- waits behind it for that long at most.
+-- Drops one of the old days. Dropping an attached partition locks the parent exclusively, so it gives up after 200 ms: a
+-- settle waits behind it for that long at most.
 create function stint.drop_day(old_table text) returns boolean
 language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '200ms'
 as $$
@@ -141,13 +105,13 @@ begin
 end
 $$;
 
--- Removes from some pages of a day the finished jobs of queues that keep theirs for `kept`, where that is over: at most
--- `most` of them, with their attempts and log lines.
+-- Removes finished jobs of the queues that keep theirs for `kept` from some pages of a day, where that time is over: at most
+-- `most` jobs, with their attempts and log lines.
 --
--- By pages, for there is no index to find them by: one on the time or the queue would cost every settle. A day is filled
--- in the order of time, so whoever calls goes on from where jobs are that are not old enough yet (`is_held`).
+-- It reads pages, because there is no index to find the jobs by: one on the time or the queue would cost every settle. A day
+-- is filled in the order of time, so the caller continues at the first page with jobs that are not old enough (`is_held`).
 --
--- Five minutes are the least: so long after the end of a job it may be asked whether it was settled, or stored.
+-- Five minutes is the minimum: for so long after a job ended, a client may ask whether it was settled, or stored.
 create function stint.prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer,
                                 out removed integer, out is_held boolean, out is_end boolean)
 language plpgsql security definer set search_path = pg_catalog, pg_temp
