@@ -480,7 +480,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function checked_integer(field text, value jsonb, low integer, high integer)':
     '64ce30154e5b04419afc0f1fa2334874',
   'function checked_job(queue text, kind text, input jsonb, options jsonb)':
-    'd585397fd8bb1d61ec6adfb2a3510ae0',
+    '43cd05e5a105b419f60cee4754be5f52',
   'function checked_ms(field text, value jsonb, low double precision)': '277733db2b9cac80f5020b7ea86f034a',
   'function checked_search(search jsonb)': '6f5e481b8724661a7a7122fff87d8c1f',
   'function checked_text(field text, value jsonb, max_bytes integer)': '383d39f9344effb7acd3b58149f970d1',
@@ -493,7 +493,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     '14c0aa08b85ee1a3cb0335094df14441',
   'function enqueue_jobs(jobs jsonb, again boolean)': '3921a61d209050e37093f7f5967e47ce',
   'function enqueue_one(wanted jsonb, again boolean, OUT job_id uuid, OUT outcome text)':
-    '94cbca18a4a294a93d6bf878a85ec61b',
+    '83a7f7c332cf6086c737984d4023b33b',
   'function ensure_partitions(days integer)': '0685575c53efb1b1373576fb4054f524',
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
   'function history_start()': '59bdb6241b06ac18b6b8071741189442',
@@ -509,10 +509,10 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
   'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
-    'ba835a39a7f1618cc9e8e85e43e656d4',
+    '85bebe28fd57e3228dc432d4c56eec3f',
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
-    '1e665c07262600422dab778c95b56765',
+    '9fabc55bac987f237dc95f6d9b39d642',
   'function uuid_v7()': 'a3ad2600b85e01b4875ec192b6ec3b32',
   'index attempt_job': 'CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch)',
   'index attempt_lease': 'CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id)',

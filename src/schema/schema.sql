@@ -881,7 +881,7 @@ begin
   elsif octet_length(input::text) > 262144 then
     perform stint.refuse('input', 'to be at most 256 KiB of JSON (store it elsewhere and pass a reference)',
       octet_length(input::text) || ' bytes');
-  -- The root is level 0, so an array or object at level 100 is the 101st around one another. Scalars there may be.
+  -- The root is level 0, so an array or object at level 100 is the 101st level. A scalar at level 100 is allowed.
   elsif jsonb_path_exists(input, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
     perform stint.refuse('input', 'to be nested at most 100 levels deep', 'more');
   elsif jsonb_typeof(options) <> 'object' then
@@ -1134,10 +1134,10 @@ declare
   digest      bytea := case when wanted ? 'inputDigest' then decode(wanted ->> 'inputDigest', 'hex')
                             else sha256(convert_to(input_given::text, 'UTF8')) end;
   rule        jsonb := wanted -> 'unique';
-  -- The kind is part of it: two kinds of one queue may well be unique by the same customer.
+  -- The kind is part of the key: two kinds of one queue may both be unique by customer.
   wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
   on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
-  -- As JSON, in which no name can pass for two. The last is whom the caller acts for, where it says so: the console does.
+  -- As JSON, so that no two lists of names give the same text. The console sets idempotencyScope to the person it acts for.
   idempotency text := 'enqueue ' || jsonb_build_array(new_queue, wanted ->> 'kind', wanted ->> 'idempotencyScope')::text;
   longest     float8 := 315576000000;                      -- ten years
   tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
@@ -1200,11 +1200,11 @@ begin
       end if;
 
       select id into job_id from stint.job where queue = new_queue and unique_key = wanted_key;
-      continue when job_id is null;                        -- it ended between the two: the key is free
+      continue when job_id is null;                        -- that job ended between the two statements: try again
     end if;
 
     if on_conflict = 'error' then
-      -- Nothing comes of this job, so its idempotency key is free again.
+      -- This job is not stored, so its idempotency key is free again.
       delete from stint.idempotency_key as k
        where k.scope = idempotency
          and k.key = wanted ->> 'idempotencyKey'
@@ -1240,7 +1240,7 @@ begin
       end if;
     end if;
 
-    -- A later call with this idempotency key is answered with the job that stands for it.
+    -- A later call with this idempotency key gets the job that stands for it.
     if wanted ? 'idempotencyKey' then
       update stint.idempotency_key as k
          set job_id = enqueue_one.job_id
@@ -1455,7 +1455,7 @@ declare
                     from pg_inherits
                    where inhparent = 'stint.finished'::regclass
                      and inhrelid = to_regclass('stint.' || quote_ident(day_table)));
-  -- Those that keep for another time; of the rest, those that say so or, by default, say nothing.
+  -- `kept` covers the queues with this setting and, where it is the default, all queues without a setting.
   others text[] := array(select name from stint.queue where keep_finished <> kept);
   named text[] := array(select name from stint.queue where keep_finished = kept);
   is_default boolean := kept = stint.kept_by_default();
@@ -1467,7 +1467,7 @@ begin
   if day_oid is null then
     return;
   end if;
-  -- Asked first: what is written meanwhile is looked at by the next one.
+  -- The size is read first: the next call looks at rows that are written meanwhile.
   is_end := (from_page + pages) * current_setting('block_size')::bigint >= pg_relation_size(day_oid);
   execute format($q$
     with gone as (
@@ -1537,7 +1537,7 @@ begin
       from stint.idempotency_key k
      where k.scope = take_key.scope
        and k.key = take_key.key;
-    exit when holder is not null;                          -- gone between the two: take it again
+    exit when holder is not null;                          -- null: deleted between the two statements, take it again
   end loop;
 end
 $function$;

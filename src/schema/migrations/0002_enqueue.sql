@@ -50,7 +50,7 @@ begin
       from stint.idempotency_key k
      where k.scope = take_key.scope
        and k.key = take_key.key;
-    exit when holder is not null;                          -- gone between the two: take it again
+    exit when holder is not null;                          -- null: deleted between the two statements, take it again
   end loop;
 end
 $$;
@@ -95,10 +95,10 @@ declare
   digest      bytea := case when wanted ? 'inputDigest' then decode(wanted ->> 'inputDigest', 'hex')
                             else sha256(convert_to(input_given::text, 'UTF8')) end;
   rule        jsonb := wanted -> 'unique';
-  -- The kind is part of it: two kinds of one queue may well be unique by the same customer.
+  -- The kind is part of the key: two kinds of one queue may both be unique by customer.
   wanted_key  text := (wanted ->> 'kind') || ' ' || coalesce(rule ->> 'key', encode(digest, 'hex'));
   on_conflict text := coalesce(rule ->> 'onConflict', 'keep');
-  -- As JSON, in which no name can pass for two. The last is whom the caller acts for, where it says so: the console does.
+  -- As JSON, so that no two lists of names give the same text. The console sets idempotencyScope to the person it acts for.
   idempotency text := 'enqueue ' || jsonb_build_array(new_queue, wanted ->> 'kind', wanted ->> 'idempotencyScope')::text;
   longest     float8 := 315576000000;                      -- ten years
   tokens      text[] := nullif(array(select jsonb_array_elements_text(wanted -> 'tokens')), '{}');
@@ -161,11 +161,11 @@ begin
       end if;
 
       select id into job_id from stint.job where queue = new_queue and unique_key = wanted_key;
-      continue when job_id is null;                        -- it ended between the two: the key is free
+      continue when job_id is null;                        -- that job ended between the two statements: try again
     end if;
 
     if on_conflict = 'error' then
-      -- Nothing comes of this job, so its idempotency key is free again.
+      -- This job is not stored, so its idempotency key is free again.
       delete from stint.idempotency_key as k
        where k.scope = idempotency
          and k.key = wanted ->> 'idempotencyKey'
@@ -201,7 +201,7 @@ begin
       end if;
     end if;
 
-    -- A later call with this idempotency key is answered with the job that stands for it.
+    -- A later call with this idempotency key gets the job that stands for it.
     if wanted ? 'idempotencyKey' then
       update stint.idempotency_key as k
          set job_id = enqueue_one.job_id

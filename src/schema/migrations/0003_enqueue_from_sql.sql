@@ -181,7 +181,7 @@ begin
   elsif octet_length(input::text) > 262144 then
     perform stint.refuse('input', 'to be at most 256 KiB of JSON (store it elsewhere and pass a reference)',
       octet_length(input::text) || ' bytes');
-  -- The root is level 0, so an array or object at level 100 is the 101st around one another. Scalars there may be.
+  -- The root is level 0, so an array or object at level 100 is the 101st level. A scalar at level 100 is allowed.
   elsif jsonb_path_exists(input, 'strict $.**{100} ? (@.type() == "object" || @.type() == "array")') then
     perform stint.refuse('input', 'to be nested at most 100 levels deep', 'more');
   elsif jsonb_typeof(options) <> 'object' then

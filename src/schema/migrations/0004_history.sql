@@ -121,7 +121,7 @@ declare
                     from pg_inherits
                    where inhparent = 'stint.finished'::regclass
                      and inhrelid = to_regclass('stint.' || quote_ident(day_table)));
-  -- Those that keep for another time; of the rest, those that say so or, by default, say nothing.
+  -- `kept` covers the queues with this setting and, where it is the default, all queues without a setting.
   others text[] := array(select name from stint.queue where keep_finished <> kept);
   named text[] := array(select name from stint.queue where keep_finished = kept);
   is_default boolean := kept = stint.kept_by_default();
@@ -133,7 +133,7 @@ begin
   if day_oid is null then
     return;
   end if;
-  -- Asked first: what is written meanwhile is looked at by the next one.
+  -- The size is read first: the next call looks at rows that are written meanwhile.
   is_end := (from_page + pages) * current_setting('block_size')::bigint >= pg_relation_size(day_oid);
   execute format($q$
     with gone as (
