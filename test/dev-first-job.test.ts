@@ -1,5 +1,5 @@
-// The first minutes of somebody new, with the real command, worker and database.
-import { chmod, mkdir, mkdtemp, rename, rm, symlink, writeFile } from 'node:fs/promises'
+// The quick start of the README, as it stands there, with the real command, worker and database.
+import { chmod, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -8,34 +8,14 @@ import { keeperPid, query, untilGone } from './embedded/scene.ts'
 import { finish, start } from './support/processes.ts'
 import { repository } from './support/worker-process.ts'
 
-const contracts = `import { defineJob } from 'stint/contracts'
+/** The files of the quick start by their names; each block of code begins with a comment that names its file. */
+async function quickStart(): Promise<Map<string, string>> {
+  const readme = await readFile(join(repository, 'README.md'), 'utf8')
+  const blocks = readme.matchAll(/```ts\n(\/\/ (\S+\.ts):[^]*?)```/g)
+  return new Map([...blocks].map(([, text = '', file = '']) => [file, text]))
+}
 
-export const greet = defineJob({ kind: 'greet' })
-`
-
-/** TypeScript that Node alone cannot run. */
-const workerFile = (word: string): string => `import { Worker } from 'stint/worker'
-import { greet } from './contracts.ts'
-
-enum Word { Greeting = '${word}' }
-
-export const worker = new Worker()
-worker.handle(greet, (input, ctx) => {
-  const { name } = input as { name: string }
-  return { said: \`\${Word.Greeting} \${name}\`, attempt: ctx.attempt }
-})
-`
-
-const enqueueFile = `import { Stint } from 'stint'
-import { greet } from './contracts.ts'
-
-const stint = new Stint()
-const { id } = await stint.enqueue(greet, { name: process.argv[2] })
-console.log(id)
-await stint.close()
-`
-
-/** A folder with what \`npm install stint\` leaves in it. */
+/** A folder with what \`npm install stint zod\` leaves in it. */
 async function emptyProject(): Promise<string> {
   const project = await mkdtemp(join(tmpdir(), 'stint-first-'))
   onTestFinished(() => rm(project, { recursive: true, force: true }))
@@ -44,11 +24,12 @@ async function emptyProject(): Promise<string> {
   await writeFile(join(project, 'package.json'), '{"type":"module"}')
   await mkdir(join(project, 'node_modules'))
   await symlink(repository, join(project, 'node_modules/stint'))
-  await symlink(join(repository, 'node_modules/tsx'), join(project, 'node_modules/tsx'))
+  for (const name of ['tsx', 'zod'])
+    await symlink(join(repository, 'node_modules', name), join(project, 'node_modules', name))
   return project
 }
 
-test('stint dev in an empty folder with one contract and one handler runs a job, and the next by the changed handler', async () => {
+test('the files of the README run a job under stint dev, and the next job runs by the changed handler', async () => {
   const project = await emptyProject()
   const inProject = { cwd: project, env: { ...process.env, DATABASE_URL: '' } }
   /** All at once: a file that is emptied and then written are two changes where the time between them is long. */
@@ -56,9 +37,9 @@ test('stint dev in an empty folder with one contract and one handler runs a job,
     await writeFile(join(project, `${file}.part`), text)
     await rename(join(project, `${file}.part`), join(project, file))
   }
-  await write('contracts.ts', contracts)
-  await write('worker.ts', workerFile('Hello'))
-  await write('enqueue.ts', enqueueFile)
+  const files = await quickStart()
+  expect([...files.keys()]).toEqual(['contracts.ts', 'worker.ts', 'enqueue.ts'])
+  for (const [file, text] of files) await write(file, text)
 
   const running = start(process.execPath, ['node_modules/stint/dist/cli/main.js', 'dev'], inProject)
   onTestFinished(() => void running.child.kill('SIGKILL'))
@@ -67,19 +48,21 @@ test('stint dev in an empty folder with one contract and one handler runs a job,
   const stint = new Stint({ connection: url })
   onTestFinished(() => stint.close())
 
-  /** What the handler returned to a job that a program of the project enqueued. */
-  const greeted = async (name: string): Promise<unknown> => {
-    const enqueued = await finish(process.execPath, ['--import', 'tsx', 'enqueue.ts', name], inProject)
+  /** What the handler returned to a job that enqueue.ts made. */
+  const resultOfNext = async (): Promise<unknown> => {
+    const enqueued = await finish(process.execPath, ['--import', 'tsx', 'enqueue.ts'], inProject)
     expect(enqueued).toMatchObject({ code: 0, stderr: '' })
     const id = enqueued.stdout.trim()
     await expect.poll(async () => (await stint.get(id))?.state).toBe('succeeded')
     return (await stint.get(id))?.result
   }
-  expect(await greeted('Ana')).toEqual({ said: 'Hello Ana', attempt: 1 })
+  expect(await resultOfNext()).toEqual({ url: 'https://cdn.example.com/a1/400.webp' })
 
-  await write('worker.ts', workerFile('Good evening'))
+  // An enum is TypeScript that Node alone cannot run.
+  const changed = (files.get('worker.ts') ?? '').replace('.webp', '.${Format.Newer}')
+  await write('worker.ts', `enum Format { Newer = 'avif' }\n${changed}`)
   await running.says('reloaded: worker.ts changed')
-  expect(await greeted('Ben')).toEqual({ said: 'Good evening Ben', attempt: 1 })
+  expect(await resultOfNext()).toEqual({ url: 'https://cdn.example.com/a1/400.avif' })
 
   const keeper = await keeperPid(join(project, '.stint/postgres'))
   await stint.close()
