@@ -7,7 +7,7 @@ import { type Run, writePage } from './page.ts'
 import { jsonLines, terminalReport } from './report.ts'
 import { startPostgres } from './servers/postgres.ts'
 import { startRedis } from './servers/redis.ts'
-import type { Suite } from './suites.ts'
+import { type Suite, suites } from './suites.ts'
 import { describeSurroundings } from './surroundings.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -47,7 +47,8 @@ async function main(args: Arguments): Promise<number> {
       hasFailed = true
     } else if (args.page !== undefined) {
       const file = resolve(root, args.page)
-      writePage(file, { suite, systems: args.systems, sizes: bench.sizes, surroundings, results })
+      const isAll = args.suites.length === suites.length
+      writePage(file, { suite, systems: args.systems, sizes: bench.sizes, surroundings, results, isAll })
       say(`wrote ${file}`)
     }
   }

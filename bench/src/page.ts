@@ -16,10 +16,31 @@ export interface Run {
   sizes: Sizes
   surroundings: Surroundings
   results: readonly { workload: Workload; results: readonly Result[] }[]
+  /** Whether every suite is measured in this run, so that none keeps figures of other surroundings. */
+  isAll: boolean
 }
 
+/**
+ * Rewrites the section of a suite, and those that all suites share: the settings, and the machine with its versions.
+ * A suite that was measured on another machine, or with other versions, than the page says names its own.
+ */
 export function writePage(file: string, run: Run): void {
-  writeSection(file, { name: run.suite.name, title: run.suite.title, text: renderSection(run) })
+  const { suite, systems, surroundings, isAll } = run
+  const here = renderSurroundings(surroundings)
+  const shared = sectionOn(file, 'surroundings')
+  if (isAll || shared === undefined)
+    writeSection(file, { name: 'surroundings', title: 'Machine and versions', text: here })
+  const isElsewhere = !isAll && shared !== undefined && shared !== here.trim()
+  const text = renderSuite(run) + (isElsewhere ? `\n${here}` : '')
+  writeSection(file, { name: suite.name, title: suite.title, text })
+  writeSection(file, { name: 'settings', title: 'Settings', text: renderSettings(systems) })
+}
+
+/** What a section says now; undefined where the page has no such section. */
+function sectionOn(file: string, name: string): string | undefined {
+  const page = existsSync(file) ? readFileSync(file, 'utf8') : ''
+  const [, rest] = page.split(`<!-- bench:${name}:start -->`)
+  return rest?.split(`<!-- bench:${name}:end -->`)[0]?.trim()
 }
 
 /** Rewrites a section between its markers and leaves the rest of the page to people. */
@@ -42,32 +63,38 @@ export function writeSection(
   )
 }
 
-function renderSection({ suite, systems, sizes, surroundings, results }: Run): string {
-  const { date, commit, machine, loadAtStart, versions } = surroundings
-  const settings = systems.map(({ name, version, settings: said }) => [name, version, said[suite.about]])
+function renderSuite({ suite, sizes, surroundings, results }: Run): string {
+  const { date, commit, loadAtStart } = surroundings
+  const rounds = sizes.rounds === 1 ? 'one round' : `${sizes.rounds} rounds`
   return [
-    `Measured on ${date} at commit ${commit}. ${machine}; load before the start ${loadAtStart.toFixed(2)}.`,
-    `The servers and the measured process share this machine.`,
-    '',
-    Object.entries(versions)
-      .map(([name, version]) => `${name} ${version}`)
-      .join(' · '),
-    '',
-    `Each figure is the median of ${sizes.rounds} rounds; in a round every system has its turn. *Spread* is the distance`,
-    'between the lowest and the highest round, as a share of the median. Ratios are taken round by round.',
+    `Measured on ${date} at commit ${commit} in ${rounds}; load before the start ${loadAtStart.toFixed(2)}.`,
     suite.rule,
     '',
     ...results.map(({ workload, results: rows }) => markdownReport(workload, rows, sizes)),
-    '### Settings',
+  ].join('\n')
+}
+
+function renderSurroundings({ machine, versions }: Surroundings): string {
+  const listedVersions = Object.entries(versions).map(([name, version]) => `${name} ${version}`)
+  return [
+    `${machine}. The servers and the measured process share this machine.`,
     '',
-    'Every system in the fastest settings that it documents; what depends on the machine was tried out for each',
-    'system before its rounds, and the tables above say what won.',
+    listedVersions.join(' · '),
     '',
-    markdownTable(['system', 'version', 'settings and why'], settings),
+  ].join('\n')
+}
+
+function renderSettings(systems: readonly System[]): string {
+  const said = systems.map(({ name, settings }) => [name, settings.enqueue, settings.work])
+  return [
+    'Every system runs in the fastest settings that it documents. Settings that depend on the machine were tried for',
+    'each system before its rounds; the column *with* of the tables says which ones won.',
     '',
-    `PostgreSQL, one server for all, a new database per measurement: ${listed(postgresSettings)}; everything else`,
-    'as it comes, so fsync and synchronous_commit are on. A checkpoint before each measurement.',
-    `Redis: ${listed(redisSettings)}. Flushed, and its file rewritten, before each measurement.`,
+    markdownTable(['system', 'to enqueue', 'to work'], said).replace('---:', '---'),
+    '',
+    `PostgreSQL: one server for all, a new database per measurement, ${listed(postgresSettings)}. Everything else is`,
+    'the default, so fsync and synchronous_commit are on. A checkpoint precedes each measurement.',
+    `Redis: ${listed(redisSettings)}. It is flushed, and its file rewritten, before each measurement.`,
     '',
   ].join('\n')
 }
@@ -81,6 +108,10 @@ function listed(settings: Record<string, string>): string {
 const skeleton = `# Benchmarks
 
 Stint and its peers, measured side by side on one machine by \`npm run bench\`. Read the ratios rather than the
-figures: those are of the machine as much as of the systems. To check them, run \`npm run bench -- all\` on
-yours; \`bench/README.md\` says how the measuring works and what it leaves out.
+figures: the figures depend on the machine as much as on the systems. To check them, run \`npm run bench -- all\` on
+your machine. \`bench/README.md\` says how the measuring works and what it leaves out.
+
+Each figure is the median of its rounds; in a round every system has its turn. *Spread* is the distance between the
+lowest and the highest round, as a share of the median. *stint ÷ it* is taken round by round: more is better for rates,
+less is better for times and requests. *with* names the settings that won.
 `

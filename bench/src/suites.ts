@@ -18,50 +18,43 @@ import type { Workload } from './workloads/workload.ts'
 export interface Suite {
   name: string
   title: string
-  /** Which of a system's settings it is about. */
-  about: 'enqueue' | 'work'
   /** What must be true for a figure to count, said on the page. */
   rule: string
   workloads: readonly Workload[]
 }
 
-const storedRule =
-  'A figure counts only if the store was then found to hold exactly the jobs that were acknowledged.'
+const storedRule = 'A figure counts only if the store then holds exactly the jobs that were acknowledged.'
 const drainedRule =
-  'A figure counts only if each job ran once and the store was then found to have none left and, where history is\n' +
-  'kept, each of them as finished. One that was cut by its time limit says so.'
-const startedRule = 'A figure counts only if each job that was enqueued started once.'
+  'A figure counts only if each job ran once, the store has none left and, where history is kept, has each of them as\n' +
+  'finished. A row that was cut by its time limit says so.'
+const startedRule = 'A figure counts only if each enqueued job started once.'
 
 export const suites: readonly Suite[] = [
   {
     name: 'enqueue',
     title: 'Enqueue',
-    about: 'enqueue',
     rule: storedRule,
     workloads: [single20, lone, bulk, inTx, depth],
   },
-  { name: 'drain', title: 'Drain', about: 'work', rule: drainedRule, workloads: [drain] },
-  { name: 'held', title: 'Drain under a held snapshot', about: 'work', rule: drainedRule, workloads: [held] },
-  { name: 'latency', title: 'Enqueue to start', about: 'work', rule: startedRule, workloads: [latency] },
-  { name: 'steady', title: 'Steady load', about: 'work', rule: startedRule, workloads: [steady] },
+  { name: 'drain', title: 'Drain', rule: drainedRule, workloads: [drain] },
+  { name: 'held', title: 'Drain under a held snapshot', rule: drainedRule, workloads: [held] },
+  { name: 'latency', title: 'Enqueue to start', rule: startedRule, workloads: [latency] },
+  { name: 'steady', title: 'Steady load', rule: startedRule, workloads: [steady] },
   {
     name: 'fires',
     title: 'Lateness of fires',
-    about: 'work',
-    rule: 'A figure counts only if each time of the schedules started one job, and none was left out.',
+    rule: 'A figure counts only if each time of each schedule started exactly one job.',
     workloads: [fires],
   },
   {
     name: 'idle',
     title: 'Idle worker',
-    about: 'work',
-    rule: 'Nothing is enqueued here; what a timer asks for does not vary, so there is one round.',
+    rule: 'Nothing is enqueued here. The requests of a timer do not vary, so one round is enough.',
     workloads: [idle],
   },
   {
     name: 'scale',
     title: 'Scale',
-    about: 'work',
     rule: drainedRule,
     workloads: [processes, claimDepth, memory],
   },

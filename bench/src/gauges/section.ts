@@ -23,19 +23,20 @@ export function sectionOf({
 }: Report): string {
   return [
     `Measured on ${date} at commit ${commit}. ${machine}; load before the start ${loadAtStart.toFixed(2)}.`,
-    `PostgreSQL ${postgres} and whoever refreshes share this machine.`,
+    `PostgreSQL ${postgres} and the measuring process share this machine.`,
     '',
-    `What the leader does every two seconds, on a table of ${whole(ready)} ready jobs, 30,000 that are scheduled, retrying or`,
-    'waiting, and 30 small queues. Milliseconds of its statements, from sending to the last row of the answer: never less',
-    'than the time of the database. *First*: of a leader that has just begun, which counts each group up to its cap. A',
-    `refresh in the middle may take ${mayTakeMs} ms. A figure counts only if whatever the gauges do not call an estimate is exact.`,
+    `The leader refreshes the gauges every two seconds; here on a table of ${whole(ready)} ready jobs, 30,000 scheduled,`,
+    'retrying or waiting ones, and 30 small queues. Times are milliseconds from sending a statement to the last row of its',
+    'answer, so never less than the time in the database. *First* is the first refresh of a new leader, which counts each',
+    `group up to its cap. The median refresh may take ${mayTakeMs} ms. A figure counts only if every gauge that is not marked`,
+    'as an estimate is exact.',
     '',
     markdownTable(
       ['the planner', 'first', 'p50 ms', 'p90 ms', 'max ms', ''],
       conditions.map((one) => [...cellsOf(one), isTooSlow(one) ? 'too slow' : '']),
     ),
     '',
-    'Of which, for each statement in the middle, and by refresh on the processor of the server:',
+    'By statement: the median time, and the CPU time of the server for each refresh:',
     '',
     markdownTable(
       ['the planner', 'statement', 'p50 ms', 'CPU ms'],
@@ -44,7 +45,7 @@ export function sectionOf({
       ),
     ),
     '',
-    'What they said in the end:',
+    'The gauges at the end; ≈ marks an estimate:',
     '',
     markdownTable(
       ['queue', 'jobs', ...conditions.map(({ name }) => name)],

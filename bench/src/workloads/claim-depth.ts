@@ -9,8 +9,9 @@ import type { Workload } from './workload.ts'
 export const claimDepth: Workload = {
   name: 'claim-depth',
   title: ({ claimJobs, claimWarmUpJobs }) =>
-    `stint running ${claimJobs.toLocaleString('en')} jobs, after ${claimWarmUpJobs.toLocaleString('en')} that do not ` +
-    'count, of a queue in which as many more wait, or beside as many finished ones; one process, concurrency 100',
+    `stint running ${claimJobs.toLocaleString('en')} jobs, after a warm-up of ` +
+    `${claimWarmUpJobs.toLocaleString('en')}, in a queue where as many more wait, or beside as many finished ones; one ` +
+    'process, concurrency 100',
   unit: 'jobs/s',
   base: 'the first',
   async run(bench) {

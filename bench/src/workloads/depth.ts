@@ -9,7 +9,7 @@ import type { Workload } from './workload.ts'
 export const depth: Workload = {
   name: 'depth',
   title: () =>
-    'stint with a queue that is already deep: 20 callers and bulk again, beside as many waiting jobs',
+    'stint with a queue that is already deep: 20 callers and bulk again, beside the given number of waiting jobs',
   unit: 'jobs/s',
   base: 'depth 0',
   async run(bench) {

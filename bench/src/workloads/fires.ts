@@ -10,8 +10,8 @@ const schedules = 5
 export const fires: Workload = {
   name: 'fires',
   title: ({ fireSamples }) =>
-    `from the time that a schedule names to the first line of the handler; ${schedules} schedules of every second, a ` +
-    `fifth of a second apart, in one stint worker process that has nothing else to do; ${fireSamples} fires`,
+    `from the scheduled time to the first line of the handler; ${schedules} schedules that fire every second, a fifth of ` +
+    `a second apart, in one idle stint worker process; ${fireSamples} fires`,
   unit: 'p50 ms',
   async run(bench) {
     if (!bench.systems.includes(stint)) return []

@@ -5,8 +5,8 @@ export const idle: Workload = {
   name: 'idle',
   title: ({ idleMs, idleSettleMs }) =>
     `one worker process, concurrency 10, on an empty queue for ${idleMs / 1000} s, ${idleSettleMs / 1000} s after it ` +
-    'started, in that one of its settings for latency that asks for least; transactions as PostgreSQL counts them (a ' +
-    'statement alone is one), commands for Redis; one round',
+    'started, in the setting for latency with the fewest requests; transactions as PostgreSQL counts them (a single ' +
+    'statement is one), commands for Redis; one round',
   unit: 'requests/s',
   run(bench) {
     const { idleSettleMs, idleMs } = bench.sizes

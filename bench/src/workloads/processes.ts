@@ -7,10 +7,9 @@ import type { Workload } from './workload.ts'
 export const processes: Workload = {
   name: 'processes',
   title: ({ processJobs, processWarmUpJobs }) =>
-    `several worker processes on one queue, concurrency 100 in each, all let go at once; they share the cores with ` +
-    `the server. ${processJobs.toLocaleString('en')} jobs that do nothing count, after ` +
-    `${processWarmUpJobs.toLocaleString('en')} for each process that do not, in which it comes to speed; "from cold" ` +
-    'is with these',
+    `several worker processes on one queue, concurrency 100 in each, all started at once; they share the cores with ` +
+    `the server. ${processJobs.toLocaleString('en')} empty jobs are measured, after ` +
+    `${processWarmUpJobs.toLocaleString('en')} per process as a warm-up; "from cold" includes the warm-up`,
   unit: 'jobs/s',
   base: '1 process',
   async run(bench) {
