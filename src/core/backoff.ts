@@ -21,9 +21,9 @@ const dayMs = 86_400_000
 /**
  * Milliseconds until the next try, after `failures` failures, the last one included.
  *
- * A list is a promise to people, so its jitter is a quarter to either side: enough to tear apart what failed together,
- * and '5m' still means about five minutes. A growing one is a tool against crowds, so it has full jitter: anything
- * from nothing to its value, which spreads a retry storm best. A rule of your own is taken at its word.
+ * A list is read by people, so its jitter is a quarter to either side: enough to separate jobs that failed together,
+ * and '5m' still means about five minutes. A growing backoff is for many failures at once, so it has full jitter:
+ * anything from zero to its value, which spreads a retry storm best. The result of your own rule has no jitter.
  */
 export function retryDelayMs(
   backoff: Backoff,
@@ -58,12 +58,12 @@ function growingMs(
   const baseMs = durationMs(base)
   if (baseMs === undefined) return undefined
   const maxMs = durationMs(max) ?? Math.max(baseMs, dayMs)
-  // The growth stays finite: a base of nothing times infinity would be no number.
+  // The growth stays finite, because a base of 0 times Infinity is NaN.
   const growth = Math.min(factor ** (Math.max(failures, 1) - 1), Number.MAX_VALUE)
   return random() * Math.min(baseMs * growth, maxMs)
 }
 
-/** Undefined where it throws or gives no duration: a job must not hang on a mistake in its backoff. */
+/** Undefined where the rule throws or returns no duration: a mistake in a backoff must not leave its job stuck. */
 function ownRuleMs(
   rule: (failures: number, error: unknown) => Duration,
   failures: number,

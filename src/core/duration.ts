@@ -2,7 +2,7 @@
 export type Duration = number | string
 
 export const unitMs = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const
-/** The longest that a timer of Node can wait; what is asked for more rings at once. */
+/** The longest delay of a Node timer; one with a longer delay fires at once. */
 export const longestTimerMs = 2 ** 31 - 1
 
 const pattern = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/

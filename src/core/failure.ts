@@ -5,14 +5,14 @@ import { verdictOf } from './verdict.ts'
 /**
  * What kind of failure ended an attempt; retry-policy.ts says what follows from each.
  *
- * timeout       nothing answered in time: ours or somebody else's deadline
- * connection    somebody could not be reached, or went away
- * conflict      deadlock or serialization: the database asks for the same again
- * rate-limited  somebody asks us to come back later
+ * timeout       a deadline passed: ours, or one of a library or server
+ * connection    a server could not be reached, or the connection to it ended
+ * conflict      deadlock or serialization failure: the database asks to run the transaction again
+ * rate-limited  a server asks us to come back later
  * invalid       the input does not pass the contract's schema
  * contract      the input is of a version that this code cannot read
- * permanent     the handler says that trying again is no use
- * crash         the process went away under the attempt: found by the sweep, never thrown
+ * permanent     the handler says that a retry cannot help
+ * crash         the worker's process ended during the attempt: found by the sweep, never thrown
  * unknown       everything else
  */
 export const failureClasses = [
@@ -31,7 +31,7 @@ export type FailureClass = (typeof failureClasses)[number]
 const mostCauses = 5
 
 /**
- * The class of what was thrown: what the contract's `classify` says of it, otherwise from shapes that are well known.
+ * The class of a thrown value: the contract's `classify` decides first, then well-known codes, names and statuses.
  * Messages are not read: they are for people, and change. Never throws.
  */
 export function classifyFailure(
@@ -41,8 +41,8 @@ export function classifyFailure(
   const own = ownClass(thrown, classify)
   if (own !== undefined) return own
   if (verdictOf(thrown, 0)?.type === 'permanent') return 'permanent'
-  // Only what was thrown itself may say that the input is at fault, and so end the job: a handler that wraps the
-  // failure of something it tried on the side has not said so.
+  // Only the thrown error itself may blame the input, which ends the job. An invalid-input error among its causes may
+  // come from another call that the handler made.
   const refused = refusedInput(thrown)
   if (refused !== undefined) return refused
   for (const value of withCauses(thrown, mostCauses)) {
@@ -60,7 +60,7 @@ function ownClass(
     const said = classify?.(thrown)
     return failureClasses.find((known) => known === said)
   } catch {
-    // A rule that fails is no rule: the failure at hand is the one to be told.
+    // A `classify` that throws is ignored: the handler's own failure is the one to report.
     return undefined
   }
 }
@@ -105,14 +105,14 @@ function classOfCode(code: unknown): FailureClass | undefined {
   return classByCode.get(code)
 }
 
-/** An AbortError by itself says only that somebody called abort(); one about a deadline has that as its cause. */
+/** An AbortError by itself says only that abort() was called; one about a deadline has a TimeoutError as its cause. */
 function classOfName(name: unknown): FailureClass | undefined {
   return name === 'TimeoutError' ? 'timeout' : undefined
 }
 
 /**
  * A 4xx is not permanent: 401 and 403 heal with a new token, 404 and 409 when a replica has caught up, 400 with the
- * other side's next deployment. Whoever knows better says so: PermanentError, or the contract's `classify`.
+ * server's next deployment. A handler that knows better throws PermanentError; a contract has `classify`.
  */
 function classOfStatus(value: unknown): FailureClass | undefined {
   switch (statusOf(value)) {

@@ -1,7 +1,7 @@
 /**
- * A stored time that no clock shows: `infinity`, or a year outside of 1 to 9999, which ISO 8601 cannot write in four
- * digits. It compares and counts as the nearest time that JavaScript has, and is null in JSON, so that a row with one can
- * be read, shown and removed like any other.
+ * A stored time that is out of range: `infinity`, or a year outside of 1 to 9999, which ISO 8601 cannot write in four
+ * digits. It compares as the nearest time that JavaScript has, and is null in JSON, so that its row can be read, shown
+ * and removed like any other.
  */
 export class FarTime extends Date {
   /** As Postgres prints it. */

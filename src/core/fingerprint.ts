@@ -94,8 +94,8 @@ const encoder = new TextEncoder()
 /**
  * FNV-1a with 64 bits, in two halves: the prime is 2^40 + 0x1b3, so no product leaves what a double holds exactly.
  *
- * It need not withstand anybody: who can make two errors collide can as well throw the same one twice, and gets two
- * rows under one heading. With a million groups the odds of any accidental pair are one in forty million.
+ * It need not resist attacks: a person who can make two errors collide could as well throw the same error twice. With
+ * a million groups the odds of any accidental collision are one in forty million.
  */
 function fnv1a64(text: string): string {
   let high = 0xcbf29ce4

@@ -28,7 +28,7 @@ export interface JobSummary {
   maxAttempts: number
   /** Times that its process surely ended while it ran. */
   crashes: number
-  /** Its worker ended once, and it may have been the reason: it runs so that a second time has a name. */
+  /** Its worker crashed once, and this job may be the cause: it runs isolated, so that a second crash identifies it. */
   isSuspect: boolean
   /** Grows with every claim. */
   epoch: number
@@ -169,7 +169,7 @@ function areJobOptions(value: unknown): boolean {
   )
 }
 
-/** The one reader of job rows. Whatever a column can hold is read: one row must never hide the others. */
+/** The one reader of job rows. It accepts any value that a column can hold: one bad row must never hide the others. */
 export function toJobSummary(row: JobSummaryRow): JobSummary {
   const broken: string[] = []
   const time = <Time extends Date | null>(name: string, value: Time): Time => {

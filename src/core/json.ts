@@ -17,12 +17,13 @@ export type JsonCopy =
   | { ok: false; issues: Issue[]; characters?: number | undefined }
 
 /**
- * Copies a value into plain JSON, or says where and why it cannot be.
+ * Copies a value into plain JSON, or says where and why it cannot.
  *
- * Whatever JSON.stringify would change in silence (NaN, undefined in a list, Map, functions) or fail on (bigint,
- * cycles), and what Postgres refuses in text (NUL, lone surrogates), is an issue with its path. Only two things are
- * let through as JSON has them: a property that is undefined is absent, and an object with toJSON (a Date) speaks
- * for itself. Every property is read once, so a getter or proxy cannot show one value here and another later.
+ * Each value that JSON.stringify would change in silence (NaN, undefined in a list, Map, functions) or fail on (bigint,
+ * cycles), and each text that Postgres refuses (NUL, lone surrogates), is an issue with its path. Only two things are
+ * treated as JSON.stringify treats them: a property that is undefined is left out, and an object with toJSON (a Date)
+ * is replaced by what that returns. Every property is read once, so a getter or proxy cannot show one value here and
+ * another later.
  */
 export function copyJson(value: unknown, root: string, limits: JsonLimits): JsonCopy {
   const walk = new Walk(limits)
@@ -60,7 +61,7 @@ class Walk {
     return this.#isTooLarge() ? this.#characters : undefined
   }
 
-  /** Notes an issue. Nothing comes of the value, and nothing is what this gives, for the caller to hand on. */
+  /** Notes an issue and returns undefined, for the caller to return in place of a copy. */
   refuse(path: string, message: string): Json | undefined {
     if (this.issues.length < this.#limits.maxIssues) this.issues.push({ path, message })
     return undefined

@@ -1,8 +1,8 @@
 import type { Json } from './json.ts'
 
 /**
- * JSON as PostgreSQL prints jsonb: names in its order, numbers in full, its spaces. The same for equal values, so a
- * digest of it is one of the value; and the digest that SQL takes of a jsonb column is this one.
+ * JSON as PostgreSQL prints jsonb: its order of names, its spaces, numbers written in full. Equal values have the same
+ * text, so a digest of the text identifies the value, and SQL computes the same digest of a jsonb column.
  */
 export function jsonbText(value: Json): string {
   if (typeof value === 'number') return numericText(value)

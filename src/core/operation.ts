@@ -15,7 +15,7 @@ export const operationStates = [
 ] as const
 export type OperationState = (typeof operationStates)[number]
 
-/** Whether it acts, or is about to, without anybody's doing. */
+/** Whether the operation acts now, or will start without a person's decision. */
 export function isUnderWay(state: OperationState): boolean {
   return state === 'pending' || state === 'canary' || state === 'ramping'
 }

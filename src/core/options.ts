@@ -14,7 +14,7 @@ export function rejectUnknown(what: string, rest: object, known: readonly string
 
 export type Given<Options> = { [Name in keyof Options]?: Exclude<Options[Name], undefined> }
 
-/** Options without those that are undefined, which are as good as left out: to be laid over others. */
+/** Options without those that are undefined, so that spreading them over others overrides only what is given. */
 export function given<Options extends object>(options: Options): Given<Options> {
   return Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),
@@ -46,7 +46,7 @@ export interface DurationRange {
   maxMs?: number
 }
 
-/** Ten years: whatever is further away is a mistake in units. */
+/** Ten years: a longer duration is a mistake in units. */
 export const longestMs = 10 * 365.25 * 86_400_000
 
 export function durationOption(
@@ -82,7 +82,7 @@ export function invalidOption(name: string, expected: string, received: unknown)
   })
 }
 
-/** A received value in an error message: recognisable, short, and safe whatever it is. */
+/** A received value for an error message: recognisable and short. Never throws, for any value. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return `'${shorten(value)}'`
   if (typeof value === 'function') return 'a function'
@@ -104,7 +104,7 @@ function shorten(text: string): string {
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const most = Math.max(2, Math.floor(name.length / 3))
   const ranked = known
-    // One that differs more in length cannot be near: a name of a megabyte is not compared at all.
+    // A name that differs more in length cannot be near. This also keeps a name of a megabyte from being compared.
     .filter((candidate) => Math.abs(candidate.length - name.length) <= most)
     .map((candidate) => ({ candidate, distance: editDistance(name.toLowerCase(), candidate.toLowerCase()) }))
     .sort((a, b) => a.distance - b.distance)

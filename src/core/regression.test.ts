@@ -10,7 +10,7 @@ describe('an error that was resolved', () => {
     ['in a newer one', 'v216', 'v215', true],
     ['in a newer one by number, not by letter', '1.10.0', '1.9.3', true],
     ['in an older one', 'v214', 'v215', false],
-    ['where nobody said a version', 'v214', null, true],
+    ['where no repaired version was given', 'v214', null, true],
     ['where the app says none', null, 'v215', true],
     ['in a hash that failed before', 'a1b2c3d', 'ffee001', false],
   ] as const)('seen %s', (_, version, resolvedIn, is) => {

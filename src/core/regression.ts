@@ -6,16 +6,16 @@ export interface Recurrence {
   versionFirstAt: number
   lastAt: number
   resolvedAt: number
-  /** The version that has the repair; null where nobody said one. */
+  /** The version that has the repair; null if none was given. */
   resolvedIn: string | null
 }
 
 /**
  * Whether an error that was resolved is back, or only comes from processes that do not have the repair yet.
  *
- * Without a version to compare, any failure since counts. Of versions that can be put in order, the same and newer ones
- * do. Of those that cannot (hashes), the same one, and any that had never failed so before: an old version is one that is
- * known by its failures.
+ * Without a version to compare, any failure since then counts. If the versions can be ordered, failures of the resolved
+ * version and of newer ones count. If they cannot (hashes), failures of the resolved version count, and of any version
+ * that first failed this way after the group was resolved: a version that failed before is an old one.
  */
 export function isRegression(recurrence: Recurrence): boolean {
   const { version, versionFirstAt, lastAt, resolvedAt, resolvedIn } = recurrence
@@ -25,7 +25,7 @@ export function isRegression(recurrence: Recurrence): boolean {
   return order === undefined ? versionFirstAt > resolvedAt : order >= 0
 }
 
-/** Negative where `a` is older than `b`; undefined where nobody could say. */
+/** Negative where `a` is older than `b`; undefined where the two cannot be ordered. */
 export function compareVersions(a: string, b: string): number | undefined {
   const [left, right] = [partsOf(a), partsOf(b)]
   if (left === undefined || right === undefined) return undefined

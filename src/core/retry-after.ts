@@ -1,6 +1,6 @@
 import { peek, withCauses } from './thrown.ts'
 
-/** Whoever says more than a day means something else, or does not want us at all. */
+/** A server that asks for more than a day means another unit, or does not want our requests at all. */
 const longestMs = 86_400_000
 const mostCauses = 5
 

@@ -14,7 +14,7 @@ export interface ClassRule {
   readonly attempts?: number
   /** Instead of the job's. */
   readonly backoff?: Backoff
-  /** Nobody chose it: it gives way where a job has a single attempt. */
+  /** A default and not a choice of the contract: it does not apply to a job that has a single attempt. */
   readonly isDefault?: true
 }
 
@@ -62,7 +62,7 @@ export type Decision =
   | { type: 'snooze'; delayMs: number; reason: string | null }
   | { type: 'cancel'; reason: string }
 
-/** What becomes of a job whose attempt failed. The handler's word goes first, then the rule of the failure's class. */
+/** Decides what follows a failed attempt. The handler's verdict comes first, then the rule of the failure's class. */
 export function decide(request: DecisionRequest): Decision {
   const { verdict } = request
   switch (verdict?.type) {
@@ -136,7 +136,7 @@ const leastAskedMs = 1_000
 function delayMs(request: DecisionRequest, { backoff }: ClassRule, failures: number): number {
   const { verdict, retryAfterMs, error, random } = request
   if (verdict?.type === 'retry-after') return verdict.delayMs
-  // Everybody was told the same moment: never before it, and up to a tenth later.
+  // The server may have told many clients the same moment: never before it, and up to a tenth later.
   if (retryAfterMs !== undefined) {
     return Math.round(Math.max(leastAskedMs, retryAfterMs) * (1 + 0.1 * random()))
   }

@@ -173,7 +173,7 @@ describe('toStorable', () => {
     expect(toStorable(sly, limits).text).toBe('{"n":1}')
   })
 
-  test('gives JSON within the limit, storable and not too deep, whatever it gets', () => {
+  test('gives JSON within the limit, storable and not too deep, for any value', () => {
     const anything = fc.anything({
       ...{ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true },
       ...{ withNullPrototype: true, withObjectString: true, withBoxedValues: true, withSparseArray: true },

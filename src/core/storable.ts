@@ -17,13 +17,13 @@ export interface Storable {
 }
 
 /**
- * JSON text for whatever a handler gave out: a result, a note, log data, something thrown. Never throws.
+ * JSON text for any value from a handler: a result, a note, log data, a thrown value. Never throws.
  *
- * An input is refused when it cannot be kept as it is (json.ts), for the caller is there to mend it. What comes out of
- * a handler is made to fit instead: the work is done, and its settle must not fail on its own content.
+ * An input that cannot be stored unchanged is refused (json.ts), because its caller can repair it. A handler's value is
+ * changed to fit instead: the work is done, and its settle must not fail because of the value.
  *
- * What JSON.stringify keeps is written as JSON.stringify writes it. It is one walk of our own, because JSON.stringify
- * loses a Map or NaN in silence, and looking first and writing later would read a getter or proxy twice.
+ * A value that JSON.stringify keeps is written as JSON.stringify writes it. We walk the value ourselves, in one pass:
+ * JSON.stringify loses a Map or NaN in silence, and a check before it would read a getter or proxy twice.
  */
 export function toStorable(value: unknown, { maxBytes, maxDepth = 100 }: StorableLimits): Storable {
   if (value === undefined) return { text: 'null', changed: unchanged }
@@ -56,13 +56,13 @@ export function toStorableText(given: string, maxBytes: number): Storable {
 /** Text that Postgres can hold: NUL and lone surrogates become U+FFFD, and what is too long ends in '…'. */
 export function cleanText(text: string, maxBytes: number): string {
   if (text.length * 3 <= maxBytes) return replaceUnstorable(text)
-  // Each unit is a byte at least. What lies further back falls away in any case and need not be looked at.
+  // Each UTF-16 unit is at least one byte, so the text beyond `maxBytes` units is cut in any case: do not read it.
   const clean = replaceUnstorable(text.slice(0, maxBytes + 1))
   if (text.length <= maxBytes + 1 && byteLength(clean) <= maxBytes) return clean
   return maxBytes < ellipsisBytes ? '' : `${prefixWithin(clean, maxBytes - ellipsisBytes)}…`
 }
 
-/** What is said of an Error: by its name and message it can be known, so not everybody minds. */
+/** The change reported for an Error. A constant, because some callers ignore it: name and message identify an error. */
 export const errorShortened = 'an Error became its name and message'
 
 const unchanged: readonly string[] = Object.freeze([])
@@ -71,8 +71,8 @@ const mostReasons = 10
 const ellipsisBytes = 3
 
 /**
- * Characters written and members seen before the walk gives up. Larger than what fits, so that the size of a result
- * that is merely too large can be told; bounded, because shared references can unfold to more than any memory.
+ * Characters written and members seen before the walk gives up. More than fits, so that the size of a value that is
+ * somewhat too large can be reported; bounded, because shared references can unfold to more than any memory holds.
  */
 const leastWork = 262_144
 
@@ -244,7 +244,7 @@ class Writer {
     return `{${text}}`
   }
 
-  /** No more than can be written, at two characters each: an iterator of somebody's own may never end. */
+  /** No more than can be written, at two characters each: a user's iterator may never end. */
   #taken<Item>(items: Iterable<Item>): Item[] {
     const taken: Item[] = []
     for (const item of items) if (taken.push(item) * 2 > this.#left) break

@@ -94,7 +94,7 @@ describe('describeFailure', () => {
     expect(at(1).fingerprint).toBe(at(2_000).fingerprint)
   })
 
-  test('comes to a storable end whatever is thrown', () => {
+  test('gives a storable error for any thrown value', () => {
     const text = fc.string({ unit: fc.constantFrom('\0', '\ud800', 'é', '😀', 'a', '\n    at x (y)') })
     const throwing = (): never => {
       throw new Error('no')

@@ -30,7 +30,7 @@ const maxCauseBytes = 2 * 1024
 const maxNameBytes = 256
 const mostCauses = 10
 
-/** Never throws, whatever was thrown. */
+/** The stored form of a thrown value. Never throws, for any value. */
 export function describeFailure(
   thrown: unknown,
   { kind, failureClass }: { kind: string; failureClass: FailureClass },
@@ -64,7 +64,7 @@ function describe(value: unknown, maxBytes: number, texts: Texts): StoredCause {
   }
 }
 
-/** A class that forgot to set its name is still known by its constructor. */
+/** An error class that does not set `name` still has the name of its constructor. */
 function nameOf(value: unknown): string {
   const name = peek(value, 'name')
   if (typeof name === 'string' && name !== '' && name !== 'Error') return name

@@ -1,6 +1,6 @@
 /**
- * Looking at what somebody else threw or returned. It may be a proxy, have getters that throw, or refer to itself:
- * nothing here throws, whatever it is given.
+ * Reading values that users' code threw or returned. Such a value may be a proxy, have getters that throw, or refer to
+ * itself: no function here throws, for any value.
  */
 
 /** A property, or undefined where there is none or reading it throws. */
@@ -23,7 +23,7 @@ export function isError(value: unknown): value is Error {
   }
 }
 
-/** What it says, for a sentence: without a full stop of its own. */
+/** Its message, to put into a sentence: without a full stop at the end. */
 export function messageOf(thrown: unknown): string {
   const said = isError(thrown) ? peek(thrown, 'message') : thrown
   try {
@@ -33,15 +33,15 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** For a text of somebody else's that a sentence of ours ends with. */
+/** For a foreign text at the end of a sentence of ours. */
 export function withoutStop(text: string): string {
   return text.replace(/(?<!\.)\.$/, '')
 }
 
-/** What was thrown and what lies behind it, nearest first, each once: causes, and the errors of an AggregateError. */
+/** A thrown value and its causes, nearest first, each once; the errors of an AggregateError count as causes. */
 export function withCauses(thrown: unknown, most: number): unknown[] {
   const found = new Set([thrown])
-  // A Set is walked in the order of adding, and shows what is added on the way.
+  // A Set iterates in insertion order, and also visits values added during the iteration.
   for (const value of found) {
     for (const cause of causesOf(value, most)) {
       if (found.size >= most) return [...found]

@@ -22,7 +22,7 @@ type Branded =
   | { type: 'snooze'; when: When; reason: string | null }
   | { type: 'cancel'; reason: string }
 
-/** Trying again would not help: the job goes to the dead letters at once, whatever attempts are left. */
+/** A retry would not help: the job goes to the dead letters at once, even if it has attempts left. */
 export class PermanentError extends Error {
   readonly [brand]: Branded
 
@@ -65,7 +65,7 @@ export class CancelJob extends Error {
   constructor(reason: string) {
     super(reason)
     this.name = 'CancelJob'
-    // Error has made text of it, whatever plain JavaScript passed: a reason must not change the fate.
+    // `message` is always text, because Error converts it: a reason of another type must not change the verdict.
     this[brand] = Object.freeze({ type: 'cancel', reason: this.message })
   }
 }
@@ -76,7 +76,7 @@ function checkWhen(when: unknown, minMs = 0): When {
   return { type: 'moment', ms: when.getTime() }
 }
 
-/** For a message, before `when` is checked: whatever it is, this does not throw. */
+/** For a message, before `when` is checked. Never throws, for any value. */
 function showWhen(when: unknown): string {
   if (when instanceof Date) return Number.isNaN(when.getTime()) ? 'later' : `at ${when.toISOString()}`
   return typeof when === 'number' ? `in ${when} ms` : typeof when === 'string' ? `in ${when}` : 'later'
@@ -86,7 +86,7 @@ function showWhen(when: unknown): string {
 const maxReasonBytes = 1_024
 const leastSnoozeMs = 1_000
 
-/** The verdict in what was thrown, if there is one. Never throws; a brand that makes no sense is none. */
+/** The verdict of a thrown value, if it has one. Never throws; a malformed brand is ignored. */
 export function verdictOf(thrown: unknown, nowMs: number): Verdict | undefined {
   const branded = peek(thrown, brand)
   const type = peek(branded, 'type')

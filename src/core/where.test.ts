@@ -24,7 +24,7 @@ describe('a filter', () => {
     })
   })
 
-  test('has one text, whatever the order and spaces it was written with', () => {
+  test('prints the same text for any order and spacing of its tokens', () => {
     expect(printWhere(parseWhere('  age>60m   queue:b,a state:dead,dead '))).toBe(
       'state:dead queue:b,a age>1h',
     )
@@ -112,7 +112,7 @@ const filters: fc.Arbitrary<Where> = fc.record(
   { requiredKeys: [] },
 )
 
-test('whatever is printed is read as the same filter, and printed the same', () => {
+test('a printed filter is read as the same filter, and printed the same', () => {
   fc.assert(
     fc.property(filters, (where) => {
       const printed = printWhere(where)
@@ -123,7 +123,7 @@ test('whatever is printed is read as the same filter, and printed the same', () 
   )
 })
 
-test('whatever is typed is a filter or is refused inside of the text', () => {
+test('any text is a filter, or is refused at a position inside the text', () => {
   const tokens = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 60 }),
     fc

@@ -82,7 +82,7 @@ export function readWhere(text: string): { where: Where } | { problem: WhereProb
   }
 }
 
-/** The one text for a filter: what is read from it is the same filter again. */
+/** The canonical text of a filter: parsing it gives the same filter again. */
 export function printWhere(where: Where): string {
   const list = (
     name: string,
@@ -239,7 +239,7 @@ function durationIn(token: Token): number {
   return ms
 }
 
-/** Ten years: a time before it is no time that a database can count back to by mistake. */
+/** Ten years, so that no age reaches back beyond the times that the database can hold. */
 const longestAgeMs = 10 * 365.25 * 86_400_000
 
 function unknown(token: Token): Refused {
@@ -284,7 +284,7 @@ function isFlag(value: string): value is 'discarded' | 'replaced' {
   return value === 'discarded' || value === 'replaced'
 }
 
-/** Whatever the database can hold and an index entry has room for. */
+/** Text that the database can hold and an index entry has room for. */
 function isText(value: string): value is string {
   return value !== '' && value.length <= 1_024 && !value.includes('\0')
 }
