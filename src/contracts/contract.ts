@@ -16,7 +16,7 @@ export interface UniqueOptions {
    * @default 'finished', unless `for` is given
    */
   until?: 'started' | 'finished' | undefined
-  /** Instead of `until`: for this long from the first enqueue, whatever becomes of the job. */
+  /** Instead of `until`: for this long from the first enqueue, even if the job ends earlier. */
   for?: Duration | undefined
   /**
    * `keep` leaves the first as it is; `replace` gives it the new input, priority and options, in its old place in time;
@@ -92,8 +92,8 @@ export interface JobDefinition<
     | undefined
   search?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => SearchTokens) | undefined
   /**
-   * Parts of input, result and log data that the console shows to nobody: `['card.number', 'items[].token']`, beside
-   * those whose name says it (`password`, `token` …). At most 50. What is stored stays as it is.
+   * Parts of input, result and log data that the console never shows: `['card.number', 'items[].token']`, besides
+   * those whose name says it (`password`, `token` …). At most 50. The stored data is not changed.
    */
   redact?: readonly string[] | undefined
 }
@@ -134,7 +134,7 @@ export interface JobContract<
   uniqueBy?(input: Parsed): string
   readonly unique: UniqueRule | undefined
   searchOf?(input: Parsed): SearchTokens
-  /** What the console shows to nobody, beside what has a telling name. */
+  /** Paths that the console never shows, besides those with a telling name (`password`, `token` …). */
   readonly redact: readonly string[]
 }
 

@@ -19,7 +19,7 @@ describe('defineJob', () => {
     })
   })
 
-  test('is frozen: a contract is shared by everybody who imports it', () => {
+  test('is frozen: all modules that import a contract share it', () => {
     expect(Object.isFrozen(defineJob({ kind: 'mail.send' }))).toBe(true)
   })
 

@@ -50,13 +50,13 @@ function resolveRules(classes: NonNullable<RetryOptions['classes']>): ClassRules
 
 const actions = ['retry', 'dead', 'in-place'] as const
 
-/** An attempt is held open for these tries, with its slot. */
+/** The attempt and its slot stay occupied during these tries. */
 const mostInPlaceTries = 10
 
 /** As with a worker's `crashLimit`. */
 const mostCrashes = 100
 
-/** What is not said stays as it is by default, as long as the action is the same. */
+/** An option that is left out keeps the default of the class, as long as the action is the same. */
 function resolveRule(failureClass: FailureClass, chosen: ClassRuleOptions): ClassRule {
   const name = `retry.classes.${failureClass}`
   if (typeof chosen === 'string') {
@@ -70,7 +70,7 @@ function resolveRule(failureClass: FailureClass, chosen: ClassRuleOptions): Clas
   if (failureClass === 'crash') checkCrashRule(name, chosen)
   const usual = defaultClassRules[failureClass]
   const asksForMore = saidAttempts !== undefined || saidBackoff !== undefined
-  // Whoever gives attempts to what is dead by default wants it tried again.
+  // A contract that gives attempts or a backoff to a class that is dead by default wants it retried.
   const action =
     said === undefined
       ? usual.action === 'dead' && asksForMore
@@ -89,7 +89,7 @@ function resolveRule(failureClass: FailureClass, chosen: ClassRuleOptions): Clas
   })
 }
 
-/** Whoever takes such a job back does not know its contract, and holds no attempt open: a number is all there can be. */
+/** The sweep, which handles crashed jobs, knows no contract and holds no attempt open: `attempts` is all it can use. */
 function checkCrashRule(
   name: string,
   { action, attempts, backoff }: Exclude<ClassRuleOptions, string>,
