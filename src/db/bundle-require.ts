@@ -2,8 +2,8 @@ import { createRequire } from 'node:module'
 
 /*
  * pg and pino are CommonJS. Bundled into an ES module they find no `require` for Node's own modules ("Dynamic require
- * of "events" is not supported"), so there they are given one. Not where this is loaded as we publish it: a module of
- * Node has no `require`, and other packages may ask for that.
+ * of "events" is not supported"), so a bundle gets one here. The published files do not: an ES module in Node has no
+ * `require`, and other packages may check for that.
  */
 const isAsPublished = /\/(?:dist\/(?:chunks\/[A-Z\d]{8}|db\/bundle-require)\.js|src\/db\/bundle-require\.ts)$/
 /** Undefined in a bundle that is CommonJS, which has a `require`. */

@@ -1,16 +1,16 @@
 import { peek } from '../core/thrown.ts'
 
 /**
- * What a failed call of ours to the database means for whoever made it. The only reader of SQLSTATEs but for
+ * What a failed call of ours to the database means for its caller. The only reader of SQLSTATEs besides
  * core/failure.ts, which reads those that a handler throws.
  *
- * again      known undone: the same again, soon
- * unknown    it may have happened: ask with the same id before anything else
- * wait       never sent, or the wrong node: later
- * value      the server cannot hold this value: the caller's fault, for good
- * partition  the day's partition is missing: make it, then again
- * duplicate  somebody else did it
- * broken     schema, rights or statement: nothing that time heals
+ * again      nothing was done: send the same again, soon
+ * unknown    it may have been done: ask with the same id before anything else
+ * wait       never sent, or sent to the wrong node: try later
+ * value      the server cannot hold this value: the caller must change it
+ * partition  the day's partition is missing: make it, then send again
+ * duplicate  another call has done it
+ * broken     schema, rights or statement: waiting does not help
  * corrupt    the server says its own files are damaged
  */
 export type DatabaseTrouble =
@@ -18,7 +18,7 @@ export type DatabaseTrouble =
 
 const unsent = new WeakSet<object>()
 
-/** Notes of an error that it came before anything was sent: whatever it says of itself, nothing has happened. */
+/** Notes that an error came before anything was sent: nothing was done, even if its code suggests otherwise. */
 export function markUnsent<Thrown>(error: Thrown): Thrown {
   if (typeof error === 'object' && error !== null) unsent.add(error)
   return error
@@ -45,7 +45,7 @@ const value = new Set([
 ])
 const corrupt = new Set(['XX000', 'XX001', 'XX002', '58P01'])
 
-/** EPIPE has five letters too; no class of SQLSTATEs begins like the system's errors. */
+/** EPIPE has five letters too; no class of SQLSTATEs begins like a system error. */
 const sqlState = /^(?!E)[0-9A-Z]{5}$/
 
 export function classify(error: unknown): DatabaseTrouble {
@@ -90,12 +90,12 @@ export function isWrongNode(error: unknown): boolean {
   return codeOf(error) === '25006'
 }
 
-/** What the session keeps is of no use any more: a plan for tables that have changed, a server that does not write. */
+/** The session is of no more use: it has a plan for tables that have changed, or its server does not write. */
 export function isStaleSession(error: unknown): boolean {
   return isWrongNode(error) || (codeOf(error) === '0A000' && classify(error) === 'again')
 }
 
-/** A limit of ours was met, and the server is well: no free connection, a statement that took too long, a lock not got. */
+/** A limit of ours was reached and the server is well: no free connection, a statement or a lock that took too long. */
 export function isPastLimit(error: unknown): boolean {
   if (isCancelled(error) || isLockTimeout(error) || error instanceof DeadlineError) return true
   return peek(error, 'message') === noneFree
@@ -111,12 +111,12 @@ export function isPoolTimeout(error: unknown): boolean {
   return message === noneFree || message === noneMade
 }
 
-/** Of schemas, rights, sessions and servers: whatever says this says it of every row. */
+/** About schemas, rights, sessions and servers: such an error concerns every row. */
 const ofEveryRow = /^(42|3D|3F|2B|28|25|0A|0B|57|58|F0)/
 
 /**
- * Whether one row of a statement over many may be all that is in the way: a value, a trigger or constraint that
- * refuses it, a damaged page. Then the others must not wait for it.
+ * Whether a statement over many rows may have failed because of one of them: its value, a trigger or constraint that
+ * refuses it, a damaged page. Then the other rows must not wait for it.
  */
 export function mayBeOneRows(error: unknown): boolean {
   const trouble = classify(error)

@@ -23,7 +23,7 @@ import type { Bound, Copyable, Queryable } from './statement.ts'
 export interface OwnTransaction extends Copyable {
   /** The driver's client that it runs on, for statements that are not ours: they have no deadline of ours. */
   readonly client: PgTransaction
-  /** Gives it up for good, whatever is under way on it. */
+  /** Gives up the connection for good, even in the middle of a statement. */
   reset(): void
   /** Why its connection was lost before it could be committed or rolled back, where that is so. */
   lostBy: unknown
@@ -32,8 +32,8 @@ export interface OwnTransaction extends Copyable {
 /** One connection of ours outside of transactions. */
 export interface OwnSession extends Queryable {
   /**
-   * Whether a pooler is in between, which hands each statement to whatever session is free: what is set by one would
-   * hold for others' statements and not for the next one of ours.
+   * Whether a pooler is in between, which gives each statement to any free session: a setting would then apply to
+   * statements of other clients and not to our next one.
    */
   readonly isPooled: boolean
 }
@@ -113,8 +113,8 @@ export class Database implements Copyable {
   }
 
   /**
-   * Sends a statement and another close behind it, which the server carries out as soon as the first is committed, without
-   * waiting for us to have read that. Resolves with the rows of the first; how it went with the second is nobody's concern.
+   * Sends two statements, one right behind the other. The server runs the second as soon as the first is committed,
+   * without waiting until we have read that. Resolves with the rows of the first; a failure of the second is ignored.
    */
   async queryThen(first: Bound, second: Bound): Promise<readonly unknown[]> {
     if (this.#hasLimits) {
@@ -129,11 +129,11 @@ export class Database implements Copyable {
             const sent = client.queryBoth(asked(first, isNamed), asked(second, isNamed))
             const [rows, rest] = [this.#send(client, sent[0]), this.#send(client, sent[1])]
             rows.then(resolve, () => undefined)
-            // Nobody sends it again; those that come later do without names.
+            // The second statement is not sent again; later statements go without names.
             rest.catch((error: unknown) => {
               if (isNamedStatementTrouble(error)) this.#canPrepare = false
             })
-            // The connection is in use until both are answered: whoever comes meanwhile takes another.
+            // The connection is in use until both are answered: other calls take another one meanwhile.
             await Promise.allSettled([rows, rest])
             await rows
             await rest
@@ -172,7 +172,7 @@ export class Database implements Copyable {
       try {
         result = await work(tx)
       } catch (error) {
-        // What went wrong is what the caller has to hear; where even this fails, the connection is given up.
+        // The caller gets the first error; if the rollback fails too, the connection is given up.
         await tx.query('rollback', []).catch((lost: unknown) => {
           tx.lostBy = client.lostBy ?? lost
           client.giveUp()
@@ -209,7 +209,7 @@ export class Database implements Copyable {
     return (this.#closing ??= this.#pool.end())
   }
 
-  /** Cuts the connections that are in use: what is open on them is rolled back, and whoever holds them is not waited for. */
+  /** Cuts the connections that are in use: their open transactions are rolled back, and their users are not awaited. */
   abandon(): void {
     for (const client of this.#busy) client.giveUp()
   }
@@ -233,7 +233,7 @@ export class Database implements Copyable {
       return result
     } catch (error) {
       if (isWrongNode(error)) this.#wrongBefore = performance.now()
-      // A server's own error leaves the connection usable; whatever else happened, nobody knows what is still on it.
+      // An error from the server leaves the connection usable; after any other, a reply may still be on its way.
       client.release(isOnce || !leavesUsable(error))
       throw error
     } finally {
@@ -241,7 +241,7 @@ export class Database implements Copyable {
     }
   }
 
-  /** A connection to a server that writes, as far as is known; a new one goes where the host's name leads by now. */
+  /** A connection to a server that accepts writes, as far as we know; a new connection resolves the host name again. */
   async #connect(): Promise<PooledClient> {
     for (;;) {
       const client = await this.#checkOut().catch((error: unknown) => {
@@ -255,8 +255,8 @@ export class Database implements Copyable {
   }
 
   /**
-   * A connection of the pool. Where this process stood still, its wait for one is over before it has heard that there is
-   * one: then it asks once more.
+   * A connection of the pool. If this process stood still, the time-out fires before the process reads that a connection
+   * is there: then it asks once more.
    */
   async #checkOut(): Promise<pg.PoolClient> {
     const dueAt = performance.now() + this.#poolWaitMs
@@ -309,8 +309,8 @@ function readTime(text: string): Date {
 
 /**
  * Limits are set by every transaction for itself, in the message that begins it. Set once for a connection they would
- * be lost behind PgBouncer, or worse, stay with a session of somebody else; as parameters of the connection PgBouncer
- * refuses them. Whoever has limits has no helpers either: a parallel scan would take two more processes of the server.
+ * be lost behind PgBouncer, or worse, apply to another client's session; PgBouncer refuses them as parameters of the
+ * connection. A database with limits gets no parallel workers either: a parallel scan takes two more server processes.
  */
 function beginText({ statementTimeoutMs, lockTimeoutMs }: DatabaseConfig): string {
   const set = (name: string, ms: number | undefined): string =>
@@ -347,7 +347,7 @@ async function copyRows(client: ResettableClient, text: string, rows: string): P
 }
 
 function leavesUsable(error: unknown): boolean {
-  // Not asked of anything: a handler may throw what cannot even be asked.
+  // isError() first, which never throws: a handler may throw a value on which `instanceof` throws, such as a proxy.
   if (!isError(error) || !(error instanceof pg.DatabaseError)) return false
   return error.severity !== 'FATAL' && error.severity !== 'PANIC' && !isStaleSession(error)
 }

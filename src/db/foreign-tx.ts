@@ -2,7 +2,7 @@ import { StintError } from '../core/errors.ts'
 import { messageOf } from '../core/thrown.ts'
 import type { Queryable } from './statement.ts'
 
-/** Sends one statement through somebody else's transaction and gives back its rows. */
+/** Sends one statement through the caller's transaction and returns its rows. */
 export type Send = (text: string, values: readonly unknown[]) => Promise<readonly unknown[]>
 
 /** How to reach the transaction of one driver or ORM; one per library behind `stint/<library>`. */

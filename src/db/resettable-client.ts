@@ -27,12 +27,12 @@ export class ResettableClient extends afterRequire(pg.Client) {
     this.#socket = (this as unknown as { connection: { stream: Socket } }).connection.stream
   }
 
-  /** Why it broke, where it did with nothing under way. */
+  /** Why the connection broke, if that happened while it was idle. */
   get lostBy(): Error | undefined {
     return this.#lostBy
   }
 
-  /** The server's process as the handshake named it; behind a pooler that is nobody's. */
+  /** The server's process id from the handshake; behind a pooler it is no process. */
   get serverPid(): number | null {
     return (this as unknown as { processID: number | null }).processID
   }
@@ -59,11 +59,11 @@ export class ResettableClient extends afterRequire(pg.Client) {
   }
 
   /**
-   * Resets it, and asks the server to end what is under way. A server that waits for a lock does not see that its client
-   * is gone: it would hold the locks that it has, and a connection, until it gets the other.
+   * Resets the connection and asks the server to cancel its statement. A server process that waits for a lock does not
+   * see that its client is gone: it would keep its own locks, and a connection, until it gets that lock.
    *
-   * Not through a pooler, which forgets whom the request is about when it sees the reset; and PgBouncer 1.18 to 1.20 end
-   * themselves over some requests. What waits for locks for long is limited by its own statement as well.
+   * Not through a pooler, which forgets the session of the request when it sees the reset; and some cancel requests
+   * crash PgBouncer 1.18 to 1.20. Statements that may wait long for locks have a limit of their own as well.
    */
   giveUp(): void {
     const { processID, secretKey } = this as unknown as { processID: number | null; secretKey: number | null }
@@ -79,7 +79,7 @@ function isProcess(pid: number): boolean {
   return pid > 0 && pid <= 2 ** 22
 }
 
-/** How long to try to be heard. */
+/** How long to try to deliver the cancel request. */
 const askMs = 5_000
 
 /** A message of 16 bytes on a connection of its own, in clear as libpq sends it: it says nothing but which session. */
@@ -93,9 +93,9 @@ function askToCancel(
     request.writeInt32BE(value, 4 * index)
   socket.unref()
   socket.setTimeout(askMs, () => socket.destroy())
-  // Where nobody hears it, that is as it would be without.
+  // A cancel request that does not arrive changes nothing: the statement runs on, as without it.
   socket.on('error', () => undefined)
-  // Closed by the other side, when it has done it; as libpq does it, and PgBouncer relies on it.
+  // The server closes the connection once it has acted. libpq waits for that too, and PgBouncer relies on it.
   socket.write(request)
 }
 

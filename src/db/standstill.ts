@@ -11,7 +11,7 @@ export function stoodStillAt(dueAt: number): boolean {
   return performance.now() >= dueAt + standstillMs
 }
 
-/** Acts after a time, but not before what has arrived by then was read. Gives the way to call it off. */
+/** Acts after a time, but not before the data that has arrived by then is read. Returns a function that cancels it. */
 export function afterReading(ms: number, act: () => void): () => void {
   let turn: NodeJS.Immediate | undefined
   const timer = setTimeout(() => {

@@ -12,7 +12,7 @@ export interface Script {
   readonly parts: readonly string[]
 }
 
-/** Whatever can send one statement: a pool, a client, somebody's open transaction. */
+/** Can send one statement: a pool, a client, a caller's open transaction. */
 export interface Queryable {
   /** The schema that Stint's tables are in. */
   readonly schema: string

@@ -3,7 +3,7 @@ import { ResettableClient } from './resettable-client.ts'
 import { waitAfterMs } from './wait.ts'
 
 export interface SubscriptionConfig {
-  /** Straight to the server: a pooler between transactions would swallow what it says. */
+  /** Straight to the server: a pooler in transaction mode would swallow notifications. */
   url: string
   channel: string
   applicationName: string
@@ -12,15 +12,16 @@ export interface SubscriptionConfig {
   /** How often to ask whether the connection still lives. */
   probeEveryMs: number
   onPayload: (payload: string) => void
-  /** It listens, after having been deaf: something may have been missed. */
+  /** It listens again after a gap: notifications may have been missed. */
   onConnected: () => void
-  /** It could not listen; it is tried again. That a connection ended is none of this. */
+  /** It could not listen and will try again. Not called when a connection merely ends. */
   onTrouble?: ((error: unknown) => void) | undefined
 }
 
 /**
- * One LISTEN connection that is kept alive. A half-open one hears nothing and says nothing, so it is probed; whatever
- * goes wrong, it is reset and made anew, with a growing, random wait. Nobody depends on it.
+ * One LISTEN connection that is kept alive. A half-open connection receives nothing and reports no error, so it is
+ * probed. After any failure it is reset and made anew, after a growing, random wait. Nothing depends on it: polling
+ * finds what a lost notification would have told.
  */
 export class Subscription {
   readonly #config: SubscriptionConfig
@@ -54,7 +55,7 @@ export class Subscription {
       try {
         await this.#listen(() => (failures = 0))
       } catch {
-        // Nobody depends on it: polling goes on meanwhile.
+        // Nothing depends on it: polling goes on meanwhile.
       }
       await pause(waitAfterMs(failures), undefined, { signal }).catch(() => undefined)
     }
@@ -62,7 +63,7 @@ export class Subscription {
 
   async #listen(onSuccess: () => void): Promise<void> {
     const { url, applicationName, deadlineMs, probeEveryMs, onPayload, onConnected } = this.#config
-    // Ended with the connection: a wait for its next probe must not outlive it.
+    // Aborted with the connection: the wait for the next probe must not outlive it.
     const over = new AbortController()
     const signal = AbortSignal.any([this.#stop.signal, over.signal])
     const client = new ResettableClient({

@@ -3,15 +3,15 @@ import { peek } from '../core/thrown.ts'
 /** Errors of a client that never had a connection, and whose cause is probably a setting. */
 const neverReached = new WeakSet<object>()
 
-/** The URL for people: nobody else is to read its password. */
+/** The URL as shown in messages and logs, without its password. */
 export function withoutPassword(url: string): string {
   const { user, host, database } = partsOf(url)
   return `${database} at ${host}, as ${user}`
 }
 
 /**
- * Gives an error of a connection that was not made the words that help: where we wanted to go, and what to look at.
- * The driver says ECONNREFUSED, or nothing at all where a name leads to several addresses.
+ * Explains why no connection was made: where we tried to connect, and what to check. The driver says only
+ * ECONNREFUSED, or nothing at all if the host name has several addresses.
  */
 export function explainUnreachable<Thrown>(error: Thrown, url: string, hasConnected: boolean): Thrown {
   const explanation = explain(error, url)
@@ -21,7 +21,7 @@ export function explainUnreachable<Thrown>(error: Thrown, url: string, hasConnec
   return error
 }
 
-/** Whether to give up soon: nothing of what was set has ever worked, so it is more likely wrong than slow. */
+/** Whether to give up soon: these settings have never worked, so they are more likely wrong than the server slow. */
 export function isNeverReached(error: unknown): boolean {
   return typeof error === 'object' && error !== null && neverReached.has(error)
 }

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
 /**
- * How long to wait after so many failures in a row before the database is tried again: longer each time up to half a
- * minute, and anywhere below that, so that a fleet does not come back together.
+ * How long to wait before the next try, after `failures` failures in a row: a limit that grows up to half a minute, and
+ * a random time below it, so that many processes do not come back at once.
  */
 export function waitAfterMs(failures: number): number {
   return Math.random() * Math.min(30_000, 200 * 2 ** Math.min(failures, 8))
