@@ -9,7 +9,7 @@ import { get } from '../jobs/get.ts'
 import { lockJob } from '../jobs/lock.ts'
 import { missingJob } from './calls.ts'
 
-/** The state that a person saw: what changed since is refused. */
+/** The state that a person saw: if it has changed since, the act is refused. */
 export interface Expect {
   state: JobState
   epoch?: number | undefined
@@ -41,12 +41,12 @@ interface Noting<Result> {
 }
 
 /**
- * What one person does once: changes and their note are one transaction. The note has an id from the start, so that
- * whoever sends it again after a lost reply finds it, and knows that the act was committed.
+ * One act of one person: its changes and their audit entry are one transaction. The entry has an id from the start, so
+ * that a call that is repeated after a lost reply finds the entry and knows that the act was committed.
  */
 export class Act {
   readonly entry: NewAuditEntry
-  /** Its note is stored: whatever follows belongs to an act that is done. */
+  /** Its audit entry is stored, so the act is done: later changes of this act need no further entry. */
   isNoted = false
   #isWritten = false
   readonly #jobId: string | undefined
@@ -76,7 +76,7 @@ export class Act {
     if (this.#isWritten) this.isNoted = true
   }
 
-  /** The job as it is, held until the act is committed; thrown out where it is not as the person saw it. */
+  /** The job as it is now, locked until the act is committed. Throws if it is not as the person saw it. */
   async #look(tx: Queryable, id: string): Promise<unknown> {
     const locked = await lockJob(tx, id)
     const found = locked ?? (await get(tx, id)) ?? missingJob(id)

@@ -16,7 +16,7 @@ function lateDelivery(...failures: readonly Error[]): { sent: boolean[]; answer:
   return { sent, answer }
 }
 
-test('whoever lost a connection with the answer asks once more, however late it is', async () => {
+test('a call that lost the answer with its connection asks once more, even after its time is up', async () => {
   const { sent, answer } = lateDelivery(broken())
   expect(await answer).toBe('done')
   expect(sent).toEqual([false, true])

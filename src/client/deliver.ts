@@ -12,14 +12,14 @@ export interface Delivery {
   jobIds?: (() => readonly string[]) | undefined
 }
 
-/** Something of the caller's threw in between, a progress callback or an abort: not the database's doing. */
+/** The caller's own code threw in between, a progress callback or an abort: the database is not at fault. */
 export class CallerError extends Error {
   constructor(cause: unknown) {
     super('The caller stopped it', { cause })
   }
 }
 
-/** For a client that never had a connection: whatever is wrong with its settings is to be heard soon. */
+/** For a client that never had a connection: a mistake in its settings should be reported soon. */
 const firstPatienceMs = 1_500
 
 /**
@@ -44,7 +44,8 @@ export async function deliver<Result>(
       const trouble = classify(error)
       // Our ids are new: one that is there already was stored by a try of ours.
       const isOurOwn = trouble === 'duplicate' && jobIds().length > 0
-      // Who lost a connection, and with it the answer, asks once more, however late it is: not to know is worse.
+      // A call that lost the answer with its connection asks once more, even after its time is up: an unknown outcome
+      // is worse than a late answer.
       const mayAsk = trouble === 'unknown' && !isRepeat && !(error instanceof DeadlineError)
       if (trouble === 'unknown' || isOurOwn) isRepeat = true
       else if (trouble !== 'wait' && !(trouble === 'again' && tries < 5))

@@ -20,7 +20,7 @@ export function derive(contract: JobContract, parsed: unknown, text: string): De
   }
 }
 
-/** Of an input that the contract does not understand, nothing can have been derived that we could still tell. */
+/** Undefined if the contract does not accept the old input: then we cannot know what was derived from it. */
 export async function deriveOld(contract: JobContract, job: Job): Promise<Derived | undefined> {
   try {
     return derive(contract, await readInput(contract, job), JSON.stringify(job.input))

@@ -54,7 +54,7 @@ function ownKey(contract: JobContract, letter: Job, old: Derived | undefined): s
   return isDerived ? undefined : (letter.key ?? undefined)
 }
 
-/** Where the old input makes no sense, nobody can tell whose its words are: those of the new one count. */
+/** If the contract rejects the old input, we cannot tell derived words from given ones: the new input's words count. */
 function ownWords(contract: JobContract, letter: Job, old: Derived | undefined): JobOptions['search'] {
   return old === undefined && contract.searchOf !== undefined ? undefined : ownSearch(letter, old)
 }

@@ -3,12 +3,12 @@ import { StatWriter } from '../numbers/write-stats.ts'
 import type { Connection } from './connection.ts'
 
 const everyMs = 10_000
-/** How long close() waits for the last counts: they are not worth more. */
+/** How long close() waits for the last counts; they are not worth a longer wait. */
 const lastMs = 1_000
 
 /**
- * Counts what this client enqueued and writes it down now and then, as well as it can: nothing waits for it and nobody is
- * told where it fails. What was enqueued in a transaction of the caller's is counted although it may be rolled back.
+ * Counts the jobs that this client enqueued and writes the counts from time to time, on a best-effort basis: nothing
+ * waits for a write, and a failure is not reported. Jobs in a caller's transaction count even if it is rolled back.
  */
 export class EnqueueStats {
   readonly #connection: Connection
@@ -37,7 +37,7 @@ export class EnqueueStats {
   }
 
   async #write(): Promise<void> {
-    // Not for this alone is a connection made: a client may only ever write through those of its callers.
+    // No connection is opened for this alone: a client may only ever write through its callers' transactions.
     if (this.#connection.url === undefined) return
     await this.#connection
       .database()

@@ -64,7 +64,7 @@ export interface EnqueuedJobs {
   duplicates: number
 }
 
-/** What became of many, and the blobs that nobody needs once that is committed. */
+/** The answers for many jobs, and the blobs that no job refers to once they are committed. */
 interface Stored {
   jobs: EnqueuedJob[]
   unused: string[]
@@ -141,7 +141,7 @@ export class Enqueuer<Tx> {
     const isWatched = onProgress !== undefined || signal !== undefined
     const stored = await this.#storeAll(kept, { isWatched, report })
     this.#announcer.stored(kept.hints())
-    // Only now: a transaction that was rolled back and sent again may have come to store what it had found in the way.
+    // Only now: a transaction that was rolled back and sent again may store a job that was a duplicate the first time.
     this.#drop(stored.unused)
     return this.#summary(stored.jobs)
   }
@@ -179,8 +179,8 @@ export class Enqueuer<Tx> {
   #foreign(tx: Tx): Queryable {
     const { adapter, schema } = this.#config
     const foreign = foreignTx(tx, adapter, schema)
-    // What the server says in the caller's transaction is the caller's to see (a retry may hang on its SQLSTATE);
-    // only missing tables are ours to explain.
+    // An error in the caller's transaction reaches the caller unchanged (its retry may depend on the SQLSTATE); only
+    // missing tables are ours to explain.
     const explain = (error: unknown): never => {
       throw isSchemaMissing(error) ? rejected(error, schema) : error
     }
@@ -273,7 +273,7 @@ export class Enqueuer<Tx> {
     const hints = new Set(jobs.map(({ hint }) => hint))
     let isTold = false
     const placed = await deliver(delivery, async (isRepeat) => {
-      // Only behind a lone one: where many call at once, the next of them would wait for it, and workers are awake.
+      // Only behind a single call: with many calls the next one would wait for it, and the workers are awake anyway.
       const hint = jobs.length === 1 ? this.#announcer.behind(hints, schema) : undefined
       isTold = hint !== undefined
       const answers = await sendBatch(hint === undefined ? database : before(database, hint), jobs, isRepeat)
@@ -305,8 +305,8 @@ export class Enqueuer<Tx> {
 }
 
 /**
- * The blobs that nobody refers to, because another job stands for theirs. Not to be asked of a repeat: it answers
- * `kept` also where the try before it replaced the input and lost its reply, and then a job lives by the blob.
+ * The blobs that no job refers to, because another job stands in for theirs. Do not call it after a repeat, which also
+ * answers `kept` if the try before it replaced the input and lost its reply: then a live job refers to the blob.
  */
 function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): string[] {
   return batch.flatMap(({ blob }, index) => {
@@ -339,7 +339,7 @@ function checkInputs(inputs: unknown): void {
   if (!isMany) throw invalidOption('inputs', 'an array, or another iterable, of inputs', inputs)
 }
 
-/** Runs what is the caller's, inside what is the database's: its errors are no reason to try again. */
+/** Runs the caller's code inside a database call: its errors are no reason to try the call again. */
 async function callersOwn<Result>(work: () => Result): Promise<Awaited<Result>> {
   try {
     return await work()

@@ -89,7 +89,7 @@ export class ErrorGroups {
     )
   }
 
-  /** Says that nobody wants to hear of it, for a time, until a time, or for ever. */
+  /** Mutes the error: for a duration, until a time, or for ever. */
   async ignore(
     fingerprint: string,
     options: { until?: Date | undefined; for?: Duration | undefined } = {},

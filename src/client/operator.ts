@@ -61,8 +61,8 @@ interface Doing {
 }
 
 /**
- * The client in the name of a person: `stint.as({ actor: 'ana' })`. Whatever is done through it is noted in the audit, in
- * the transaction that does it; what is refused is noted too.
+ * The client in the name of a person: `stint.as({ actor: 'ana' })`. Each change made through it gets an audit entry in
+ * the same transaction; refused attempts get one too.
  */
 export class Operator {
   readonly #config: OperatorConfig
@@ -149,7 +149,7 @@ export class Operator {
     )
   }
 
-  /** Notes that something was refused before it was tried: whoever asked may not do it. */
+  /** Notes that an act was refused before it was tried, because this person may not do it. */
   async refused(act: {
     action: string
     target: string
@@ -179,7 +179,7 @@ export class Operator {
     const act = new Act({ entry, jobId: doing.jobId, expect: resolveExpect(doing.expect) })
     try {
       const result = await work(facesOf(calls.notedAs(act)))
-      // It was so already: nothing was changed, and yet somebody asked for it.
+      // Nothing had to be changed, but the request itself belongs in the audit.
       if (!act.isNoted) await calls.send((db) => writeAudit(db, entry))
       return result
     } catch (error) {
@@ -274,7 +274,7 @@ export class OperatorErrors {
     return this.#act(doing, ({ errors }) => errors.resolve(fingerprint, options))
   }
 
-  /** Says that nobody wants to hear of it, for a time, until a time, or for ever. */
+  /** Mutes the error: for a duration, until a time, or for ever. */
   ignore(
     fingerprint: string,
     { reason, ...options }: Parameters<ErrorGroups['ignore']>[1] & { reason?: string | undefined } = {},
@@ -295,7 +295,7 @@ function checked(name: unknown): string {
   throw invalidOption('name', 'a name', name)
 }
 
-/** What the state of things refuses; trouble with the database and wrong options are no acts. */
+/** Errors that refuse an act because of the current state; database trouble and wrong options are not noted. */
 const refusals: readonly ErrorCode[] = [
   ...([
     'state-changed',

@@ -12,7 +12,7 @@ export interface SetQueueOptions {
   keepDead?: Duration | undefined
 }
 
-/** What is set for queues, whoever serves them: `stint.queues`. */
+/** Settings of queues, which hold for all workers that serve them: `stint.queues`. */
 export class Queues {
   readonly #calls: Calls
 

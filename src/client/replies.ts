@@ -15,15 +15,15 @@ export interface ReplyTransaction {
 
 /** How long a repeat is answered the same. */
 const keepMs = 24 * 3_600_000
-/** Longer than any request takes: after it, whoever took the key is gone. */
+/** Longer than any request takes: after it, the process that took the key is gone. */
 const holdMs = 60_000
 
 /**
- * Answers of the console, kept so that the repeat of a request is answered the same, and done once.
+ * Answers of the console, kept so that a repeated request is done once and answered the same.
  *
- * `once` does the work and keeps its answer in one transaction: whatever breaks, both are there or neither. `take`,
- * `keep` and `drop` are for work that has transactions of its own; where the process ends between the work and `keep`,
- * a repeat a minute later does it again, so such work has to bear that.
+ * `once` does the work and keeps its answer in one transaction: after any failure both are there or neither. `take`,
+ * `keep` and `drop` are for work that has its own transactions. If the process ends between the work and `keep`, a
+ * repeat a minute later does the work again, so such work must be safe to repeat.
  */
 export class Replies {
   readonly #calls: Calls
@@ -39,7 +39,7 @@ export class Replies {
     return this.#calls.send((db, isRepeat) =>
       db.transaction(async (tx) => {
         if (!(await lockReply(tx, request, isRepeat))) return { type: 'busy' }
-        // A statement of its own: what was committed before the lock was got has to be seen.
+        // A separate statement, because it must see what was committed before we got the lock.
         const earlier = await findReply(tx, request)
         if (earlier !== undefined) return earlier
         const reply = await work({ tx: tx.client, stateOf: async (id) => (await get(tx, id))?.state })
@@ -51,12 +51,12 @@ export class Replies {
 
   /** Undefined where the caller is to do the work now. */
   async take(request: OnceRequest): Promise<EarlierReply | undefined> {
-    // A claim whose answer was lost may be our own; whose it is cannot be told, and a minute later it is nobody's.
+    // If the reply to a claim was lost, the key may be our own. We cannot tell, and in a minute the claim expires.
     return this.#calls.send(async (db) => {
       if (await claimReply(db, request, holdMs)) return undefined
       const earlier = await findReply(db, request)
       if (earlier !== undefined) return earlier
-      // Let go of in between.
+      // The key was released in between.
       return (await claimReply(db, request, holdMs)) ? undefined : { type: 'busy' }
     })
   }

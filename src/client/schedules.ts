@@ -109,8 +109,8 @@ export class Schedules {
   }
 
   /**
-   * One as `set()` takes it, to be changed and set again by whoever has not its code; undefined where there is none, or
-   * what is stored of it is not valid. An input that code makes is left out.
+   * One as `set()` takes it, so that a caller without its code can change it and set it again; undefined where there is
+   * none, or the stored one is not valid. An input that code makes is left out.
    */
   async definition(name: string): Promise<ScheduleDefinition | undefined> {
     storedName('name', name)
@@ -172,7 +172,7 @@ export class Schedules {
     const own = action === 'asked' ? '' : await ownOf(found, schedule, found.nowMs)
     const times = `[{"jobId":"${jobId}"${own}}]`
     const request = { name: found.details.name, times, reason: 'run now' }
-    // Two at the same instant: one of them comes a moment later.
+    // Two calls at the same instant: one of them fires a moment later.
     for (let tries = 0; tries < mostTries; tries++) {
       if (action === 'asked') {
         if ((await this.#ask(request, [jobId])).length > 0) return { jobId, action }
@@ -351,7 +351,7 @@ export class Schedules {
     return (await this.#calls.send((db) => getSchedule(db, name))) ?? missingSchedule(name)
   }
 
-  /** Until nobody else changed it in between: a tick is soon over. */
+  /** Reads and changes again until no other process changed the schedule in between: a tick is soon over. */
   async #change(
     name: string,
     change: (db: Queryable, found: FoundSchedule) => Promise<boolean>,

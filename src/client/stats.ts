@@ -30,7 +30,7 @@ export interface GaugesOptions {
 export interface QueueFlow extends QueueGauge {
   inPerSecond: number
   outPerSecond: number
-  /** Until nothing is ready, if it goes on like this; null where nobody can say, or it does not get shorter. */
+  /** Time until no job is ready, at the current rates; null if that is unknown or the queue does not get shorter. */
   emptyInMs: number | null
 }
 
@@ -62,7 +62,7 @@ export function resolveStatsOptions(options: StatsOptions = {}): StatsRequest {
   const askedMs = from === undefined ? toMs - usualMs : pastTime('from', from)
   const fromMs = down(askedMs, minuteMs)
   if (fromMs >= toMs) throw invalidOption('from', 'earlier than `to`', from)
-  // A minute more: who asks for the last 92 days looked at the clock before we did.
+  // A minute more: a caller that asks for the last 92 days read its clock before we did.
   if (toMs - askedMs > longestMs + minuteMs) throw invalidOption('from', 'within 92 days of `to`', from)
   const stepMs = stepOption(step, { spanMs: toMs - fromMs, ageMs: now - fromMs })
   const isHourly = stepMs % hourMs === 0

@@ -139,8 +139,8 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Stores many jobs of one kind. Of an array or other iterable all or none are stored, whatever their number; of an
-   * async iterable, a batch at a time as they come.
+   * Stores many jobs of one kind. The jobs of an array or other iterable, of any length, are stored all or none; those
+   * of an async iterable a batch at a time as they come.
    */
   enqueueMany<Contract extends JobContract>(
     contract: Contract,
@@ -312,7 +312,7 @@ export class Stint<Tx = PgTransaction> {
     if (blobs === undefined)
       throw invalidOption('blobs', 'given to new Stint() before pruneBlobs() is called', blobs)
     const graceMs = durationOption('grace', grace)
-    // Not through #calls: the store's troubles are not the database's, and all that was pruned stays pruned.
+    // Not through #calls: an error of the blob store is not one of the database, and pruned blobs stay pruned.
     return pruneBlobs(await this.#connection.database(), blobs.store, graceMs)
   }
 

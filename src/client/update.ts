@@ -10,8 +10,8 @@ import type { BlobConfig } from '../intake/new-job.ts'
 import { derive, deriveOld, ownSearch } from './derived.ts'
 
 /**
- * What changes when a job gets another input: with it the key, search words and unique key that the contract derives.
- * What the enqueue call itself gave stays as it is; that is whatever differs from what the old input would make.
+ * What changes when a job gets another input: the input, and the key, search words and unique key that the contract
+ * derives from it. Values from the enqueue call stay: those that differ from what the old input derives.
  */
 export async function prepareUpdate(
   contract: JobContract,

@@ -69,7 +69,7 @@ export class View {
     this.#config = config
   }
 
-  /** How everything stands: queues, workers, and what somebody should look at. */
+  /** The current state: queues, workers, and what a person should look at. */
   async overview(): Promise<Overview> {
     return { ...(await this.queues()), trouble: await this.trouble() }
   }
@@ -133,7 +133,7 @@ export class View {
   }
 
   /**
-   * Totals by queue and kind that only grow while this client lives: for whoever reads them again and again and takes the
+   * Totals by queue and kind that only grow while this client lives: for a reader that polls them and takes the
    * difference.
    */
   totals(): Promise<Totals[]> {
