@@ -2,12 +2,12 @@
  * Who is the keeper of a folder: an election without locks, since Node has no flock().
  *
  * Keepers come in generations. Generation n is the file `keeper-<n>.json`, and the newest generation is the
- * keeper, or was. Whoever has found the newest one dead publishes the next one; link() lets exactly one
- * succeed, and the file shows up with all its content.
+ * keeper, or was. A process that finds the newest one dead publishes the next one; link() lets exactly one
+ * process succeed, and the file appears with all its content.
  *
  * Invariants:
- * - Death is for ever. A keeper listens before it publishes and until its process ends, so that once nobody
- *   answers at its address, nobody ever will (see `dialKeeper`).
+ * - Death is for ever. A keeper listens before it publishes and until its process ends, so that once it no
+ *   longer answers at its address, it never will again (see `dialKeeper`).
  * - The newest file is never removed, not even by a keeper that ends in order. So a process which slept
  *   between looking and publishing, and thereby revived a number long gone, finds a newer file and yields.
  * - Only the keeper of a newer generation removes older files.

@@ -18,9 +18,9 @@ export interface KeeperLink {
 }
 
 /**
- * Connects to a keeper; undefined when it is dead, which is for ever. Dead is: nobody listens on its port, or
- * somebody else does. Whoever accepts but says nothing, or hangs up, may be a stranger, a keeper about to end
- * or one on an overloaded machine: while its pid is that of a keeper, it is asked again.
+ * Connects to a keeper; undefined when it is dead, which is for ever. It is dead if no process listens on its
+ * port, or another program does. A program that accepts but says nothing, or hangs up, may be a stranger, a
+ * keeper about to end or one on an overloaded machine: while its pid is that of a keeper, it is asked again.
  */
 export async function dialKeeper(address: KeeperAddress, deadline: number): Promise<KeeperLink | undefined> {
   for (;;) {

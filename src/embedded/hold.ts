@@ -10,9 +10,9 @@ import { releaseRequest, type ElectionResult, type KeeperConfig, type ReadyMessa
 import { findNative } from './native.ts'
 import { failedWithLog, logSize, plainEnvironment } from './program.ts'
 
-/** Longer than a keeper gives the server, so that its reason is the one that is heard. */
+/** Longer than a keeper waits for the server, so that the keeper's reason is the one that is reported. */
 const joinMs = 180_000
-/** A keeper that ends without a word was killed; one that does so again and again is broken. */
+/** A keeper that ends without a message was killed; if that happens again and again, it is broken. */
 const toleratedDeaths = 10
 
 export type HoldOptions = Omit<KeeperConfig, 'native' | 'version'>
@@ -49,8 +49,8 @@ export class Hold {
   async #live(): Promise<void> {
     this.#link.socket.unref()
     while (!(await isReleasedAtEnd(this.#link))) {
-      // The keeper died. Its server may run on and would never be stopped, so there has to be a new one, even
-      // if only to be released. With the folder gone nobody wants the server back.
+      // The keeper died. Its server may run on and would never be stopped, so there has to be a new keeper, even
+      // if only to stop the server. If the folder is gone, the server is not needed any more.
       if (!existsSync(this.#options.dir)) return
       try {
         this.#link = (await joinServer(this.#options)).link

@@ -16,9 +16,9 @@ export interface InitialiseOptions {
  * Makes the data directory, if there is none, with user and database `app`. Not `stint`: PostgreSQL puts a user's
  * tables into the schema of its name where there is one, and an app's tables would land among ours.
  *
- * All of it happens in a folder of its own name, `init-…`, and the last step renames: what is called `data`
- * is complete, password included. A crash leaves such a folder behind, which nobody will ever rename, since
- * only the keeper initialises: the next one removes it.
+ * All of it happens in a folder named `init-…`, and the last step renames it: a folder called `data` is
+ * complete, password included. A crash leaves an `init-…` folder behind. Only the keeper initialises, so no
+ * process will rename that folder later: the next keeper removes it.
  */
 export async function initialise({ placement, log, sync }: InitialiseOptions): Promise<void> {
   const { home } = placement
@@ -69,7 +69,7 @@ const initdbArgs = [
   '--username=app',
   '--auth=scram-sha-256',
   '--encoding=UTF8',
-  // The same on every platform, whatever locales it has: text is Unicode, and sorts by code point.
+  // The same on every platform, independent of its locales: text is Unicode, and sorts by code point.
   '--locale=C',
   '--locale-provider=builtin',
   '--builtin-locale=C.UTF-8',

@@ -2,12 +2,12 @@
  * The keeper: a process of its own that owns one server and ends with it. See start.ts for the whole picture.
  *
  *   beaten                                      another keeper lives: end at once, untouched
- *   starting ──▶ ready ──▶ stopping ──▶ end     the last holder released, nobody came for idleMs, or SIGTERM
+ *   starting ──▶ ready ──▶ stopping ──▶ end     the last holder released, no holder came for idleMs, or SIGTERM
  *       │          └─────▶ end                  the server died; holders notice, and the next keeper starts it
  *       └──▶ failed ──▶ end                     holders get the reason
  *
  * It listens from before its election until its process ends, since silence on its port means that it is
- * dead. Whoever connects while the server goes down hears `stopping` and waits for the connection to close.
+ * dead. A process that connects while the server goes down gets `stopping` and waits for the connection to close.
  */
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
@@ -30,7 +30,7 @@ import { rotateLog } from './program.ts'
 import { startServer, stopServer } from './server.ts'
 
 const electionMs = 30_000
-/** Whoever does not show the token by then is none of ours. */
+/** A client that has not sent the token by then is not one of ours. */
 const tokenMs = 10_000
 const failedMs = 3_000
 
@@ -56,7 +56,7 @@ class Keeper {
       await this.#start()
     } catch (error) {
       this.#tell(failure(error))
-      // The one who spawned us may still be on its way here, and has to hear it.
+      // The process that spawned us may not have connected yet, and has to get this message.
       setTimeout(() => void this.#end(), failedMs)
     }
   }
@@ -112,7 +112,7 @@ class Keeper {
   async #release(socket: Socket): Promise<void> {
     const isLast = this.#holders.size === 1
     if (isLast && this.#greeting?.type === 'ready') return this.#shutDown(socket)
-    // Now, and not when the connection has closed: the next to release may be the last.
+    // Now, and not when the connection has closed: the next holder that releases may be the last.
     this.#holders.delete(socket)
     send(socket, { type: 'released' })
     socket.end()

@@ -38,7 +38,7 @@ export type KeeperMessage =
 /** The one thing that a holder says after its token. */
 export const releaseRequest = 'release'
 
-/** The lines that arrive, until the other side is gone in whatever way. */
+/** The lines that arrive, until the other side closes or resets the connection. */
 export async function* linesOf(socket: Socket): AsyncGenerator<string, undefined> {
   let rest = ''
   try {
@@ -48,7 +48,7 @@ export async function* linesOf(socket: Socket): AsyncGenerator<string, undefined
       yield* lines
     }
   } catch {
-    // A reset connection is a closed one: how a process ended does not matter here.
+    // A reset counts as a close: how the other process ended does not matter here.
   }
   return undefined
 }

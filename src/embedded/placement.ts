@@ -72,7 +72,7 @@ async function isRunnable(native: string, user: User | undefined): Promise<boole
   return user === undefined || canUse(user, native)
 }
 
-/** Whoever owns existing data goes on with it, so that a user added later does not lock us out. */
+/** The owner of existing data stays its user, so that a `postgres` account added later does not lock us out. */
 async function chooseUser(dataDirs: string[]): Promise<User> {
   for (const path of dataDirs) {
     const owner = existsSync(path) ? await stat(path) : undefined

@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/** Whether a process runs under this pid, ours or not. A zombie does not: nobody may ever collect it. */
+/** Whether a process runs under this pid, ours or not. A zombie does not count: its parent may never reap it. */
 export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -17,7 +17,7 @@ export function isAlive(pid: number): boolean {
 
 /**
  * Whether the process is the postmaster of this data directory, and not one that got the pid of a dead one.
- * In doubt it is: to start a second server on a directory is worse than not to start one.
+ * In doubt the answer is yes: a second server on one directory is worse than none.
  */
 export async function isPostmasterOf(pid: number, dataDir: string): Promise<boolean> {
   if (!isAlive(pid)) return false

@@ -59,7 +59,7 @@ export async function runProgram(call: ProgramCall): Promise<void> {
   if (code !== 0) throw failedWithLog(`${call.program} ended with ${code}`, { log: call.log, from })
 }
 
-/** The exit code, or the name of the signal; also of a child that has ended before anyone asked. */
+/** The exit code, or the name of the signal; also of a child that has already ended. */
 export async function exitOf(child: ChildProcess): Promise<number | string> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
   return child.exitCode ?? child.signalCode ?? 'no exit code'
@@ -93,8 +93,8 @@ export function rotateLog(log: string): void {
 }
 
 /**
- * Of our environment only what a program needs to run. PGPORT, TZ or LANG would change the server, NODE_OPTIONS
- * the keeper, and what is secret is no business of the user that PostgreSQL runs as.
+ * The part of our environment that a program needs to run. PGPORT, TZ or LANG would change the server, NODE_OPTIONS
+ * the keeper, and the user that PostgreSQL runs as must not see our secrets.
  */
 export function plainEnvironment(): NodeJS.ProcessEnv {
   const system = ['PATH', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'SystemDrive', 'ComSpec']

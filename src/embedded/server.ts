@@ -22,7 +22,7 @@ export interface RunningServer {
   port: number
   /** Whether it ran already: a keeper before us had started it. */
   adopted: boolean
-  /** Resolves when the process has ended, for whatever reason. */
+  /** Resolves when the process has ended, for any reason. */
   ended: Promise<void>
 }
 
@@ -73,7 +73,7 @@ export async function startServer({ config, placement, log }: StartOptions): Pro
     }
 
     const reason = readLog({ log, from })
-    // Somebody took the port since we looked, or has had it since the server last ran.
+    // Another program took the port after we checked, or has used it since the server last ran.
     if (/could not bind|could not create any TCP\/IP sockets/.test(reason)) port = undefined
     // The processes of a server that was killed are still ending, or another server was first: look again.
     else if (/shared memory block|lock file "postmaster.pid"/.test(reason)) await pause(pollMs)
@@ -160,7 +160,7 @@ async function untilExit(child: ChildProcess): Promise<void> {
   await exitOf(child)
 }
 
-/** Of a process that is not our child nobody tells us the end. */
+/** Polls, because the system does not report the end of a process that is not our child. */
 async function untilDead(pid: number): Promise<void> {
   while (isAlive(pid)) await pause(watchMs)
 }

@@ -1,6 +1,6 @@
 /*
- * A real PostgreSQL for development and tests, from npm: started by whoever needs it first, shared by all
- * processes that use the same folder, stopped when the last of them is gone.
+ * A real PostgreSQL for development and tests, from npm: started by the first process that needs it, shared by
+ * all processes that use the same folder, stopped when the last of them is gone.
  *
  *   process ──hold──▶ keeper ──owns──▶ postgres           hold.ts, dial.ts ▶ keeper.ts ▶ server.ts
  *
@@ -21,7 +21,7 @@
  *   adopts the server. With no holder left, the server runs until the next start.
  * - the server: a stale postmaster.pid. The keeper ends, holders join again, and the next keeper starts the
  *   server on the same port, so that URLs stay good. PostgreSQL recovers what was committed.
- * - the machine: all of the above, and the pid in postmaster.pid may now belong to somebody else.
+ * - the machine: all of the above, and the pid in postmaster.pid may now belong to another program.
  * - an initialisation: a folder `init-…`, which the next keeper removes.
  *
  * In the folder: `data`, `keeper-<n>.json` (the claim), `port` (the last one), `postgres.log`, `keeper.log`,
@@ -54,7 +54,7 @@ export interface EmbeddedServer {
   port: number
   /** Of PostgreSQL's first process. */
   pid: number
-  /** Whether the server ran already; then it keeps the options of whoever started it. */
+  /** Whether the server ran already; then it keeps the options of the process that started it. */
   joined: boolean
   /** Gives up this use. If it was the last one anywhere, the server is down when this resolves. */
   release(): Promise<void>
@@ -118,7 +118,7 @@ async function shareHold(options: HoldOptions): Promise<EmbeddedServer> {
 async function makeFolder(dir: string): Promise<string> {
   // Under root the server runs as another user, who has to pass through to `data`; see placement.ts.
   await mkdir(dir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
-  // Nobody means to commit a database.
+  // Keeps git from committing the database.
   await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: unknown) => {
     if (!hasCode(error, 'EEXIST')) throw error
   })
