@@ -1,7 +1,7 @@
--- Ask a running job to stop: its worker hears of it. Asked twice, the first word stands.
+-- Ask a running job to stop: its worker is told. A second request leaves the time and reason of the first.
 --
--- A row that is locked is passed by: a handler inside ctx.tx keeps its own until it is done, and a caller must not wait
--- for that. Asking again is harmless.
+-- A locked row is skipped: a handler inside ctx.tx holds its own row until it is done, and a caller must not wait for
+-- that. Asking again is harmless.
 update stint.job
    set cancel_at     = coalesce(cancel_at, stint.now()),
        cancel_reason = case when cancel_at is null then :reason::text else cancel_reason end

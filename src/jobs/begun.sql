@@ -1,7 +1,7 @@
--- Note that the handlers of these jobs have begun, where their lease still holds: if their worker is lost now, they were
--- there.
+-- Note that the handlers of these jobs have begun, where their lease still holds: if their worker is lost now, they may
+-- be the cause.
 --
--- A row that somebody has locked is passed by: a handler inside ctx.tx keeps its own for as long as it likes.
+-- Locked rows are skipped: a handler inside ctx.tx holds its own row for as long as it likes.
 update stint.job
    set begun_lease = lease_id
  where id = any(array(

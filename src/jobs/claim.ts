@@ -24,7 +24,7 @@ export interface ClaimedJob extends Position {
   readonly key: string | null
   /** Null where it lies in a blob store. */
   readonly input: unknown
-  /** What few jobs have; null for the rest, which spares them the reading. */
+  /** Values that few jobs have; null for the other jobs, so that reading those costs nothing. */
   readonly more: ClaimedDetails | null
 }
 
@@ -50,7 +50,7 @@ export interface ClaimedDetails {
   crashLimit: number | null
   /** The time of its schedule that it is for, as ISO 8601; null where no schedule made it. */
   fireAt: string | null
-  /** It was asked to stop while it last ran, and has not been since: not to be started again. */
+  /** It was asked to stop during its last attempt and has not ended since: it must not be started again. */
   isCancelled: boolean
   cancelReason: string | null
 }
@@ -76,7 +76,7 @@ export async function claim(
 
 export interface KeyedRound {
   jobs: ClaimedJob[]
-  /** The last key that was looked at, for the next round to go on after; undefined where the keys are through. */
+  /** The last key that was looked at: the next round goes on after it. Undefined after the last key. */
   lastKey: string | undefined
 }
 
@@ -92,7 +92,7 @@ export async function claimKeyed(
 
 type Listing = Pick<Claimant, 'queue' | 'kinds' | 'limit'> & { parked: readonly string[] }
 
-/** Jobs that `claim` would take, without taking them: for where it fails. */
+/** Jobs that `claim` would take, without taking them: used after it has failed. */
 export function claimable(
   db: Queryable,
   { floor, ...request }: Listing & { priority: number; floor: Position },
@@ -100,12 +100,12 @@ export function claimable(
   return run(db, claimableSql, { ...request, ...floorParams(floor) }, (row: Position) => row)
 }
 
-/** Jobs that `claimKeyed` would take, without taking them: for where it fails. */
+/** Jobs that `claimKeyed` would take, without taking them: used after it has failed. */
 export function claimableKeyed(db: Queryable, request: Listing): Promise<{ id: string }[]> {
   return run(db, claimableKeyedSql, request, (row: { id: string }) => row)
 }
 
-/** Takes these, whatever their priorities and keys. */
+/** Takes these jobs, of any priority and key. */
 export function claimThese(
   db: Queryable,
   request: Omit<Claimant, 'limit'> & { ids: readonly string[] },

@@ -3,7 +3,7 @@
 --
 -- An index of `finished` or `dead` bounds what it takes, and `job` has no index on these columns: a row that was written
 -- by hand runs, and its ending cannot be stored. The bounds are those of enqueue: 256 bytes of a correlation id, 512 of a
--- key, 8 words of 321; what is cut has so many characters that it fits whatever they are.
+-- key, 8 words of 321; a text is cut to a number of characters that fits even if each of them takes the most bytes.
 with long as materialized (
   select id,
          array_remove(array[

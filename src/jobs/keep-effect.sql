@@ -1,4 +1,4 @@
--- Keep what an effect gave, for whoever asks again.
+-- Keep the result of an effect, for a caller that asks again.
 update stint.effect
    set result = :result::text::jsonb
  where scope = :scope::text

@@ -1,5 +1,5 @@
--- A job that lives or is dead, held to the end of this transaction: whoever decided by what it saw, acts on what it saw. A
--- row that its handler has in a transaction is passed by.
+-- Lock a live job or a dead letter to the end of this transaction, so that a caller acts on the same row that it read. A
+-- live row that is locked already, by its handler's transaction for example, is skipped.
 with live as (
   select id, state::text as state, epoch, priority, run_at, attempt
     from stint.job

@@ -1,7 +1,7 @@
 -- Write how far running jobs are, where their lease still holds, and say which those are.
 --
--- A row that somebody has locked is passed by: a handler inside ctx.tx keeps its own for as long as it likes, and all
--- the others in this statement would wait for it.
+-- Locked rows are skipped: a handler inside ctx.tx holds its own row for as long as it likes, and all other rows of this
+-- statement would wait for it.
 -- :items is an object by id: { percent, note }.
 with free as materialized (
   select id

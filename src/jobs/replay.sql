@@ -1,8 +1,8 @@
 -- Bring a dead letter back as the job it was, where it is still the one that was looked at: same id, options, key,
--- correlation and search words, so that whoever holds its id finds it.
+-- correlation and search words, so that a caller that has its id finds it.
 --
--- The epoch stays, so that whoever still holds an old lease stays fenced. The numbering of attempts goes on, with as
--- many to come as it had. The unique key is taken again: where a live job has it, the insert fails and the delete
+-- The epoch stays, so that a worker with an old lease stays fenced. The numbering of attempts goes on, and the job gets
+-- as many new attempts as it had. The unique key is taken again: if a live job has it, the insert fails and the delete
 -- with it. A deadline is dropped: a person wants the job to run now, however late it is.
 with back as (
   delete from stint.dead

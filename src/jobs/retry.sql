@@ -1,8 +1,8 @@
 -- Send failed jobs back to wait for their next attempt, where their lease still holds, and note what went wrong.
 --
--- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint }. An attempt that
--- burns none (it counts against the budget of its class) is given back. One that was asked to stop meanwhile is ready at
--- once: whoever claims it ends it. An attempt that came to its end was nobody's crash.
+-- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint }. A failure that counts
+-- against the budget of its class burns no attempt: the attempt is given back. A job that was asked to stop meanwhile is
+-- ready at once: the worker that claims it ends it. An attempt that reached its end was no crash.
 with back as (
   update stint.job
      set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0 and cancel_at is null

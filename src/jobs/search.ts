@@ -233,7 +233,7 @@ function filterOf(
 } {
   const ago = (ms: number | undefined): Date | null =>
     ms === undefined ? null : new Date(now.getTime() - ms)
-  // Whoever names a job by its id means it, wherever it is.
+  // A filter by id finds its jobs everywhere, also in the trash.
   const isShown = where.ids !== undefined
   const words = Object.entries(where.search ?? {}).map(([name, values]) =>
     values.map((value) => `${name}:${value}`),
@@ -269,7 +269,7 @@ function placesOf(where: Where): Place[] {
     where.errors !== undefined || where.isDiscarded !== undefined || where.isReplaced !== undefined
   return (['live', 'finished', 'dead'] as const).filter((place) => {
     if (isDeadOnly && place !== 'dead') return false
-    // Nothing that lives has a reason.
+    // Live jobs have no reason.
     if (where.reasons !== undefined && place === 'live') return false
     return where.states === undefined || where.states.some((state) => placeStates[place].includes(state))
   })
@@ -297,7 +297,7 @@ async function byLiveIndex(
   where: Where,
   filter: Filter & { from: string },
 ): Promise<Source | undefined> {
-  // A worker has only jobs that run.
+  // Only running jobs have a worker.
   const wanted =
     where.workers === undefined
       ? where.states
@@ -318,7 +318,7 @@ async function byLiveIndex(
   return async ({ upTo, limit }) => {
     const rows = await collect(upTo, limit)
     const isStillFew = (rows[0]?.looked ?? 0) < mostCollected
-    // Many came since the probe: the window finds them.
+    // Many jobs arrived since the probe: the window finds them.
     if (!isStillFew) return byWindow(db, ['live'], filter)({ upTo, limit })
     return { rows: rows.filter(hasJob), end: undefined, looked: rows[0]?.looked ?? 0 }
   }

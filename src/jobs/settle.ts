@@ -21,9 +21,9 @@ export interface Batch {
 
 interface Settlement extends Batch {
   /**
-   * For how long the server may wait for a row that somebody has locked; null for what holds in the transaction anyway.
-   * Without a limit it would wait on after we gave up, and hold the rows that it has: behind a pooler nothing of ours
-   * reaches it.
+   * How long the server may wait for a locked row; null keeps the limit of the transaction. Without a limit
+   * the server would go on waiting after we gave up, and keep the rows that it has locked: behind a pooler our cancel
+   * request does not reach it.
    */
   lockMs: number | null
 }
@@ -69,7 +69,7 @@ export async function noteRefused(db: Queryable, items: string): Promise<void> {
   await run(db, refusedSql, { items }, () => undefined)
 }
 
-/** Leaves a trace of what was thrown in the name of a job after its attempt was over; `error` is JSON text. */
+/** Notes an error that a job's code threw after its attempt was over; `error` is JSON text. */
 export async function noteThrownLate(
   db: Queryable,
   request: { id: string; epoch: number; attempt: number; worker: string; error: string; fingerprint: string },

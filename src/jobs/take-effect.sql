@@ -1,5 +1,5 @@
--- Take an effect's key for this transaction. Whoever comes at the same time waits here until it is known whether we
--- commit. No row: it happened before.
+-- Take an effect's key for this transaction. Another caller with the same key waits here until we commit or roll back.
+-- No row: the effect happened before.
 insert into stint.effect as taken (scope, key, job_id, expires_at)
 values (:scope::text, :key::text, :id::uuid, stint.now() + :holdMs::float8 * interval '1 millisecond')
 on conflict (scope, key) do update

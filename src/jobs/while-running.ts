@@ -14,7 +14,7 @@ export async function progress(db: Queryable, batch: ItemBatch): Promise<Readonl
   return new Map(rows.map(({ id, isWritten }) => [id, isWritten]))
 }
 
-/** `lines` is JSON text, a list. Lines of a lost lease are dropped in silence: its attempt row tells the story. */
+/** `lines` is JSON text, a list. Lines of a lost lease are dropped: the attempt's row says that it was lost. */
 export async function addLog(db: Queryable, lines: string): Promise<void> {
   await run(db, addLogSql, { lines }, () => undefined)
 }
@@ -28,7 +28,7 @@ export async function holdRunning(
   return held.length > 0
 }
 
-/** Notes that handlers have begun; gives those of which it could be noted. */
+/** Notes that handlers have begun; returns the jobs for which it could be noted. */
 export function noteBegun(db: Queryable, batch: Batch): Promise<string[]> {
   return run(db, begunSql, batch, (row: { id: string }) => row.id)
 }
