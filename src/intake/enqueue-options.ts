@@ -6,7 +6,7 @@ import type { ClassRule } from '../core/retry-policy.ts'
 import { boundedText, nameOption } from '../core/names.ts'
 import { durationOption, invalidOption, longestMs, rejectUnknown } from '../core/options.ts'
 
-/** What one job may say for itself; whatever is left out is as its contract has it. */
+/** Options of a single job; one that is left out is as in the contract. */
 export interface JobOptions {
   /** Not before this time: a Date or ISO 8601 text, from now to ten years ahead. */
   runAt?: Date | string | undefined
@@ -41,7 +41,7 @@ export interface JobOptions {
   search?: SearchTokens | undefined
 }
 
-/** For callers of ours that act for others: one of them never meets the idempotency keys of another. */
+/** For our own callers that act for other users: keeps the idempotency keys of those users apart. */
 export interface ScopedJobOptions extends JobOptions {
   idempotencyScope?: string | undefined
 }
@@ -145,7 +145,7 @@ export function resolveJob<Parsed>(
   return { members, deciding }
 }
 
-/** What whoever has the job has to know of it without its contract. Sweepers know no kinds. */
+/** Options that are stored with the job, for processes that do not have its contract: sweepers know no kinds. */
 function storedOptions(
   { retry }: Pick<JobContract, 'retry'>,
   timeout: JobOptions['timeout'],
@@ -158,7 +158,7 @@ function storedOptions(
   }
 }
 
-/** Crashes after which a job is put aside; undefined where that is the worker's to say. */
+/** Crashes after which a job is put aside; undefined where the worker's setting decides. */
 function crashLimitOf({ action, attempts }: ClassRule): number | undefined {
   return action === 'dead' ? 1 : attempts
 }

@@ -9,8 +9,8 @@ let time = ''
 
 /**
  * The next job id of this process. Ids grow strictly, so jobs of one batch run in the order they were given: they
- * share their run_at, and the id decides. Where 4,096 a millisecond are not enough, or the clock goes back, the time
- * in them runs ahead; nothing reads it but to look up old partitions, with an hour to spare.
+ * share their run_at, and the id decides. If 4,096 a millisecond are not enough, or the clock goes back, the time in
+ * the ids runs ahead. That time is only used to find old partitions, with an hour to spare.
  */
 export function nextId(): string {
   const now = Date.now()

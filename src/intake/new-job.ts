@@ -148,7 +148,7 @@ function prefixed(text: string): string {
   return text === '' ? '' : `,${text}`
 }
 
-/** To the caller of enqueue() its options are input too: one code for whatever it passed in, with the path. */
+/** For the caller of enqueue(), options are input too: any bad argument has the same error code, with its path. */
 export function asInvalidInput<Result>(kind: string, check: () => Result): Result {
   try {
     return check()

@@ -1,7 +1,7 @@
 import { isStintError, StintError } from '../core/errors.ts'
 import type { Placed } from '../jobs/enqueue.ts'
 
-/** What its caller is to hear of a job that another one kept from being stored; undefined where that is no error. */
+/** The error for a job that was not stored because of another job; undefined where that is no error. */
 export function refusalOf({ kind }: { kind: string }, { id, placement }: Placed): StintError | undefined {
   switch (placement) {
     case 'conflict':

@@ -3,7 +3,7 @@ import { enqueue, enqueueDeciding, isPlain } from '../jobs/enqueue.ts'
 import type { Placed } from '../jobs/enqueue.ts'
 import type { PreparedJob } from './new-job.ts'
 
-/** One statement; the one that decides as soon as one of the jobs needs it. Answers in the order given. */
+/** Sends one statement: the deciding one if any of the jobs needs it. Answers in the order given. */
 export async function sendBatch(
   db: Queryable,
   batch: readonly PreparedJob[],
@@ -11,7 +11,7 @@ export async function sendBatch(
 ): Promise<Placed[]> {
   const jobs = batch.map(({ job }) => job)
   if (!isRepeat && jobs.every(isPlain)) return enqueue(db, jobs)
-  // Everybody takes keys in one order, so two batches never wait for each other.
+  // All batches take keys in the same order, so two of them never wait for each other.
   const ordered = jobs
     .map((job, index) => ({ job, index }))
     .sort((a, b) => compare(a.job.deciding, b.job.deciding) || a.index - b.index)
