@@ -33,8 +33,8 @@ export interface UnusedOptions {
 }
 
 /**
- * Deletes the blobs of jobs that are gone, or that took another input. Only what this schema has a record of: whatever
- * else lies in the store may be another one's.
+ * Deletes the blobs of jobs that are gone, or that took another input. Only blobs that this schema has a record of:
+ * others in the store may belong to another schema.
  */
 export async function pruneUnused(
   db: Queryable,
