@@ -13,7 +13,7 @@ export interface AuditEntry {
   /** A UUIDv7: in the order of acting. */
   id: string
   at: Date
-  /** Of the database, whoever the actor says it is; null for notes from before it was kept. */
+  /** The database login, which does not depend on what the actor claims; null for entries older than this column. */
   login: string | null
   actor: string
   /** Null where there are no roles: a command line, code. */
@@ -70,7 +70,7 @@ export async function listAudit(
   { limit, before, ...filter }: ListAuditRequest,
 ): Promise<AuditPage> {
   const by = filter.target !== null ? 'target' : filter.actor !== null ? 'actor' : 'id'
-  // What the index gives is the page, where nothing else is asked for.
+  // Without a filter on the action, the rows that the index gives are the page.
   const isWhole = filter.action === null && (filter.target === null || filter.actor === null)
   const window = isWhole ? limit + 1 : mostSeen
   const upTo = pageStart(before)

@@ -13,10 +13,10 @@ interface Window {
 }
 
 /**
- * Notes what callers of the console are refused, so that none of them can fill the audit: the first attempt of a person at
- * an act (`job.cancel`, whatever the job) is noted at once, those within a minute of it are counted and noted as one. An
- * end of the process in between loses that count. What commands and code are refused is noted each time: they have the
- * database itself.
+ * Notes what callers of the console are refused, without letting them fill the audit: a person's first attempt at an
+ * action (`job.cancel`, for any job) is noted at once, further ones within a minute are counted and noted as one. If the
+ * process ends in between, that count is lost. Refusals of commands and code are noted each time: they have access to
+ * the database anyway.
  */
 export class Refusals {
   readonly #write: (entry: NewAuditEntry) => Promise<void>
