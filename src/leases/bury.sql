@@ -1,8 +1,8 @@
--- Workers whose lease ran out are lost, one way. The locking subselect looks again at lease_until, so a renewal that
--- wins the race is honoured. Also says whether any job runs at all: where none does there is nothing to take back.
+-- Mark workers whose lease ran out as lost, for good. The locking subselect checks lease_until again, so a renewal that
+-- wins the race counts. Also says whether any job runs at all: if none does, there is nothing to take back.
 --
--- After the server was down nobody is buried before it had the time of its own lease to renew: whoever asks may have
--- a much shorter one.
+-- After a restart of the server each worker gets the full length of its own lease to renew: the worker that runs this
+-- may have a much shorter one.
 with buried as (
   update stint.worker
      set lost_at = stint.now()

@@ -1,4 +1,4 @@
--- What runs under this worker, by the database's book.
+-- The jobs that run under this worker according to the database.
 select id, lease_id
   from stint.job
  where state = 'running'

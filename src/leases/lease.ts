@@ -23,7 +23,7 @@ export interface AboutWorker {
   schedules: readonly string[]
 }
 
-/** Enters a worker that was never there before; its lease begins. Gives the database's time, in ms since 1970. */
+/** Registers a new worker and begins its lease. Returns the database's time, in ms since 1970. */
 export async function register(
   db: Queryable,
   { worker, leaseMs, about }: { worker: string; leaseMs: number; about: AboutWorker },
@@ -75,13 +75,13 @@ export async function reportDeath(
   await run(db, reportDeathSql, request, () => undefined)
 }
 
-/** Buries workers whose lease ran out and gives their ids; nobody within a lease of the server's start. */
+/** Marks workers whose lease ran out as lost and returns their ids; none within one lease of the server's start. */
 export async function bury(db: Queryable): Promise<{ lost: string[]; isAnyRunning: boolean }> {
   const [found] = await run(db, burySql, {}, (row: { lost: string[]; isAnyRunning: boolean }) => row)
   return found ?? { lost: [], isAnyRunning: true }
 }
 
-/** What runs under a worker, by the database's book: job id → lease. */
+/** The jobs that run under a worker according to the database: job id → lease. */
 export async function held(db: Queryable, worker: string): Promise<Map<string, string>> {
   const rows = await run(db, heldSql, { worker }, (row: { id: string; lease_id: string }) => row)
   return new Map(rows.map(({ id, lease_id: lease }) => [id, lease]))

@@ -1,4 +1,4 @@
--- A worker whose process is known to have ended, or is about to: nobody need wait for its lease.
+-- Mark a worker as lost whose process has ended or is about to: its jobs need not wait for the end of its lease.
 update stint.worker
    set lost_at = stint.now(),
        death   = :story::text

@@ -1,4 +1,4 @@
--- A worker that ends in good order: whatever still runs under it is anybody's.
+-- End the lease of a worker that stops in good order: any worker may take over the jobs that still run under it.
 update stint.worker
    set lost_at = stint.now()
  where id = :worker::uuid
