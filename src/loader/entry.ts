@@ -1,4 +1,4 @@
-/** What all copies of the package in this process know of the file that its workers come from. */
+/** The file that this process's workers come from, shared by all copies of the package in the process. */
 interface Program {
   /** The file that `stint work`, or a child, has loaded. */
   entry?: string
@@ -22,7 +22,7 @@ export function toldEntry(): string | undefined {
   return program().entry
 }
 
-/** The how-manieth worker of its file a new one is, from 0: the same in every process that loads the file. */
+/** Zero-based index of a new worker within its file: the same in every process that loads the file. */
 export function nextPlace(entry: string): number {
   const { made } = program()
   const place = made.get(entry) ?? 0

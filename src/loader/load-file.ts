@@ -8,13 +8,13 @@ export async function loadFile(path: string): Promise<object> {
     return (await import(href)) as object
   } catch (error) {
     if (!isTypeScriptTrouble(error)) throw error
-    // JavaScript that imports TypeScript. By another name, for the failure stays with the first.
+    // JavaScript that imports TypeScript. Under another name, because Node remembers the failure of the first.
     await learnTypeScript()
     return (await import(`${href}?typescript`)) as object
   }
 }
 
-/** Loaded only here: who runs JavaScript does not pay for a compiler. */
+/** Loaded only here: a program in JavaScript does not pay for a compiler. */
 async function learnTypeScript(): Promise<void> {
   const esm = await import('tsx/esm/api')
   const cjs = await import('tsx/cjs/api')
