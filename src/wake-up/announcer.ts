@@ -4,7 +4,7 @@ import type { Hint } from './hint.ts'
 import { ringLocally } from './local.ts'
 import { Notifier } from './notify.ts'
 
-/** When a caller's transaction has probably committed: nobody tells us, and a hint too early is only a hint. */
+/** When a caller's transaction has probably committed. We do not see its commit, and a hint too early does no harm. */
 const probablyCommittedMs = [15, 150] as const
 
 export interface AnnouncerConfig {
@@ -26,8 +26,8 @@ export class Announcer {
   }
 
   /**
-   * What tells other processes of jobs that are about to be stored, to be sent close behind the statement that stores them:
-   * so it does not wait until we have heard of the commit. Undefined where nobody is to be told that way now.
+   * The statement that tells other processes of jobs that are about to be stored. It is sent right behind the statement
+   * that stores them, and so does not wait until we know of the commit. Undefined where no such statement is to be sent.
    */
   behind(hints: ReadonlySet<Hint>, schema: string): Bound | undefined {
     return this.#config.notify ? this.#notifier.take(soonOf(hints), schema) : undefined

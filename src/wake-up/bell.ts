@@ -1,4 +1,4 @@
-/** Wakes one sleeper. Sticky: a ring while nobody sleeps ends the next sleep at once, so none is lost in between. */
+/** Wakes one sleeper. Sticky: a ring without a sleeper ends the next sleep at once, so no ring is lost in between. */
 export class Bell {
   #isRung = false
   #wake: (() => void) | undefined

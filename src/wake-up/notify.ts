@@ -18,7 +18,7 @@ const everyMs = 5
 
 /**
  * Sends hints to other processes: the first at once, those that follow gathered and at most every few milliseconds.
- * Failures are nobody's trouble: whoever was not woken polls.
+ * Failures are ignored: a worker that was not woken polls.
  */
 export class Notifier {
   readonly #database: () => Promise<Queryable>
@@ -40,11 +40,11 @@ export class Notifier {
       this.#timer = undefined
       void this.#send()
     }, waitMs)
-    // A process that has nothing else to do may end: nobody waits for a hint.
+    // A process that has nothing else to do may end: nothing waits for a hint.
     this.#timer.unref()
   }
 
-  /** What tells of these, for whoever sends it in our place; undefined while hints are to be gathered. */
+  /** The NOTIFY statement for these hints, for the caller to send; undefined while hints are being gathered. */
   take(hints: readonly Hint[], schema: string): Bound | undefined {
     const mayGo = this.#waiting.size === 0 && !this.#isSending && performance.now() >= this.#lastAt + everyMs
     if (!mayGo || hints.length === 0) return undefined
@@ -66,7 +66,10 @@ export class Notifier {
     }
   }
 
-  /** Of jobs that are found alike, what is ready and what falls due first is enough: whoever looks then sees the rest. */
+  /**
+   * Jobs that are found in the same way share one hint for those that are ready, and one for the first to fall due: a
+   * worker that looks then finds the rest.
+   */
   #add(hint: Hint): void {
     const name = `${hint.queue} ${hint.priority} ${hint.keyed} ${hint.inMs > 0}`
     const known = this.#waiting.get(name)

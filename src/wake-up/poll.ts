@@ -1,8 +1,8 @@
 const firstMs = 5
 
 /**
- * How long to sleep when nobody rings: shortly after work was found, longer each time in vain, never longer than the
- * floor. Jittered, so that many workers do not ask in step.
+ * How long to sleep when the bell does not ring: a short time after work was found, longer after each poll that found
+ * none, never longer than the floor. Jittered, so that many workers do not poll in step.
  */
 export class Poll {
   readonly #floorMs: number
