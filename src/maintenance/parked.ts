@@ -2,12 +2,12 @@ import { mayBeOneRows } from '../db/classify.ts'
 
 const firstMs = 5_000
 const longestMs = 600_000
-/** More than that in one pass are no single rows: something is wrong with all of them. */
+/** If more rows than this fail in one pass, the cause is not in single rows: something is wrong with all of them. */
 const mostInOnePass = 20
 
 /**
- * Rows that could not be handled and are passed by for a while, longer each time, so that they keep nobody waiting and
- * are not tried in a hot loop. Of this process only: another one finds out for itself.
+ * Rows that could not be handled. They are skipped for a while, longer each time, so that other rows do not wait for
+ * them and they are not tried in a hot loop. Known to this process only: another one finds out for itself.
  */
 export class Parked {
   readonly #rows = new Map<string, { until: number; times: number }>()
@@ -23,8 +23,8 @@ export class Parked {
   }
 
   /**
-   * Does something to all of these at once. Where one of them may be what is in the way, to halves, and so on until it
-   * is alone: that one is parked, the others are done.
+   * Does something to all of these rows at once. If one row may be the cause of a failure, it tries each half, and so on
+   * until that row is alone: it is parked, and the others are done.
    */
   async without<Done>(
     ids: readonly string[],
@@ -51,7 +51,7 @@ export class Parked {
     return ids.length === 0 ? [] : some(ids)
   }
 
-  /** Passes this one by for a while. */
+  /** Skips this row for a while. */
   park(id: string, error: unknown): void {
     const times = (this.#rows.get(id)?.times ?? 0) + 1
     const forMs = Math.min(longestMs, firstMs * 2 ** (times - 1))

@@ -38,6 +38,6 @@ export async function promote(
   }
   const due = await run(db, dueSql, { queues, limit, parked: parked.ids() }, (row: { id: string }) => row.id)
   const ready = await parked.without(due, (ids) => run(db, promoteTheseSql, { ids }, (row: Returned) => row))
-  // Nothing is known of what comes next: asked again at once, past those that are parked now.
+  // When the next job falls due is not known: ask again at once, without the jobs that are parked now.
   return { ready, nextInMs: 0 }
 }

@@ -4,12 +4,12 @@
 -- What runs has a lease, and nothing else has. "state = 'running'" would lure the planner to the running index, which
 -- its statistics may call empty; the worker is asked for in a subselect, for a join could be planned in many ways.
 --
--- A crash burns no attempt. It is counted for a job whose handler had surely begun; the rest become suspects, which
--- run alone from then on and note that they have begun, so that the next crash has one name. Being a suspect counts as
--- one crash where :crashLimit of them, or as many as its contract says, quarantine the job. A limit that is no number
--- is not the contract's.
--- What is in "gone" is locked, so all of it goes back or is killed, and the notes need no join with those: joined, a
--- planner that expects one row compared each with each.
+-- A crash burns no attempt. It is counted for a job whose handler had surely begun; the other jobs become suspects. A
+-- suspect runs alone from then on and notes that it has begun, so that the next crash has one known cause. Being a
+-- suspect counts as one crash towards the limit, :crashLimit or that of the contract, at which the job is quarantined. A
+-- stored limit that is no number is ignored.
+-- The rows of "gone" are locked, so each of them goes back or is killed, and the notes need no join with the results: a
+-- planner that expects one row joined them by comparing each with each.
 with gone as materialized (
   select id, epoch, attempt, worker_id, lease_id, started_at,
          coalesce(begun_lease = lease_id, false) as began,
