@@ -12,7 +12,7 @@ interface Sample {
  */
 export class DatabaseClock {
   readonly #samples: Sample[] = []
-  // Not the time this process began at by its clock then: a machine that slept, or was set right, has another by now.
+  // Not `performance.timeOrigin`: after a sleep of the machine or a change of its clock, that is no longer true.
   #offsetMs = Date.now() - performance.now()
 
   /** In milliseconds since 1970, of a moment of performance.now(). */

@@ -75,10 +75,10 @@ export class Gauges {
     const { gauges, estimates } = gaugesOf({ found, sample, capped, before: this.#estimates })
     this.#estimates = estimates
     const told = JSON.stringify(gauges)
-    // Its time in the database: what it waited for here costs nobody anything.
+    // Only the time in the database counts: waiting in this process costs the database nothing.
     const tookMs = longest(found) + longest(sample)
     const isSame = told === this.#written
-    // Where there is nothing, and was nothing, there is no row whose age would matter.
+    // If there are no gauges now and were none before, there is no row whose age would matter.
     if (!isSame || gauges.length > 0) {
       this.#written = undefined
       await run(db, writeGaugesSql, { gauges: told, tookMs }, () => undefined)
@@ -86,7 +86,7 @@ export class Gauges {
     }
     const now = performance.now()
     this.#restUntil = now + Math.min(longestRestMs, rest * tookMs)
-    // A little less, so that the turn after that time is one that looks.
+    // A little less, so that the first turn after that time refreshes.
     this.#quietUntil = isSame ? now + quietMs - gaugesEveryMs / 2 : -Infinity
   }
 }

@@ -1,4 +1,4 @@
--- Nobody wants to hear of this error, until a time where one is said.
+-- Mute this error: until a time, or for ever if none is given.
 update stint.error_group
    set status        = 'ignored',
        ignored_until = :until::timestamptz,

@@ -168,7 +168,7 @@ export interface QueueGauge extends Record<GaugeState, number> {
   topKeys: readonly { key: string; ready: number }[]
 }
 
-/** Refreshed at least every 12 s, so what is older than this was not refreshed by anybody. */
+/** Gauges are refreshed at least every 12 s: if they are older than this, no worker refreshes them. */
 const oldestMs = 30_000
 
 /** Of every queue that has jobs; none where they are older than that, because there is no worker to refresh them. */
@@ -199,7 +199,7 @@ export interface QueueRate {
 
 /** Rates are over the last 5 minutes. */
 export const rateMs = 300_000
-/** Over less time than this nobody can say how fast it goes. */
+/** A rate over less time than this means nothing. */
 const leastMs = 5_000
 
 /** What a count is divided by to get a rate. */

@@ -1,4 +1,4 @@
--- A resolved group is open again, because it came back. For one of those who saw it, the first.
+-- Open a resolved group again, because its error came back. Only the first process that notices it gets a row.
 update stint.error_group
    set status        = 'open',
        regressed_at  = stint.now(),

@@ -1,4 +1,4 @@
--- This error is somebody's business again.
+-- Open an error group again, whether it was resolved or ignored.
 update stint.error_group
    set status        = 'open',
        ignored_until = null,

@@ -1,4 +1,4 @@
--- Somebody says that this error is repaired, from a version of the app on where one is said.
+-- Mark an error group as resolved: since a version of the app if one is given, otherwise as of now.
 update stint.error_group
    set status        = 'resolved',
        resolved_at   = stint.now(),

@@ -1,11 +1,11 @@
--- Merge some minutes that are long over: of all processes into one row for each minute, queue and kind (the nil process),
--- and into their hours. Gives how many rows that were, and nothing where there is nothing to do.
+-- Merge some minutes that are long over: the rows of all processes become one row for each minute, queue and kind (the
+-- nil process), and are added to their hours. Gives the number of rows merged, and no row where there is nothing to do.
 --
--- Minutes lose nothing by it, and hours are the sum of what was taken: so hours and the rows of processes together are
--- always all that was counted, in whatever stage this is. Two at once take different rows, or wait and find none left.
--- A process writes a minute again only as long as it has heard no answer: one that comes back from that after the time we
--- wait here has its counts of that minute twice.
--- `enqueued` is what any producer says: it is bounded here, so that no sum of it leaves its column.
+-- Minutes lose nothing by it, and hours are the sum of the merged rows: so at any stage, hours and the rows of processes
+-- together are all that was counted. Two of these at once take different rows, or wait and find none left.
+-- A process writes a minute again only until it gets an answer: if it gets through only after the time we wait here, its
+-- counts of that minute are there twice.
+-- Any producer may write any number to `enqueued`: it is bounded here, so that no sum overflows its column.
 with oldest as materialized (
   select date_bin(interval '10 minutes', min(minute), 'epoch') as starts_at
     from stint.stat_minute

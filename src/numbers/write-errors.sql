@@ -1,8 +1,8 @@
 -- Write a process's totals of failures by group and hour, and what its groups have to know. Gives the groups among them
 -- that count as resolved: whether they are back is decided by isRegression().
 --
--- The hours are this process's own rows, totals, guarded by :flush; see write-stats.sql. The groups are everybody's, so
--- they are taken in one order by all. Of the versions that a group was seen in the 50 newest are kept.
+-- The hours are this process's own rows: totals, guarded by :flush; see write-stats.sql. All processes share the groups,
+-- so all lock them in the same order. A group keeps the 50 newest versions that it was seen in.
 with said as materialized (
   select *
     from jsonb_to_recordset(:rows::text::jsonb) as said (
