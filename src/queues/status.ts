@@ -4,7 +4,7 @@ import { countsSql } from './counts.sql.ts'
 import { namesSql } from './names.sql.ts'
 import { runningSql } from './running.sql.ts'
 
-/** Counted up to 10,000 and no further: what is exact to the last million is of use to nobody, and costs. */
+/** Counted up to 10,000 and no further: an exact count of millions is of no use, and expensive. */
 export interface Count {
   count: number
   /** False where there are more, or may be. */
