@@ -1,4 +1,4 @@
--- Lets go of a key that was taken and came to nothing, so that a repeat is tried anew.
+-- Release a key that was taken and got no answer, so that a repeat is tried anew.
 delete from stint.http_reply
  where scope  = :scope
    and key    = :key

@@ -1,4 +1,4 @@
--- Keeps an answer, and removes a few that are past their time: each that comes makes room for others.
+-- Keep an answer, and remove a few expired ones, so that the table does not grow.
 with removed as (
   delete from stint.http_reply
    where (scope, key) in (

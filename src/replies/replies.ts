@@ -27,7 +27,7 @@ export interface KeptReply {
   status: number
   headers: Readonly<Record<string, string>>
   body: string
-  /** Whoever is given it again has to have these. */
+  /** Rights that a caller must have to get this answer again. */
   asked: readonly AskedRight[]
 }
 
@@ -89,7 +89,7 @@ interface ReplyRow {
 
 function toEarlier({ status, headers, body, asked, is_same: isSame }: ReplyRow): EarlierReply {
   if (!isSame) return { type: 'mismatch' }
-  // One that is no answer at all, or whose rights cannot be read, was not kept by a console.
+  // A row that is no valid answer, or whose rights cannot be read, was not written by a console.
   if (status === null || status < 200 || status > 599 || !isAsked(asked)) return { type: 'busy' }
   const texts = Object.entries(objectIn(headers)).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',
