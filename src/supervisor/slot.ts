@@ -12,7 +12,7 @@ export interface SlotConfig {
   deaths: Deaths
   log: Logger
   onReady: () => void
-  /** Its process ended, and nobody had asked for that. */
+  /** Its process ended without having been asked to. */
   onDeath: () => void
 }
 

@@ -23,7 +23,7 @@ const firstTries = 3
  * It runs no jobs, knows nothing of the worker file and needs no database to do its work. Three things can happen:
  *
  * - A process ends by itself: another takes its place, later and later while they die young (slot.ts), and its leases
- *   are reported lost, since nobody knows as surely as its parent that it is gone (deaths.ts).
+ *   are reported lost, since only its parent knows for sure that it is gone (deaths.ts).
  * - SIGTERM or SIGINT: all drain, none is started again. A further one is passed on and hurries them.
  * - SIGHUP: a rolling restart, one place after the other, each with a process that is ready before the old one stops.
  *
@@ -66,7 +66,7 @@ export class Supervisor {
       this.#signalled(signal)
     }
     const onHangUp = (): void => {
-      // Of a terminal that was closed it is no wish for a restart: nobody would be left to stop all this.
+      // SIGHUP from a closed terminal is no request for a restart: nothing would be left to stop the processes.
       if (this.#hadTerminal && !hasTerminal()) this.#signalled('SIGTERM')
       else this.#roll()
     }
@@ -105,7 +105,7 @@ export class Supervisor {
     return !inOrder.includes(false)
   }
 
-  /** What cannot even begin is most likely a mistake in the file or its settings, and time will not heal it. */
+  /** If no process comes up, the cause is most likely a mistake in the file or its settings: more tries do not help. */
   #considerGivingUp(): void {
     if (this.#wasReady || this.#isStopping) return
     if (this.#slots.some(({ failedStarts }) => failedStarts < firstTries)) return
@@ -118,7 +118,7 @@ export class Supervisor {
     })
   }
 
-  /** A wish that comes during a roll makes one more afterwards: what runs by then may be older than the wish. */
+  /** A request during a rolling restart causes one more afterwards: some processes may be older than the request. */
   #roll(): void {
     this.#mustRoll = true
     this.#rolling ??= this.#rollAll().finally(() => {

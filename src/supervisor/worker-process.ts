@@ -20,11 +20,11 @@ export interface WorkerProcessConfig {
   onKill: (patienceMs: number) => void
 }
 
-/** Of a process that has not said how long its drain is. */
+/** For a process that has not yet said how long its drain is. */
 const usualDrainMs = 25_000
 /** Beyond its drain: to abort what runs, to give it back, and to say goodbye to the database. */
 const marginMs = 10_000
-/** How long what it said last may be on its way. */
+/** How long its last messages may take to arrive. */
 const lastWordsMs = 1_000
 /**
  * One process that runs workers.
@@ -119,7 +119,7 @@ export class WorkerProcess {
     this.#child.kill(signal)
   }
 
-  /** Whether this is the end that was asked for. One that knew of no signals yet dies of the first, and had nothing. */
+  /** Whether the process ended as asked. Before it handles signals, the first one kills it: it has no lease yet. */
   isInOrder({ code, signal }: End): boolean {
     if (this.#askedBy === undefined || this.#isKilled) return false
     return code === 0 || (signal === this.#askedBy && this.leases.length === 0)
@@ -158,7 +158,8 @@ export class WorkerProcess {
         if (child.pid === undefined) resolve({ code: null, signal: null, error })
       })
       child.once('exit', (code, signal) => {
-        // With the end of the channel, for a lease that is told last must not be missed; but somebody else may hold it.
+        // Waits for the channel to close, so that the last lease message is not missed; but another process may keep
+        // the channel open.
         child.once('close', () => {
           resolve({ code, signal })
         })
