@@ -6,7 +6,7 @@ import type { ServiceContext } from './service.ts'
 /** Rows that one statement removes at most. */
 export const batchSize = 1_000
 
-/** Rows to pass by in one go, at most: more are no single rows, something is wrong with all of them. */
+/** Most rows to skip in one pass: if more fail, the cause is not in single rows, but something that concerns all. */
 const mostBad = 20
 
 export interface Batch {
@@ -16,8 +16,8 @@ export interface Batch {
 }
 
 /**
- * Removes in batches until nothing is left to remove. Where one row may be what is in the way, the batch gets smaller
- * until that one is alone; it is told and passed by, and the rest goes on.
+ * Removes in batches until nothing is left to remove. If one row may be the cause of a failure, the batch gets smaller
+ * until that row is alone; it is reported and skipped, and the rest goes on.
  */
 export async function inBatches(
   what: string,

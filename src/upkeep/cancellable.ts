@@ -16,8 +16,8 @@ export interface Cancelling {
 const againMs = 250
 
 /**
- * Sends a statement that waits for others, and has the server end it when it has waited long enough: by a mark in its
- * text, so that it works behind a pooler too, where nobody's settings but the server's own hold.
+ * Sends a statement that waits for other transactions, and cancels it on the server when it has waited long enough. The
+ * statement is found by a mark in its text: that works behind a pooler too, where settings of a session do not hold.
  */
 export async function cancellable(
   db: Queryable,

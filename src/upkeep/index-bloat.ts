@@ -27,20 +27,20 @@ export interface OwnIndex {
   expressions: string[]
   /** Of which rows, as SQL; null for all. */
   predicate: string | null
-  /** Whether somebody has tried to build it anew within the last day. */
+  /** Whether a process has tried to rebuild it within the last day. */
   isTried: boolean
-  /** What came of the last try, where it did not go well. */
+  /** The error of the last try, if it failed. */
   error: string | null
 }
 
 export interface BloatLimits {
-  /** What is smaller is left alone: it costs nobody anything. */
+  /** Smaller indexes are left alone: their empty pages cost almost nothing. */
   minBytes: number
   /** The share of the index that must be empty, 0 to 1. */
   minWaste: number
 }
 
-/** In use half of a b-tree's pages may well be empty: that it would be so again tomorrow is no reason. */
+/** A b-tree in use may well be half empty: a rebuilt one would soon be so again, so that alone is no reason to rebuild. */
 export const usualBloat: BloatLimits = { minBytes: 64 * 2 ** 20, minWaste: 0.6 }
 
 export interface Bloat {

@@ -1,5 +1,5 @@
--- What interrupted builds of indexes of ours have left behind. They are of no use, and each write pays for them. While one
--- is under way, what looks like that is its own, and nothing of its table could be dropped.
+-- Invalid indexes that interrupted builds of our indexes have left behind. They are of no use, and slow down each write.
+-- While a build is under way, its own index looks like one of them, and no index of its table could be dropped.
 select index_class.relname as name
   from pg_index
   join pg_class as index_class

@@ -1,4 +1,4 @@
--- Lead on for another term. No row: somebody else does.
+-- Keep the lead for another term. No row: another process leads now.
 update stint.leader
    set until = stint.now() + :termMs::float8 * interval '1 millisecond'
  where name = :name::text

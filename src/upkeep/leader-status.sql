@@ -1,4 +1,4 @@
--- Who leads, if anybody.
+-- The worker that leads, if there is one.
 select holder, about, since, until
   from stint.leader
  where name = :name::text

@@ -22,7 +22,7 @@ const trustedFor = 0.8
  * The lead among processes: a row with a term, on the database's time.
  *
  * It only saves work. A process that sleeps and wakes, or whose clock stands still, may lead for a moment beside another
- * one: whatever is done under it must be right when two do it at once.
+ * one: work under the lead must be correct even if two processes do it at once.
  */
 export class Leader {
   readonly #config: LeaderConfig

@@ -55,7 +55,7 @@ export class Loop {
     return (this.#passing ??= this.#pass().finally(() => (this.#passing = undefined)))
   }
 
-  /** Told to whoever is at a pass when the loop is stopped. */
+  /** Aborted when the loop is stopped, for a pass that is under way. */
   get stopped(): AbortSignal {
     return this.#stop.signal
   }
@@ -71,7 +71,7 @@ export class Loop {
     const { signal } = this.#stop
     for (let isFirst = true; !signal.aborted; isFirst = false) {
       const usualMs = isFirst ? firstMs : everyMs
-      // Jittered, so that a fleet started together does not knock together.
+      // Jittered, so that processes that start together do not ask together.
       const waitMs =
         this.#failures > 0 && retryMs !== undefined
           ? retryMs(this.#failures)

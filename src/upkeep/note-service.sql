@@ -1,4 +1,4 @@
--- How a pass of a service went, for people and for whoever leads next. An error leaves the last success as it was.
+-- Note how a pass of a service went, for people and for the next leader. An error leaves the last success as it was.
 insert into stint.service as known (name, last_ok_at, took_ms, last_error, last_error_at)
 values (
   :name::text,

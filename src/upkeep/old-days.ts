@@ -1,11 +1,11 @@
 /*
  * Days of history are dropped, not deleted: nothing is left to vacuum.
  *
- * A settle must not notice. To drop a partition as it is locks the whole table, and whoever waits for that lock behind a
- * long reader makes everybody else wait behind himself. So the owner detaches it first, CONCURRENTLY, which locks nobody
- * out and waits for those who may still be reading: two seconds, then it is cancelled and left as "pending", for the
- * next pass to finalize. Who is not the owner (a login with the role of a worker) cannot detach; for him a function of
- * the owner drops it as it is, and gives up on the lock after 200 ms.
+ * A settle must not be delayed. Dropping an attached partition locks the whole table. While that lock waits for a long
+ * reader, all other statements wait behind it. So the owner detaches the partition first, CONCURRENTLY, which blocks no
+ * statement and waits for transactions that may still read it: after two seconds it is cancelled and left as "pending",
+ * for the next pass to finalize. A login that is not the owner (one with the role of a worker) cannot detach; it calls a
+ * function of the owner, which drops the attached partition and gives up on the lock after 200 ms.
  *
  * What a crash leaves behind: a day that is pending, or detached and marked. old_days() names both.
  */
@@ -28,13 +28,13 @@ interface OldDay {
 /** How long to wait for readers. */
 const detachMs = 2_000
 
-/** Drops the days of history that no queue keeps any more. Where somebody reads them, the next pass tries again. */
+/** Drops the days of history that no queue keeps any more. If a transaction reads one, the next pass tries again. */
 export async function dropOldDays(db: Queryable, { signal, onPassedBy }: ServiceContext): Promise<void> {
   const days = await run(db, oldDaysSql, {}, (row: OldDay) => row)
   const blocked = new Set<string>()
   for (const day of days) {
     if (signal.aborted) return
-    // One at a time may be pending, and whoever reads one of a table's days is in the way of them all.
+    // Only one day of a table may be pending, and a reader of one day blocks the others of its table too.
     if (blocked.has(day.parent) && day.isAttached) continue
     try {
       if (day.isAttached && day.isOurs) await detach(db, day)
@@ -50,7 +50,7 @@ export async function dropOldDays(db: Queryable, { signal, onPassedBy }: Service
 
 async function detach(db: Queryable, { parent, dayTable, isPending }: OldDay): Promise<void> {
   const name = (table: string): string => `"${db.schema}"."${table}"`
-  // Before it is detached: what is found detached without this may be somebody's archive.
+  // Before it is detached: a detached table without this comment may be a user's archive.
   await db.query(`comment on table ${name(dayTable)} is 'to be dropped by Stint'`, [])
   const how = isPending ? 'finalize' : 'concurrently'
   // Not in a transaction, where it cannot run.

@@ -1,5 +1,6 @@
--- Remove groups of errors that nobody has seen for 90 days, but those that are ignored for ever: they would be open when
--- they come back. One that is seen meanwhile is looked at again.
+-- Remove error groups whose last failure is 90 days old. Groups that are ignored for ever stay: without their row they
+-- would be open when they come back. The delete checks last_seen
+-- again, since a group may fail meanwhile.
 with gone as (
   delete from stint.error_group
    where fingerprint = any(array(

@@ -1,18 +1,18 @@
 /*
- * Indexes that are mostly empty are built anew, CONCURRENTLY: nobody is kept out, at any time.
+ * Rebuilds indexes that are mostly empty, CONCURRENTLY: reads and writes are never blocked.
  *
  * A queue that once had millions of jobs leaves indexes of that size behind. Their pages are used again, but each vacuum
  * reads all of them, and the hot table is vacuumed all the time.
  *
- * The build waits for every transaction that began before it, and meanwhile no vacuum of the table gets its turn. So it
- * is given up when one of them does not end within ten seconds, and after three minutes in any case. Where the login has
- * a session of its own these are settings of it, which hold when this process is gone too. Behind a pooler it is cancelled
- * from outside, after half a minute; so it is when the lead is lost or the process stops. What it had begun is dropped at
- * once; while somebody has the table open that cannot be done, and the next pass tries again.
+ * The build waits for every transaction that began before it, and meanwhile the table cannot be vacuumed. So the build
+ * is given up when one of them does not end within ten seconds, and after three minutes in any case. On a session of our
+ * own these limits are settings of the session, which also hold when this process is gone. Behind a pooler the build is
+ * cancelled from outside, after half a minute; also when the lead is lost or the process stops. The unfinished index is
+ * dropped at once; while another transaction uses the table that is not possible, and the next pass tries again.
  *
- * One index at a time, each at most once a day, whether it went well or not: stint.index_upkeep knows. Who does not own
- * the tables may not do this, and there is no function to do it for him: REINDEX CONCURRENTLY runs in none. That is
- * noted there, told once, and said by the doctor.
+ * One index at a time, each at most once a day, successful or not: stint.index_upkeep remembers it. A login that does not
+ * own the tables may not rebuild, and no function can do it for the login: REINDEX CONCURRENTLY does not run in
+ * functions. That is noted in the table, reported once, and shown by the doctor.
  */
 import { messageOf } from '../core/thrown.ts'
 import { classify } from '../db/classify.ts'
@@ -34,7 +34,7 @@ const buildMs = 180_000
 const waitMs = 10_000
 /** How long anything may take where the session is a pooler's, and cannot be told how long to wait for one transaction. */
 const pooledMs = 30_000
-/** How long a drop may take, which waits for whoever has the table open. */
+/** How long a drop may take; it waits for transactions that use the table. */
 const dropMs = 2_000
 const estimateMs = 5_000
 
@@ -70,7 +70,7 @@ export async function rebuildIndexes(
       return
     }
     const taken = await run(db, takeIndexSql, { name: index.name, bytes: index.bytes }, () => undefined)
-    // Somebody else is at one.
+    // Another process is rebuilding one, or has tried this one.
     if (taken.length === 0) return
     await rebuild(db, index, context)
     return

@@ -1,4 +1,4 @@
--- Let go of the lead: whoever asks next has it.
+-- Release the lead: the next process that asks gets it.
 update stint.leader
    set holder = null,
        until  = stint.now()

@@ -1,5 +1,5 @@
--- Note that an index is about to be built anew, unless somebody has tried to within the last day, or is at one: two builds
--- on one table are a deadlock. Then there is no row.
+-- Note that an index is about to be rebuilt. No row if a process has tried that within the last day, or rebuilds one
+-- now: two builds on one table are a deadlock.
 insert into stint.index_upkeep as known (name, tried_at, bytes_before, error)
 select :name::text, stint.now(), :bytes::bigint, 'came to no end'
  where not exists (select

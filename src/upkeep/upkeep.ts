@@ -24,7 +24,7 @@ export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
 /** How long one pass goes on where its service does not say. */
 const usualPassMs = 60_000
 const usualHungAfterMs = 300_000
-/** Passes of a service that came to no answer: beyond so many, what hangs will not go away by being begun anew. */
+/** Passes of a service that hang: beyond so many no other is begun, because that does not help. */
 const mostHung = 3
 const stopMs = 3_000
 /** How long the lead is kept at a stop for passes that do not end. */
@@ -80,14 +80,14 @@ export class Upkeep {
     return this.isLeading
   }
 
-  /** Asks for the lead, and does all services once if it is ours: for tests, and for whoever cannot wait. */
+  /** Asks for the lead, and runs all services once if it is ours: for tests, and for a caller that cannot wait. */
   async runOnce(): Promise<boolean> {
     if (!(await this.lead())) return false
     await Promise.all(this.#loops.map((loop) => loop.runOnce()))
     return true
   }
 
-  /** Ends what is under way and hands the lead over. A database that is gone keeps nobody waiting for long. */
+  /** Ends the passes that are under way and releases the lead. Does not wait long for a database that is gone. */
   async stop(): Promise<void> {
     this.#isStopping = true
     const { db, onTrouble } = this.#config
@@ -174,7 +174,7 @@ export class Upkeep {
       this.#notedAt.set(name, now)
     } catch (error) {
       this.#notedAt.delete(name)
-      // A note of it is welcome; what went wrong is what has to be heard.
+      // The note is best effort: the error of the pass is the one to report.
       await run(db, noteServiceSql, { name, tookMs: 0, error: storable(error) }, () => undefined).catch(
         () => undefined,
       )
