@@ -12,7 +12,7 @@ export interface CappedCount {
 /** Dead letters that are looked at, of all queues together. */
 const mostRows = 5_000
 const mostQueues = 500
-/** They lie about in their table, so a look is dear; and nobody needs to see the last one within a second. */
+/** Dead letters are scattered over their table, so counting them is expensive; a count may be some seconds old. */
 const freshMs = 4_000
 
 /** How many dead letters each queue has, as of some seconds ago; queues that have none are left out. */

@@ -1,6 +1,6 @@
--- Errors that nobody has decided about and that jobs died of within the last hour or so (hours are what is counted), the
--- deadliest first. One that is ignored until a time that has passed counts as open. One without dead letters, because they
--- were replayed, edited or discarded, is nobody's problem any more.
+-- Open errors that jobs died of within the last hour or so (deaths are counted by the hour), the deadliest first. An error
+-- that was ignored until a time that has passed counts as open. An error whose dead letters were all replayed, edited or
+-- discarded is left out.
 --
 -- The upper bound of hours is as in last-hour.sql.
 with lately as materialized (

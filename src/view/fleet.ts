@@ -15,9 +15,9 @@ export interface WorkerView extends LiveWorker {
   rssBytes: number | null
   /** Its last heartbeat. */
   renewedAt: Date
-  /** Late: it missed heartbeats, and its jobs will be anybody's when its lease ends. Lost: they are. */
+  /** Late: it missed heartbeats, and other workers may take its jobs when its lease ends. Lost: they may do so now. */
   status: 'active' | 'late' | 'lost'
-  /** How its process ended, where somebody saw that. */
+  /** How its process ended, if its supervisor or the process itself reported that. */
   death: string | null
   /** It does upkeep for all. */
   isLeader: boolean

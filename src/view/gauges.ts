@@ -4,15 +4,15 @@ import { Gauges, gaugesEveryMs } from '../numbers/gauges.ts'
 import { readGauges } from '../numbers/read-stats.ts'
 import type { QueueGauge } from '../numbers/read-stats.ts'
 
-/** So old that they say nothing of now; but better than nothing where nobody may refresh them. */
+/** Any age: old gauges are better than none where this login may not refresh them. */
 const anyAgeMs = 10 * 365 * 86_400_000
 
 /**
- * What every queue has. A worker refreshes that every two seconds. Where none lives, whoever looks does: a queue that nobody
- * serves is the one that people want to see. Where that is not allowed, they are as old as they say.
+ * The gauges of every queue. A worker refreshes them every two seconds. If no worker lives, the reader refreshes them: a
+ * queue without workers is the one that people want to see. If the reader may not, it gets old ones, with their age.
  */
 export class CurrentGauges {
-  // Never quiet: nobody tells this process of what is stored. And of fewer rows than a worker: somebody waits for it.
+  // Never quiet: this process is not told of new jobs. Fewer rows than a worker reads, because a person waits for it.
   readonly #own = new Gauges({ stirredAt: () => performance.now(), rows: 2_000 })
   #refreshedAt = -Infinity
   #isForbidden = false

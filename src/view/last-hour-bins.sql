@@ -1,5 +1,5 @@
--- The histograms of the minutes since :from, one in :every of them, always the same ones. Merged by whoever asks, which is
--- many times cheaper than here. The upper bound is as in last-hour.sql.
+-- The histograms of the minutes since :from, one in :every of them, always the same ones. The caller merges them, which
+-- is many times cheaper than here. The upper bound is as in last-hour.sql.
 select date_part('epoch', minute) * 1000 as "minuteMs", queue, wait::text, run::text
   from stint.stat_minute
  where minute >= :from::timestamptz

@@ -45,8 +45,8 @@ const openMs = 2 * minuteMs
 const anewEveryMs = 5 * minuteMs
 
 /**
- * The last hour by queue. It remembers the minutes that are over: reading a whole hour is dear where many processes run
- * many kinds, and whoever looks once looks again in a second.
+ * The last hour by queue. It remembers the minutes that are over: a whole hour is expensive to read where many processes
+ * run many kinds, and a page that shows it reads it again in a second.
  */
 export class LastHour {
   readonly #minutes = new Map<number, Map<string, Minute>>()

@@ -1,5 +1,5 @@
--- The histograms of what queue-kinds.sql counts, one in :every of them, always the same ones. Merged by whoever asks, which
--- is many times cheaper than here.
+-- The histograms of what queue-kinds.sql counts, one in :every of them, always the same ones. The caller merges them,
+-- which is many times cheaper than here.
 select kind, wait::text, run::text
   from stint.stat_minute
  where minute >= stint.now() - :minutes::integer * interval '1 minute'

@@ -1,5 +1,5 @@
--- The histograms of what happened from :from to :to, each with the step it belongs to. They are merged by whoever asks, which
--- is many times cheaper than here; of very many one in :every is taken, always the same ones.
+-- The histograms of what happened from :from to :to, each with the step it belongs to. The caller merges them, which is
+-- many times cheaper than here. If there are very many, one in :every is taken, always the same ones.
 select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::timestamptz) as at, wait::text, run::text
   from stint.stat_minute
  where minute >= :from::timestamptz

@@ -1,4 +1,4 @@
--- Of the last operations those that stopped by their own rule within a day, and nobody went on with.
+-- Recent operations, started within the last day, that their own rule stopped and that were not resumed.
 select operation.id, operation.action, operation.note, operation.actor, operation.acted, operation.failed
   from (select *
           from stint.operation

@@ -10,7 +10,7 @@ import type { JobGlance } from './glances.ts'
 import { stoppedOperationsSql } from './stopped-operations.sql.ts'
 import { troubledSchedulesSql } from './troubled-schedules.sql.ts'
 
-/** An error that nobody has decided about, and that jobs died of within the last hour. */
+/** An open error that jobs died of within the last hour. */
 export interface DeadlyError {
   fingerprint: string
   kind: string

@@ -1,9 +1,9 @@
 -- The workers that are alive, and those that were lost within :lostWithinMs, with how many jobs each has in hand; and the
 -- database's time. There is always a row.
 --
--- One that ended in good order is not lost: it gave its lease back before that ran out, and nobody told of its death.
--- What runs is counted up to :mostRunning together, in the order of the index; a planner that is told how many that is
--- believes that there are fewer, reads them all and sorts them.
+-- A worker that ended in good order is not lost: it gave its lease back before that ran out, and no death was reported.
+-- Running jobs are counted up to :mostRunning together, in the order of the index; a planner that is told how many that
+-- is believes that there are fewer, reads them all and sorts them.
 with running as (
   select worker_id, count(*)::integer as jobs
     from (select worker_id
