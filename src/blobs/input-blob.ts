@@ -20,7 +20,7 @@ export async function putInput(store: BlobStore, id: string, text: string): Prom
   return { key, digest: inputDigest(text) }
 }
 
-/** What an input is the same as: the digest that stint.enqueue_one() takes of one that stays in its row. */
+/** A digest that equal inputs share: the same that stint.enqueue_one() computes of an input that stays in its row. */
 export function inputDigest(text: string): string {
   return createHash('sha256')
     .update(jsonbText(JSON.parse(text) as Json))
