@@ -22,16 +22,16 @@ test('a call that lost the answer with its connection asks once more, even after
   expect(sent).toEqual([false, true])
 })
 
-test('once, and no more', async () => {
+test('a call that lost the answer twice, after its time is up, does not ask a third time', async () => {
   const { sent, answer } = lateDelivery(broken(), broken())
   await expect(answer).rejects.toMatchObject({ code: 'database-unavailable' })
   expect(sent).toEqual([false, true])
 })
 
 test.each([
-  ['what was not answered in time', new DeadlineError(100)],
-  ['what was never sent', markUnsent(broken())],
-])('%s is not asked for past its time', async (_, failure) => {
+  ['was not answered in time', new DeadlineError(100)],
+  ['was never sent', markUnsent(broken())],
+])('a call that %s is not repeated after its time is up', async (_, failure) => {
   const { sent, answer } = lateDelivery(failure)
   await expect(answer).rejects.toMatchObject({ code: 'database-unavailable' })
   expect(sent).toEqual([false])
