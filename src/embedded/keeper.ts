@@ -37,7 +37,7 @@ const failedMs = 3_000
 class Keeper {
   readonly #config: KeeperConfig
   readonly #holders = new Set<Socket>()
-  /** What a new holder is told at once; nothing while the server starts. */
+  /** The message that a new holder gets at once; none while the server starts. */
   #greeting: KeeperMessage | undefined
   #stop: (() => Promise<void>) | undefined
   #idle: NodeJS.Timeout | undefined
