@@ -1,9 +1,9 @@
 -- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
 --
 -- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. The last row,
--- without an id, says where the next round goes on: after the last key that was served where the limit cut it short,
--- else after the last one that was looked at, for one whose jobs are all for others counts too. Of a key
--- the first 1,000 are looked at: a million of a kind that this worker does not know must not cost it a look at each.
+-- without an id, says where the next round goes on: after the last key that was served if the limit cut the round short,
+-- otherwise after the last key that was looked at, even if none of its jobs were for this worker. Only the first 1,000
+-- jobs of a key are looked at: it must not read a million jobs of a kind that this worker does not know.
 with recursive keys as (
   (select key
      from stint.job

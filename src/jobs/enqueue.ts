@@ -41,7 +41,7 @@ export function isPlain(job: NewJob): boolean {
   return job.deciding === ''
 }
 
-/** Rows from which COPY is faster, for all that it takes one more round trip. */
+/** From this many rows on COPY is faster, although it takes one more round trip. */
 const copyFrom = 200
 
 /** Stores plain jobs by the cheapest statement that can. All of them, or none. */

@@ -7,7 +7,7 @@ import { searchIdEndsSql } from './search-id-ends.sql.ts'
 const window = 50_000
 const most = 1_000
 
-/** The filter with whole ids for what it gives only the ends of. */
+/** The filter with each end of an id replaced by the whole ids that end so. */
 export async function withWholeIds(db: Queryable, where: Where): Promise<Where> {
   const { idEnds, ...rest } = where
   if (idEnds === undefined) return where

@@ -1,7 +1,7 @@
 -- Move a ready job whose row cannot be claimed to the dead letters: nothing else would ever take it out of the way.
 --
--- Such a row may have any value, so what has an index among the dead letters is cut to what fits there. It is named which
--- of the columns that a claim counts up cannot go on.
+-- Such a row may have any value, so values that the dead letters have an index on are cut to fit. The error names the
+-- columns that a claim increments and that are at their limit.
 with gone as (
   delete from stint.job
    where id = :id::uuid

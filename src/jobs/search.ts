@@ -45,18 +45,18 @@ export interface SearchRequest {
 }
 
 /*
- * A search goes newest first, by keyset, through up to three tables. Each of them is a source that looks a bounded way
- * below an id and says how far that was; what all of them have looked through is answered, the rest is looked at again.
+ * A search goes newest first, by keyset, through up to three tables. Each table is a source that searches a bounded range
+ * below an id and says how far it got. The answer covers the range that all sources have searched; the rest is searched
+ * again for the next page.
  *
- * Tokens with an index lead to their rows; the others are looked for in a window. `stint.job` has the indexes of the hot
- * path and no others: what is in a state, or in a queue, is collected by those where it is little, and found in the
- * window where it is much.
+ * Tokens with an index lead to their rows; the others are searched in a window. `stint.job` has only the indexes of the
+ * hot path: if few jobs are in a state or queue, those indexes collect them; if many are, the window finds them.
  */
 /** Rows one statement looks through; with many more the planner, unless its statistics are fresh, sorts the table. */
 const windowSize = 5_000
 const smallWindow = 500
 const mostRows = 50_000
-/** Then it answers with what it has: a page has to be there within 300 ms, with the statement that is under way by then. */
+/** After this it answers with what it has: a page should take 300 ms at most, including the last statement. */
 const mostMs = 120
 /** So many jobs of a state are collected and sorted. */
 const mostCollected = 5_000

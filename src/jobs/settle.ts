@@ -53,7 +53,7 @@ export function cancelRunning(db: Queryable, batch: Itemized): Promise<string[]>
   return run(db, cancelRunningSql, batch, toId)
 }
 
-/** Cuts what is too long to be stored with their endings; gives the columns by id of those that had such. */
+/** Cuts values that are too long to be stored with their endings; returns the cut columns by job id. */
 export async function cutRows(db: Queryable, batch: Batch): Promise<Map<string, string[]>> {
   const rows = await run(db, cutRowSql, batch, (row: { id: string; columns: string[] }) => row)
   return new Map(rows.map(({ id, columns }) => [id, columns]))

@@ -1,6 +1,6 @@
--- The last ready job of one queue and priority above the floor, of those that a claim sent :agoMs ago can have seen. A
--- claim that came back short has seen all up to here and can spare itself the next look: a million jobs of a kind it
--- does not know, say. What was stored since is to be looked at.
+-- The last ready job of one queue and priority above the floor, among those that a claim sent :agoMs ago can have seen. A
+-- claim that returned fewer jobs than its limit has seen all of them up to here, and the next claim can skip them: a
+-- million jobs of a kind that the worker does not know, for example. It still has to look at jobs stored since then.
 select (run_at at time zone 'utc')::text as "runAt", id
   from stint.job
  where queue = :queue::text
