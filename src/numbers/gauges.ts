@@ -6,14 +6,14 @@ import { writeGaugesSql } from './write-gauges.sql.ts'
 
 /** How often the gauges are refreshed while they change. */
 export const gaugesEveryMs = 2_000
-/** And while they do not, and nothing is heard of that would change them. */
+/** How often they are refreshed while they do not change, and this process knows of nothing that would change them. */
 const quietMs = 10_000
-/** A refresh rests for so many times what it cost the database, up to a minute. */
+/** After a refresh we rest for this many times the time that it took in the database, up to a minute. */
 const rest = 20
 const longestRestMs = 60_000
 /**
- * Rows that all groups of a sort share, each counted one by one up to its part; beyond, it is an estimate. Of those that lie
- * about in the table half as many.
+ * Rows that are counted in all groups of a sort together. Each group is counted up to its share; a larger one is
+ * estimated. Half as many rows for groups that are scattered over the table.
  */
 const usualRows = 6_000
 /** Rows of a group that was found to be large: whether it still is, and how old its oldest is. */
@@ -22,9 +22,9 @@ const glance = 100
 const groups = 500
 /** Pages of the table that an estimate is made from. */
 const pages = 100
-/** Rows that a group has in a sample before that is a good one. */
+/** A sample with at least this many rows of a group is a good sample of it. */
 const goodSample = 400
-/** How far a guess may be from the figure that is shown before that changes, for a good sample and for a poor one. */
+/** How far an estimate may be from the shown figure before that changes, for a good sample and for a poor one. */
 const nearGood = 0.03
 const nearPoor = 0.3
 const topKeys = 50
@@ -38,8 +38,7 @@ export interface GaugesConfig {
 }
 
 /**
- * Refreshes what stint.queue_gauge says of every queue. Of all processes one does, the leader; where two do, both are
- * right.
+ * Refreshes stint.queue_gauge for every queue. Only the leading process does it; if two do, both write correct figures.
  */
 export class Gauges {
   readonly #stirredAt: () => number
@@ -240,20 +239,20 @@ function gaugesOf({
 }
 
 /**
- * How many jobs a group has: what the samples say, the last one and those before together, the more by the last one the
- * more rows it has of the group. Never fewer than were counted. The figure that was shown stays while the guess is near it:
- * a table that grows elsewhere shifts the sampled pages, and a queue that stands still should show one number.
+ * Estimates how many jobs a group has, as a weighted mean of the last sample and the estimate before it. The more rows
+ * of the group the last sample has, the more it weighs. Never fewer than were counted. The shown figure stays while the
+ * estimate is near it: growth elsewhere in the table shifts the sampled pages, and an idle queue should show one number.
  */
 function guessOf({ counted, sampled }: Beyond, before: Estimate | undefined): Estimate {
   const jobs = sum(sampled.map((row) => row.jobs))
   const inSample = sum(sampled.map((row) => row.rows ?? 0))
   const isGood = inSample >= goodSample || (before?.isGood === true && 2 * inSample >= goodSample)
-  // Where that changed, the group has become another one.
+  // If the quality of the sample changed, the size of the group has changed: earlier estimates do not count.
   const isSame = before !== undefined && before.isGood === isGood
   const weight = isSame ? Math.min(0.5, Math.max(0.1, inSample / goodSample)) : 1
   const guess = jobs * weight + (isSame ? before.jobs : 0) * (1 - weight)
   const least = sum(counted.map((row) => row.jobs))
-  // A sample that is now good, now poor is both times about the same group.
+  // A group whose samples alternate between good and poor has not changed: it gets the wide margin.
   const near = isSame && isGood ? nearGood : nearPoor
   const isNear = before !== undefined && Math.abs(guess / before.shown - 1) < near
   return { jobs: guess, shown: Math.round(Math.max(isNear ? before.shown : guess, least)), isGood }

@@ -79,9 +79,9 @@ class Minute {
 /**
  * Counts in memory, by minute of the database's clock, queue and kind: two lookups a job and nothing allocated.
  *
- * What is handed out to be written are totals, so writing them twice does no harm, and one that failed is made up for by
- * the next. A minute is forgotten when it is over and written. Time never goes back here: a minute that was forgotten
- * would begin at zero again.
+ * The rows to be written are totals, so writing them twice does no harm, and the next write makes up for a failed one. A
+ * minute is forgotten when it is over and written. Time never goes back here: a forgotten minute would begin at zero
+ * again.
  */
 export class Tally {
   readonly #clock: DatabaseClock
@@ -102,7 +102,7 @@ export class Tally {
     return series
   }
 
-  /** What has changed since it was last written, and the way to say whether it could be. */
+  /** The rows that have changed since they were last written, and a function to call with whether they were written. */
   changes(now: number): { rows: TallyRow[]; written: (isDone: boolean) => void } {
     if (now >= this.#endsAt) this.#turn(now)
     const rows: TallyRow[] = []
