@@ -24,7 +24,7 @@ export interface QueueStatus {
   oldestReadyMs: number | null
 }
 
-/** Queues of a sort that are looked for; a queue for each customer is what keys are for. */
+/** Most queues of a sort that are looked for; an app that needs one per customer should use keys instead. */
 const maxQueues = 500
 const maxCount = 10_000
 /** One more, to know whether there are more. */
