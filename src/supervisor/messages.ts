@@ -22,8 +22,8 @@ export type Message =
 export const protocol = { stint: 1 } as const
 
 /**
- * A message, or undefined for what is none. After a deployment the processes are newer than their supervisor: they say
- * at least this, perhaps more.
+ * A message, or undefined for any other value. After a deployment the processes are newer than their supervisor: their
+ * messages have at least these fields, perhaps more.
  */
 export function readMessage(said: unknown): Message | undefined {
   const version = peek(said, 'stint')

@@ -29,9 +29,9 @@ const lastWordsMs = 1_000
 /**
  * One process that runs workers.
  *
- * It has a process group of its own: Ctrl-C in a terminal reaches the whole group of the supervisor, and a process that
- * got the terminal's signal and then ours would take them for two, and hurry. Over the channel it says what it has come
- * to; and when the channel breaks, because the supervisor was killed, it drains and ends by itself.
+ * It has a process group of its own: Ctrl-C in a terminal reaches the supervisor's whole group, and a process that got
+ * the terminal's signal and then ours would count two, and cut its drain short. It reports its state over the channel;
+ * when the channel breaks, because the supervisor was killed, it drains and ends by itself.
  */
 export class WorkerProcess {
   /** All leases that its workers ever had. */
