@@ -1,11 +1,11 @@
 /*
  * How large would an index be if it were built anew?
  *
- * The usual estimate takes widths from the planner's statistics; the hot table has none, on purpose, for they are never
- * true. So a few hundred pages of the table are read: how many of their rows belong into the index, and how wide their
- * entries are. A queue's rows lie together, so that a sample may see too few of them. The count of the last vacuum may be
- * old. The larger of the two counts: an index is called bloated only where both say so. Equal entries, which a b-tree
- * keeps once, count each: the estimate is rather too large.
+ * The usual estimate takes widths from the planner's statistics; the hot table has none, on purpose, because they would
+ * never be true. So a few hundred pages of the table are read: how many of their rows belong in the index, and how wide
+ * their entries are. A queue's rows lie together, so a sample may see too few of them; the count of the last vacuum may
+ * be old. The larger of the two is used: an index is called bloated only if both say so. A b-tree stores equal entries
+ * once, but each is counted here: the estimate is rather too large.
  */
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
@@ -40,7 +40,7 @@ export interface BloatLimits {
   minWaste: number
 }
 
-/** A b-tree in use may well be half empty: a rebuilt one would soon be so again, so that alone is no reason to rebuild. */
+/** A b-tree in use may well be half empty. That alone is no reason: a rebuilt one would soon be so again. */
 export const usualBloat: BloatLimits = { minBytes: 64 * 2 ** 20, minWaste: 0.6 }
 
 export interface Bloat {

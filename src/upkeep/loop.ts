@@ -14,7 +14,7 @@ export interface LoopConfig {
   onTrouble: (name: string, error: unknown) => void
 }
 
-/** Something done again and again, that does not die of one failure, and whose last success can be asked for. */
+/** Runs a pass again and again. A failed pass does not end it, and `ageMs` tells how long ago one succeeded. */
 export class Loop {
   readonly name: string
   readonly #config: LoopConfig
@@ -35,12 +35,12 @@ export class Loop {
     return performance.now() - this.#lastOkAt
   }
 
-  /** Since when it has been at one turn, mostly all of a pass; undefined while it rests. */
+  /** When the current turn began; most passes have one turn. Undefined while no pass is under way. */
   get since(): number | undefined {
     return this.#passingSince
   }
 
-  /** A pass of many turns has come to the end of one. */
+  /** Called by a pass of many turns at the end of each turn. */
   goesOn(): void {
     if (this.#passingSince !== undefined) this.#passingSince = performance.now()
   }
@@ -50,7 +50,7 @@ export class Loop {
     this.#running ??= this.#run()
   }
 
-  /** A pass at once; together with one that is under way. */
+  /** Runs a pass at once, or joins one that is under way. */
   runOnce(): Promise<void> {
     return (this.#passing ??= this.#pass().finally(() => (this.#passing = undefined)))
   }

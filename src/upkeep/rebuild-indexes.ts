@@ -77,7 +77,7 @@ export async function rebuildIndexes(
   }
 }
 
-/** In a transaction, for the time that it may take; and for its text, which is another one each time, to be forgotten. */
+/** In a transaction, because of its time limit, and because its text differs each time and should not stay prepared. */
 async function isBloated(db: Database, index: OwnIndex, limits: BloatLimits): Promise<boolean> {
   return db.transaction(async (tx) => {
     await tx.query(`set local statement_timeout = ${estimateMs}`, [])
@@ -117,7 +117,7 @@ async function rebuild(db: Database, { name }: OwnIndex, context: ServiceContext
       signal: context.signal,
     })
   } catch (error) {
-    // Also where it is interrupted: what is left behind is in the way of every write.
+    // Also after an abort: an unfinished index slows down every write.
     await dropLeftovers(db, { ...context, signal: new AbortController().signal })
     await note(messageOf(error).replaceAll('\0', '').slice(0, 1_000))
     const trouble = classify(error)

@@ -1,10 +1,10 @@
 import type { Database } from '../db/database.ts'
 
 /**
- * Something that one process does for all, again and again, under the lead.
+ * Work that the leading process does regularly for all processes.
  *
- * Two may be at it at once, and it may end anywhere: so each statement is right by itself, bounded, and decided by the
- * database's clock. It knows nothing of which queues and kinds its process serves.
+ * Two processes may do it at once, and a pass may end at any point: so each statement is correct by itself, bounded, and
+ * decides by the database's clock. A service does not depend on the queues and kinds that its process serves.
  */
 export interface Service {
   readonly name: string
@@ -18,6 +18,6 @@ export interface Service {
 export interface ServiceContext {
   /** The lead is lost, the process stops, or the pass has taken long enough: what is left is for the next one. */
   readonly signal: AbortSignal
-  /** Told of what could not be done and is passed by, so that the rest is. */
+  /** Called with a problem that was skipped, so that the rest of the pass goes on. */
   readonly onPassedBy: (what: string, error: unknown) => void
 }

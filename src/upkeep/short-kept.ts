@@ -13,7 +13,7 @@ interface Walk {
 
 /** Pages that one statement reads: 8 MB. */
 const pagesAtOnce = 1_024
-/** What was put into pages that we had passed (a late commit, room that a vacuum found) is seen when we begin anew. */
+/** Rows that were added to pages behind us (a late commit, space freed by vacuum) are found when we begin anew. */
 const forgetAfterMs = 6 * 3_600_000
 const mostBad = 20
 

@@ -17,7 +17,7 @@ export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
   db: Database
   services: readonly Service[]
   onTrouble: (what: string, error: unknown) => void
-  /** After so long a pass comes to no answer any more; above what any service takes. @default five minutes */
+  /** A pass that takes longer than this hangs; longer than any service takes. @default five minutes */
   hungAfterMs?: number | undefined
 }
 
@@ -35,10 +35,10 @@ const noteEveryMs = 60_000
 /**
  * Runs services while this process leads.
  *
- * One loop asks for the lead, three times a term. While it is ours each service has a loop of its own: one that fails is
- * tried again after a while, longer each time, and the others do not notice. A pass that comes to no answer is a failure
- * too: it is left behind, and the next one begins beside it, as it may (see Service). When each is due is known from the
- * database, so a change of leaders neither skips a pass nor repeats them all.
+ * One loop asks for the lead, three times a term. While the lead is ours, each service has a loop of its own: a service
+ * that fails is tried again after a while, longer each time, and does not affect the others. A pass that hangs is a
+ * failure too: it is abandoned, and the next one begins beside it, which services allow (see Service). The database says
+ * when each service is due, so a change of leaders neither skips a pass nor repeats them all.
  */
 export class Upkeep {
   readonly #config: UpkeepConfig
