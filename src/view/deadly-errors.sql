@@ -1,4 +1,4 @@
--- Open errors that jobs died of within the last hour or so (deaths are counted by the hour), the deadliest first. An error
+-- Open errors that jobs died of within about the last hour (deaths are counted by the hour), the deadliest first. One
 -- that was ignored until a time that has passed counts as open. An error whose dead letters were all replayed, edited or
 -- discarded is left out.
 --

@@ -31,7 +31,7 @@ interface MinuteRow {
 
 /** A minute of a queue. */
 interface Minute extends MinuteRow {
-  /** Those of its rows whose histograms are taken, as they are printed: that is less than anything made of them. */
+  /** The rows whose histograms are used, as the database prints them: text takes less memory than parsed objects. */
   measured: Measured[]
   /** How many rows each of them stands for. */
   every: number
@@ -39,9 +39,9 @@ interface Minute extends MinuteRow {
 
 const minuteMs = 60_000
 const minutes = 60
-/** Processes write what they counted every 10 s: what is older than this is as it will be, but for those in trouble. */
+/** Processes write their counts every 10 s: a minute older than this no longer changes, unless a process had trouble. */
 const openMs = 2 * minuteMs
-/** For what came later than that all the same. */
+/** All minutes are read again this often, for counts that were written later than that. */
 const anewEveryMs = 5 * minuteMs
 
 /**
@@ -99,7 +99,7 @@ function hourOf(rows: readonly (readonly [number, Minute])[], nowMs: number): Qu
   const merged = new MergedBins()
   for (const [at, { succeeded, failed, dead, cancelled, measured, every }] of rows) {
     for (const one of measured) merged.add(one, every)
-    // A process whose clock is ahead is of this minute.
+    // A minute in the future, from a process whose clock is ahead, counts as the current one.
     const index = Math.min(minutes - 1, minutes - 1 - (nowMs - at) / minuteMs)
     spark[index] = (spark[index] ?? 0) + succeeded + dead + cancelled
     hour.succeeded += succeeded

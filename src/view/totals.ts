@@ -34,7 +34,7 @@ export class RunningTotals {
   #from: number | undefined
   #reading: Promise<Totals[]> | undefined
 
-  /** Those who ask while it is being read get the same. */
+  /** Calls during a read share its result. */
   read(db: Queryable): Promise<Totals[]> {
     this.#reading ??= this.#read(db).finally(() => {
       this.#reading = undefined
@@ -44,7 +44,7 @@ export class RunningTotals {
 
   async #read(db: Queryable): Promise<Totals[]> {
     const from = this.#from ?? minuteBefore(Date.now())
-    // By this machine's clock; a wrong one only makes that more is read, or that a late minute counts for less.
+    // By this machine's clock. If it is wrong, either more rows are read, or a minute that is written late is missed.
     const until = Math.max(from, minuteBefore(Date.now()))
     const request = { from: new Date(from).toISOString(), until: new Date(until).toISOString() }
     const rows = await run(db, totalsSql, request, (row: TotalsRow) => row)
