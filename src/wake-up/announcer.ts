@@ -33,7 +33,10 @@ export class Announcer {
     return this.#config.notify ? this.#notifier.take(soonOf(hints), schema) : undefined
   }
 
-  /** For what is committed; `isTold` where others have been told behind it. Jobs that are found alike share one hint object. */
+  /**
+   * For jobs that are committed; `isTold` if the statement of `behind()` has told other processes. Jobs that are found
+   * in the same way share one hint object.
+   */
   stored(hints: ReadonlySet<Hint>, { isTold = false }: { isTold?: boolean } = {}): void {
     const place = this.#config.place()
     if (place !== undefined) ringLocally(place, [...hints])
@@ -52,7 +55,7 @@ export class Announcer {
     if (this.#config.notify) void this.#notifier.say(schedulesPayload)
   }
 
-  /** For what was stored in a caller's transaction, whose commit we do not see. */
+  /** For jobs that were stored in a caller's transaction, whose commit we do not see. */
   storedInTransaction(hints: ReadonlySet<Hint>): void {
     for (const ms of probablyCommittedMs) {
       setTimeout(() => {

@@ -1,7 +1,7 @@
 import { priorityRange } from '../core/priority.ts'
 import { peek } from '../core/thrown.ts'
 
-/** That something was stored, where to look for it. Never truth: a lost hint costs one poll, never a job. */
+/** Says that a job was stored and where to look for it. Only a hint: a lost one costs one poll, never a job. */
 export interface Hint {
   queue: string
   priority: number
@@ -44,7 +44,7 @@ export function cancelPayload(worker: string): string {
   return JSON.stringify({ cancel: [worker] })
 }
 
-/** Says that schedules were changed: what is due next may be sooner than was thought. */
+/** Says that schedules were changed: the next fire may be sooner than workers expect. */
 export const schedulesPayload = JSON.stringify({ schedules: true })
 
 /** Whether a payload says so. */

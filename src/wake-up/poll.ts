@@ -13,7 +13,7 @@ export class Poll {
     this.#nextMs = floorMs
   }
 
-  /** Something was found: where it came from there may soon be more. */
+  /** A poll found work: there may soon be more. */
   found(): void {
     this.#nextMs = firstMs
   }
