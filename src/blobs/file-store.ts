@@ -25,7 +25,7 @@ export function fileBlobStore({ dir }: FileBlobStoreOptions): BlobStore {
         throw error
       }
     },
-    // Nothing was ever stored under what is no key.
+    // Nothing was ever stored under an invalid key.
     delete: (key) => (isKey(key) ? rm(pathOf(key), { force: true }) : Promise.resolve()),
     list: () => keysBelow(dir),
   }
@@ -35,7 +35,7 @@ function isKey(key: string): boolean {
   return key.length <= 200 && /^[A-Za-z0-9-]+(\/[A-Za-z0-9-]+)*$/.test(key)
 }
 
-/** Under its own name only when it is whole and on disk: a crash leaves a `.part`, which no key names. */
+/** The file gets its own name only when it is complete and on disk: a crash leaves a `.part`, which no key names. */
 async function writeWhole(path: string, bytes: Uint8Array): Promise<void> {
   await mkdir(dirname(path), { recursive: true })
   const part = `${path}.${randomUUID()}.part`
