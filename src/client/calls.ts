@@ -30,15 +30,15 @@ export type Work<Result> = (db: Database, isRepeat: boolean) => Promise<Result>
 export type Change<Result> = (db: Copyable, isRepeat: boolean) => Promise<Result>
 
 export interface WriteOptions<Result> {
-  /** Those that it stores, where it stores any. */
+  /** The ids of the jobs that it stores, if any. */
   jobIds?: readonly string[] | undefined
-  /** It has to be a transaction, noted or not. */
+  /** It needs a transaction, even without an audit entry. */
   isTransaction?: boolean | undefined
-  /** Whether something was changed; what was not is not noted. @default always */
+  /** Whether something was changed; without a change there is no audit entry. @default always */
   isDone?: ((result: Result) => boolean) | undefined
 }
 
-/** Calls about jobs that are there: each is sent until its answer is known, and a change is answered with the job. */
+/** Calls about stored jobs: each is sent until its answer is known, and a change returns the job. */
 export class Calls {
   readonly #config: CallsConfig
   readonly #connection: Connection
@@ -111,7 +111,7 @@ export class Calls {
     return blob ? withInput(this.#config.blobs?.store, job) : job
   }
 
-  /** For a change: what it did must not be hidden by an input that this client cannot read. */
+  /** For a change: an input that this client cannot read must not hide its result. */
   async withInputIfThere<Found extends Job>(job: Found): Promise<Found> {
     try {
       return await this.withInput(job)

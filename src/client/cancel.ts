@@ -31,7 +31,7 @@ export function resolveCancel(id: string, options: CancelOptions = {}): Cancel {
 }
 
 const lookEveryMs = 150
-/** A handler inside ctx.tx has its row to itself; it is asked again for so long. */
+/** A handler inside ctx.tx keeps its row locked; we ask again for this long. */
 const lockedForMs = 2_000
 
 /**
@@ -46,7 +46,7 @@ export async function cancelJob(
   const startedAt = performance.now()
   let isAsked = false
   for (;;) {
-    // What it was when we looked may have changed since: both are tried, and each does nothing where it does not fit.
+    // The state may have changed since we read it: both statements are tried, and each does nothing where it does not fit.
     const isDone = await calls.write((db) => cancel(db, { id, reason }), { isDone: Boolean })
     if (isDone) return calls.changed(id, true)
     if (!isAsked) {

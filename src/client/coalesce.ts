@@ -14,8 +14,8 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Turns concurrent calls into few flushes: at once when idle, otherwise when the running flush returns, with all that
- * gathered meanwhile. Nothing waits for a timer.
+ * Turns concurrent calls into few flushes: at once when idle, otherwise when the running flush returns, with all calls
+ * that arrived meanwhile. Nothing waits for a timer.
  *
  * A flush begins one turn of the event loop after it is due, so that callers who were just answered and call again,
  * and callers of the same turn, are in it and not in the next.

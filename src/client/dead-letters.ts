@@ -127,7 +127,7 @@ export class DeadLetters {
     return this.#answer(id, isDone)
   }
 
-  /** The dead letter as it is now; the statement that changes it looks again whether it still is. */
+  /** The dead letter as it is now; the statement that changes it checks again that it is still the same. */
   async #replayable(id: string): Promise<StoredDeadLetter> {
     const dead = await this.#calls.send((db) => getDead(db, id))
     if (dead === undefined) throw refusal(await this.#calls.find(id))
@@ -147,7 +147,7 @@ export class DeadLetters {
     return this.#answer(id, isDone)
   }
 
-  /** Again where the job that had the unique key ended between the refusal and the look at it. */
+  /** Tries again if the job that had the unique key ended between the refusal and our look at it. */
   async #unlessTaken<Result>(id: string, send: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       try {
@@ -216,7 +216,7 @@ function refusal(job: Job): StintError {
   return new StintError('state-changed', message, { jobIds: [job.id], current: job })
 }
 
-/** Why a job is no dead letter that anything can be done to; undefined where it is one. */
+/** Why a job is no dead letter that can be acted on; undefined where it is one. */
 export function whyNoDeadLetter({ state, replacedBy }: Job): string | undefined {
   if (state !== 'dead') return `is ${state}, so it is no dead letter`
   return replacedBy === null ? undefined : `was edited into job ${replacedBy}; act on that one`

@@ -15,9 +15,9 @@ export interface Edit {
 }
 
 /**
- * The job that a dead letter becomes with another input. It is a new one, because a changed input must not pass for
- * the old one: an idempotency key stays with the old. What the contract derives is derived from the new input; what
- * the enqueue call had given, and where the job came from, is taken over.
+ * The job that a dead letter becomes with another input. It is a new job, because a changed input must not pass for the
+ * old one: an idempotency key stays with the old job. The contract's derived values come from the new input; values from
+ * the enqueue call, and where the job came from, are taken over.
  */
 export async function prepareEdit(
   { contract, input, delayMs }: Edit,
@@ -59,7 +59,7 @@ function ownWords(contract: JobContract, letter: Job, old: Derived | undefined):
   return old === undefined && contract.searchOf !== undefined ? undefined : ownSearch(letter, old)
 }
 
-/** As unique as it was or its contract is. A job in the way is an error: the edited one is not to vanish into it. */
+/** As unique as the old job or its contract. A duplicate is an error: the edited job must not vanish behind another. */
 function uniqueOption(
   contract: JobContract,
   { letter, uniqueKey, isUniqueUntilStart }: StoredDeadLetter,

@@ -23,7 +23,7 @@ import { refusalOf } from '../intake/refusal.ts'
 import { sendBatch } from '../intake/send-batch.ts'
 import type { Announcer } from '../wake-up/announcer.ts'
 
-/** What enqueue() answers: the job that was stored, or the one that stands for it. */
+/** What enqueue() returns: the job that was stored, or the earlier one that it duplicates. */
 export interface EnqueuedJob {
   id: string
   kind: string
@@ -78,7 +78,7 @@ export class Enqueuer<Tx> {
   readonly #connection: Connection
   readonly #announcer: Announcer
   readonly #stats: EnqueueStats
-  /** Apart, so that one unique job among many does not send them all through the function. */
+  /** Two coalescers, so that one unique job among many does not send all of them through the deciding function. */
   readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
   readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
 
@@ -101,7 +101,7 @@ export class Enqueuer<Tx> {
     try {
       placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
     } catch (error) {
-      // Made anew here, where its stack leads to the caller: many callers share a flush.
+      // A new error is made here, so that its stack leads to this caller: many callers share a flush.
       throw tx === undefined ? forJob(error, prepared.job.id) : error
     }
     const job = this.#answer(prepared, placed)
@@ -224,7 +224,7 @@ export class Enqueuer<Tx> {
       try {
         next = await callersOwn(() => batches.at(number))
       } finally {
-        // Also when that failed: a caller who rolls back must not do so under a statement still on its way.
+        // Also after a failure: a caller must not roll back while a statement is still on its way.
         await sending.catch(() => undefined)
       }
       const placed = await sending

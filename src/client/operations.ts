@@ -98,8 +98,8 @@ export interface OperationsConfig {
 }
 
 /**
- * Actions over many jobs: `stint.operations`. Each is looked at first, tried on a few, done in batches at a pace, and may
- * be paused or given up; a Stint job of the queue `stint` executes it.
+ * Actions over many jobs: `stint.operations`. Each is previewed, tried on a few jobs, done in batches at a limited rate,
+ * and can be paused or aborted; a Stint job of the queue `stint` executes it.
  */
 export class Operations {
   readonly #calls: Calls
@@ -226,21 +226,21 @@ export class Operations {
     return this.#calls.send((db) => listOperationJobs(db, request))
   }
 
-  /** Ends one for good: the batch that is under way is the last. What it has done stays. */
+  /** Ends an operation for good after the current batch. Its changes so far stay. */
   async abort(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
     return this.#change('operation.abort', { id, reason }, (tx) =>
       endByHand(tx, { id, state: 'aborted', from: [...active, 'paused'], note: reason ?? null }),
     )
   }
 
-  /** Lets one rest after the batch that is under way. */
+  /** Pauses an operation after the current batch. */
   async pause(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
     return this.#change('operation.pause', { id, reason }, (tx) =>
       endByHand(tx, { id, state: 'paused', from: active, note: reason ?? null }),
     )
   }
 
-  /** Lets one go on that was paused, or whose job is gone. */
+  /** Resumes an operation that was paused, or whose job is gone. */
   async resume(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
     checkOperationId(id)
     const job = await prepareJob(operationJob, { id }, {}, undefined)
@@ -326,7 +326,7 @@ export class Operations {
   ): Promise<{ asOf: Date; found: Probe }> {
     return this.#calls.send(async (db) => {
       const now = await momentOf(db)
-      // Never one that is to come: what dies until then would be taken unseen.
+      // Never a time in the future: jobs that die until then would be taken without having been previewed.
       const asOf = looked === undefined || looked > now ? now : looked
       if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
       const target = targetWhere(action, where ?? {})

@@ -26,8 +26,8 @@ export interface StintOptions<Tx = PgTransaction> {
   /** How long a call goes on trying through database trouble, from '100ms' up. @default '30s' */
   timeout?: Duration | undefined
   /**
-   * What the server may take for one statement, from '10ms' up; then it gives up on it. For a client that must not be a
-   * burden: each call is a transaction then. @default none
+   * How long the server may work on one statement, from '10ms' up; then it cancels it. For a client that must not burden
+   * the server; each call is then a transaction. @default none
    */
   statementTimeout?: Duration | undefined
   /** How long a statement may wait for a lock, from '1ms' up; then it is tried again. @default none */
@@ -115,7 +115,7 @@ function optional<Value, Result>(
   return value === undefined ? undefined : read(value)
 }
 
-/** What is enqueued inside a handler belongs to the same story. */
+/** A job that is enqueued inside a handler gets the correlation id and trace context of the handler's job. */
 function ambientOfJob(): AmbientOptions | undefined {
   const job = currentJob()
   if (job === undefined) return undefined

@@ -69,7 +69,7 @@ const mostTries = 10
 export interface SchedulesConfig {
   /** Told of jobs that are ready. */
   onReady: (hints: readonly Hint[]) => void
-  /** Told that the next fires may be others than before. */
+  /** Called when the next fires may have changed. */
   onChanged: () => void
 }
 
@@ -365,7 +365,7 @@ export class Schedules {
   }
 }
 
-/** Any text that a row can have for a name: one that is no valid name can be looked at and deleted too. */
+/** Any text that a row can have as its name: a schedule with an invalid name can be read and deleted too. */
 function storedName(option: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 10_000 && !value.includes('\0')) return value
   throw invalidOption(option, 'the name of a schedule', value)

@@ -9,7 +9,7 @@ import { migrationStatus } from '../schema/migrate.ts'
 import { upkeepStatus } from '../upkeep/status.ts'
 import type { UpkeepStatus } from '../upkeep/status.ts'
 
-/** How things stand, at the cost of a glance. */
+/** The current state, cheap to read. */
 export interface Status {
   /** The database's time. */
   asOf: Date
@@ -59,7 +59,7 @@ async function queueStates(db: Database, served: readonly string[]): Promise<Que
   })
 }
 
-/** What was counted is of this moment, so it stands; where the counting stopped, the gauge knows about how many there are. */
+/** A complete count is current, so it is used; where the counting stopped, the gauge has an estimate. */
 function withGauge(queue: QueueStatus, gauge: QueueGauge | undefined): QueueStatus {
   if (gauge === undefined) return queue
   const better = (counted: Count, count: number): Count =>

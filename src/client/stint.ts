@@ -85,9 +85,9 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
   readonly schedules: Schedules
-  /** What people look at: queues, workers, leases, what happened, what is wrong. */
+  /** The data behind the dashboard: queues, workers, leases, history, problems. */
   readonly view: View
-  /** Actions over many jobs: look, try, do, pause, give up. */
+  /** Actions over many jobs: preview, try, run, pause, abort. */
   readonly operations: Operations
   /** What people did, and what they were refused. */
   readonly audit: Audit
@@ -180,7 +180,7 @@ export class Stint<Tx = PgTransaction> {
     )
   }
 
-  /** This client in the name of a person: what is done through it is noted in the audit, in the same transaction. */
+  /** This client in the name of a person: each change gets an audit entry in the same transaction. */
   as(actor: Actor): Operator {
     const config = resolveActor(actor)
     const operations = this.#operationsOf(config)
@@ -298,8 +298,8 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Looks for what is wrong or about to be: with the server's settings, the schema, vacuum, snapshots, workers, upkeep.
-   * One finding for each check, good ones too; a check that could not be made is `unknown`, and says why.
+   * Checks for present and coming problems: the server's settings, the schema, vacuum, snapshots, workers, upkeep. One
+   * finding for each check, also if all is well; a check that could not be made is `unknown`, and says why.
    */
   async doctor(options?: DoctorOptions): Promise<Examination> {
     const only = resolveDoctorOptions(options)
@@ -316,7 +316,7 @@ export class Stint<Tx = PgTransaction> {
     return pruneBlobs(await this.#connection.database(), blobs.store, graceMs)
   }
 
-  /** Answers what is under way, then closes the connections. */
+  /** Waits for the calls that are under way, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
     await this.#enqueueStats.close()

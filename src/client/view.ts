@@ -52,9 +52,9 @@ const listenDeadlineMs = 5_000
 const probeEveryMs = 15_000
 
 /**
- * What people look at: `stint.view`. Nothing here counts jobs: figures come from gauges and from what workers have counted
- * by the minute, lists are read through indexes and end after some hundreds. What is read together is read in one
- * transaction: with limits of the server each statement would have one of its own, and wait for three answers.
+ * The data behind the dashboard: `stint.view`. Nothing here counts jobs: figures come from gauges and from the counts
+ * that workers write by the minute, lists are read through indexes and end after some hundreds. Statements that belong
+ * together share one transaction: with server limits each would otherwise have its own, and wait for three answers.
  */
 export class View {
   readonly #calls: Calls
