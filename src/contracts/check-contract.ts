@@ -2,7 +2,7 @@ import { StintError } from '../core/errors.ts'
 import { show } from '../core/options.ts'
 import type { JobContract } from './contract.ts'
 
-/** By what it has, and not by a brand: it may come from another copy of the package. */
+/** Checks the properties and not a brand: the contract may come from another copy of the package. */
 export function checkContract(contract: unknown): asserts contract is JobContract {
   const { kind, queue, timeoutMs, upcast } = (contract ?? {}) as Partial<JobContract>
   const hasNames = typeof kind === 'string' && typeof queue === 'string'

@@ -6,7 +6,7 @@ import type { ClassRules } from '../core/retry-policy.ts'
 
 export type { Backoff, FailureClass }
 
-/** What may happen when a job that is unique meets one that already stands for it. */
+/** What happens when a unique job meets an earlier one with the same unique key. */
 export const conflictPolicies = ['keep', 'replace', 'debounce', 'error'] as const
 export type ConflictPolicy = (typeof conflictPolicies)[number]
 
@@ -32,9 +32,9 @@ export interface RetryOptions {
   attempts?: number | undefined
   /** @default ['30s', '5m', '30m', '2h'] with jitter */
   backoff?: Backoff | undefined
-  /** What follows from a failure of each class, where it shall be something else than by default. */
+  /** What follows from a failure of each class, where it differs from the default. */
   classes?: { readonly [Class in FailureClass]?: ClassRuleOptions | undefined } | undefined
-  /** The class of what the handler threw, or `undefined` to let Stint tell. What it throws itself is ignored. */
+  /** The class of the handler's error, or `undefined` to let Stint decide. If `classify` throws, it is ignored. */
   classify?: ((error: unknown) => FailureClass | undefined) | undefined
 }
 
