@@ -10,12 +10,12 @@ import { numbersIn } from './stored-json.ts'
 export type Bins = Readonly<Record<string, number>>
 
 const binsPerDoubling = 8
-/** The first bin above zero begins at 2^-10 ms: what is shorter was not measured but rounded. */
+/** The first bin above zero begins at 2^-10 ms: a shorter duration is rounding and no measurement. */
 const firstExponent = -10
 const shortestMs = 2 ** firstExponent
 export const binCount = 1 + (32 - firstExponent) * binsPerDoubling
 
-/** Which bin a duration falls into; below a microsecond, and what is no duration at all, is bin 0. */
+/** The bin of a duration; one below a microsecond, or a value that is no duration, falls into bin 0. */
 export function binOf(ms: number): number {
   if (!(ms >= shortestMs)) return 0
   const bin = 1 + Math.floor((Math.log2(ms) - firstExponent) * binsPerDoubling)
@@ -27,7 +27,7 @@ export function middleOf(bin: number): number {
   return bin === 0 ? 0 : 2 ** ((bin - 0.5) / binsPerDoubling + firstExponent)
 }
 
-/** What is counted densely in memory, as it is stored. */
+/** The stored, sparse form of a dense histogram. */
 export function toBins(counts: Uint32Array | Float64Array): Bins {
   const bins: Record<string, number> = {}
   for (const [bin, count] of counts.entries()) if (count > 0) bins[bin] = count
@@ -37,8 +37,8 @@ export function toBins(counts: Uint32Array | Float64Array): Bins {
 const [zero, nine, colon, comma, brace, point] = [48, 57, 58, 44, 125, 46] as const
 
 /**
- * Adds a histogram as the database prints it, `{"131": 4, "132": 1}`, to one that is counted densely; `times` is how many
- * such ones it stands for. Thousands are merged for a screen, and an object for each would be most of what that costs.
+ * Adds a histogram as the database prints it, `{"131": 4, "132": 1}`, to a dense one; `times` is how many histograms it
+ * stands for. One page merges thousands, and parsing each into an object would be most of the cost.
  */
 export function addPrinted(counts: Float64Array, printed: string, times: number): void {
   let [bin, number, isFraction] = [0, 0, false]

@@ -15,7 +15,7 @@ export const jobStates = [
 ] as const
 export type JobState = (typeof jobStates)[number]
 
-/** A job as it was when it was read, without what it carries. */
+/** A job as it was when it was read, without its input and result. */
 export interface JobSummary {
   id: string
   state: JobState
@@ -26,7 +26,7 @@ export interface JobSummary {
   priority: number
   attempt: number
   maxAttempts: number
-  /** Times that its process surely ended while it ran. */
+  /** How often its process ended while this job surely ran. */
   crashes: number
   /** Its worker crashed once, and this job may be the cause: it runs isolated, so that a second crash identifies it. */
   isSuspect: boolean
@@ -234,7 +234,7 @@ function cut(text: string, length: number): string {
 
 /** Eight of the contract, and the schedule that made the job. */
 const mostWords = 9
-/** None that Stint stores is as long. */
+/** Longer than any text that Stint stores. */
 const longestWord = 400
 
 function wordsOf(search: readonly unknown[] | null, broken: string[]): Record<string, string> {

@@ -4,7 +4,7 @@
  */
 const steering = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** Text for a terminal or a log: what would steer it is shown as `\x1b` or `\u202e`. */
+/** Text for a terminal or a log: control characters are shown as `\x1b` or `\u202e`. */
 export function printable(text: string): string {
   return text.replace(steering, (character) => {
     const code = character.charCodeAt(0)
@@ -12,7 +12,7 @@ export function printable(text: string): string {
   })
 }
 
-/** The same for JSON text, which stays valid and says the same. */
+/** The same for JSON text, which stays valid and keeps its value. */
 export function printableJson(json: string): string {
   return json.replace(steering, (character) => escaped(character.charCodeAt(0)))
 }

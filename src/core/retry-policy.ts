@@ -26,7 +26,7 @@ export const defaultClassRules: ClassRules = Object.freeze({
   unknown: rule({ action: 'retry' }),
   crash: rule({ action: 'retry' }),
   conflict: rule({ action: 'in-place', attempts: 3 }),
-  // A limit says nothing against the job: it may come back often before a person has to look.
+  // A rate limit is no fault of the job: it may be retried often before a person has to look.
   'rate-limited': rule({ action: 'retry', attempts: 25, backoff: { base: '1s', factor: 2, max: '5m' } }),
   invalid: rule({ action: 'dead' }),
   contract: rule({ action: 'dead' }),
@@ -130,7 +130,7 @@ function ownBudget(request: DecisionRequest, { action, attempts, isDefault }: Cl
   return attempts
 }
 
-/** The other side's zero, or its clock ahead of ours, must not turn a budget into one burst. */
+/** A server that asks for 0 seconds, or whose clock is ahead of ours, must not make us use up the budget in one burst. */
 const leastAskedMs = 1_000
 
 function delayMs(request: DecisionRequest, { backoff }: ClassRule, failures: number): number {

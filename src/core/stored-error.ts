@@ -90,7 +90,7 @@ function telling(value: unknown): unknown {
   return {
     status,
     ...(typeof statusText === 'string' && statusText !== '' ? { statusText } : {}),
-    // Without what follows the path: a query may have a secret in it.
+    // Without the query, which may have a secret in it.
     ...(typeof url === 'string' && url !== '' ? { url: url.replace(/[?#].*$/s, '') } : {}),
   }
 }
@@ -103,7 +103,7 @@ function hasOwn(value: unknown): boolean {
   }
 }
 
-/** Takes texts and values in, and knows afterwards whether all of them were taken as they were. */
+/** Converts texts and values to storable ones, and remembers whether any of them was changed. */
 class Texts {
   areCut = false
 
@@ -120,7 +120,7 @@ class Texts {
     return JSON.parse(text) as Json
   }
 
-  /** The frames are what a stack is for, and they come after a message that may be megabytes. */
+  /** Keeps the frames, which come after a message that may be megabytes long. */
   stack(stack: string, message: string): string {
     const start = stack.length > maxStackBytes ? framesStart(stack, message) : -1
     if (start <= maxMessageBytes) return this.take(stack, maxStackBytes)

@@ -28,7 +28,7 @@ export function uuidBefore(id: string): string | undefined {
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`
 }
 
-/** The last UUID of a page that goes on below another, or begins at the top; undefined where nothing is below it. */
+/** The highest UUID of a page that continues below another one, or starts at the top; undefined where none is below. */
 export function pageStart(before: string | null | undefined): string | undefined {
   return before === null || before === undefined ? lastUuid : uuidBefore(before)
 }
