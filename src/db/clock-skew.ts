@@ -1,7 +1,7 @@
 /** How far a clock is ahead of the database's; below zero where it is behind. */
 export interface ClockSkew {
   aheadMs: number
-  /** How wrong that may be: half the round trip, for the database looked at its clock at some moment within it. */
+  /** The error of that: half the round trip, because the database read its clock at some moment within it. */
   errorMs: number
 }
 
@@ -10,7 +10,7 @@ export async function measureSkew(ask: () => Promise<number | undefined>): Promi
   const sentAt = Date.now()
   const steadyAt = performance.now()
   const now = await ask()
-  // The longer of two: the steady clock stands still while a machine sleeps, and the other one may be set back.
+  // The longer of the two: the steady clock stops while a machine sleeps, and the wall clock may be set back.
   const errorMs = Math.max(performance.now() - steadyAt, Date.now() - sentAt) / 2
   return now === undefined ? undefined : { aheadMs: sentAt + errorMs - now, errorMs }
 }

@@ -268,9 +268,9 @@ export class Database implements Copyable {
     }
   }
 
-  /** Once more without names where they turn out not to work here. */
+  /** Sends again without names if named statements turn out not to work on this connection. */
   async #prepared<Result>(send: (isNamed: boolean) => Promise<Result>): Promise<Result> {
-    // Remembered for this call: another one may find out meanwhile.
+    // Kept for this call, because another call may change it meanwhile.
     const isNamed = this.#canPrepare
     try {
       return await send(isNamed)
@@ -292,8 +292,8 @@ function asked({ text, values }: Bound, isNamed = false): pg.QueryConfig {
 }
 
 /**
- * How our own statements read what comes back: as the driver does, but for times that it has no valid Date for. Given with
- * each statement and not to the pool, whose connections also carry the statements of handlers.
+ * How our own statements parse values: as the driver does, except for times that have no valid Date. Given with each
+ * statement and not to the pool, whose connections also carry the statements of handlers.
  */
 const types = {
   getTypeParser: (oid: number, format: 'text' | 'binary'): unknown =>
