@@ -7,8 +7,8 @@ import { searchWordsSql } from './search-words.sql.ts'
 const window = 20_000
 
 /**
- * Refuses a filter that found nothing because of a search word that no job has: only contracts know which there are, and
- * those are elsewhere.
+ * Refuses a filter that found nothing because it names a search word that no job has. Only contracts know the valid
+ * names, and this process does not have them.
  */
 export async function checkWords(db: Queryable, { search = {} }: Where): Promise<void> {
   const names = Object.keys(search)

@@ -1,6 +1,6 @@
--- One page of dead letters, newest first, by keyset. Of the filters :by names the one whose index is read: it chooses
--- one branch of `seen`, and the others cost nothing, for their condition does not depend on a row. The rest is looked
--- for among the :window rows that the index gives.
+-- One page of dead letters, newest first, by keyset. :by names the filter whose index is read: it chooses one branch of
+-- `seen`, and the other branches cost nothing, because their condition does not depend on a row. The other filters are
+-- applied to the :window rows that the index gives.
 --
 -- `queue = :queue` is written as a range that only the index by queue has in order: with an equality the planner may
 -- read all dead letters by id and pick. `offset 0` keeps it from looking at them all before it joins.

@@ -1,10 +1,10 @@
 -- Which of these jobs were settled under these leases? Asked after a settle whose reply was lost.
 --
--- What the sweep writes about a lease that was lost is no settle: the worker that asks may be the lost one.
--- The bounds on time prune history to a partition or two; without the upper one, those made ahead would be looked into
--- as well.
--- Job by job, not `id = any(…)`: a thousand ids were taken for most of a partition that was never analyzed, and it was
--- read whole.
+-- A row that the sweep wrote about a lost lease is no settle: the worker that asks may be the lost one.
+-- The bounds on time limit the search to one or two partitions; without the upper one, partitions made ahead would be
+-- searched as well.
+-- Job by job, not `id = any(…)`: for a thousand ids the planner expected most of a partition that was never analyzed, and
+-- read all of it.
 select asked.id
   from unnest(:ids::uuid[]) as asked (id)
  cross join lateral (

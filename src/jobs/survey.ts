@@ -6,7 +6,7 @@ import { surveySql } from './survey.sql.ts'
 import { tailSql } from './tail.sql.ts'
 import { unknownKindsSql } from './unknown-kinds.sql.ts'
 
-/** What a look over some queues found. */
+/** The result of a survey of some queues. */
 export type Finding =
   | { type: 'ready'; queue: string; priority: number; head: Position; ageMs: number }
   | { type: 'keyed'; queue: string }
