@@ -1,8 +1,8 @@
 -- Move the counts that settling statements wrote to their minutes, where all readers look. Gives how many rows that were.
 --
 -- Many processes may do so at once: each takes other rows. Deleted and added in one statement, so each row counts once.
--- :lookBackMs spares the scan the dead entries of earlier minutes while a snapshot is held; a transaction that commits
--- later than that is found by the pass that looks at all.
+-- With :lookBackMs the scan skips the dead index entries of earlier minutes, which stay while a snapshot is held; the
+-- counts of a transaction that commits later are found by the pass that reads all rows.
 -- Rows of this process id are sums that any process adds to; roll-up.sql merges them like those of a process.
 with taken as (
   delete from stint.stat_settle

@@ -114,7 +114,7 @@ export class ErrorTally {
   }
 }
 
-/** What stands for all that are too many. */
+/** The group that counts all errors beyond the limit. */
 function others({ kind }: SeenError): SeenError {
   return {
     fingerprint: 'others',

@@ -27,7 +27,7 @@ interface ResolvedRow extends Omit<Regressed, 'version'> {
   versionFirstAt: string | null
 }
 
-/** What went wrong in a process, and how that gets into the groups. */
+/** Counts the failures of a process and writes them to the error groups. */
 export class ErrorWriter {
   readonly tally: ErrorTally
   readonly #process: string

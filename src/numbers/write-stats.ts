@@ -6,7 +6,7 @@ import { noteEnqueuedSql } from './note-enqueued.sql.ts'
 import { Tally } from './tally.ts'
 import { writeStatsSql } from './write-stats.sql.ts'
 
-/** What a process has counted, and how that gets into the database: some statement, now and then, for all of it. */
+/** The counts of a process. One statement writes all of them to the database from time to time. */
 export class StatWriter {
   readonly clock = new DatabaseClock()
   readonly tally = new Tally(this.clock)
@@ -23,7 +23,7 @@ export class StatWriter {
 
   /** Writes what has changed. Where that fails nothing is lost: it is written with the next. */
   async write(db: Queryable): Promise<void> {
-    // One after the other, so that what is marked as written is what was last sent.
+    // One write after the other, so that the rows marked as written are those that were sent last.
     while (this.#writing !== undefined) await this.#writing.catch(() => undefined)
     this.#writing = this.#write(db)
     try {
