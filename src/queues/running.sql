@@ -1,5 +1,5 @@
--- How many jobs run, by queue, among the first :limit that do. Their index is by worker, for it is the workers that
--- look there; there are never more of them than workers have slots.
+-- How many jobs run, by queue, among the first :limit running ones. Their index is by worker, because workers use it;
+-- there are never more running jobs than the workers have slots.
 select queue, count(*)::integer as jobs
   from (select queue
           from stint.jobs
