@@ -1,9 +1,9 @@
 -- How some jobs are, wherever they are; a job that is not there (any more) has no row.
 --
--- The revision is the row's xmin: another one after every write. A change that was taken back before the next look shows
--- nowhere else, and a page that was read in between would stay as it is.
--- One place after the other: most are live and found by one look. History is asked only about the others, and not of the
--- days that are made ahead. What is far longer than any that Stint stores is cut.
+-- The revision is the row's xmin, which differs after every write. It alone shows a change that was reverted before the
+-- next look: without it, a page that was read in between would stay wrong.
+-- One table after the other: most jobs are live and found by one lookup. History is searched only for the others, without
+-- the days that are made ahead. Texts far longer than any that Stint stores are cut.
 select asked.id, found.*
   from unnest(:ids::uuid[]) as asked (id)
  cross join lateral (

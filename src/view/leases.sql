@@ -1,8 +1,8 @@
 -- The jobs that run, those whose lease ends first first. A lease is its worker's; a job whose worker is not there any
 -- more has none.
 --
--- :seen of them at most are looked at, through the index by worker: a planner that is told how many believes that there are
--- fewer, reads them all and sorts them.
+-- At most :seen of them are read, through the index by worker. The planner is not told how many: it would believe that
+-- there are fewer, read them all and sort them.
 select running.id as "jobId", left(running.kind, 201) as kind, left(running.queue, 201) as queue,
        left(running.key, 2001) as key, running.worker_id as "workerId", running.epoch,
        running.attempt, running.started_at as "startedAt", worker.lease_until as "leaseUntil",

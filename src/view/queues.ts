@@ -48,7 +48,7 @@ export interface QueuesView {
   gauges: ReadonlyMap<string, QueueGauge>
 }
 
-/** What remembers something between two looks; and who serves the queues. */
+/** The readers that remember something between two calls, and the workers that serve the queues. */
 export interface QueuesRequest {
   hour: LastHour
   current: CurrentGauges
