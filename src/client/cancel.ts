@@ -46,7 +46,7 @@ export async function cancelJob(
   const startedAt = performance.now()
   let isAsked = false
   for (;;) {
-    // The state may have changed since we read it: both statements are tried, and each does nothing where it does not fit.
+    // The state may have changed since we read it: both statements are tried, and the one that does not fit does nothing.
     const isDone = await calls.write((db) => cancel(db, { id, reason }), { isDone: Boolean })
     if (isDone) return calls.changed(id, true)
     if (!isAsked) {
