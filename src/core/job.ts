@@ -28,7 +28,7 @@ export interface JobSummary {
   maxAttempts: number
   /** How often its process ended while this job surely ran. */
   crashes: number
-  /** Its worker crashed once, and this job may be the cause: it runs isolated, so that a second crash identifies it. */
+  /** Its worker crashed once, and this job may be the cause: it runs alone, so that a second crash identifies it. */
   isSuspect: boolean
   /** Grows with every claim. */
   epoch: number
