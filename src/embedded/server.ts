@@ -35,8 +35,8 @@ export interface StartOptions {
 /**
  * Starts the server on its data directory, or adopts the one that runs there.
  *
- * Only a keeper comes here, and there is one. Yet a server that the keeper before us spawned in its last
- * moment may start beside ours: then the loser of their race for `postmaster.pid` ends, and we look again.
+ * Only the keeper calls this, and there is one keeper. Yet a server that the last keeper spawned just before it
+ * ended may start beside ours: then the one that loses the race for `postmaster.pid` ends, and we look again.
  */
 export async function startServer({ config, placement, log }: StartOptions): Promise<RunningServer> {
   const data = join(placement.home, 'data')
