@@ -1,5 +1,5 @@
--- Note that the handlers of these jobs have begun, where their lease still holds: if their worker is lost now, they may
--- be the cause.
+-- Note that the handlers of these jobs have begun, where their lease still holds: if their worker is lost now, the sweep
+-- counts a crash for each of them.
 --
 -- Locked rows are skipped: a handler inside ctx.tx holds its own row for as long as it likes.
 update stint.job
