@@ -1,4 +1,4 @@
--- Which jobs of these queues are due? Asked where promote.sql cannot have them all at once, for promote-these.sql.
+-- Which jobs of these queues are due? Asked after promote.sql has failed, for promote-these.sql.
 select due.id
   from unnest(:queues::text[]) as served (queue)
  cross join lateral (

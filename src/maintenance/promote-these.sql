@@ -1,6 +1,6 @@
 -- Make those of these jobs ready that are due, and say where they are now.
 --
--- The state is compared as text: as it is, it would lure the planner to job_due, and through all that is due.
+-- The state is compared as text: otherwise the planner would choose job_due, and read all due jobs.
 update stint.job
    set state = 'ready'
  where id = any(:ids::uuid[])

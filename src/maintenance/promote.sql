@@ -2,9 +2,9 @@
 -- before are passed by. The last row, without an id, says when the next one falls due, in a day at the latest: a run_at
 -- may be infinite, which a server before 17 cannot subtract.
 --
--- The lower bound is always true. A range that is open at one end is taken for a third of the table, and the planner
--- collected and sorted all that is due; one that is closed at both ends is taken for narrow, and job_due is read in
--- order until :limit.
+-- The lower bound is always true. The planner takes a range that is open at one end for a third of the table, and
+-- collected and sorted all due jobs; it takes a range that is closed at both ends for narrow, and reads job_due in order
+-- until :limit.
 with promoted as (
   update stint.job
      set state = 'ready'
