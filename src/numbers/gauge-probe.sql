@@ -2,12 +2,12 @@
 -- key by queue and priority, those with keys by queue, scheduled and retrying ones, waiting ones, running ones. A group
 -- that reaches its cap has more; gauge-sample.sql says about how many.
 --
--- Loose scans find the groups: each step asks an index for the next one, so that costs a look for each group and not for
--- each job. The caps share out a number of rows, so that many groups cost no more than a few; half as many of those that
--- lie about in the table in the order of their index. Groups that are known to be large (:large) are only glanced at:
--- counting them to a cap that they reach anyway was most of what this cost. `order by` in the order of an index with a
--- `limit` leaves the planner nothing to choose. Each group is counted by itself: together they would be sorted by all their
--- names.
+-- Loose scans find the groups: each step asks an index for the next one, which costs one lookup for each group and not
+-- for each job. The caps divide a fixed number of rows, so that many groups cost no more than a few; half as many rows
+-- for groups that are scattered over the table in the order of their index. Of groups that are known to be large
+-- (:large) only a few rows are read: counting them up to a cap that they reach anyway was most of the cost. `order by` in
+-- the order of an index with a `limit` leaves the planner nothing to choose. Each group is counted by itself: together
+-- they would be sorted by all their names.
 with recursive level as (
   (select queue, priority, run_at, 1 as step
      from stint.job

@@ -1,8 +1,8 @@
 -- About how many jobs there are of each sort, from some pages of the table: for groups that are too large to be counted.
 -- Pages and not rows, so that it costs the same however large the table is; by its true size and not by statistics.
 --
--- The pages are evenly spread, and the same as long as the table has the same size: so an unchanged queue gives an
--- unchanged number. (tablesample takes each page by chance: a hundred pages, more or less by ten, was ten percent off.)
+-- The pages are evenly spread, and stay the same while the table has the same size: so an unchanged queue gives an
+-- unchanged number. (tablesample takes each page by chance: a hundred pages, give or take ten, made an error of 10 %.)
 -- `offset 0` keeps the page's bounds inside the subselect, where the planner makes a TID range scan of them.
 -- All rows of the sample are put together once, with their keys; the rest is done with those groups.
 with size as materialized (
