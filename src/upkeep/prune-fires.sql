@@ -1,11 +1,11 @@
 -- Remove fires that are older than their schedule keeps them. A time that was decided late, by a backfill, counts from then.
 --
--- What stays however old it is: the last one of a schedule, which says when it last fired; one that waits; and one whose
--- job has not ended, for the next fire looks at that (overlap).
--- By schedule, each from its earliest on and no further than the batch goes: one that fires every second may have millions.
--- As a range of the whole key, in its order, and with one condition that says nothing of how many it holds for: where a
--- planner without statistics expects fewer than a batch, it reads and sorts all there are. The job is looked up for one fire
--- at a time, which the limit sees to: joined, all jobs were read.
+-- Some fires stay at any age: the last one of a schedule, which says when it last fired; one that waits; and one whose
+-- job has not ended, because the next fire looks at that job (overlap).
+-- By schedule, each from its earliest fire on and no further than the batch: one that fires every second may have
+-- millions. As a range of the whole key, in its order, and with one condition whose selectivity the planner cannot guess:
+-- if a planner without statistics expects fewer rows than a batch, it reads and sorts all of them. The job is looked up
+-- for one fire at a time, which the limit enforces: a join read all jobs.
 with gone as (
   delete from stint.fire
    where ctid = any(array(

@@ -39,7 +39,7 @@ export function usualServices({ blobs, stirredAt }: ServicesConfig): Service[] {
   ]
 }
 
-/** Orphans are left to pruneBlobs(): a store that two schemas share is full of each other's. */
+/** Orphans are left to pruneBlobs(): in a store that two schemas share, the blobs of one look like orphans to the other. */
 function blobService(store: BlobStore): Service {
   return {
     name: 'blobs',

@@ -1,4 +1,4 @@
--- For each time that some queues keep their finished jobs and others longer: the days that may have some to remove.
+-- For each retention time that is shorter than the longest: the days that may have finished jobs to remove.
 select kept.kept::text as kept, relname::text as "dayTable"
   from (select least(keep_finished, interval '36525 days') from stint.queue where keep_finished is not null
          union
