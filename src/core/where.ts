@@ -40,7 +40,7 @@ export interface Where {
   readonly isReplaced?: true | undefined
 }
 
-/** What is wrong with a filter, and where. */
+/** What is wrong with a filter, and where; `message` is a whole sentence. */
 export interface WhereProblem {
   /** The token as it was written. */
   token: string
@@ -53,12 +53,10 @@ export interface WhereProblem {
 export function parseWhere(text: string): Where {
   const read = readWhere(text)
   if ('where' in read) return read.where
-  const { token, position, message } = read.problem
-  throw new StintError(
-    'invalid-option',
-    `Expected \`where\` to be a filter: ${message} (\`${shorten(token)}\`, at character ${position + 1}).`,
-    { issues: [{ path: 'where', message: `${message}, at character ${position + 1}` }] },
-  )
+  const { position, message } = read.problem
+  throw new StintError('invalid-option', message, {
+    issues: [{ path: 'where', message: `${message} (at character ${position + 1})` }],
+  })
 }
 
 /** The same for a caller that shows what is wrong itself. */
@@ -69,7 +67,10 @@ export function readWhere(text: string): { where: Where } | { problem: WhereProb
   try {
     for (let token = source.next(); token !== undefined; token = source.next()) {
       if (seen.has(token.name))
-        throw new Refused(token, `${token.name} is given twice; several values are separated by commas`)
+        throw new Refused(
+          token,
+          `Filter ${quote(token.name)} is given twice. Separate several values with commas.`,
+        )
       seen.add(token.name)
       take(draft, token)
     }
@@ -212,12 +213,16 @@ function each<Value extends string>(
   choices: readonly string[] = [],
 ): Value[] {
   const { values } = token
-  if (values.length > mostValues) throw new Refused(token, `at most ${mostValues} values`)
+  if (values.length > mostValues)
+    throw new Refused(
+      token,
+      `Filter ${quote(token.name)} accepts at most ${mostValues} values, got ${values.length}.`,
+    )
   const checked = values.map((value) => {
     if (test(value)) return value
     const near = nearest(value, choices)
-    const wayOut = near === undefined ? '' : `; did you mean ${near}?`
-    throw new Refused(token, `'${shorten(value)}' is not ${expected}${wayOut}`)
+    const hint = near === undefined ? '' : ` Did you mean "${near}"?`
+    throw new Refused(token, `${refusal(token, value)} Expected ${expected}.${hint}`)
   })
   return [...new Set(checked)]
 }
@@ -227,15 +232,18 @@ function texts(token: Token, expected: string): string[] {
   const { name, values, quoted } = token
   const starred = values.find((value) => value.includes('*') && !quoted.has(value))
   if (starred === undefined) return each(token, isText, expected)
-  const way = `${expected} that has one is quoted: ${name}:${printText(shorten(starred))}`
-  throw new Refused(token, `${name} takes no star; ${way}`)
+  const literal = `${name}:${printText(shorten(starred))}`
+  throw new Refused(
+    token,
+    `Filter ${quote(name)} does not accept a star. Quote the value if the star is part of it: ${literal}.`,
+  )
 }
 
 function durationIn(token: Token): number {
   const [value = '', ...more] = token.values
   const ms = more.length > 0 ? undefined : durationMs(value)
   if (ms === undefined || ms > longestAgeMs)
-    throw new Refused(token, `'${shorten(value)}' is not a duration such as 30s, 5m, 2h or 7d`)
+    throw new Refused(token, `${refusal(token, value)} Expected a duration such as 30s, 5m, 2h or 7d.`)
   return ms
 }
 
@@ -243,16 +251,38 @@ function durationIn(token: Token): number {
 const longestAgeMs = 10 * 365.25 * 86_400_000
 
 function unknown(token: Token): Refused {
-  const near = nearest(token.name.replace(/[<>]$/, ''), names)
-  const wayOut =
-    near === undefined
-      ? `known are ${names.map(shown).join(' ')}`
-      : `did you mean ${shown(near)}${near === 'input.' ? '<name>:' : ''}?`
-  return new Refused(token, `unknown token '${shorten(token.name)}'; ${wayOut}`)
+  return new Refused(token, `Unknown filter ${quote(token.name)}. ${suggestionFor(token.name)}`)
+}
+
+/** The known filter that was probably meant, or all of them. */
+function suggestionFor(name: string): string {
+  const typed = name.replace(/[<>]$/, '').toLowerCase()
+  const near =
+    nearest(typed.split('.')[0] ?? '', names) ?? names.find((each) => typed !== '' && each.startsWith(typed))
+  if (near === undefined) return `Known filters: ${names.map(shown).join(' ')}`
+  return `Did you mean ${near === 'input.' ? '"input.<name>:"' : `"${shown(near)}"`}?`
+}
+
+/** A word without a sign: a state or an id, or a filter that was not finished. */
+function notAFilter(word: string): string {
+  const state = nearest(word, jobStates)
+  const meant =
+    isUuid(word) || (state === undefined && isIdOrEnd(word)) ? `id:${word}` : state && `state:${state}`
+  const hint = meant === undefined ? 'Write name:value, such as state:dead.' : `Did you mean "${meant}"?`
+  return `"${shorten(word)}" is not a filter. ${hint}`
+}
+
+function refusal({ name }: Token, value: string): string {
+  return `Filter ${quote(name)} does not accept "${shorten(value)}".`
+}
+
+/** A filter's name with the sign that follows it: `"state:"`, `"age>"`. */
+function quote(name: string): string {
+  return `"${shorten(name)}${/[<>]$/.test(name) ? '' : ':'}"`
 }
 
 function shown(name: string): string {
-  if (name === 'age') return 'age> age<'
+  if (name === 'age') return 'age>'
   return name === 'input.' ? name : `${name}:`
 }
 
@@ -315,8 +345,8 @@ class Source {
     const text = this.#text.slice(position, this.#at)
     const token = { name, values, quoted, text, position }
     if (!/^\s?$/.test(this.#text[this.#at] ?? ''))
-      throw new Refused(token, 'a space is missing after a quote')
-    if (values.includes('')) throw new Refused(token, `a value is missing after '${name}'`)
+      throw new Refused(token, `A space is missing after the quoted value of filter ${quote(name)}.`)
+    if (values.includes('')) throw new Refused(token, `Filter ${quote(name)} has an empty value.`)
     return token
   }
 
@@ -326,7 +356,7 @@ class Source {
     const end = word.search(/[:<>]/)
     if (end === -1) {
       const rest = /^\S+/.exec(this.#text.slice(position))?.[0] ?? word
-      throw new Refused({ text: rest, position }, `'${shorten(rest)}' is not a token such as state:dead`)
+      throw new Refused({ text: rest, position }, notAFilter(rest))
     }
     const sign = word[end] ?? ':'
     this.#at = position + end + 1
@@ -336,7 +366,12 @@ class Source {
     const token = { name, values: [], quoted: new Set<string>(), text: word, position }
     if (!known) throw unknown(token)
     if (isAge === (sign === ':'))
-      throw new Refused(token, isAge ? 'age is compared: age>1h, age<2d' : `${name} is followed by a colon`)
+      throw new Refused(
+        token,
+        isAge
+          ? 'Filter "age" needs > or <, such as age>1h or age<2d.'
+          : `Filter "${name}" needs a colon: ${quote(name)}.`,
+      )
     return isAge ? `${name}${sign}` : name
   }
 
@@ -350,7 +385,10 @@ class Source {
   #quoted(position: number): string {
     const [whole, inner = ''] = /^"((?:[^"\\]|\\.)*)"/s.exec(this.#text.slice(this.#at)) ?? []
     if (whole === undefined)
-      throw new Refused({ text: this.#text.slice(position), position }, 'a quote is not closed')
+      throw new Refused(
+        { text: this.#text.slice(position), position },
+        `A quote is not closed in ${shorten(this.#text.slice(position))}`,
+      )
     this.#at += whole.length
     return inner.replace(/\\(.)/gs, '$1')
   }
