@@ -144,7 +144,7 @@ describe('stint dead', () => {
     expect(await run('dead', 'get', unknownId)).toMatchObject({ code: 3 })
     expect(await run('dead', 'get', await enqueue(queue))).toMatchObject({
       code: 3,
-      stderr: expect.stringContaining('is ready, so it is no dead letter') as string,
+      stderr: expect.stringContaining('is ready, so it is not a dead letter') as string,
     })
   })
 
@@ -179,7 +179,7 @@ describe('called wrongly', () => {
     [['job', 'lst'], 'Did you mean list?'],
     [['job', 'list', '--quue', 'x'], 'Did you mean --queue?'],
     [['job', 'list', '--state', 'reddy'], 'Did you mean ready?'],
-    [['job', 'list', 'extra'], `Did not expect 'extra'`],
+    [['job', 'list', 'extra'], `Unexpected argument 'extra'`],
     [['job', 'list', '--limit', 'ten'], 'whole number'],
     [['job', 'list', '--limit', '999'], 'limit'],
     [['job', 'list', '-o', 'yaml'], 'table, json, id'],

@@ -70,7 +70,7 @@ describe('stint dead replay --where', () => {
     })
     expect(await run('dead', 'replay', '--where', 'queue:careful sate:x', '--dry-run')).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('did you mean state:') as string,
+      stderr: expect.stringContaining('Did you mean "state:"?') as string,
     })
     expect((await stint.search({ where: 'queue:careful state:dead' })).jobs).toHaveLength(1)
   })

@@ -17,7 +17,7 @@ function run(...args: string[]): Promise<CommandResult> {
 test('stint queue sets, gets and lists how long jobs are kept', async () => {
   const none = await run('queue', 'list')
   expect(none).toMatchObject({ code: 0, stdout: '' })
-  expect(none.stderr).toContain('nothing is set')
+  expect(none.stderr).toContain('no queue has its own settings')
   const set = await run('queue', 'set', 'mail', '--keep', '0', '--keep-dead', '30d')
   expect(set).toMatchObject({ code: 0, stderr: '' })
   expect(set.stdout).toMatch(/^queue +mail\nkeep +a few minutes\nkeep dead +30d\nset +\d{4}-/)

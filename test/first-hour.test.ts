@@ -65,7 +65,7 @@ describe('7: the command line', () => {
     const { port } = other.address() as AddressInfo
     expect(await run('console', '--port', String(port))).toMatchObject({
       code: 1,
-      stderr: `stint: Port ${port} of 127.0.0.1 is taken by another process. Stop that one, or choose another port.\n`,
+      stderr: `stint: Port ${port} of 127.0.0.1 is in use by another process. Stop that process, or choose another port.\n`,
     })
     expect((await run('console', '--host', 'no.such.host.invalid', '--insecure')).stderr).not.toContain(
       ' at ',

@@ -50,7 +50,7 @@ export async function findJob(stint: Stint, id: string): Promise<Job> {
 
 /** Whole ids, at least one. */
 export function checkedIds(ids: readonly string[]): readonly string[] {
-  if (ids.length === 0) throw new UsageError('Say which: one or more job ids.')
+  if (ids.length === 0) throw new UsageError('Missing argument: one or more job ids.')
   const wrong = ids.find((id): boolean => !isUuid(id))
   if (wrong !== undefined) throw new UsageError(`Expected a job id (a whole UUID), got '${wrong}'.`)
   return ids

@@ -12,6 +12,6 @@ function userName(): string {
     return userInfo().username
   } catch {
     // A container's user may have a number and no name.
-    return String(process.getuid?.() ?? 'somebody')
+    return String(process.getuid?.() ?? 'unknown')
   }
 }

@@ -15,7 +15,7 @@ export const databaseOptions = {
 export const helpOption = { help: { type: 'boolean', short: 'h', default: false } } as const
 
 export const databaseHelp = `  --schema NAME         the Postgres schema (default: stint)
-  --database-url URL    instead of DATABASE_URL`
+  --database-url URL    the database (default: DATABASE_URL)`
 
 type OptionsConfig = NonNullable<ParseArgsConfig['options']>
 type Options<Config extends OptionsConfig> = ReturnType<
@@ -52,7 +52,7 @@ export function choose<const Choice extends string>(
 /** Nothing may be left over: a word too many is a mistake, not a wish. */
 export function noMore(words: readonly string[]): void {
   const [first] = words
-  if (first !== undefined) throw new UsageError(`Did not expect '${first}'.`)
+  if (first !== undefined) throw new UsageError(`Unexpected argument '${first}'.`)
 }
 
 export function wholeNumber(option: string, text: string): number {

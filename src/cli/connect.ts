@@ -38,7 +38,7 @@ export function databaseUrl(
     throw new StintError(
       'no-database',
       `No database: DATABASE_URL is not set, and there is no embedded PostgreSQL in ${dir}. ` +
-        'Set DATABASE_URL, or make an embedded one with `stint dev` or `stint migrate`.',
+        'Set DATABASE_URL, or create an embedded database with `stint dev` or `stint migrate`.',
     )
   note(`DATABASE_URL is not set: using the embedded PostgreSQL in ${dir}`)
   return undefined

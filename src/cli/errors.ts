@@ -52,8 +52,8 @@ function cannotListen(error: Error): string | undefined {
   if (syscall !== 'listen') return undefined
   const place = `Port ${port ?? '?'} of ${address ?? '?'}`
   if (code === 'EADDRINUSE')
-    return `${place} is taken by another process. Stop that one, or choose another port.`
+    return `${place} is in use by another process. Stop that process, or choose another port.`
   if (code === 'EACCES')
-    return `${place} needs more rights than this process has. Choose a port from 1024 up.`
+    return `${place} needs permissions that this process does not have. Choose a port from 1024 up.`
   return `Cannot listen: ${messageOf(error)}.`
 }

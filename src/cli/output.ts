@@ -45,7 +45,7 @@ export const outputs = ['table', 'json', 'id'] as const
 export type Output = (typeof outputs)[number]
 
 export const outputOption = { output: { type: 'string', short: 'o', default: 'table' } } as const
-export const outputHelp = `  -o, --output FORMAT   table (default), json: the library's objects, or id: one id a line`
+export const outputHelp = `  -o, --output FORMAT   table (default), json: the library's objects, or id: one id per line`
 
 export function outputOf(text: string): Output {
   return choose('output', text, outputs)
@@ -100,7 +100,7 @@ export function table(
       .join(gap)
       .trimEnd(),
   )
-  if (leftOut.length > 0) lines.push(oneLine(`(too narrow for ${leftOut.join(', ')})`, width))
+  if (leftOut.length > 0) lines.push(oneLine(`(the terminal is too narrow for ${leftOut.join(', ')})`, width))
   return lines.join('\n')
 }
 

@@ -7,42 +7,42 @@ import type { Command } from './verbs.ts'
 const help = `Stint: background jobs on PostgreSQL
 
 Look
-  stint status              queues with what they have in each state, and the workers that live
-  stint stats               what happened lately: rates, failures, percentiles of wait and run
-  stint doctor              what is wrong, or about to be, and what to do about it
+  stint status              job counts by queue and state, live workers, upkeep
+  stint stats               recent rates, failures, and percentiles of wait and run time
+  stint doctor              problems with the database and the workers, and how to fix them
   stint job list            jobs, newest first
-  stint job get ID          all that is known of one: input, attempts, log
+  stint job get ID          details of one job: input, attempts, log
 
 Repair
-  stint job cancel ID…      end jobs; run-now, reschedule, reprioritize and edit them
-  stint dead list           jobs that will not run again by themselves
-  stint dead groups         the errors that they died of
-  stint dead get ID         why, with every attempt
-  stint dead replay ID…     bring them back
-  stint dead discard ID…    put them into the trash, for 24 hours
-  stint dead restore ID…    and out of it
-  stint op list             actions over many jobs (--where): get, pause, resume, pace, abort
-  stint audit list          what people did, and what they were refused
-  stint error list          errors that are the same: how often, since when; get, resolve, ignore, reopen
+  stint job cancel ID…      cancel jobs; also run-now, reschedule, reprioritize, edit
+  stint dead list           dead letters: jobs that failed for good
+  stint dead groups         dead letters grouped by error
+  stint dead get ID         details of a dead letter, with every attempt
+  stint dead replay ID…     run dead letters again
+  stint dead discard ID…    move dead letters to the trash for 24 hours
+  stint dead restore ID…    take dead letters out of the trash
+  stint op list             operations on many jobs (--where); also get, pause, resume, pace, abort
+  stint audit list          actions that people took, and actions that were refused
+  stint error list          groups of the same error; also get, resolve, ignore, reopen
 
 Keep
-  stint queue list          how long queues keep their jobs
-  stint queue set NAME      and change it
+  stint queue list          how long each queue keeps its jobs
+  stint queue set NAME      change how long a queue keeps its jobs
 
 Schedule
-  stint schedule list       rules by which jobs come into being, and when each fires next
-  stint schedule get NAME   all that is known of one, with its last fires
-  stint schedule set NAME   store one
+  stint schedule list       schedules that enqueue jobs, and when each fires next
+  stint schedule get NAME   details of a schedule, with its last fires
+  stint schedule set NAME   create or change a schedule
   stint schedule next|run|pause|resume|backfill|delete NAME
 
 Run
-  stint work FILE           run the workers that a file exports, TypeScript or JavaScript
-  stint dev [FILE]          your worker, reloaded when a file changes, with an embedded PostgreSQL if need be
-  stint console             the HTTP API and the dashboard
-  stint token new           make a token for the console
-  stint openapi             the HTTP API as OpenAPI 3.1
+  stint work FILE           run the workers that a TypeScript or JavaScript file exports
+  stint dev [FILE]          run a worker, restart it when a file changes; embedded PostgreSQL without DATABASE_URL
+  stint console             serve the HTTP API and the dashboard
+  stint token new           create a token for the console
+  stint openapi             print the OpenAPI 3.1 document of the HTTP API
   stint migrate             create or upgrade the tables
-  stint migrate status      what is applied and what is not
+  stint migrate status      list applied and pending migrations
 
   stint <command> --help    options and examples
   stint --version

@@ -13,7 +13,7 @@ export async function supervise(
 ): Promise<number> {
   const processes = processCount(options.processes)
   const health = healthAddress(options.health)
-  if (!existsSync(file)) throw new UsageError(`There is no file ${file}.`)
+  if (!existsSync(file)) throw new UsageError(`File not found: ${file}.`)
   // As we were called and not where that led to: behind a link to the current release there may be a newer one by now.
   const main = process.argv[1] ?? ''
   const args = [...process.execArgv, main, 'work', file]

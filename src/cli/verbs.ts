@@ -9,7 +9,7 @@ export function nounOf(help: string, verbs: Readonly<Record<string, Command>>): 
   const names = Object.keys(verbs)
   return async ([word, ...rest]) => {
     if (word === '--help' || word === '-h') return say(help)
-    if (word === undefined) throw new UsageError(`Say what to do: ${names.join(', ')}.`)
+    if (word === undefined) throw new UsageError(`Missing command: ${names.join(', ')}.`)
     const verb = verbs[choose('command', word, names)]
     if (verb === undefined) throw new UsageError(`Unknown command '${word}'.`)
     return verb(rest)

@@ -25,7 +25,7 @@ const example = `  import { Worker } from 'stint/worker'
 /** Loads a file for its workers, and gives what it exports. */
 export async function loadWorkerFile(file: string): Promise<object> {
   const path = resolve(file)
-  if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`)
+  if (!existsSync(path)) throw new UsageError(`File not found: ${path}.`)
   // Before its workers are made: those that run handlers in children say to these where to find them.
   tellEntry(path)
   return loadFile(path)

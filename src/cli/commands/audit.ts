@@ -4,17 +4,17 @@ import { relative } from '../format.ts'
 import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 
-const help = `stint audit list    what people did, and what they were refused, newest first
+const help = `stint audit list    actions that people took or were refused, newest first
 
 stint audit <command> --help has options and examples.`
 
-const listHelp = `stint audit list    what people did, and what they were refused, newest first
+const listHelp = `stint audit list    actions that people took or were refused, newest first
 
-  --actor NAME          by this one: ana, or cli:ana@host
-  --target NAME         to this job, schedule, queue, error group or operation
-  --action NAME         job.replay, or all of a noun: job
-  --limit N             entries a page, 1 to 200 (default: 50)
-  --cursor ID           go on where a page ended
+  --actor NAME          by this actor: ana, or cli:ana@host
+  --target NAME         on this job, schedule, queue, error group or operation
+  --action NAME         one action, such as job.replay, or all of a noun, such as job
+  --limit N             entries per page, 1 to 200 (default: 50)
+  --cursor ID           continue after the page that printed this cursor
 ${outputHelp}
 ${databaseHelp}
 
@@ -57,7 +57,7 @@ async function list(args: readonly string[]): Promise<number> {
         { spare: ['ORIGIN', 'OUTCOME', 'ACTOR', 'WHEN'] },
       ),
     )
-  if (page.entries.length === 0) note('nothing was done')
+  if (page.entries.length === 0) note('no audit entries match')
   if (page.next !== undefined) note(`more: --cursor ${page.next}`)
   return 0
 }

@@ -21,20 +21,20 @@ import {
 import { databaseUrl } from '../connect.ts'
 import { note, say } from '../output.ts'
 
-const help = `stint console    the HTTP API and the dashboard, until SIGTERM or Ctrl-C
+const help = `stint console    serve the HTTP API and the dashboard, until SIGTERM or Ctrl-C
 
 Closed by default. With STINT_TOKENS (stint token new) people sign in with a token, and programs send it. Without, it
 answers this machine alone, and lets in one browser by a link that works once.
 
-  --port PORT              default: 7766; 0 for any that is free
+  --port PORT              default: 7766; 0 for any free port
   --host HOST              default: 127.0.0.1; any other address needs STINT_TOKENS
-  --contracts FILE         a TypeScript or JavaScript file that exports contracts: what is sent is checked against them
-  --accept-unknown-kinds   also store kinds without a contract, unchecked, where a request names their queue
-  --read-only              refuse everything that would change something
+  --contracts FILE         a TypeScript or JavaScript file that exports contracts; inputs are checked against them
+  --accept-unknown-kinds   also accept kinds without a contract if the request names a queue; their input is not checked
+  --read-only              refuse every request that changes data
   --environment NAME       shown on every screen: production
-  --base-path PATH         where a proxy has it: /admin/jobs
-  --public-origin URL      how people reach it through a proxy: https://ops.example.com
-  --insecure               no sign-in: whoever reaches it may do everything
+  --base-path PATH         the path under which a proxy serves it: /admin/jobs
+  --public-origin URL      the URL at which people reach it through a proxy: https://ops.example.com
+  --insecure               no sign-in: every person who can connect has full access
 ${databaseHelp}
 
 Examples
@@ -66,8 +66,8 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
   const hasTokens = (process.env['STINT_TOKENS'] ?? '').trim() !== ''
   if (!isLoopback(host) && !hasTokens && !insecure) {
     throw new UsageError(
-      `--host ${host} would let others reach a console that nobody has to sign in to. ` +
-        'Set STINT_TOKENS (stint token new makes one), or say --insecure if you mean that.',
+      `--host ${host} would expose a console without sign-in to the network. ` +
+        'Set STINT_TOKENS (stint token new makes one), or pass --insecure to allow it.',
     )
   }
   const stopped = firstSignal()
@@ -103,7 +103,7 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
 
 async function contractsOf(file: string): Promise<Record<string, unknown>> {
   const path = resolve(file)
-  if (!existsSync(path)) throw new UsageError(`There is no file ${path}.`)
+  if (!existsSync(path)) throw new UsageError(`File not found: ${path}.`)
   const exported = (await loadFile(path)) as Record<string, unknown>
   const { default: byDefault, ...named } = exported
   // A CommonJS file has them in its default export too.
@@ -116,7 +116,7 @@ async function listen(opened: Console, host: string, port: number): Promise<Serv
   server.listen(port, host)
   await once(server, 'listening').catch((error: unknown) => {
     if (peek(error, 'syscall') !== 'getaddrinfo') throw error
-    throw new UsageError(`--host ${host} is no address of this machine.`)
+    throw new UsageError(`--host ${host} is not an address of this machine.`)
   })
   return server
 }
@@ -129,9 +129,9 @@ function announce(
   const { port } = server.address() as AddressInfo
   const origin = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   if (link === undefined) say(`The console is at ${origin}${basePath}/`)
-  else say(`Open the console, once, with this link:\n\n  ${origin}${link}\n`)
-  if (insecure) note('INSECURE: nobody has to sign in, and whoever reaches it may do everything.')
-  note('Ctrl-C stops it.')
+  else say(`Open the console with this link, which works once:\n\n  ${origin}${link}\n`)
+  if (insecure) note('INSECURE: no sign-in. Every person who can connect has full access.')
+  note('Press Ctrl-C to stop.')
 }
 
 /** What is under way is answered; streams, which have no end, are cut. */

@@ -25,26 +25,26 @@ import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '.
 import { nounOf } from '../verbs.ts'
 import { deadGroups } from './error.ts'
 
-const help = `stint dead list       jobs that will not run again by themselves, newest first
-stint dead groups     the errors that they died of, with their trend
-stint dead get        all that is known of one, with every attempt
-stint dead replay     bring them back as the jobs they were
-stint dead discard    put them into the trash, for 24 hours
-stint dead restore    take them out of the trash
+const help = `stint dead list       jobs that failed for good, newest first
+stint dead groups     dead letters grouped by error, with the trend
+stint dead get        details of one dead letter, with every attempt
+stint dead replay     run dead letters again, as the same jobs
+stint dead discard    move dead letters to the trash for 24 hours
+stint dead restore    take dead letters out of the trash
 
 stint dead <command> --help has options and examples.`
 
-const listHelp = `stint dead list    dead letters, newest first; without the trash and those edited into another job
+const listHelp = `stint dead list    dead letters, newest first; without those in the trash or replaced by an edited job
 
   --queue NAME          of this queue
   --kind NAME           of this kind
   --key KEY             with this key
-  --reason REASON       that died of this: ${deadReasons.join(', ')}
+  --reason REASON       that died for this reason: ${deadReasons.join(', ')}
   --fingerprint TEXT    with this error
-  --discarded           those in the trash instead
-  --replaced            also those that were edited into another job
-  --limit N             dead letters a page, 1 to 200 (default: 50)
-  --cursor ID           go on where a page ended
+  --discarded           only those in the trash
+  --replaced            also those that an edited job has replaced
+  --limit N             dead letters per page, 1 to 200 (default: 50)
+  --cursor ID           continue after the page that printed this cursor
 ${outputHelp}
 ${databaseHelp}
 
@@ -73,7 +73,8 @@ async function list(args: readonly string[]): Promise<number> {
   if (output === 'json') return sayJson(page)
   if (output === 'id') for (const { id } of page.dead) say(id)
   else if (page.dead.length > 0) say(deadTable(page.dead, new Date()))
-  if (page.dead.length === 0) note(page.next === undefined ? 'nothing is dead' : 'none among those looked at')
+  if (page.dead.length === 0)
+    note(page.next === undefined ? 'no dead letters' : 'no match in the rows searched so far')
   if (page.next !== undefined) note(`more: --cursor ${page.next}`)
   return 0
 }
@@ -89,7 +90,7 @@ function deadTable(dead: readonly DeadLetterSummary[], now: Date): string {
   return table(heads, rows, { spare: ['ATTEMPT', 'KEY', 'REASON', 'QUEUE'] })
 }
 
-const getHelp = `stint dead get ID    all that is known of one dead letter, with every attempt and its last log lines
+const getHelp = `stint dead get ID    details of one dead letter: every attempt and the last log lines
 
   --logs N              lines of log, 0 to 1,000 (default: 10)
 ${outputHelp}
@@ -126,23 +127,23 @@ async function missingDead(stint: Stint, id: string): Promise<never> {
   const job = await findJob(stint, id)
   throw new StintError(
     'job-not-found',
-    `Job ${id} of '${job.kind}' is ${job.state}, so it is no dead letter.`,
+    `Job ${id} of '${job.kind}' is ${job.state}, so it is not a dead letter.`,
     {
       jobIds: [id],
     },
   )
 }
 
-const replayHelp = `stint dead replay ID…           bring dead letters back as the jobs they were, with a fresh allowance of attempts
-stint dead replay GROUP         all of an error group, by the first 4 or more characters of it
-stint dead replay --where …     all that match, as an operation: looked at, tried on a few, done at a pace
+const replayHelp = `stint dead replay ID…           run dead letters again, as the same jobs, with all their attempts
+stint dead replay GROUP         all dead letters of an error group, given by 4 or more first characters
+stint dead replay --where …     all dead letters that match a filter, as an operation: preview, canary, pace
 
 Of ids each goes by itself: what cannot be replayed is said, and the others are.
 
-  --delay DURATION      of ids: not before this long from now: 30s, 5m, 2h
+  --delay DURATION      with ids: run after this delay: 30s, 5m, 2h
 ${bulkHelp}
 ${canaryHelp}
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 
@@ -151,11 +152,11 @@ Examples
   stint dead replay b02c --canary 10 --pace 20/s --stop-if 'same>20%' --reason "fixed in v215"
   stint dead replay --where 'queue:billing age>1h' --dry-run`
 
-const discardHelp = `stint dead discard ID…          put dead letters into the trash, for 24 hours; again is no error
-stint dead discard --where …    all that match, as an operation
+const discardHelp = `stint dead discard ID…          move dead letters to the trash for 24 hours; can be repeated safely
+stint dead discard --where …    all that match a filter, as an operation
 
 ${bulkHelp}
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 
@@ -163,11 +164,11 @@ Examples
   stint dead discard 01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4
   stint dead discard --where 'queue:old' --reason "the service is gone"`
 
-const restoreHelp = `stint dead restore ID…          take dead letters out of the trash; again is no error
-stint dead restore --where …    all that match, as an operation
+const restoreHelp = `stint dead restore ID…          take dead letters out of the trash; can be repeated safely
+stint dead restore --where …    all that match a filter, as an operation
 
 ${bulkHelp}
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 

@@ -13,9 +13,9 @@ const workerFiles = ['worker', 'src/worker'].flatMap((name) =>
   ['ts', 'mts', 'js', 'mjs', 'cts', 'cjs'].map((extension) => `${name}.${extension}`),
 )
 
-const help = `stint dev [FILE]    your worker, reloaded when a file changes, with the database of DATABASE_URL or an embedded one
+const help = `stint dev [FILE]    run a worker and restart it when a file changes; on DATABASE_URL or an embedded PostgreSQL
 
-FILE is what \`stint work\` runs; without one, the first of these that is there:
+FILE is what \`stint work\` runs; without FILE, the first of these that exists:
   ${workerFiles.join(' ')}
 With none of them, only the database runs. Ctrl-C stops it all.
 
@@ -37,13 +37,13 @@ export async function dev(args: readonly string[]): Promise<number> {
   if (values.help) return say(help)
   const [named, ...more] = positionals
   noMore(more)
-  if (named !== undefined && !existsSync(named)) throw new UsageError(`There is no file ${named}.`)
+  if (named !== undefined && !existsSync(named)) throw new UsageError(`File not found: ${named}.`)
   const stopped = firstSignal()
   const database = await openDatabase(process.env['DATABASE_URL'] ?? '', values.schema)
   try {
     const file = named ?? workerFiles.find((candidate) => existsSync(candidate))
     if (file === undefined) {
-      say(`No worker is run: found none of ${workerFiles.join(', ')}.\n\nCtrl-C stops it.`)
+      say(`No worker is running: found none of ${workerFiles.join(', ')}.\n\nPress Ctrl-C to stop.`)
       await keptAlive(stopped)
     } else await runWorker(file, database.url, stopped)
   } finally {
@@ -74,13 +74,13 @@ async function mustBeMigrated(connection: string, schema: string | undefined): P
   if (pending.length === 0) return
   throw new StintError(
     'schema-missing',
-    `The database of DATABASE_URL, ${withoutPassword(connection)}, has ${pending.length} migrations to do: run \`stint migrate\` first. ` +
+    `The database of DATABASE_URL, ${withoutPassword(connection)}, has ${pending.length} migrations that are not applied: run \`stint migrate\` first. ` +
       'Or use an embedded database: DATABASE_URL= stint dev.',
   )
 }
 
 async function runWorker(file: string, databaseUrl: string, stopped: Promise<void>): Promise<void> {
-  say(`Running ${file}, again whenever a source file changes. Ctrl-C stops it.`)
+  say(`Running ${file}, restarted when a source file changes. Press Ctrl-C to stop.`)
   const worker = new DevWorker({ file, databaseUrl })
   // Watched before it is started: it may be up, and be changed, before this process comes to its next line.
   const unwatch = watchSources(process.cwd(), (changed) => {

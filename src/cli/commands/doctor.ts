@@ -8,11 +8,11 @@ import { paint } from '../format.ts'
 import type { Styled } from '../format.ts'
 import { formatHelp, isJson, outputOption, say, sayJson, table } from '../output.ts'
 
-const help = `stint doctor    what is wrong, or about to be: settings of the server, schema, vacuum, snapshots, workers, upkeep
+const help = `stint doctor    check server settings, schema, vacuum, snapshots, workers and upkeep for problems
 
 It only reads, and takes at most a few seconds. Exit code 7 means that it found something.
 
-  --only CHECK,CHECK    only these: ${checkNames.slice(0, 9).join(', ')},
+  --only CHECK,CHECK    run only these checks: ${checkNames.slice(0, 9).join(', ')},
                         ${checkNames.slice(9).join(', ')}
 ${formatHelp}
 ${databaseHelp}

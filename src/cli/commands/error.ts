@@ -19,11 +19,11 @@ import { facts, note, outputHelp, outputOf, outputOption, say, sayJson, table } 
 import type { Output } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 
-const help = `stint error list      errors that people would call the same, those seen last first
-stint error get       one of them: its message, versions, hours
-stint error resolve   say that it is repaired; it is open again when it comes back
-stint error ignore    say that nobody wants to hear of it, for a time or for ever
-stint error reopen    take that back
+const help = `stint error list      groups of the same error, last seen first
+stint error get       details of one group: message, versions, failures per day
+stint error resolve   mark a group as fixed; it reopens if the error occurs again
+stint error ignore    hide a group for some time or forever
+stint error reopen    open a resolved or ignored group again
 
 stint error <command> --help has options and examples.`
 
@@ -32,7 +32,7 @@ const listOptionsHelp = `  --kind NAME           of jobs of this kind
 ${outputHelp}
 ${databaseHelp}`
 
-const listHelp = `stint error list    groups of errors, those seen last first
+const listHelp = `stint error list    groups of the same error, last seen first
 
 FAILED and DEAD are of the last 24 hours, TREND is those hours one by one. Workers write them every few seconds.
 
@@ -43,7 +43,7 @@ Examples
   stint error list --status open
   stint error list --kind card.charge -o json | jq '.[] | [.fingerprint, .title]'`
 
-const groupsHelp = `stint dead groups    the errors that jobs died of within the last 30 days, those seen last first
+const groupsHelp = `stint dead groups    errors that jobs died of in the last 30 days, last seen first
 
   --status STATUS       ${errorStatuses.join(', ')} (default: all)
 ${listOptionsHelp}
@@ -72,7 +72,7 @@ function listing({ deadly, text }: { deadly: boolean; text: string }) {
     if (output === 'json') return sayJson(groups)
     if (output === 'id') for (const { fingerprint } of groups) say(fingerprint)
     else if (groups.length > 0) say(groupTable(groups, new Date()))
-    if (groups.length === 0) note('no such errors')
+    if (groups.length === 0) note('no error groups match')
     return 0
   }
 }
@@ -108,25 +108,25 @@ ${databaseHelp}
 
 The first 4 or more characters of a fingerprint are enough.`
 
-const getHelp = `stint error get FINGERPRINT    one group of errors: its message, versions, hours
+const getHelp = `stint error get FINGERPRINT    details of one group: message, versions, failures per day
 
 ${fingerprintHelp}
 
 Examples
   stint error get b02c9e5177aa01f3`
 
-const resolveHelp = `stint error resolve FINGERPRINT    say that it is repaired
+const resolveHelp = `stint error resolve FINGERPRINT    mark a group as fixed
 
 Seen again in that version of your app or a newer one, it is open again, as regressed.
 
-  --in VERSION          the version that has the repair (default: any, as of now)
+  --in VERSION          the version that has the fix (default: any version, from now on)
   --reason TEXT         why, for the audit
 ${fingerprintHelp}
 
 Examples
   stint error resolve b02c9e5177aa01f3 --in v215`
 
-const ignoreHelp = `stint error ignore FINGERPRINT    say that nobody wants to hear of it
+const ignoreHelp = `stint error ignore FINGERPRINT    hide a group of errors
 
   --for DURATION        30m, 2h, 7d (default: for ever)
   --reason TEXT         why, for the audit
@@ -135,7 +135,7 @@ ${fingerprintHelp}
 Examples
   stint error ignore b02c9e5177aa01f3 --for 7d`
 
-const reopenHelp = `stint error reopen FINGERPRINT    take back that it is resolved or ignored
+const reopenHelp = `stint error reopen FINGERPRINT    open a resolved or ignored group again
 
   --reason TEXT         why, for the audit
 ${fingerprintHelp}
@@ -147,7 +147,7 @@ const oneOptions = { ...outputOption, ...databaseOptions, ...helpOption } as con
 const triageOptions = { reason: { type: 'string' }, ...oneOptions } as const
 
 function onlyFingerprint([fingerprint, ...more]: readonly string[]): string {
-  if (fingerprint === undefined) throw new UsageError('Say which: the fingerprint of an error.')
+  if (fingerprint === undefined) throw new UsageError('Missing argument: the fingerprint of an error group.')
   noMore(more)
   return fingerprint
 }
@@ -174,7 +174,7 @@ function groupPage(group: ErrorGroup, now: Date): string {
     ['first seen', moment(group.firstSeen, now)],
     ['last seen', moment(group.lastSeen, now)],
     ['versions', group.versions.join(', ')],
-    ['last job', group.sampleJob],
+    ['example job', group.sampleJob],
     ['last 24h', `${sparkline(group.trend.map(total))}  ${group.failures} failed, ${group.deaths} dead`],
     ['by day', [...days].map(([day, count]) => `${day} ${count}`).join(', ')],
   ])

@@ -30,32 +30,32 @@ import { nounOf } from '../verbs.ts'
 import { discard, replay, restore } from './dead.ts'
 
 const help = `stint job list          jobs, newest first
-stint job get           all that is known of one
-stint job cancel        end jobs; those that run are asked to stop
-stint job run-now       let jobs run that wait for their time
-stint job reschedule    move jobs that wait to another time
-stint job reprioritize  change how soon jobs run among others
-stint job replay|discard|restore    as stint dead does
-stint job edit          make a new job of a dead letter, with another input
+stint job get           details of one job
+stint job cancel        cancel jobs; running jobs are asked to stop
+stint job run-now       run scheduled and retrying jobs now
+stint job reschedule    move waiting jobs to another time
+stint job reprioritize  change the priority of jobs
+stint job replay|discard|restore    the same as stint dead
+stint job edit          replay a dead letter with another input, as a new job
 
 stint job <command> --help has options and examples.`
 
-const listHelp = `stint job list    jobs, newest first, live and ended
+const listHelp = `stint job list    live and finished jobs, newest first
 
   --queue NAME          of this queue
   --kind NAME           of this kind
   --state STATE         in this state; may be given more than once
   --key KEY             with this key
-  --where FILTER        instead of these: 'state:dead kind:charge.* error:b02c age>1h input.country:BR'
-  --limit N             jobs a page, 1 to 200 (default: 50)
-  --cursor ID           go on where a page ended
+  --where FILTER        a filter, instead of the options above: 'state:dead kind:charge.* error:b02c age>1h input.country:BR'
+  --limit N             jobs per page, 1 to 200 (default: 50)
+  --cursor ID           continue after the page that printed this cursor
 ${outputHelp}
 ${databaseHelp}
 
 States: ${jobStates.join(', ')}.
-A call looks through at most 50,000 jobs; a page may be empty and still have a cursor to go on with.
-Tokens of a filter: id state queue kind key error worker correlation reason priority age> age< input.<name> is:discarded
-is:replaced. All of them hold; values separated by commas are alternatives; what has spaces is quoted.
+A call reads at most 50,000 jobs; a page may be empty and still have a cursor to continue with.
+Filters: id state queue kind key error worker correlation reason priority age> age< input.<name> is:discarded
+is:replaced. A job must match all filters; commas separate alternative values; quote a value with spaces.
 
 Examples
   stint job list --queue mail --state ready --state retrying
@@ -79,7 +79,8 @@ async function list(args: readonly string[]): Promise<number> {
   const limit = values.limit === undefined ? undefined : wholeNumber('--limit', values.limit)
   const { where } = values
   const hasOthers = [queue, kind, key, state].some((value) => value !== undefined)
-  if (where !== undefined && hasOthers) throw new UsageError('Say --where or the others, not both.')
+  if (where !== undefined && hasOthers)
+    throw new UsageError('Use either --where, or --queue, --kind, --state and --key.')
   const page: Pick<SearchPage, 'next'> & { jobs: readonly JobSummary[] } = await withStint(values, (stint) =>
     where === undefined
       ? stint.list({ queue, kind, key, state, limit, cursor })
@@ -88,12 +89,13 @@ async function list(args: readonly string[]): Promise<number> {
   if (output === 'json') return sayJson(page)
   if (output === 'id') for (const { id } of page.jobs) say(id)
   else if (page.jobs.length > 0) say(jobTable(page.jobs, new Date()))
-  if (page.jobs.length === 0) note(page.next === undefined ? 'no jobs' : 'none among those looked at')
+  if (page.jobs.length === 0)
+    note(page.next === undefined ? 'no jobs' : 'no match in the rows searched so far')
   if (page.next !== undefined) note(`more: --cursor ${page.next}`)
   return 0
 }
 
-const getHelp = `stint job get ID    all that is known of one job: what it carries, its attempts, its last log lines
+const getHelp = `stint job get ID    details of one job: input, attempts, last log lines
 
   --logs N              lines of log, 0 to 1,000 (default: 10)
 ${outputHelp}
@@ -131,14 +133,14 @@ const actOptions = {
   ...helpOption,
 } as const
 
-const cancelHelp = `stint job cancel ID…          end jobs; those that run are asked to stop. Again is no error
-stint job cancel --where …    all that match, as an operation
+const cancelHelp = `stint job cancel ID…          cancel jobs; running jobs are asked to stop. Can be repeated safely
+stint job cancel --where …    all jobs that match a filter, as an operation
 
-This cannot be undone: look first, with --dry-run.
+This cannot be undone. Use --dry-run to see what would be cancelled.
 
 ${bulkHelp}
-  --wait TIME           of ids: how long to wait for the end of those that run: 30s (default: do not wait)
-  --dry-run             say what would be done, and do nothing
+  --wait TIME           with ids: how long to wait until running jobs have ended: 30s (default: do not wait)
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 
@@ -167,11 +169,11 @@ function whyNotCancel({ state }: Job): string | undefined {
   return isDone ? `is ${state}, so it cannot be cancelled` : undefined
 }
 
-const runNowHelp = `stint job run-now ID…          let jobs run that wait for their time
-stint job run-now --where …    all that match, as an operation
+const runNowHelp = `stint job run-now ID…          run scheduled and retrying jobs now
+stint job run-now --where …    all jobs that match a filter, as an operation
 
 ${bulkHelp}
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 
@@ -192,12 +194,12 @@ async function runNow(args: readonly string[]): Promise<number> {
   })
 }
 
-const rescheduleHelp = `stint job reschedule ID…    move jobs that wait for their time or a worker to another time
+const rescheduleHelp = `stint job reschedule ID…    move scheduled, retrying or ready jobs to another time
 
   --at TIME             2026-11-16T10:00:00Z
-  --delay DURATION      or so long from now: 30s, 5m, 2h
+  --delay DURATION      or a delay from now: 30s, 5m, 2h
   --reason TEXT         why, for the audit
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 
@@ -215,7 +217,7 @@ async function reschedule(args: readonly string[]): Promise<number> {
   })
   if (values.help) return say(rescheduleHelp)
   const { at, delay, reason, 'dry-run': isDryRun } = values
-  if ((at === undefined) === (delay === undefined)) throw new UsageError('Say when: --at or --delay.')
+  if ((at === undefined) === (delay === undefined)) throw new UsageError('Pass either --at or --delay.')
   const when = at === undefined ? { delay: delay ?? '' } : { runAt: at }
   const output = outputOf(values.output)
   return withStint(values, (stint) =>
@@ -232,12 +234,12 @@ function whyNotMove({ state }: Job): string | undefined {
   return canMove ? undefined : `is ${state}, so it waits for no time`
 }
 
-const reprioritizeHelp = `stint job reprioritize ID…          change how soon jobs run among others
-stint job reprioritize --where …    all that match, as an operation
+const reprioritizeHelp = `stint job reprioritize ID…          change the priority of jobs
+stint job reprioritize --where …    all jobs that match a filter, as an operation
 
-  --priority N          -100 to 100; higher runs sooner
+  --priority N          -100 to 100; higher numbers run first
 ${bulkHelp}
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${outputHelp}
 ${databaseHelp}
 
@@ -249,7 +251,8 @@ async function reprioritize(args: readonly string[]): Promise<number> {
   const { values, positionals: ids } = parse(args, { priority: { type: 'string' }, ...actOptions })
   if (values.help) return say(reprioritizeHelp)
   const { reason, where, priority: text, 'dry-run': isDryRun } = values
-  if (text === undefined || !/^-?\d{1,3}$/.test(text)) throw new UsageError('Say --priority, -100 to 100.')
+  if (text === undefined || !/^-?\d{1,3}$/.test(text))
+    throw new UsageError('Pass --priority, a number from -100 to 100.')
   const priority = Number(text)
   const output = outputOf(values.output)
   return withStint(values, (stint) => {
@@ -264,12 +267,12 @@ function whyNotReprioritize({ state, finishedAt }: Job): string | undefined {
   return state === 'running' || finishedAt !== null ? `is ${state}` : undefined
 }
 
-const editHelp = `stint job edit ID    make a new job of a dead letter, with another input; the dead letter names it as replacedBy
+const editHelp = `stint job edit ID    replay a dead letter with another input, as a new job; the dead letter gets its id as replacedBy
 
   --input FILE          JSON, or - for standard input
-  --contracts FILE      a TypeScript or JavaScript file that exports the contract of its kind, which checks the input
+  --contracts FILE      a TypeScript or JavaScript file that exports the contract of this kind; it checks the input
   --reason TEXT         why, for the audit
-  --dry-run             check the input, and do nothing
+  --dry-run             only check the input
 ${outputHelp}
 ${databaseHelp}
 
@@ -290,7 +293,7 @@ async function edit(args: readonly string[]): Promise<number> {
   noMore(more)
   const { input: inputFile, contracts: file, reason } = values
   if (inputFile === undefined || file === undefined || reason === undefined)
-    throw new UsageError('Say --input, --contracts and --reason.')
+    throw new UsageError('Pass --input, --contracts and --reason.')
   const input = jsonIn(inputFile)
   const loaded = await loadFile(resolvePath(file))
   return withStint(values, async (stint) => {
@@ -298,7 +301,7 @@ async function edit(args: readonly string[]): Promise<number> {
     const contract = contractIn(loaded, kind)
     if (values['dry-run']) {
       await checkInput(contract, input, maxInputBytes)
-      note('the input fits its contract')
+      note('the input matches its contract')
       return 0
     }
     const job = await asTyped(stint).editAndReplay(id, { contract, input, reason })
@@ -321,7 +324,7 @@ function contractIn(loaded: unknown, kind: string): JobContract {
     Array.isArray(one) ? (one as unknown[]) : [one],
   )
   const found = exported.find((one) => peek(one, 'kind') === kind && peek(one, 'retry') !== undefined)
-  if (found === undefined) throw new UsageError(`The file exports no contract of '${kind}'.`)
+  if (found === undefined) throw new UsageError(`The file exports no contract for '${kind}'.`)
   return found as JobContract
 }
 

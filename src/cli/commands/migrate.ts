@@ -4,9 +4,9 @@ import { withStint } from '../connect.ts'
 import { say, table } from '../output.ts'
 
 const help = `stint migrate [up]      create or upgrade the tables; safe to run from many places at once
-stint migrate status    what is applied and what is not
+stint migrate status    list applied and pending migrations
 
-  --roles               also make the five Postgres roles and their grants (needs CREATEROLE)
+  --roles               also create the five Postgres roles and their grants (needs CREATEROLE)
 ${databaseHelp}
 
 Examples

@@ -6,9 +6,9 @@ import { moment, relative, span } from '../format.ts'
 import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 
-const help = `stint queue list    the queues for which something was set
-stint queue get     how long one keeps its jobs
-stint queue set     change that
+const help = `stint queue list    queues with their own settings
+stint queue get     how long a queue keeps its jobs
+stint queue set     change how long a queue keeps its jobs
 
 stint queue <command> --help has options and examples.`
 
@@ -18,7 +18,7 @@ const options = {
   ...helpOption,
 } as const
 
-const listHelp = `stint queue list    the queues for which something was set; all others have the defaults
+const listHelp = `stint queue list    queues with their own settings; all others use the defaults
 
 ${formatHelp}
 ${databaseHelp}
@@ -36,7 +36,7 @@ async function list(args: readonly string[]): Promise<number> {
   if (asJson) return sayJson(found)
   const now = new Date()
   if (found.length === 0)
-    note(`nothing is set: finished jobs are kept ${keepText(null)}, dead letters for ever`)
+    note(`no queue has its own settings: finished jobs are kept ${keepText(null)}, dead letters forever`)
   else
     say(
       table(
@@ -69,12 +69,12 @@ async function get(args: readonly string[]): Promise<number> {
   return show(await withStint(values, (stint) => stint.queues.get(name)), asJson)
 }
 
-const setHelp = `stint queue set NAME    how long a queue keeps its jobs, from the next pass of upkeep on
+const setHelp = `stint queue set NAME    change how long a queue keeps its jobs; applies from the next run of upkeep
 
-What is not given stays as it was.
+Options that are not given stay unchanged.
 
-  --keep DURATION       of finished jobs: 12h, 7d, 0 for a few minutes, or default (7d)
-  --keep-dead DURATION  of dead letters: 30d, or forever, which is the default
+  --keep DURATION       for finished jobs: 12h, 7d, 0 for a few minutes, or default (7d)
+  --keep-dead DURATION  for dead letters: 30d, or forever (default)
   --reason TEXT         why, for the audit
 ${formatHelp}
 ${databaseHelp}
@@ -92,8 +92,7 @@ async function set(args: readonly string[]): Promise<number> {
   const asJson = isJson(values.output)
   const name = nameOf(positionals)
   const { keep, 'keep-dead': keepDead, reason } = values
-  if (keep === undefined && keepDead === undefined)
-    throw new UsageError('Say what to set: --keep, --keep-dead or both.')
+  if (keep === undefined && keepDead === undefined) throw new UsageError('Pass --keep, --keep-dead or both.')
   const change = { keep: durationOf(keep), keepDead: durationOf(keepDead), reason }
   return show(await withStint(values, (stint) => asTyped(stint).setQueue(name, change)), asJson)
 }
@@ -111,7 +110,7 @@ function show(settings: QueueSettings, asJson: boolean): number {
 }
 
 function nameOf([name, ...more]: readonly string[]): string {
-  if (name === undefined) throw new UsageError('Say which queue.')
+  if (name === undefined) throw new UsageError('Missing argument: the name of the queue.')
   noMore(more)
   return name
 }
@@ -127,7 +126,7 @@ function keepText(keepMs: number | null): string {
 }
 
 function keepDeadText(keepDeadMs: number | null): string {
-  return keepDeadMs === null ? 'for ever' : span(keepDeadMs)
+  return keepDeadMs === null ? 'forever' : span(keepDeadMs)
 }
 
 export const queue = nounOf(help, { list, get, set })

@@ -7,17 +7,17 @@ import { withStint } from '../connect.ts'
 import { estimateText, short, span } from '../format.ts'
 import { note, say, sayJson, table } from '../output.ts'
 
-const help = `stint stats    what happened lately, by queue and kind: rates, failures, percentiles of wait and run
+const help = `stint stats    recent rates, failures, and percentiles of wait and run time, by queue and kind
 
-FAILED are attempts, DEAD the jobs whose last one is among them, FAIL % is FAILED of all attempts that ended.
+FAILED counts attempts, DEAD counts the jobs whose last attempt failed, FAIL % is the share of ended attempts that failed.
 WAIT is from the time a job was due to its start, RUN from the start of an attempt to its end; each p50 / p95 / p99, within
-5 %. Processes write down what they counted every 10 s.
+5 %. Processes write their counts every 10 s.
 
   --queue NAME          of this queue
   --kind NAME           of this kind
   --last DURATION       how far back: 15m (default), 2h, 7d; at most 92d
-  --by WHAT             a line for each queue and kind (kind, default), for each queue (queue), or one (all)
-  --step DURATION       with -o json: how long a point is, in whole minutes
+  --by WHAT             one line per queue and kind (kind, default), per queue (queue), or in total (all)
+  --step DURATION       with -o json: the length of a point, in whole minutes
   -o, --output FORMAT   table (default) or json, which has the points
 ${databaseHelp}
 
@@ -46,7 +46,7 @@ export async function stats(args: readonly string[]): Promise<number> {
   const found = await withStint(values, (stint) => stint.stats({ queue, kind, step, from, by }))
   if (output === 'json') return sayJson(found)
   if (found.series.length > 0) say(seriesTable(found))
-  else note(`nothing happened in the last ${values.last}`)
+  else note(`no data for the last ${values.last}`)
   if (found.queues.length > 0) say(`\n${queueTable(found)}`)
   return 0
 }

@@ -6,10 +6,10 @@ import type { Styled } from '../format.ts'
 import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
 import type { Count } from '../../queues/status.ts'
 
-const help = `stint status    queues with what they have in each state, the workers that live, and upkeep
+const help = `stint status    job counts by queue and state, live workers, and upkeep
 
-Counts stop at 10,000 (10k+; ≈150k is what a worker last estimated), so this costs the same however many jobs there are. IN/s
-and OUT/s are over the last 5 minutes, EMPTY IN is how long until nothing is ready if it goes on like that.
+Counts stop at 10,000 (10k+; ≈150k is what a worker last estimated), so the cost does not depend on the number of jobs. IN/s
+and OUT/s are over the last 5 minutes, EMPTY IN estimates when no job is ready, at these rates.
 
 ${formatHelp}
 ${databaseHelp}
@@ -98,17 +98,19 @@ function upkeepTable({ upkeep: { leader, services }, asOf }: Status): string {
     service.tookMs === null ? '' : span(service.tookMs),
     service.lastError === null ? '' : { text: service.lastError, style: 'red' as const },
   ])
-  const who = leader === null ? 'nobody' : `${leader.host ?? '?'}/${leader.pid ?? '?'}`
-  return `${table(['UPKEEP', 'LAST WENT WELL', '>TOOK', 'ERROR'], rows)}\nled by ${who}`
+  const who = leader === null ? 'none' : `${leader.host ?? '?'}/${leader.pid ?? '?'}`
+  return `${table(['UPKEEP', 'LAST SUCCESS', '>TOOK', 'ERROR'], rows)}\nleader: ${who}`
 }
 
 function warnings({ pendingMigrations, queues, workers, upkeep }: Status): string[] {
   const served = new Set(workers.flatMap((worker) => Object.keys(worker.queues)))
   const idle = queues.filter(({ queue, ready }) => ready.count > 0 && !served.has(queue))
   return [
-    ...(pendingMigrations.length > 0 ? [`${pendingMigrations.length} migrations to do: stint migrate`] : []),
+    ...(pendingMigrations.length > 0
+      ? [`${pendingMigrations.length} migrations not applied: run stint migrate`]
+      : []),
     ...(queues.length === 0 ? ['no jobs'] : []),
-    ...(workers.length > 0 && upkeep.leader === null ? ['no worker does upkeep at the moment'] : []),
+    ...(workers.length > 0 && upkeep.leader === null ? ['no maintenance leader at the moment'] : []),
     ...(idle.length > 0 ? [`no live worker serves: ${idle.map(({ queue }) => queue).join(', ')}`] : []),
   ]
 }

@@ -5,17 +5,17 @@ import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { facts, formatHelp, isJson, note, outputOption, say, sayJson } from '../output.ts'
 import { nounOf } from '../verbs.ts'
 
-const help = `stint token new    make a token for the console
+const help = `stint token new    create a token for the console
 
 stint token new --help has options and examples.`
 
-const newHelp = `stint token new    make a token for the console: itself, to be given to its user, and its line for STINT_TOKENS
+const newHelp = `stint token new    create a token for the console: the token for its user, and its line for STINT_TOKENS
 
-Only its hash is in the line: the token is shown this once. Nothing is stored; the console knows the tokens whose
-lines are in STINT_TOKENS (one a line, or with commas between them) when it starts.
+The line holds only a hash: the token is shown once. Nothing is stored. When it starts, the console reads the lines
+in STINT_TOKENS, separated by line breaks or commas.
 
-  --name NAME           who it is, for people and the audit: 1 to 64 letters, digits and _ . @ -
-  --role ROLE           viewer (looks), operator (repairs, enqueues) or admin (edits too)
+  --name NAME           the name of its user in the audit: 1 to 64 letters, digits and _ . @ -
+  --role ROLE           viewer (read only), operator (also repairs and enqueues) or admin (also edits)
   --expires WHEN        90d (the default), another duration, a time (2030-01-31), or never
 ${formatHelp}
 
@@ -35,8 +35,8 @@ function make(args: readonly string[]): Promise<number> {
   if (values.help) return Promise.resolve(say(newHelp))
   noMore(positionals)
   const asJson = isJson(values.output)
-  if (values.name === undefined) throw new UsageError('Say whose it is: --name')
-  if (values.role === undefined) throw new UsageError(`Say what it may do: --role ${roles.join(', ')}`)
+  if (values.name === undefined) throw new UsageError('Missing option: --name, the user of the token.')
+  if (values.role === undefined) throw new UsageError(`Missing option: --role, one of ${roles.join(', ')}.`)
   const { name } = values
   const role = choose('role', values.role, roles)
   const expiresAt = expiryOf(values.expires)
@@ -48,7 +48,7 @@ function make(args: readonly string[]): Promise<number> {
       ['line', line],
     ]),
   )
-  note('The token is shown this once. Its line goes into STINT_TOKENS of the console.')
+  note('The token is shown only once. Add its line to STINT_TOKENS of the console.')
   return Promise.resolve(0)
 }
 

@@ -9,21 +9,21 @@ import type { RunnableWorker } from '../worker-file.ts'
 
 const help = `stint work FILE    run the workers that a file exports, until SIGTERM or Ctrl-C
 
-The file is TypeScript or JavaScript and needs no build. Every worker that it exports is run, by whatever name. The
-first signal drains: no new jobs, those that run are finished. The second one hurries.
+The file is TypeScript or JavaScript and needs no build. Every worker that it exports runs, under any name. The
+first signal drains: running jobs finish, and no new jobs start. The second signal shortens the drain.
 
-  --processes N         run the file in so many processes, 1 to 256, or auto: one for each CPU; under a supervisor
+  --processes N         run the file in N processes, 1 to 256, or auto: one per CPU; under a supervisor
   --health [HOST:]PORT  with --processes: answer /healthz and /readyz for all of them (default host: 127.0.0.1)
   --log-format FORMAT   pretty or json (default: pretty in a terminal, else json; or what STINT_LOG says)
 
 The supervisor of --processes
-  starts a process again that ends by itself: soon, and later and later (0.2 to 30 s) while they die young. Others
-    take its jobs back at once, for the supervisor reports its end. If no process comes up, each in three tries, it
-    gives up, with exit code 1.
-  SIGTERM, Ctrl-C   all drain; a second one hurries them. Exit code 0 when all have ended in order, else 1. What has not
-                    ended 10 s after its drain is killed.
+  restarts a process that ends by itself, after a pause that grows (0.2 to 30 s) while processes end early. Other
+    workers take its jobs at once, because the supervisor reports its end. If no process starts in three tries
+    each, the supervisor gives up with exit code 1.
+  SIGTERM, Ctrl-C   all processes drain; a second signal shortens the drain. Exit code 0 if all ended in order, else 1.
+                    A process that has not ended 10 s after its drain is killed.
   SIGHUP            rolling restart, for new code or settings in a file: one process after the other, each replaced only
-                    when its successor is ready. One that does not come up within 60 s ends the roll, and the old stays.
+                    when its successor is ready. If a successor is not ready within 60 s, the restart ends and the old process stays.
 
 Examples
   stint work worker.ts
@@ -43,14 +43,17 @@ export async function work(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, options)
   if (values.help) return say(help)
   const [file, ...more] = positionals
-  if (file === undefined) throw new UsageError('Say which file: stint work worker.ts')
+  if (file === undefined)
+    throw new UsageError('Missing argument: the worker file, as in stint work worker.ts')
   noMore(more)
   // Read by the worker when it is made, so before the file is loaded.
   process.env['STINT_LOG'] = logFormat(values['log-format'])
   const { processes, health } = values
   if (processes !== undefined) return ended(await supervise(file, { processes, health }))
   if (health !== undefined)
-    throw new UsageError('--health goes with --processes. A worker has an option `health` of its own.')
+    throw new UsageError(
+      '--health needs --processes. For a single process, use the `health` option of the worker.',
+    )
   endWithParent()
   const parent = tellParent()
   const signals = countSignals()
