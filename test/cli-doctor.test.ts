@@ -19,13 +19,13 @@ test('stint doctor shows what is fine, ends with 0, and with 7 once it finds som
   const fine = await run('doctor', '--only', 'server,schema', '--only', 'partitions')
   expect(fine).toMatchObject({ code: 0, stderr: '' })
   expect(fine.stdout).toMatch(
-    /^ +CHECK +FINDING\n✓ +server +PostgreSQL \d.*\n✓ +schema +The schema is at version \d+\n✓ +partitions +The days of history are there\n$/,
+    /^ +CHECK +FINDING\n✓ +server +PostgreSQL \d.*\n✓ +schema +The schema is at version \d+\n✓ +partitions +Partitions exist for the next 7 days\n$/,
   )
   await db.query('drop index stint.job_waiting')
   const sick = await run('doctor', '--only', 'schema,server')
   expect(sick).toMatchObject({ code: 7, stderr: '' })
   expect(sick.stdout).toMatch(
-    /✓ +server .*\n✖ +schema +The schema is not what the migrations make: 1 missing\n/,
+    /✓ +server .*\n✖ +schema +The schema differs from the migrations: 1 missing\n/,
   )
   expect(sick.stdout).toMatch(
     /\n✖ schema: The schema .*\n {2}Missing: index job_waiting\. .*\n {4}CREATE INDEX CONCURRENTLY job_waiting ON "stint"\.job .*;\n$/,

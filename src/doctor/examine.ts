@@ -63,14 +63,14 @@ async function verdictOf(db: Database, check: Check, limits: Limits): Promise<Ve
       { deadlineMs },
     )
   } catch (error) {
-    return { level: 'unknown', title: 'This could not be looked at', detail: reasonOf(error) }
+    return { level: 'unknown', title: 'This check could not run', detail: reasonOf(error) }
   }
 }
 
 function reasonOf(error: unknown): string {
   const message = messageOf(error)
-  if (isCancelled(error)) return `It took longer than ${statementMs / 1_000} s: ${message}.`
-  if (isRefused(error)) return `This login may not see it: ${message}.`
-  if (isSchemaMissing(error)) return `Something of the schema is not there: ${message}.`
+  if (isCancelled(error)) return `The check took longer than ${statementMs / 1_000} s: ${message}.`
+  if (isRefused(error)) return `The database login lacks a permission: ${message}.`
+  if (isSchemaMissing(error)) return `A part of the schema is missing: ${message}.`
   return message
 }

@@ -51,7 +51,7 @@ describe('the doctor finds', () => {
       level: 'warn',
       title: expect.stringContaining(`process ${pid} (nightly report)`) as string,
       detail: expect.stringMatching(
-        /idle in transaction, \d+ transactions back, last said: select pg_backend_pid/,
+        /idle in transaction, \d+ transactions back, last query: select pg_backend_pid/,
       ) as string,
       fix: `select pg_terminate_backend(${pid});`,
     })
@@ -84,7 +84,7 @@ describe('the doctor finds', () => {
         level: 'warn',
         title: 'Dead rows pile up in job',
         detail: expect.stringMatching(
-          /job has 2\d,\d{3} dead rows beside 0 live ones \(autovacuum begins at 1,000;/,
+          /job has 2\d,\d{3} dead rows beside 0 live ones \(autovacuum starts at 1,000;/,
         ) as string,
         fix: 'vacuum "stint"."job";',
       })
@@ -132,20 +132,23 @@ describe('the doctor finds', () => {
     const right = await startAhead('right', 0)
     await finds({
       level: 'ok',
-      title: said('^Clocks of workers differ .* by \\d+ms at most'),
-      detail: said('^Of 1 live worker'),
+      title: said('^Worker clocks differ .* by at most \\d+ms'),
+      detail: said('^1 live worker measured'),
     })
     const ahead = await startAhead('ahead', 30_000)
     await finds({
       level: 'warn',
-      title: said(`^The clock of ${hostname()}, process ${ahead.pid}, is (29|30)`, `ahead of the database's`),
+      title: said(
+        `^The clock of process ${ahead.pid} on ${hostname()} is (29|30)`,
+        `ahead of the database's`,
+      ),
     })
     expect((await finding()).detail).not.toContain(`process ${right.pid}`)
     const behind = await startAhead('behind', -600_000)
     await finds({
       level: 'fail',
-      title: said('^The clocks of 2 workers are off', `process ${behind.pid}, by`),
-      detail: said(`process ${behind.pid}, is`, 'behind', `process ${ahead.pid}, is`, 'ahead of'),
+      title: said('^The clocks of 2 workers are wrong', `process ${behind.pid} on .* by`),
+      detail: said(`process ${behind.pid} on .* is`, 'behind', `process ${ahead.pid} on .* is`, 'ahead of'),
     })
     // The machine of whoever asks has the right time.
     expect(await lookAt(db.url, 'clock')).toMatchObject({ level: 'ok' })
@@ -157,7 +160,7 @@ describe('the doctor finds', () => {
     // And those that are gone are nobody's concern.
     for (const one of [ahead, right]) one.signal('SIGTERM')
     await Promise.all([ahead.exited, right.exited])
-    await finds({ level: 'ok', detail: said('^Of 1 live worker') })
+    await finds({ level: 'ok', detail: said('^1 live worker measured') })
   })
 
   test.each(['stint', 'select'])(
@@ -180,7 +183,7 @@ describe('the doctor finds', () => {
       const missing = await at()
       expect(missing).toMatchObject({
         level: 'fail',
-        title: 'The schema is not what the migrations make: 2 missing',
+        title: 'The schema differs from the migrations: 2 missing',
         detail: expect.stringContaining('Missing: index finished_id, index job_ready.') as string,
       })
       for (const statement of (missing.fix ?? '').split('\n')) await db.query(statement)
@@ -194,7 +197,7 @@ describe('the doctor finds', () => {
         ) as string,
       })
       await db.query(`drop table "${schema}".effect`)
-      expect((await at()).title).toBe('The schema is not what the migrations make: 12 missing')
+      expect((await at()).title).toBe('The schema differs from the migrations: 12 missing')
     },
   )
 
@@ -206,7 +209,7 @@ describe('the doctor finds', () => {
     await db.query('alter table stint.job alter column state set statistics 100')
     expect(await lookAt(db.url, 'schema')).toMatchObject({
       level: 'warn',
-      title: 'The schema is not what the migrations make: 2 different',
+      title: 'The schema differs from the migrations: 2 different',
       detail: expect.stringMatching(
         /column job\.state .*statistics 100.*statistics 0.*function kept_by_default\(\)/,
       ) as string,
@@ -239,7 +242,7 @@ describe('the doctor finds', () => {
     const found = await lookAt(db.url, 'invalid-indexes')
     expect(found).toMatchObject({
       level: 'warn',
-      title: '2 indexes do not work',
+      title: '2 indexes are invalid',
       fix: 'drop index concurrently "stint"."job_due_ccnew";\nreindex index concurrently "stint"."job_waiting";',
     })
     for (const statement of (found.fix ?? '').split('\n')) await db.query(statement)
@@ -260,7 +263,7 @@ describe('the doctor finds', () => {
     expect(found).toMatchObject({
       level: 'warn',
       title: '2 indexes are mostly empty',
-      detail: expect.stringMatching(/job_ready has \S+ MB and needs about 16 kB/) as string,
+      detail: expect.stringMatching(/job_ready takes \S+ MB and needs about 16 kB/) as string,
     })
     for (const statement of (found.fix ?? '').split('\n')) await db.query(statement)
     expect(await lookAt(db.url, 'index-bloat', { limits })).toMatchObject({ level: 'ok' })
@@ -277,7 +280,7 @@ describe('the doctor finds', () => {
     await clock.advance('10 days')
     expect(await lookAt(db.url, 'partitions')).toMatchObject({
       level: 'warn',
-      title: '9 days of history are missing',
+      title: '9 partitions of the job history missing',
     })
     await clock.advance('20 days')
     const found = await lookAt(db.url, 'partitions')
@@ -290,10 +293,10 @@ describe('the doctor finds', () => {
     const db = await newDatabase()
     expect(await lookAt(db.url, 'upkeep')).toMatchObject({
       level: 'ok',
-      title: expect.stringContaining('No worker') as string,
+      title: expect.stringContaining('No live worker') as string,
     })
     const worker = await plantWorker(db)
-    expect(await lookAt(db.url, 'upkeep')).toMatchObject({ level: 'warn', title: 'No worker does upkeep' })
+    expect(await lookAt(db.url, 'upkeep')).toMatchObject({ level: 'warn', title: 'No maintenance leader' })
     await plantLeader(db, worker, '5 hours')
     await db.query(
       `insert into stint.service (name, last_ok_at, last_error, last_error_at)
@@ -303,8 +306,8 @@ describe('the doctor finds', () => {
     )
     expect(await lookAt(db.url, 'upkeep')).toMatchObject({
       level: 'warn',
-      title: 'Upkeep has trouble with old-days, partitions',
-      detail: expect.stringMatching(/old-days: out of luck; partitions has not been done for 4h/) as string,
+      title: 'Upkeep services are late or failing: old-days, partitions',
+      detail: expect.stringMatching(/old-days: out of luck; partitions has not succeeded for 4h/) as string,
     })
     await db.query(
       `update stint.service set last_ok_at = stint.now() - interval '3 days' where name = 'old-days'`,
@@ -365,7 +368,7 @@ describe('the doctor finds', () => {
     await plantWorker(db, { queues: { b: 1 }, version: '2', up: '2 hours' })
     expect(await lookAt(db.url, 'versions')).toMatchObject({
       level: 'ok',
-      title: 'Workers are of one version',
+      title: 'All workers run the same version',
     })
     await plantWorker(db, { queues: { a: 1 }, version: '1.1', up: '1 minute' })
     expect(await lookAt(db.url, 'versions')).toMatchObject({
@@ -375,7 +378,7 @@ describe('the doctor finds', () => {
     await db.query(`update stint.worker set started_at = stint.now() - interval '1 hour'`)
     expect(await lookAt(db.url, 'versions')).toMatchObject({
       level: 'warn',
-      detail: expect.stringContaining('the code of a: 1 and 1.1') as string,
+      detail: expect.stringContaining('code of queue a: 1 and 1.1') as string,
     })
     await plantWorker(db, { queues: { c: 1 }, stintVersion: '2.0.0', up: '1 hour' })
     expect((await lookAt(db.url, 'versions')).detail).toContain('stint 1.0.0 and 2.0.0')
@@ -413,14 +416,14 @@ describe('the doctor finds', () => {
     })
     expect(await lookAt(db.url, 'server', { limits: { minServer: 990_000 } })).toMatchObject({
       level: 'fail',
-      detail: expect.stringContaining('PostgreSQL 99 and later') as string,
+      detail: expect.stringContaining('PostgreSQL 99 or later') as string,
     })
     await db.query(
       `do $$ begin execute format('alter database %I set default_transaction_read_only = on', current_database()); end $$`,
     )
     expect(await lookAt(db.url, 'server')).toMatchObject({
       level: 'fail',
-      title: expect.stringContaining('which only reads') as string,
+      title: expect.stringContaining('is read-only') as string,
     })
   })
 })
@@ -434,7 +437,7 @@ describe('what it cannot look at', () => {
     for (const check of ['worker-clocks', 'upkeep', 'queues', 'kinds', 'versions'])
       expect(found[check]).toMatchObject({
         level: 'unknown',
-        detail: expect.stringContaining('It took longer than 3 s') as string,
+        detail: expect.stringContaining('The check took longer than 3 s') as string,
       })
     for (const check of ['server', 'clock', 'partitions', 'dead-rows', 'snapshots'])
       expect(found[check], check).toMatchObject({ level: 'ok' })
@@ -464,7 +467,7 @@ describe('what it cannot look at', () => {
     })
     expect(found['index-bloat']).toMatchObject({
       level: 'unknown',
-      detail: expect.stringContaining('This login may not see it: permission denied') as string,
+      detail: expect.stringContaining('The database login lacks a permission: permission denied') as string,
     })
     expect(found['queues']).toMatchObject({ level: 'warn', title: 'No live worker serves mail' })
     const unknown = Object.values(found).filter(({ level }) => level === 'unknown')

@@ -160,7 +160,7 @@ test('transaction ids that are too old are found', async () => {
   await plant(600_000_000)
   expect(await lookAt(db.url, 'xid-age')).toMatchObject({
     level: 'warn',
-    title: 'The oldest transaction id is 600 million old',
+    title: 'The oldest transaction id is 600 million transactions old',
   })
   await plant(1_500_000_000)
   expect(await lookAt(db.url, 'xid-age')).toMatchObject({ level: 'fail' })

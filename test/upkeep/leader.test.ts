@@ -184,7 +184,7 @@ describe('the lead', () => {
       const hung = await lookAt(db.url, 'upkeep')
       expect(hung).toMatchObject({
         level: 'warn',
-        title: 'Upkeep has trouble with hanging',
+        title: 'Upkeep services are late or failing: hanging',
         detail: expect.stringContaining(`hanging: 'hanging' has come to no answer for 300ms`) as string,
       })
       // When it last went well is still known.

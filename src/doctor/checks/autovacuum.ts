@@ -13,16 +13,20 @@ interface State {
 }
 
 const means =
-  'Dead rows of jobs that are gone stay where they are: claims get slower by the hour, the tables grow, and in the end the server refuses to write.'
+  'Dead rows of finished jobs are not removed. Claims get slower by the hour, the tables grow, and finally the server refuses to write.'
 
 export const autovacuum: Check = async (db) => {
   const [state] = await run(db, autovacuumSql, { schema: db.schema }, (row: State) => row)
   if (state === undefined)
-    return { level: 'unknown', title: `There is no schema '${db.schema}'`, detail: 'Nothing to vacuum.' }
+    return {
+      level: 'unknown',
+      title: `There is no schema '${db.schema}'`,
+      detail: 'There are no tables to vacuum.',
+    }
   const last =
     state.lastMs === null
-      ? 'The jobs table has not been vacuumed by it since the statistics began.'
-      : `The jobs table was last vacuumed by it ${span(state.lastMs)} ago, ${state.times ?? 0} times in all.`
+      ? 'Autovacuum has not vacuumed the jobs table since the statistics were reset.'
+      : `Autovacuum last vacuumed the jobs table ${span(state.lastMs)} ago, ${state.times ?? 0} times in total.`
   if (!state.isOn || !state.isCounting) {
     const name = state.isOn ? 'track_counts' : 'autovacuum'
     return {

@@ -9,7 +9,7 @@ export const claims: Check = async (db) => {
     return {
       level: 'ok',
       title: 'Workers can claim from all their queues',
-      detail: 'Each live worker tells when claims of a queue fail, within seconds.',
+      detail: 'A live worker reports within seconds when its claims from a queue fail.',
     }
   const said = failing.map(
     ({ host, pid, queue, since, error }) =>
@@ -17,8 +17,8 @@ export const claims: Check = async (db) => {
   )
   return {
     level: 'fail',
-    title: `Claims of ${listing(queues)} fail`,
-    detail: `${listing(said, '; ')}. Jobs of such a queue wait. A row that cannot be claimed is put aside by itself (\`invalid-row\`): where claims go on failing, look at the triggers and constraints of the jobs table, and at the log of the worker.`,
+    title: `Claims from ${listing(queues)} fail`,
+    detail: `${listing(said, '; ')}. Jobs of these queues wait. Stint sets a row aside that cannot be claimed (\`invalid-row\`). If claims keep failing, check the triggers and constraints of the jobs table, and the worker's log.`,
     fix: `stint job list --queue ${queues[0] ?? ''}`,
   }
 }

@@ -20,13 +20,13 @@ export const clock: Check = async (db, { clockWarnMs, clockFailMs }) => {
   }
   const { aheadMs, errorMs } = best
   const offMs = surelyOffMs(best)
-  const measured = `Measured to ${span(errorMs)}, between the database and this process.`
+  const measured = `Measured between the database and this process, within ${span(errorMs)}.`
   if (offMs < clockWarnMs)
     return { level: 'ok', title: `Clocks differ by ${span(Math.abs(aheadMs))}`, detail: measured }
   return {
     level: offMs < clockFailMs ? 'warn' : 'fail',
     title: `This machine's clock is ${direction(best)} the database's`,
-    detail: `${measured} Leases, schedules and retries go by the database's clock. Times that your code gives (runAt, deadlines) and the ids of jobs, which are in the order of time, go by this one's.`,
+    detail: `${measured} Leases, schedules and retries use the database's clock. Times that your code passes (runAt, deadlines) and job ids, which sort by time, use this machine's clock.`,
     fix: 'timedatectl set-ntp true',
   }
 }

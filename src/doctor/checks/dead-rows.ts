@@ -17,17 +17,17 @@ export const deadRows: Check = async (db, { deadRows: least, deadTimes: times })
   if (found.length === 0)
     return {
       level: 'ok',
-      title: 'Dead rows are removed',
-      detail: `No table has more than ${times} times as many as autovacuum waits for, by the server's statistics.`,
+      title: 'Dead rows do not pile up',
+      detail: `By the server's statistics, no table has more than ${times} times the dead rows at which autovacuum starts.`,
     }
   const said = found.map(({ name, dead, live, begins, lastMs }) => {
     const last = lastMs === null ? 'not vacuumed yet' : `vacuumed ${span(lastMs)} ago`
-    return `${name} has ${count(dead)} dead rows beside ${count(live)} live ones (autovacuum begins at ${count(begins)}; ${last})`
+    return `${name} has ${count(dead)} dead rows beside ${count(live)} live ones (autovacuum starts at ${count(begins)}; ${last})`
   })
   return {
     level: 'warn',
     title: `Dead rows pile up in ${listing(found.map(({ name }) => name))}`,
-    detail: `${listing(said, '; ')}. Either a snapshot is held, or autovacuum does not come to it. Claims step over them.`,
+    detail: `${listing(said, '; ')}. Either a session holds an old snapshot, or autovacuum cannot keep up. Every claim has to skip these rows.`,
     fix: found.map(({ name }) => `vacuum "${db.schema}"."${name}";`).join('\n'),
   }
 }

@@ -16,7 +16,7 @@ function isOn({ name, level, means, fix }: Switch): Check {
   return async (db) => {
     const [found] = await run(db, settingSql, { name }, (row: { setting: string; source: string }) => row)
     const title = `${name} is ${found?.setting ?? 'unknown'}`
-    if (found?.setting !== 'off') return { level: 'ok', title, detail: 'What was committed is on disk.' }
+    if (found?.setting !== 'off') return { level: 'ok', title, detail: 'Committed data survives a crash.' }
     return { level, title, detail: `${means} Set by: ${found.source}.`, fix }
   }
 }
@@ -26,15 +26,14 @@ const reload = 'select pg_reload_conf();'
 export const fsync = isOn({
   name: 'fsync',
   level: 'fail',
-  means:
-    'A crash of the machine may leave the database beyond repair, and jobs that were acknowledged may be gone.',
+  means: 'A crash of the machine can corrupt the database beyond repair, and acknowledged jobs can be lost.',
   fix: `alter system set fsync = on; ${reload}`,
 })
 
 export const fullPageWrites = isOn({
   name: 'full_page_writes',
   level: 'fail',
-  means: 'A crash of the machine may leave torn pages behind, which nothing repairs.',
+  means: 'A crash of the machine can leave torn pages, which PostgreSQL cannot repair.',
   fix: `alter system set full_page_writes = on; ${reload}`,
 })
 
@@ -42,6 +41,6 @@ export const synchronousCommit = isOn({
   name: 'synchronous_commit',
   level: 'warn',
   means:
-    'A crash of the server loses what was committed in the last moments: enqueued jobs that were acknowledged, and endings, so that jobs run again.',
+    'A crash of the server loses the last commits: acknowledged jobs are lost, and finished jobs run again.',
   fix: `alter system set synchronous_commit = on; ${reload}`,
 })

@@ -15,16 +15,16 @@ export const indexBloat: Check = async (db, { indexBytes, indexWaste }) => {
     return {
       level: 'ok',
       title: 'No index is mostly empty',
-      detail: `Of those above ${size(indexBytes)}, by an estimate from a sample of their tables.`,
+      detail: `Checked: indexes larger than ${size(indexBytes)}, estimated from a sample of their tables.`,
     }
   const said = bloated.map(({ index: { name, bytes, error }, neededBytes }) => {
-    const tried = error === null ? '' : `; the last try to build it anew: ${error}`
-    return `${name} has ${size(bytes)} and needs about ${size(neededBytes)}${tried}`
+    const tried = error === null ? '' : `; the last rebuild failed: ${error}`
+    return `${name} takes ${size(bytes)} and needs about ${size(neededBytes)}${tried}`
   })
   return {
     level: 'warn',
     title: `${bloated.length === 1 ? 'An index is' : `${bloated.length} indexes are`} mostly empty`,
-    detail: `${listing(said, '; ')}. Every vacuum reads all of it. Upkeep builds such an index anew, one at a time and each at most once a day, where the login of the workers owns the tables.`,
+    detail: `${listing(said, '; ')}. Every vacuum reads the whole index. If the workers' database login owns the tables, upkeep rebuilds such indexes: one at a time, each at most once a day.`,
     fix: bloated.map(({ index }) => `reindex index concurrently "${db.schema}"."${index.name}";`).join('\n'),
   }
 }

@@ -15,14 +15,14 @@ export const invalidIndexes: Check = async (db) => {
     const detail =
       found.length > 0
         ? `Being built: ${listing(found.map(({ name }) => name))}.`
-        : 'No build of one was interrupted.'
-    return { level: 'ok', title: 'Every index works', detail }
+        : 'No index build was interrupted.'
+    return { level: 'ok', title: 'Every index is valid', detail }
   }
   const place = (name: string): string => `"${db.schema}"."${name}"`
   return {
     level: 'warn',
-    title: `${broken.length === 1 ? 'An index does' : `${broken.length} indexes do`} not work`,
-    detail: `${listing(broken)}. Nothing reads it, and every write pays for it. Upkeep drops what is left of interrupted builds, and builds Stint's own indexes anew, where the login of the workers owns the tables.`,
+    title: `${broken.length === 1 ? 'An index is' : `${broken.length} indexes are`} invalid`,
+    detail: `${listing(broken)}. Queries cannot use an invalid index, but every write maintains it. If the workers' database login owns the tables, upkeep drops leftovers of interrupted builds and rebuilds Stint's own indexes.`,
     fix: broken
       .map((name) =>
         /_cc(new|old)\d*$/.test(name)

@@ -16,7 +16,7 @@ export const kinds: Check = async (db) => {
     return {
       level: 'ok',
       title: 'Every kind of job has a handler',
-      detail: `Of the first ${window} jobs of each queue that has a worker, in each state.`,
+      detail: `Checked: the first ${window} jobs per state of each queue that has a worker.`,
     }
   const said = found.map(
     ({ queue, kind, jobs }) => `'${kind}' in ${queue} (${jobs}${jobs >= window ? ' or more' : ''})`,
@@ -24,7 +24,7 @@ export const kinds: Check = async (db) => {
   return {
     level: 'warn',
     title: `No live worker handles ${listing(found.map(({ kind }) => `'${kind}'`))}`,
-    detail: `${listing(said)}. Workers of these queues pass over such jobs; they wait for a worker with the handler. Deploy it, or cancel them.`,
+    detail: `${listing(said)}. Workers skip these jobs; the jobs wait for a worker that has the handler. Deploy one, or cancel the jobs.`,
     fix: `stint job list --kind ${found[0]?.kind ?? ''} --queue ${found[0]?.queue ?? ''}`,
   }
 }

@@ -9,12 +9,12 @@ export const notifyQueue: Check = async (db, { notifyWarn, notifyFail }) => {
   const usage = queue?.usage ?? 0
   const title = `The notification queue is ${Math.round(usage * 100)} % full`
   if (usage < notifyWarn)
-    return { level: 'ok', title, detail: 'Producers can tell workers at once that there is work.' }
+    return { level: 'ok', title, detail: 'Producers can notify workers of new jobs at once.' }
   const suspects = queue?.suspects ?? []
   return {
     level: usage < notifyFail ? 'warn' : 'fail',
     title,
-    detail: `A session that listens has had a transaction open since then${suspects.length > 0 ? `, perhaps process ${listing(suspects.map(String))}` : ''}. When the queue is full, every commit that notifies fails, yours too; Stint's workers then find work by polling.`,
+    detail: `A listening session keeps a transaction open${suspects.length > 0 ? `, perhaps process ${listing(suspects.map(String))}` : ''}. When the queue is full, every commit that notifies fails, including those of your own code. Stint's workers then find jobs by polling.`,
     ...(suspects.length > 0
       ? { fix: suspects.map((pid) => `select pg_terminate_backend(${pid});`).join('\n') }
       : {}),

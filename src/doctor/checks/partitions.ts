@@ -10,13 +10,13 @@ export const partitions: Check = async (db, { daysAhead }) => {
   if (first === undefined)
     return {
       level: 'ok',
-      title: 'The days of history are there',
-      detail: `For today and the next ${daysAhead} days.`,
+      title: `Partitions exist for the next ${daysAhead} days`,
+      detail: 'The history of finished jobs has one partition per day. Today has one too.',
     }
   return {
     level: first.ahead <= 1 ? 'fail' : 'warn',
-    title: `${missing.length} days of history are missing`,
-    detail: `${listing(missing.map(({ name }) => name))}. Upkeep makes them two weeks ahead, so it has not run for long, or may not. A settle that misses one has to make it first.`,
+    title: `${missing.length} ${missing.length === 1 ? 'partition' : 'partitions'} of the job history missing`,
+    detail: `${listing(missing.map(({ name }) => name))}. Upkeep creates partitions two weeks ahead. Either it has not run for days, or its database login may not create tables. A job that finishes on a day without a partition has to create it first.`,
     fix: `select "${db.schema}".ensure_partitions();`,
   }
 }

@@ -15,7 +15,7 @@ export const queues: Check = async (db) => {
     level: 'warn',
     title: `No live worker serves ${listing(idle)}`,
     detail:
-      'They have jobs that wait, or that ran under a worker that is lost. Start a worker with these queues.',
+      'Their jobs are waiting, or were running on a worker that is lost. Start a worker for these queues.',
     fix: 'stint work worker.ts',
   }
 }

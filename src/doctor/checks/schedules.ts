@@ -17,7 +17,7 @@ export const schedules: Check = async (db, { lateMs }) => {
     return {
       level: 'ok',
       title: 'Schedules fire on time',
-      detail: `None is late by more than ${span(lateMs)}, and none fails.`,
+      detail: `No schedule is more than ${span(lateMs)} late, and none fails.`,
     }
   const said = found.map((one) =>
     one.failures > 0
@@ -27,7 +27,7 @@ export const schedules: Check = async (db, { lateMs }) => {
   return {
     level: 'warn',
     title: `${found.length === 1 ? 'A schedule is' : `${found.length} schedules are`} late or failing`,
-    detail: `${listing(said, '; ')}. Any worker fires what is due: none lives, none can (an input made by code needs that code), or the database refuses.`,
+    detail: `${listing(said, '; ')}. Any live worker fires schedules that are due. Either no worker is alive, no worker has the code that makes the input, or the database refuses.`,
     fix: `stint schedule get ${first.name}`,
   }
 }

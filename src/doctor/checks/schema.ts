@@ -18,14 +18,17 @@ export const schema: Check = async (db) => {
   if (version > latestVersion)
     return {
       level: 'fail',
-      title: `The schema is at version ${version}, this code knows ${latestVersion}`,
-      detail: 'Newer code has migrated it. Upgrade stint here.',
+      title: `The schema is at version ${version}, but this code supports at most ${latestVersion}`,
+      detail: 'A newer release of Stint migrated the schema. Upgrade Stint here.',
       fix: 'npm install stint@latest',
     }
   if (pending.length > 0)
     return {
       level: 'fail',
-      title: version === 0 ? `There is no schema '${db.schema}'` : `${pending.length} migrations are to do`,
+      title:
+        version === 0
+          ? `There is no schema '${db.schema}'`
+          : `${pending.length} ${pending.length === 1 ? 'migration is' : 'migrations are'} not applied`,
       detail: `Not applied: ${listing(pending)}.`,
       fix: `stint migrate --schema ${db.schema}`,
     }
@@ -34,7 +37,7 @@ export const schema: Check = async (db) => {
     return {
       level: 'ok',
       title: `The schema is at version ${version}`,
-      detail: 'Every table, column, constraint, index and function is as the migrations make it.',
+      detail: 'Every table, column, constraint, index and function matches the migrations.',
     }
   const fixes = missing.flatMap((object) => {
     const definition = object.startsWith('index ') ? indexDefinition(object.slice(6), db.schema) : undefined
@@ -45,14 +48,14 @@ export const schema: Check = async (db) => {
   )
   return {
     level: missing.length > 0 ? 'fail' : 'warn',
-    title: `The schema is not what the migrations make: ${[
+    title: `The schema differs from the migrations: ${[
       ...(missing.length > 0 ? [`${missing.length} missing`] : []),
       ...(different.length > 0 ? [`${different.length} different`] : []),
     ].join(', ')}`,
     detail: [
       ...(missing.length > 0 ? [`Missing: ${listing(missing)}.`] : []),
       ...(changed.length > 0 ? [`Different: ${listing(changed, '; ')}.`] : []),
-      'Somebody has changed it by hand, or a restore left something out.',
+      'The schema was changed by hand, or a restore was incomplete.',
     ].join(' '),
     ...(fixes.length > 0 ? { fix: fixes.join('\n') } : {}),
   }

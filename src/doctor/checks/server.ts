@@ -14,15 +14,15 @@ export const server: Check = async (db, { minServer }) => {
   if (found?.isReadOnly === true)
     return {
       level: 'fail',
-      title: `${title}, which only reads`,
+      title: `${title} is read-only`,
       detail:
-        'No job can be stored or run here. It is a standby, or default_transaction_read_only is on. Connect to the primary.',
+        'Jobs cannot be stored or run here. The server is a standby, or default_transaction_read_only is on. Connect to the primary.',
     }
   if (found !== undefined && found.number < minServer)
     return {
       level: 'fail',
       title,
-      detail: `Stint is made for PostgreSQL ${Math.floor(minServer / 10_000)} and later; parts of it will not work.`,
+      detail: `Stint needs PostgreSQL ${Math.floor(minServer / 10_000)} or later; parts of it will not work.`,
     }
-  return { level: 'ok', title, detail: 'A version that Stint is made for.' }
+  return { level: 'ok', title, detail: 'Stint supports this version.' }
 }

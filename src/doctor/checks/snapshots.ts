@@ -32,26 +32,26 @@ export const snapshots: Check = async (db, limits) => {
   const unseen =
     hidden.length === 0
       ? ''
-      : ` Since when these sessions of other logins have held theirs is not to be seen without pg_read_all_stats: ${listing(hidden.map(({ name }) => name))}.`
+      : ` Without pg_read_all_stats this login cannot see how long these sessions of other logins have held a snapshot: ${listing(hidden.map(({ name }) => name))}.`
   const [oldest] = bad
   if (oldest === undefined) {
     if (level === 'unknown')
       return {
         level,
-        title: `Of ${hidden.length} sessions it is not to be seen how long they have held a snapshot`,
+        title: `The snapshot age of ${hidden.length} ${hidden.length === 1 ? 'session' : 'sessions'} is not visible`,
         detail: unseen.trim(),
         fix: `grant pg_read_all_stats to ${hidden[0]?.login ?? ''};`,
       }
     return {
       level,
       title: 'No snapshot has been held for long',
-      detail: `None for more than ${span(limits.snapshotWarnMs)}: dead rows can be removed.`,
+      detail: `No snapshot is older than ${span(limits.snapshotWarnMs)}, so vacuum can remove dead rows.`,
     }
   }
   return {
     level,
-    title: `A snapshot is held by ${nameOf(oldest)}${oldest.ageMs === null ? '' : ` since ${span(oldest.ageMs)}`}`,
-    detail: `${listing(bad.map(describe), '; ')}. While it lasts, no vacuum removes a row that was deleted since: the jobs table grows with every job.${unseen}`,
+    title: `A snapshot is held by ${nameOf(oldest)}${oldest.ageMs === null ? '' : ` for ${span(oldest.ageMs)}`}`,
+    detail: `${listing(bad.map(describe), '; ')}. Until it is released, vacuum cannot remove rows deleted since then, and the jobs table grows with every job.${unseen}`,
     fix: bad.map(fixOf).join('\n'),
   }
 }
@@ -84,7 +84,7 @@ function describe(holder: Holder): string {
     ...(isActive ? [] : ['not active']),
     ...(state === null ? [] : [state]),
     `${xids} transactions back`,
-    ...(query === null || query === '' ? [] : [`last said: ${query.replace(/\s+/g, ' ')}`]),
+    ...(query === null || query === '' ? [] : [`last query: ${query.replace(/\s+/g, ' ')}`]),
   ].join(', ')
 }
 

@@ -25,25 +25,25 @@ export const upkeep: Check = async (db) => {
   if (leader === null)
     return {
       level: isAny ? 'warn' : 'ok',
-      title: isAny ? 'No worker does upkeep' : 'No worker lives, so nobody does upkeep',
+      title: isAny ? 'No maintenance leader' : 'No live worker, so no maintenance leader',
       detail:
-        'Jobs run all the same, but nothing old is removed and no days of history are made ahead. Workers ask three times a lease, so that between two leaders there may be a moment without one. Where it lasts, all of them have `upkeep: false`, or their login may not.',
+        'Jobs still run, but old rows are not removed and no partitions are created ahead. Workers try to become leader three times per lease, so a short gap between two leaders is normal. If it lasts, all workers have `upkeep: false`, or their database login lacks a permission.',
     }
-  const who = `Led by ${leader.host ?? '?'}, process ${leader.pid ?? '?'}, for ${span(leadsMs)}.`
-  if (failing.length + late.length === 0) return { level: 'ok', title: 'Upkeep is done', detail: who }
+  const who = `Leader: process ${leader.pid ?? '?'} on ${leader.host ?? '?'}, for ${span(leadsMs)}.`
+  if (failing.length + late.length === 0) return { level: 'ok', title: 'Upkeep runs on time', detail: who }
   const said = [
     ...failing.map(({ name, lastError }) => `${name}: ${lastError ?? ''}`),
     ...late.map((service) =>
       service.lastOkAt === null
-        ? `${service.name} has never been done`
-        : `${service.name} has not been done for ${span(ageOf(service, asOf))}`,
+        ? `${service.name} has never succeeded`
+        : `${service.name} has not succeeded for ${span(ageOf(service, asOf))}`,
     ),
   ]
   const isLongAgo = failing.some((service) => ageOf(service, asOf) > 86_400_000)
   return {
     level: isLongAgo ? 'fail' : 'warn',
-    title: `Upkeep has trouble with ${listing([...new Set([...failing, ...late].map(({ name }) => name))])}`,
-    detail: `${listing(said, '; ')}. ${who} It is tried again, more and more slowly.`,
+    title: `Upkeep services are late or failing: ${listing([...new Set([...failing, ...late].map(({ name }) => name))])}`,
+    detail: `${listing(said, '; ')}. ${who} The leader retries with growing pauses.`,
     fix: 'stint status',
   }
 }

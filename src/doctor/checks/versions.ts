@@ -16,20 +16,20 @@ export const versions: Check = async (db, { deployMs }) => {
   if (mixed.length === 0)
     return {
       level: 'ok',
-      title: 'Workers are of one version',
-      detail: 'Of Stint, and of your code among the workers of each queue.',
+      title: 'All workers run the same version',
+      detail: 'The same version of Stint everywhere, and of your code in each queue.',
     }
   const said = mixed.map(({ queue, versions: found }) =>
-    queue === null ? `stint ${found.join(' and ')}` : `the code of ${queue}: ${found.join(' and ')}`,
+    queue === null ? `stint ${found.join(' and ')}` : `code of queue ${queue}: ${found.join(' and ')}`,
   )
   const isDeploying = mixed.every(({ youngestMs }) => youngestMs < deployMs)
   return {
     level: isDeploying ? 'ok' : 'warn',
-    title: isDeploying ? 'A deployment is under way' : 'Workers are of different versions',
+    title: isDeploying ? 'A deployment is under way' : 'Workers run different versions',
     detail: `${listing(said, '; ')}. ${
       isDeploying
-        ? `The youngest worker has been up for less than ${span(deployMs)}.`
-        : `No worker was started for ${span(deployMs)}, so this is no deployment any more: some were left behind, and the same kind of job runs by one code or another.`
+        ? `The newest worker started less than ${span(deployMs)} ago.`
+        : `No worker has started in the last ${span(deployMs)}, so this is not a deployment in progress. Old workers were left running, and the same kind of job runs on either version.`
     }`,
     ...(isDeploying ? {} : { fix: 'stint status' }),
   }

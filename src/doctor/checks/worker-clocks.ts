@@ -19,30 +19,30 @@ export const workerClocks: Check = async (db, { clockWarnMs, clockFailMs }) => {
     return {
       level: 'ok',
       title: 'No worker has compared its clock yet',
-      detail: 'Each does so by its heartbeats, from the first one on.',
+      detail: 'A worker compares its clock with every heartbeat.',
     }
   const off = clocks.filter((one) => surelyOffMs(one) >= clockWarnMs)
   const [first] = off
   if (first === undefined)
     return {
       level: 'ok',
-      title: `Clocks of workers differ from the database's by ${span(Math.abs(furthest.aheadMs))} at most`,
-      detail: `Of ${clocks.length} live ${clocks.length === 1 ? 'worker' : 'workers'}, as each measured it by its last heartbeats.`,
+      title: `Worker clocks differ from the database's by at most ${span(Math.abs(furthest.aheadMs))}`,
+      detail: `${clocks.length} live ${clocks.length === 1 ? 'worker' : 'workers'} measured this with the last heartbeats.`,
     }
   const said = off.map(
-    (one) => `${nameOf(one)} is ${direction(one)} the database's, measured to ${span(one.errorMs)}`,
+    (one) => `${nameOf(one)} is ${direction(one)} the database's (measured within ${span(one.errorMs)})`,
   )
   return {
     level: off.some((one) => surelyOffMs(one) >= clockFailMs) ? 'fail' : 'warn',
     title:
       off.length === 1
         ? `The clock of ${nameOf(first)} is ${direction(first)} the database's`
-        : `The clocks of ${off.length} workers are off, of ${nameOf(first)} by ${span(Math.abs(first.aheadMs))}`,
-    detail: `${listing(said, '; ')}. Leases, schedules and retries go by the database's clock and are right. Times that handlers give (runAt, deadlines) and the ids of jobs that they enqueue go by the worker's: set it right there.`,
+        : `The clocks of ${off.length} workers are wrong; ${nameOf(first)} by ${span(Math.abs(first.aheadMs))}`,
+    detail: `${listing(said, '; ')}. Leases, schedules and retries use the database's clock and are correct. Times that handlers pass (runAt, deadlines) and the ids of jobs that they enqueue use the worker's clock. Correct the clock on that machine.`,
     fix: 'timedatectl set-ntp true',
   }
 }
 
 function nameOf({ host, pid }: WorkerClock): string {
-  return `${host}, process ${pid},`
+  return `process ${pid} on ${host}`
 }
