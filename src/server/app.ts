@@ -90,7 +90,7 @@ function readOnly(): HttpProblem {
   return new HttpProblem({
     status: 403,
     code: 'read-only',
-    title: 'This console only looks',
-    detail: 'It was started read-only and refuses everything that would change something.',
+    title: 'This console is read-only',
+    detail: 'The console was started read-only and refuses every request that changes data.',
   })
 }

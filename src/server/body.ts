@@ -119,8 +119,8 @@ export function malformed(): HttpProblem {
   return new HttpProblem({
     status: 400,
     code: 'malformed-json',
-    title: 'The body is no JSON',
-    detail: 'The body could not be read as JSON in UTF-8.',
+    title: 'The body is not JSON',
+    detail: 'The body is not valid JSON in UTF-8.',
   })
 }
 
@@ -128,8 +128,8 @@ function notJson(): HttpProblem {
   return new HttpProblem({
     status: 415,
     code: 'unsupported-media-type',
-    title: 'Only JSON is understood here',
-    detail: 'The body is of another type than application/json.',
+    title: 'The body must be JSON',
+    detail: 'The content type of the body is not application/json.',
     hint: 'Content-Type: application/json',
     headers: { 'Accept-Post': 'application/json' },
   })
@@ -140,8 +140,8 @@ function tooLarge(maxBytes: number): HttpProblem {
     status: 413,
     code: 'body-too-large',
     title: 'The body is too large',
-    detail: `A body may have ${maxBytes.toLocaleString('en')} bytes here; the rest was not read.`,
-    hint: 'Store what is large elsewhere and send a reference; cut a batch into several.',
+    detail: `This route accepts bodies of at most ${maxBytes.toLocaleString('en')} bytes. The rest was not read.`,
+    hint: 'Store large data elsewhere and send a reference, or split a batch.',
     headers: { Connection: 'close' },
   })
 }
@@ -160,8 +160,8 @@ function brokenBody(): HttpProblem {
   return new HttpProblem({
     status: 400,
     code: 'body-broken',
-    title: 'The body broke off',
-    detail: 'The body could not be read to its end.',
+    title: 'The body is incomplete',
+    detail: 'The connection ended before the whole body arrived.',
     headers: { Connection: 'close' },
   })
 }
@@ -170,8 +170,8 @@ export function bodyConsumed(): HttpProblem {
   return new HttpProblem({
     status: 500,
     code: 'body-consumed',
-    title: 'The body was read already',
-    detail: 'Something read the body of this request before the console got it.',
+    title: 'The body was already read',
+    detail: 'A middleware read the body of this request before the console.',
     hint: 'Mount the console before body parsers such as express.json().',
   })
 }
@@ -182,6 +182,6 @@ function tooLargeNumber(token: string): HttpProblem {
     code: 'number-too-large',
     title: 'A number would be rounded',
     detail: `The body has an integer of ${token.length} digits, which JavaScript cannot hold exactly. Nothing was done.`,
-    hint: 'Send it as text.',
+    hint: 'Send the number as a string.',
   })
 }

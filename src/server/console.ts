@@ -197,8 +197,8 @@ function timedOut(): HttpProblem {
   return new HttpProblem({
     status: 503,
     code: 'timeout',
-    title: 'It took too long',
-    detail: `The console had no answer within ${answerWithinMs / 1_000} seconds.`,
+    title: 'The request took too long',
+    detail: `The console could not answer within ${answerWithinMs / 1_000} seconds.`,
     headers: { 'Retry-After': '5' },
   })
 }

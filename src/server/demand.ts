@@ -15,8 +15,8 @@ export function demand(c: Context<Env>, action: Action, resource?: Resource): Ca
     status: 403,
     code: 'forbidden',
     title: 'Not allowed',
-    detail: `${caller.actor} is ${article(caller.role)} ${caller.role} and may not do this: it takes the right to '${action}'.`,
-    hint: 'Ask somebody with that right, or sign in with a token of another role.',
+    detail: `${caller.actor} is ${article(caller.role)} ${caller.role} and may not do this. It needs the permission '${action}'.`,
+    hint: 'Ask a person with that permission, or sign in with a token of another role.',
   })
 }
 
@@ -25,7 +25,7 @@ function hidden(): HttpProblem {
     status: 404,
     code: 'not-found',
     title: 'Not found',
-    detail: 'There is nothing here that you may see.',
+    detail: 'It does not exist, or you may not see it.',
   })
 }
 

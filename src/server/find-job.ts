@@ -34,8 +34,8 @@ async function missing({ stint }: ConsoleParts, id: string): Promise<Error> {
       return new HttpProblem({
         status: 410,
         code: 'job-gone',
-        title: 'Past its retention',
-        detail: `A job of this id was made at ${new Date(madeAt).toISOString()}; by now its history is gone.`,
+        title: 'The job was deleted after its retention',
+        detail: `A job with this id would have been created at ${new Date(madeAt).toISOString()}. Its history has been deleted since.`,
       })
   }
   return new StintError(

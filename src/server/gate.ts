@@ -82,8 +82,8 @@ export function unauthorized(): HttpProblem {
     status: 401,
     code: 'unauthorized',
     title: 'Not signed in',
-    detail: 'This needs a token or a session, and there is none, or it is not valid any more.',
-    hint: 'Authorization: Bearer …, with a token made by stint token new',
+    detail: 'This request has no valid token or session.',
+    hint: 'Send Authorization: Bearer … with a token from stint token new',
     headers: { 'WWW-Authenticate': 'Bearer realm="stint"' },
   })
 }
@@ -93,8 +93,8 @@ export function notFound(): HttpProblem {
     status: 404,
     code: 'not-found',
     title: 'Not found',
-    detail: 'There is nothing at this address.',
-    hint: 'GET /v1/openapi.json lists what there is.',
+    detail: 'There is no route at this address.',
+    hint: 'GET /v1/openapi.json lists all routes.',
   })
 }
 
@@ -102,8 +102,8 @@ function methodNotAllowed(methods: readonly string[]): HttpProblem {
   return new HttpProblem({
     status: 405,
     code: 'method-not-allowed',
-    title: 'Not by this method',
-    detail: `This address answers ${[...new Set(methods)].join(', ')}.`,
+    title: 'Method not allowed',
+    detail: `This address accepts ${[...new Set(methods)].join(', ')}.`,
     headers: { Allow: [...new Set(methods)].join(', ') },
   })
 }

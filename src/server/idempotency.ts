@@ -120,7 +120,7 @@ function invalidKey(): HttpProblem {
   return new HttpProblem({
     status: 400,
     code: 'invalid-idempotency-key',
-    title: 'The Idempotency-Key cannot be used',
+    title: 'Invalid Idempotency-Key',
     detail: 'An Idempotency-Key is 1 to 200 printable characters of ASCII without spaces, such as a UUID.',
   })
 }
@@ -129,9 +129,9 @@ function inFlight(): HttpProblem {
   return new HttpProblem({
     status: 409,
     code: 'request-in-flight',
-    title: 'The same request is under way',
-    detail: 'A request with this Idempotency-Key is being answered.',
-    hint: 'Repeat it in a moment: it gets the same answer.',
+    title: 'The same request is in progress',
+    detail: 'Another request with this Idempotency-Key is in progress.',
+    hint: 'Repeat the request in a moment to get the same answer.',
     headers: { 'Retry-After': '1' },
   })
 }
@@ -141,7 +141,7 @@ function otherBody(): HttpProblem {
     status: 422,
     code: 'idempotency-key-reused',
     title: 'The Idempotency-Key was used for another request',
-    detail: 'This Idempotency-Key came with another body within the last 24 hours. Nothing was done.',
+    detail: 'This Idempotency-Key was used with another body in the last 24 hours. Nothing was done.',
     hint: 'Use a new key for a new request.',
   })
 }

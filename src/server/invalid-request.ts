@@ -20,18 +20,26 @@ export function invalidRequest(target: string, issues: readonly object[]): HttpP
   return new HttpProblem({
     status: isBody ? 422 : 400,
     code: isBody ? 'invalid-body' : 'invalid-parameters',
-    title: isBody ? 'The body is not as it should be' : 'A parameter is not as it should be',
-    detail:
-      errors.length === 1 ? 'One thing is wrong with it.' : `${errors.length} things are wrong with it.`,
-    hint: 'GET /v1/openapi.json says what is expected.',
+    title: isBody ? 'Invalid request body' : 'Invalid request parameter',
+    detail: summary(errors),
+    hint: 'GET /v1/openapi.json describes what this route accepts.',
     errors,
   })
+}
+
+/** The first of them, short: `errors` has all. */
+function summary(errors: readonly PointedError[]): string {
+  const [first] = errors
+  if (first === undefined) return 'The request does not match its schema.'
+  const text = `${first.pointer === '' ? 'body' : first.pointer}: ${first.message}`
+  const shown = text.length <= 200 ? text : `${text.slice(0, 200)}…`
+  return errors.length === 1 ? `${shown}.` : `${shown}; ${errors.length - 1} more in \`errors\`.`
 }
 
 function pointed({ path, message, keys }: SchemaIssue, place: readonly string[]): PointedError[] {
   const at = [...place, ...path]
   // Names that nobody knows, each at its own place.
   if (keys !== undefined && keys.length > 0)
-    return keys.map((key) => ({ pointer: toPointer([...at, key]), message: 'is not known here' }))
+    return keys.map((key) => ({ pointer: toPointer([...at, key]), message: 'unknown field' }))
   return [{ pointer: toPointer(at), message }]
 }

@@ -38,9 +38,9 @@ function unknownHost(): HttpProblem {
   return new HttpProblem({
     status: 421,
     code: 'unknown-host',
-    title: 'Not by this name',
+    title: 'Unknown host name',
     detail:
-      'Nobody has to sign in to this console, so it answers only to names of this machine, and this request was sent to another one.',
-    hint: 'Open it at localhost, say its name (`publicOrigin`, `hosts`, --public-origin), or let people sign in.',
+      'This console has no sign-in, so it answers only under the names of this machine. The request used another host name.',
+    hint: 'Open it at localhost, configure its name (`publicOrigin`, `hosts`, --public-origin), or add a sign-in.',
   })
 }

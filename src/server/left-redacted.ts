@@ -15,8 +15,8 @@ export function masked(hint: string): HttpProblem {
 export function leftRedacted(pointer: string): HttpProblem {
   return new HttpProblem({
     ...{ status: 422, code: 'redacted', title: 'A redacted value has no original' },
-    detail: 'The input says [redacted] where nothing is stored that it stands for. Nothing was changed.',
-    hint: 'Give the value itself at that place.',
+    detail: 'The input contains [redacted] where the stored input has no value. Nothing was changed.',
+    hint: 'Replace [redacted] with a value.',
     errors: [{ pointer, message: 'says [redacted], and there is no stored value to put back' }],
   })
 }

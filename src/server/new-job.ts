@@ -79,7 +79,7 @@ export function contractOf(
       status: 422,
       code: 'unknown-kind',
       title: 'The queue is missing',
-      detail: 'The console has no contract of this kind, so the request has to say which queue it goes to.',
+      detail: 'The console has no contract for this kind, so the request must name a queue.',
       errors: [{ pointer: '/queue', message: 'is required for a kind without a contract here' }],
     })
   }
@@ -91,12 +91,12 @@ function unknownKind(kind: string, kinds: readonly string[]): HttpProblem {
   return new HttpProblem({
     status: 422,
     code: 'unknown-kind',
-    title: 'No such kind of job',
-    detail: 'The console has no contract of this kind, and stores only what it can check.',
+    title: 'Unknown kind of job',
+    detail: 'The console has no contract for this kind, and stores only inputs that it can check.',
     hint:
       near === undefined
-        ? 'Give the console its contract (`contracts`), or let it take kinds that it does not know (`acceptUnknownKinds`).'
+        ? 'Pass the contract to the console (`contracts`), or accept kinds without one (`acceptUnknownKinds`).'
         : `Did you mean ${near}?`,
-    errors: [{ pointer: '/kind', message: 'is not known here' }],
+    errors: [{ pointer: '/kind', message: 'unknown kind' }],
   })
 }

@@ -148,9 +148,9 @@ export function resolveConsoleOptions(
 function closed(): StintError {
   return new StintError(
     'invalid-option',
-    'The console has nobody to let in: give createConsole() `auth`, or tokens (`tokens`, STINT_TOKENS; `stint token new` makes one). ' +
-      'In production it does not start without.',
-    { issues: [{ path: 'auth', message: 'is missing, and so are tokens' }] },
+    'The console has no sign-in: pass `auth` or `tokens` to createConsole(), or set STINT_TOKENS (`stint token new` creates a token). ' +
+      'In production the console does not start without one.',
+    { issues: [{ path: 'auth', message: 'is missing, and there are no tokens' }] },
   )
 }
 

@@ -128,7 +128,7 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
     const oldest = oldestReadyMs === null ? '' : `, the oldest for ${lasting(oldestReadyMs)}`
     if (ready > 0 && workers === 0) {
       const title = `No worker serves ${queue}`
-      const detail = `${many} wait${ready === 1 ? 's' : ''}${oldest}, and no live worker takes jobs of this queue.`
+      const detail = `${many} wait${ready === 1 ? 's' : ''}${oldest}, and no live worker serves this queue.`
       return [{ problem: { level: 'fail', ...about, title, detail }, of: [{ queue }] }]
     }
     if (oldestReadyMs === null || oldestReadyMs <= oldMs) return []
@@ -143,8 +143,8 @@ function ofClaims({ claims }: Trouble): Found[] {
     problem: {
       level: 'fail',
       about: 'queue',
-      title: `Claims of ${queue} fail`,
-      detail: `Worker ${host}/${pid} gets no jobs of it since ${since ?? '?'}: ${error ?? '?'}`,
+      title: `Claims from ${queue} fail`,
+      detail: `Worker ${host}/${pid} has claimed no job since ${since ?? '?'}: ${error ?? '?'}`,
       link: `/queues/${encodeURIComponent(queue)}`,
     },
     of: [{ queue }],
@@ -159,7 +159,7 @@ function ofErrors({ errors }: Trouble): Found[] {
         level: 'fail',
         about: 'error-group',
         title: hidePasswords(`${name}: ${title}`).slice(0, 200),
-        detail: `${counted(deaths, 'job')} of ${kind} died of it in the last hour${regressedAt === null ? '' : '; it was resolved, and came back'}.`,
+        detail: `${counted(deaths, 'job')} of ${kind} died of this error in the last hour${regressedAt === null ? '' : '. The group was resolved and has regressed'}.`,
         link: `/dead?group=${fingerprint}`,
       },
       // What it says is what the last job said.
@@ -171,11 +171,11 @@ function ofWorkers(workers: QueuesOverview['workers']): Found[] {
   const troubled = workers.filter(({ status }) => status !== 'active')
   return troubled.slice(0, mostAlike).map(({ id, host, pid, status, death, running, leaseUntil }) => {
     const name = host === null ? id : `${host}/${String(pid)}`
-    const inHand = `${counted(running, 'job')} in hand`
+    const inHand = `it holds ${counted(running, 'job')}`
     const detail =
       status === 'late'
-        ? `It missed heartbeats; ${inHand}. Its lease ends at ${leaseUntil.toISOString()}, and then they are given to others.`
-        : `${death ?? 'It stopped sending heartbeats, and nobody saw how it ended'}; ${inHand}.`
+        ? `The worker missed heartbeats; ${inHand}. Its lease ends at ${leaseUntil.toISOString()}; then other workers take its jobs.`
+        : `${death ?? 'The worker stopped sending heartbeats for an unknown reason'}; ${inHand}.`
     return {
       problem: {
         level: 'warn',
@@ -213,15 +213,15 @@ function ofServices({ services, leader, workers }: QueuesOverview): Found[] {
     problem: {
       level: 'warn',
       about: 'service',
-      title: `Upkeep: ${name} fails`,
-      detail: lastOkAt === null ? 'It never went well.' : `It went well last at ${lastOkAt.toISOString()}.`,
+      title: `Maintenance service ${name} fails`,
+      detail: lastOkAt === null ? 'It has never succeeded.' : `Last success: ${lastOkAt.toISOString()}.`,
       link: '/system',
     },
   }))
   const isLed = leader !== null || !workers.some(({ status }) => status === 'active')
   if (isLed) return found
-  const title = 'Nobody does upkeep'
-  const detail = 'Workers live, and none of them leads: another one should within seconds.'
+  const title = 'No maintenance leader'
+  const detail = 'Workers are alive, but none leads maintenance. One of them should take over within seconds.'
   return [...found, { problem: { level: 'warn', about: 'service', title, detail, link: '/system' } }]
 }
 
@@ -230,8 +230,8 @@ function ofOperations({ operations }: Trouble): Found[] {
     problem: {
       level: 'warn',
       about: 'operation',
-      title: `A ${action} by ${actor} stopped itself`,
-      detail: note ?? 'Its stop rule held.',
+      title: `A ${action} by ${actor} was stopped by its rule`,
+      detail: note ?? 'Its stop rule applied.',
       link: `/operations/${id}`,
     },
     of: [everything],

@@ -83,9 +83,10 @@ export function internal(): HttpProblem {
   return new HttpProblem({
     status: 500,
     code: 'internal',
-    title: 'Something went wrong here',
-    detail: 'The console failed to answer this. It is our fault, not that of the request.',
-    hint: "Look for the request's id in the log of the console.",
+    title: 'The console failed',
+    detail:
+      'The console could not answer this request because of an error of its own. The request was valid.',
+    hint: 'Search the log of the console for the request id.',
   })
 }
 
@@ -94,10 +95,10 @@ export function busy(): HttpProblem {
   return new HttpProblem({
     status: 503,
     code: 'busy',
-    title: 'Past the limits of the console',
+    title: 'The console is busy',
     detail:
-      'The console has few connections and short timeouts, so that it never slows the queue. This request went past them.',
-    hint: 'Try again in a moment; a narrower filter is cheaper.',
+      'The console limits its connections and query times, so that it never slows the queue. This request exceeded a limit.',
+    hint: 'Try again in a moment, or use a narrower filter.',
     headers: { 'Retry-After': '2' },
   })
 }
@@ -115,45 +116,45 @@ const soon = { 'Retry-After': '2' }
 
 /** Every code of ours; those that no request can cause are failures of the console. */
 const known: Readonly<Record<ErrorCode, Known>> = {
-  'invalid-option': { status: 422, title: 'A value is not allowed' },
+  'invalid-option': { status: 422, title: 'Invalid value' },
   'invalid-input': {
     status: 422,
     title: 'The input does not fit its contract',
     detail: 'Nothing was stored.',
   },
-  'duplicate-job': { status: 409, title: 'Another job stands for this one' },
+  'duplicate-job': { status: 409, title: 'A duplicate of this job exists' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used with another input' },
   'job-not-found': { status: 404, title: 'No such job' },
   'error-group-not-found': { status: 404, title: 'No such error group' },
   'schedule-not-found': { status: 404, title: 'No such schedule' },
   'operation-not-found': { status: 404, title: 'No such operation' },
-  'too-many-matches': { status: 422, title: 'More match than allowed' },
+  'too-many-matches': { status: 422, title: 'More jobs match than allowed' },
   'state-changed': {
     status: 409,
-    title: 'It is not as expected any more',
-    hint: 'Look at how it is now, and decide again.',
+    title: 'The state has changed',
+    hint: 'Check the current state, then decide again.',
   },
   'enqueue-unknown': {
     status: 503,
-    title: 'It is not known whether it was stored',
-    detail: 'The connection to the database broke while storing. It may have been stored, or not.',
-    hint: 'Send it again with the same Idempotency-Key: it is stored once.',
+    title: 'Unknown whether the job was stored',
+    detail: 'The connection to the database broke while the job was being stored.',
+    hint: 'Send the request again with the same Idempotency-Key: the job is stored only once.',
     headers: soon,
   },
   'database-unavailable': {
     status: 503,
     title: 'The database does not answer',
     detail: 'The console cannot reach its database, or got no answer in time.',
-    hint: 'It tries again with every request, and heals by itself.',
+    hint: 'The console reconnects by itself. Try again in a moment.',
     headers: soon,
   },
   'database-rejected': {
     status: 500,
-    title: 'The database refused',
-    detail: 'The database refused what the console asked of it.',
+    title: 'The database rejected a statement',
+    detail: 'The database rejected a statement of the console.',
     hint: 'stint doctor',
   },
-  'no-database': { status: 500, title: 'No database', detail: 'The console has no database to talk to.' },
+  'no-database': { status: 500, title: 'No database', detail: 'The console has no database to connect to.' },
   'schema-missing': {
     status: 503,
     title: 'The tables are missing',
@@ -164,7 +165,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'schema-too-new': {
     status: 503,
     title: 'The tables are newer than this console',
-    detail: 'The tables of Stint were made by a newer version than this console is of.',
+    detail: 'The tables were migrated by a newer version of Stint than this console.',
     hint: 'Upgrade the console.',
     headers: { 'Retry-After': '60' },
   },
@@ -180,13 +181,13 @@ const known: Readonly<Record<ErrorCode, Known>> = {
     status: 404,
     title: 'The input is not in the blob store',
     detail:
-      'The input of this job lies in a blob store that this console does not have, or it is gone from there.',
-    hint: 'Give the console the `blobs` of your producers.',
+      'The input of this job is in a blob store that this console does not use, or it was deleted there.',
+    hint: 'Pass the console the same `blobs` option as your producers.',
   },
   'contract-mismatch': {
     status: 409,
-    title: 'The contract is of another version',
-    detail: 'This job was stored by another version of its contract than the console knows.',
+    title: 'The contract has another version',
+    detail: 'This job was stored with a version of its contract that the console does not know.',
     hint: 'Deploy the console with the contracts of your workers.',
   },
   'client-closed': {
@@ -202,9 +203,13 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   },
   'lease-lost': { status: 409, title: 'The lease was lost' },
   'attempt-timeout': { status: 500, title: 'An attempt took too long', detail: 'An attempt took too long.' },
-  'invalid-row': { status: 500, title: 'The row of a job cannot be read' },
-  'job-crashed': { status: 500, title: 'A process ended', detail: 'A process ended while it ran a job.' },
-  'worker-stuck': { status: 500, title: 'A worker hangs', detail: 'A worker hangs.' },
+  'invalid-row': { status: 500, title: 'The row of a job is invalid' },
+  'job-crashed': {
+    status: 500,
+    title: 'A worker process crashed',
+    detail: 'A worker process crashed while it ran a job.',
+  },
+  'worker-stuck': { status: 500, title: 'A worker is stuck', detail: 'A worker is stuck.' },
   'isolation-failed': {
     status: 500,
     title: 'Isolation failed',
@@ -216,7 +221,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'not-external': {
     status: 500,
     title: 'The console was bundled',
-    detail: 'The console misses files of its package.',
+    detail: 'The console cannot find files of its package. Mark stint as external in your bundler.',
   },
   'embedded-unsupported': {
     status: 500,

@@ -13,14 +13,14 @@ const descriptions = {
   401: 'Not signed in.',
   403: 'Not allowed.',
   404: 'Not found.',
-  409: 'Something is not as expected, or the same request is under way.',
-  410: 'It was there, and is past its retention.',
-  412: 'It has changed since.',
+  409: 'The state has changed, or the same request is in progress.',
+  410: 'Deleted after its retention.',
+  412: 'The resource has changed since.',
   413: 'The body is too large.',
-  415: 'The body is no JSON.',
-  422: 'The body is not as it should be.',
-  428: 'It has to say what it expects.',
-  503: 'The database or a limit of the console is in the way; try again.',
+  415: 'The body is not JSON.',
+  422: 'The body is invalid.',
+  428: 'The request must name the expected state.',
+  503: 'The database is unavailable, or the console is at a limit; try again.',
 } as const
 
 type Failing = keyof typeof descriptions

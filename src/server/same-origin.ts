@@ -20,10 +20,10 @@ export function demandSameOrigin(request: Request, publicOrigin: string | undefi
   throw new HttpProblem({
     status: 403,
     code: 'cross-site',
-    title: 'Not from our own page',
+    title: 'Request from another site',
     detail:
       'This request is authenticated by what a browser sends by itself, and nothing shows that our own page made it.',
-    hint: 'A program sends a token: Authorization: Bearer …',
+    hint: 'Programs authenticate with a token: Authorization: Bearer …',
   })
 }
 

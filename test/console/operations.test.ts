@@ -135,7 +135,7 @@ describe('a preview', () => {
     [{ action: 'reprioritize', where: 'queue:a' }, '`priority`'],
     [{ action: 'replay' }, '`ids`'],
     [{ action: 'replay', ids: ['x'] }, '1 to 1,000 job ids'],
-    [{ action: 'replay', where: 'queue:a sate:x' }, 'unknown token'],
+    [{ action: 'replay', where: 'queue:a sate:x' }, 'Unknown filter'],
     [{ action: 'replay', where: 'queue:a', pace: 0 }, 'jobs a second'],
     [{ action: 'explode', where: 'queue:a' }, "'replay'"],
   ])('%j is refused', async (options, message) => {

@@ -63,8 +63,8 @@ describe('overview', () => {
     )
     const { problems } = await overview()
     expect(problems).toMatchObject([
-      { level: 'fail', about: 'queue', title: 'Claims of stopped fail', link: '/queues/stopped' },
-      { title: 'Nobody does upkeep' },
+      { level: 'fail', about: 'queue', title: 'Claims from stopped fail', link: '/queues/stopped' },
+      { title: 'No maintenance leader' },
     ])
     expect(problems[0]?.detail).toContain('integer out of range')
   })
@@ -194,8 +194,8 @@ describe('overview', () => {
       '1 migration not applied',
       'Schedule nightly does not fire',
       'Schedule hourly missed 1 fire',
-      'Upkeep: days fails',
-      'A replay by ana stopped itself',
+      'Maintenance service days fails',
+      'A replay by ana was stopped by its rule',
     ])
   })
 

@@ -72,7 +72,7 @@ test('a queue whose claims keep failing is named by readiness, doctor and overvi
   await eventually(async () => !(await ready()).ok, 'readiness to turn red')
   expect((await ready()).problems.join()).toContain(job.queue)
   await eventually(async () => (await finding())?.level === 'fail', 'the doctor to be told')
-  expect(await finding()).toMatchObject({ title: `Claims of ${job.queue} fail` })
+  expect(await finding()).toMatchObject({ title: `Claims from ${job.queue} fail` })
   const { claims } = await scene.stint.view.trouble()
   expect(claims).toMatchObject([
     { queue: job.queue, error: expect.stringContaining('not this one') as string },

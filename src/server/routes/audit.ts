@@ -34,8 +34,8 @@ export const auditRoutes: Routes = (app, parts) => {
     // An entry names what it is about, and by then that may be gone: nobody could say whose it was.
     if (!mayAll(caller, 'audit'))
       throw tooWide(
-        'The audit is about all queues, and you may see some.',
-        'Ask somebody who may see all of them.',
+        'The audit covers all queues, and you may see only some of them.',
+        'Ask a person who may see all queues.',
       )
     const page = await stint.audit.list(c.req.valid('query'))
     return c.json(

@@ -71,7 +71,7 @@ function badTopics(unknown: Topic['name'] | undefined): HttpProblem {
   const detail =
     unknown === undefined ? `At most ${mostTopics} topics.` : `There is no topic '${unknown.slice(0, 200)}'.`
   return new HttpProblem({
-    ...{ status: 400, code: 'invalid-parameters', title: 'No such topics', detail },
+    ...{ status: 400, code: 'invalid-parameters', title: 'Unknown topics', detail },
     hint: 'Topics are overview, workers, queue:<name>, job:<id> and operation:<id>, separated by commas.',
     errors: [{ pointer: '/query/topics', message: detail }],
   })
@@ -82,8 +82,8 @@ function tooMany(): HttpProblem {
     status: 503,
     code: 'too-many-streams',
     title: 'Too many streams',
-    detail: 'You have as many streams open as one may have, or the console has.',
-    hint: 'Close some: one stream can be about 50 topics.',
+    detail: 'You or the console have reached the limit of open streams.',
+    hint: 'Close some streams. One stream can follow 50 topics.',
     headers: { 'Retry-After': '10' },
   })
 }

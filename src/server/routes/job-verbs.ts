@@ -182,7 +182,7 @@ async function editJob(
   if (contract === undefined) throw unknownKind(job.kind)
   const original = job.inputBlob === null ? job : await parts.stint.get(job.id)
   if (redactFor(caller, parts, job, original?.input).isByHost)
-    throw masked('Replay it as it is, or let somebody edit it from whom nothing is hidden.')
+    throw masked('Replay the job unchanged, or ask a person who may see the whole input to edit it.')
   const { value, pointer } = restoreRedacted(input, original?.input, contract.redact)
   if (pointer !== undefined) throw leftRedacted(`/input${pointer}`)
   return operator.editAndReplay(job.id, { contract, input: value, expect, reason })
@@ -190,16 +190,16 @@ async function editJob(
 
 function unknownKind(kind: string): HttpProblem {
   return new HttpProblem({
-    ...{ status: 422, code: 'unknown-kind', title: 'The console does not know this kind' },
-    detail: `An edited input is checked by the contract of its kind, and the console has none for '${kind}'.`,
-    hint: 'Give the console the contracts of your app.',
+    ...{ status: 422, code: 'unknown-kind', title: 'Unknown kind of job' },
+    detail: `The contract checks an edited input, and the console has no contract for '${kind}'.`,
+    hint: 'Pass the contracts of your app to the console.',
   })
 }
 
 function oneTime(): HttpProblem {
   return new HttpProblem({
-    ...{ status: 422, code: 'invalid-option', title: 'A value is not allowed' },
-    detail: 'Say either `runAt` or `delay`.',
+    ...{ status: 422, code: 'invalid-option', title: 'Invalid value' },
+    detail: 'Pass either `runAt` or `delay`.',
     errors: [{ pointer: '/runAt', message: 'or /delay has to be given, and not both' }],
   })
 }

@@ -285,7 +285,7 @@ function toOperation(info: OperationInfo): Operation {
 
 function missingReason(): HttpProblem {
   return new HttpProblem({
-    ...{ status: 422, code: 'invalid-option', title: 'A value is not allowed' },
+    ...{ status: 422, code: 'invalid-option', title: 'Invalid value' },
     detail: 'An operation needs a reason, for the audit.',
     errors: [{ pointer: '/reason', message: 'is required' }],
   })

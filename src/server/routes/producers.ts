@@ -183,7 +183,7 @@ async function checkAll(
   throw new HttpProblem({
     status: 422,
     code: 'invalid-input',
-    title: 'Some of the jobs are not as they should be',
+    title: 'Some of the jobs are invalid',
     detail: 'Nothing was stored.',
     errors: errors.slice(0, mostErrors),
   })

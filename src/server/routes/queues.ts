@@ -87,6 +87,6 @@ function unknownQueue(queue: string): HttpProblem {
     status: 404,
     code: 'queue-not-found',
     title: 'No such queue',
-    detail: `Nothing is known of a queue '${queue}': it has no jobs, had none within the hour, and no worker serves it.`,
+    detail: `Queue '${queue}' has no jobs, had none in the last hour, and no worker serves it.`,
   })
 }
