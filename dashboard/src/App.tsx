@@ -53,23 +53,23 @@ export function App() {
     })),
     {
       key: 'mod+k',
-      label: 'jump to anything',
+      label: 'jump to a job, queue or screen',
       run: () => {
         setOpen('jump')
       },
     },
-    { key: '/', label: 'filter', run: focusFilter },
+    { key: '/', label: 'focus the filter', run: focusFilter },
     { key: 'p', label: 'pause or resume live data', run: togglePause },
     {
       key: '?',
-      label: 'this help',
+      label: 'show this help',
       run: () => {
         setOpen('help')
       },
     },
     {
       key: 'Escape',
-      label: 'close, or leave the field',
+      label: 'close the dialog, or leave the field',
       run: () => {
         if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
       },
@@ -126,8 +126,8 @@ export function App() {
               <Route path="/audit" component={AuditRoute} />
               <Route path="/system" component={SystemRoute} />
               <Route>
-                <Page title="Not here">
-                  <p className="empty">No screen has this address.</p>
+                <Page title="Page not found">
+                  <p className="empty">There is no page at this address.</p>
                 </Page>
               </Route>
             </Switch>

@@ -16,7 +16,7 @@ test('a console with nothing in it says so, and how to begin', async () => {
     ['Dead letters', 'No open dead letters.'],
     ['Operations', 'Nobody has acted on many jobs at once yet.'],
     ['Schedules', 'There are no schedules.'],
-    ['Workers', 'No worker is alive, and none was in the last hour.'],
+    ['Workers', 'No worker is alive or was alive in the last hour.'],
   ] as const) {
     await page.getByRole('link', { name: screen, exact: true }).click()
     await page.getByText(words).waitFor()
@@ -55,7 +55,7 @@ test('problems come first, and every number leads to the jobs behind it', async 
 test('a range that is longer than the system is old begins where its figures do', async () => {
   const page = await given.open('?range=7d')
   await page.getByText(/^Figures begin /).waitFor()
-  await page.getByText('As a table').first().click()
+  await page.getByText('Show as a table').first().click()
   const times = await page.locator('.chart').first().locator('tbody time').all()
   const [first] = await Promise.all(times.map((time) => time.getAttribute('datetime')))
   expect(Date.now() - Date.parse(first ?? '')).toBeLessThan(3_600_000)
@@ -84,8 +84,8 @@ test('the jump bar leads to screens, queues and jobs; keys lead to screens and c
 
   await pressPair(page, ['g', 'd'], 'dead')
   await page.keyboard.press('?')
-  await page.getByRole('dialog', { name: 'Keys' }).waitFor()
-  await page.getByLabel('Keys of a single letter').uncheck()
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+  await page.getByLabel('Enable shortcuts of a single letter').uncheck()
   await page.keyboard.press('Escape')
   await page.keyboard.press('g')
   await page.keyboard.press('w')

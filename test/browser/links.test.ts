@@ -90,7 +90,7 @@ test('r on a job that cannot be replayed says so, and opens no dialog later', as
   const page = await given.open(`jobs?where=queue:${queue}`)
   await page.locator(`[data-row="${later}"] [data-row-link]`).focus()
   await page.keyboard.press('r')
-  await page.getByText('A job that is scheduled cannot be replayed.').waitFor()
+  await page.getByText('Only dead letters can be replayed; the state of this job is scheduled.').waitFor()
   await page.getByLabel(`Select job ${died}`).click()
   await page.getByText('1 selected:').waitFor()
   expect(new URL(page.url()).searchParams.has('panel')).toBe(false)
@@ -187,7 +187,7 @@ test('the figure of failed attempts leads to errors that jobs fail with, also th
   await row.filter({ hasText: '132' }).waitFor()
   await page.getByRole('heading', { level: 1, name: 'Errors' }).waitFor()
   // What nobody has died of is not among the dead letters.
-  await page.getByRole('radio', { name: 'deadly' }).click()
+  await page.getByRole('radio', { name: 'dead letters' }).click()
   await page.getByRole('heading', { level: 1, name: 'Dead letters' }).waitFor()
   await row.waitFor({ state: 'detached' })
 })
@@ -198,7 +198,7 @@ test('what is not there is said, with the way on', async () => {
   await page.goto(`${given.url}jobs?where=colour:red`)
   await page.getByRole('alert').getByText('colour').first().waitFor()
   await page.goto(`${given.url}nowhere`)
-  await page.getByText('No screen has this address.').waitFor()
+  await page.getByText('There is no page at this address.').waitFor()
 })
 
 test('each problem of the overview leads to the screen that it is about', async () => {
@@ -237,7 +237,7 @@ test('each problem of the overview leads to the screen that it is about', async 
     [/No worker serves nobody/, /nobody\/serves%20it/],
     [/CardDeclined: no/, /CardDeclined/],
     [/Schedule by\/night%20 does not fire/, /by\/night%20/],
-    [/A replay by ana stopped itself/, /It stopped itself/],
+    [/A replay by ana was stopped by its rule/, /It stopped itself/],
   ]
   for (const [about, screen] of screens) {
     await problems.filter({ hasText: about }).getByRole('link').click()

@@ -195,7 +195,9 @@ test('to abort is asked about, and why is noted', async () => {
   await as.operations.pause(id)
   const page = await given.open(`operations/${id}`, { role: 'operator' })
   await page.getByRole('button', { name: 'Abort…' }).click()
-  await page.getByText(/What is left, [23] jobs, stays as it is\. It cannot be resumed\./).waitFor()
+  await page
+    .getByText(/The other [23] jobs will not be changed\. An aborted operation cannot be resumed\./)
+    .waitFor()
   await page.getByRole('button', { name: 'Keep it' }).click()
   await page.getByRole('dialog').waitFor({ state: 'hidden' })
   expect((await given.stint.operations.get(id))?.state).toBe('paused')
@@ -251,7 +253,7 @@ test('a discard of more jobs than can be named is taken back by its filter, whic
     await route.fulfill({ json: { ...answer, next: randomUUID() } })
   })
   await page.getByRole('button', { name: 'Restore…' }).click()
-  await page.getByText('so this goes by its filter').waitFor()
+  await page.getByText('so this restores by its filter').waitFor()
   await page.locator('dialog .cli code', { hasText: `--where 'queue:${queue} is:discarded'` }).waitFor()
 }, 180_000)
 

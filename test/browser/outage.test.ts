@@ -38,7 +38,7 @@ test('a database that is down is said on the screens there are and on new ones, 
   await expect.poll(() => readyIn(page, queue)).toBe('1')
   // Gone with the first reload.
   for (const each of [page, other]) await each.evaluate('globalThis.isTheSame = true')
-  const banner = page.getByRole('alert').filter({ hasText: 'The database does not answer, since' })
+  const banner = page.getByRole('alert').filter({ hasText: 'The database has not answered since' })
 
   await server?.stop('fast')
   try {

@@ -125,7 +125,7 @@ test('edit & replay shows what the contract says at its field, then the change, 
   expect(await page.locator('pre[aria-label=Input]').textContent()).toContain('"cents": 990')
   await page.getByRole('tab', { name: 'Lineage' }).click()
   await page
-    .getByRole('region', { name: 'Made of this dead letter, by an edit' })
+    .getByRole('region', { name: 'Edited copy of this dead letter' })
     .getByRole('link', { name: `Job ${id}` })
     .click()
   await page.locator('h1', { hasText: 'edited and replayed' }).waitFor()
@@ -154,5 +154,5 @@ test('what somebody else has done meanwhile is refused, and said', async () => {
   })
   await page.getByRole('button', { name: 'Replay', exact: true }).click()
   await page.locator('.toast-fail').waitFor()
-  expect(await page.locator('.toast-fail').textContent()).toContain('not as expected')
+  expect(await page.locator('.toast-fail').textContent()).toContain('The state has changed')
 })

@@ -44,12 +44,12 @@ describe('a viewer', () => {
       /Replay|Edit|Discard|Cancel|Run now|Reschedule|Priority|Pause…|Backfill|Resolve|Ignore|Retention/
     expect(await page.getByRole('button', { name: acting }).count()).toBe(0)
     expect(await page.getByRole('dialog').count()).toBe(0)
-    await page.getByText('Your role does not show inputs.').waitFor()
+    await page.getByText('Your role may not see inputs.').waitFor()
     await page.keyboard.press('r')
     await page.keyboard.press('e')
 
     await page.goto(`${given.url}jobs?where=state:dead&sel=${id}&panel=op-replay`)
-    await page.getByText('nothing can be done to these by you').waitFor()
+    await page.getByText('No action available for this selection').waitFor()
     expect(await page.getByRole('button', { name: acting }).count()).toBe(0)
     await page.goto(`${given.url}schedules?schedule=nightly&panel=pause`)
     await page.getByRole('heading', { level: 2, name: 'Last fires' }).waitFor()

@@ -7,11 +7,11 @@ const given = stage({ contracts, basePath: '/admin/jobs' })
 test('mounted under a path it stays below it: files, API, stream, links and Back', async () => {
   const { id } = await given.stint.enqueue(chargeCard, charge(1), { delay: '1h' })
   const page = await given.open(`jobs/${id}?tab=attempts`)
-  await page.getByText('It has not been tried yet.').waitFor()
+  await page.getByText('No attempts yet.').waitFor()
   const asked: string[] = []
   page.on('request', (request) => asked.push(new URL(request.url()).pathname))
   await page.reload()
-  await page.getByText('It has not been tried yet.').waitFor()
+  await page.getByText('No attempts yet.').waitFor()
   await page.getByRole('link', { name: 'Overview', exact: true }).click()
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
   await page.locator('.data-age-live').waitFor()

@@ -74,7 +74,7 @@ async function request<Answer>(url: URL, { headers, ...init }: Sent): Promise<An
         0,
         'unreachable',
         'The console does not answer',
-        'It may be restarting, or the network is down.',
+        'The console may be restarting, or the network is down.',
       ),
     )
   }

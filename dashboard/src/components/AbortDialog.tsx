@@ -46,11 +46,11 @@ export function AbortDialog({ operation, close }: { operation: Operation; close:
       >
         <p>
           {acted === 0
-            ? 'It has acted on no job yet.'
-            : `It has acted on ${plural(acted, 'job')}: that stays done.`}{' '}
-          What is left{left === undefined ? '' : `, ${plural(left, 'job')},`} stays as it is. It cannot be
-          resumed
-          {state === 'paused' ? '.' : '; to let it rest, pause it.'}
+            ? 'The operation has not changed any job yet.'
+            : `The operation has changed ${plural(acted, 'job')}; those changes stay.`}{' '}
+          {left === undefined ? 'The remaining jobs' : `The other ${plural(left, 'job')}`} will not be
+          changed. An aborted operation cannot be resumed
+          {state === 'paused' ? '.' : '; to stop it for now, pause it instead.'}
         </p>
         <ReasonField value={reason} set={setReason} />
       </form>

@@ -13,7 +13,11 @@ import { useAct } from './use-act.ts'
 const words: Partial<Record<Verb, { title: string; button: string; done: string }>> = {
   cancel: { title: 'Cancel this job', button: 'Cancel the job', done: 'Cancelled' },
   reschedule: { title: 'Reschedule this job', button: 'Reschedule', done: 'Rescheduled' },
-  reprioritize: { title: 'Change its priority', button: 'Change priority', done: 'Priority changed' },
+  reprioritize: {
+    title: 'Change the priority of this job',
+    button: 'Change priority',
+    done: 'Priority changed',
+  },
 }
 
 /** An act on one job that needs a word more, or cannot be taken back. */
@@ -60,14 +64,14 @@ export function ActDialog({ job, verb, close }: { job: JobDetail; verb: Verb; cl
           <strong>{job.kind}</strong> {shortId(job.id)} is {job.state}.{' '}
           {verb === 'cancel'
             ? job.state === 'running'
-              ? 'Its attempt is asked to stop; it is cancelled when the attempt ends.'
-              : 'It will not run. This cannot be undone.'
+              ? 'Its attempt is asked to stop. The job is cancelled when the attempt ends.'
+              : 'The job will not run. This cannot be undone.'
             : ''}
         </p>
         {verb === 'reschedule' ? (
           <TextField
-            label="Run in, or at"
-            hint="A duration like 10m, or a time like 2026-11-16T10:00:00Z."
+            label="When to run"
+            hint="A duration such as 10m, or a time such as 2026-11-16T10:00:00Z."
             value={value}
             set={setValue}
             required
@@ -76,7 +80,7 @@ export function ActDialog({ job, verb, close }: { job: JobDetail; verb: Verb; cl
         {verb === 'reprioritize' ? (
           <TextField
             label="Priority"
-            hint="Higher runs first; from −100 to 100."
+            hint="From −100 to 100. Higher numbers run first."
             value={value}
             set={setValue}
             type="number"

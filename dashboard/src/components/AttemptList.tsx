@@ -5,7 +5,7 @@ import { Time } from './Time.tsx'
 import { outcomeTone } from './outcomes.ts'
 
 export function AttemptList({ attempts }: { attempts: readonly JobAttempt[] }) {
-  if (attempts.length === 0) return <p className="empty">It has not been tried yet.</p>
+  if (attempts.length === 0) return <p className="empty">No attempts yet.</p>
   return (
     <ol className="attempts">
       {attempts

@@ -14,8 +14,7 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
   const segments = segmentsOf(job, attempts, now)
   const [first] = segments
   const last = segments.at(-1)
-  if (first === undefined || last === undefined)
-    return <p className="empty">Nothing has happened to it yet.</p>
+  if (first === undefined || last === undefined) return <p className="empty">No events yet.</p>
   const length = Math.max(1, last.to - first.from)
   const x = (at: number): number => ((at - first.from) / length) * width
   const sums = new Map<Segment['type'], number>()
@@ -60,9 +59,9 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
 const toneWords: Readonly<Record<Tone, string>> = {
   good: 'succeeded after',
   bad: 'failed after',
-  warn: 'lost after',
+  warn: 'worker lost after',
   flow: 'running',
-  quiet: 'given back after',
+  quiet: 'put back or cancelled after',
 }
 
 /** Each colour once, in the order of a life: what waited by what for, what ran by what came of it. */

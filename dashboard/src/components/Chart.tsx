@@ -20,14 +20,16 @@ export function Chart(props: ChartProps) {
           ))}
         </span>
       </figcaption>
-      <Boundary instead={() => <p className="muted">It cannot be drawn here; the table has the numbers.</p>}>
+      <Boundary
+        instead={() => <p className="muted">The chart cannot be drawn. The table has the numbers.</p>}
+      >
         <Suspense fallback={<div className="plot" />}>
           <Plot {...props} />
         </Suspense>
       </Boundary>
-      {isMeasured ? null : <p className="plot-empty">nothing measured</p>}
+      {isMeasured ? null : <p className="plot-empty">no data</p>}
       <details>
-        <summary>As a table</summary>
+        <summary>Show as a table</summary>
         <div className="table-scroll" tabIndex={0} role="region" aria-label={`${props.title}, as a table`}>
           <table>
             <thead>

@@ -28,7 +28,7 @@ export function DataAge() {
           ? 'polling'
           : mode
   return (
-    <span className={`data-age data-age-${look}`} title={`Last data ${span(ageMs)} ago`}>
+    <span className={`data-age data-age-${look}`} title={`Last update ${span(ageMs)} ago`}>
       <i aria-hidden="true" />
       {look === 'paused'
         ? 'paused'

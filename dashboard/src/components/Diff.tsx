@@ -4,7 +4,7 @@ const marks = { same: ' ', gone: '−', new: '+' } as const
 
 /** What an edit changes, line by line; marked by a sign too, not by colour alone. */
 export function Diff({ before, after }: { before: string; after: string }) {
-  if (before === after) return <p className="muted">Nothing is changed yet.</p>
+  if (before === after) return <p className="muted">No changes yet.</p>
   return (
     <pre className="diff" tabIndex={0} aria-label="Changes">
       {diffLines(before, after).map((line, index) => (

@@ -85,7 +85,7 @@ export function EditDialog({
       >
         <div className="edit-tools">
           <span className="muted">
-            A new job takes this one's place; the dead letter stays as it is, marked as replaced.
+            Replay creates a new job with this input. The dead letter stays and is marked as replaced.
           </span>
           <button
             type="button"
@@ -96,7 +96,7 @@ export function EditDialog({
               setRaw(!isRaw)
             }}
           >
-            As JSON
+            Edit as JSON
           </button>
         </div>
         {asFields ? (
@@ -113,7 +113,7 @@ export function EditDialog({
             label="Input"
             error={
               parsed === undefined
-                ? 'This is no JSON yet.'
+                ? 'This is not valid JSON.'
                 : [...errors].map(([pointer, message]) => `${pointer || 'input'}: ${message}`).join('; ') ||
                   undefined
             }

@@ -10,7 +10,11 @@ import { useMe } from './use-me.ts'
 const isMac = navigator.userAgent.includes('Mac')
 const nextTheme = { system: 'light', light: 'dark', dark: 'system' } as const
 const themeIcon = { system: 'system', light: 'sun', dark: 'moon' } as const
-const timeWords: Record<Preferences['times'], string> = { relative: 'ages', local: 'local time', utc: 'UTC' }
+const timeWords: Record<Preferences['times'], string> = {
+  relative: 'relative times',
+  local: 'local time',
+  utc: 'UTC',
+}
 
 export function Header({ jump, help }: { jump: () => void; help: () => void }) {
   const { me } = useMe()
@@ -77,8 +81,8 @@ export function Header({ jump, help }: { jump: () => void; help: () => void }) {
         <button
           type="button"
           className="button quiet icon-only"
-          aria-label="Keys"
-          title="Keys (?)"
+          aria-label="Keyboard shortcuts"
+          title="Keyboard shortcuts (?)"
           onClick={help}
         >
           <Icon name="keyboard" />

@@ -17,16 +17,16 @@ export function JobLineage({ job }: { job: JobDetail }) {
         answer.children.length === 0 &&
         answer.correlated.length === 0
       }
-      empty="It stands alone: no parent, no children, no edit, and nobody shares its correlation id."
+      empty="No related jobs: no parent, no children, no edited copy, and no other job with its correlation id."
     >
       {(answer) => (
         <div className="stack">
-          <Part title="Enqueued by" jobs={one(answer.parent)} />
-          <Part title="Made of this dead letter, by an edit" jobs={one(answer.replaces)} />
-          <Part title="Edited and replayed as" jobs={one(answer.replacedBy)} />
-          <Part title="Enqueued from it" jobs={answer.children} />
+          <Part title="Parent job" jobs={one(answer.parent)} />
+          <Part title="Edited copy of this dead letter" jobs={one(answer.replaces)} />
+          <Part title="Replaced by this edited copy" jobs={one(answer.replacedBy)} />
+          <Part title="Child jobs" jobs={answer.children} />
           <Part
-            title="Same correlation"
+            title="Jobs with the same correlation id"
             jobs={answer.correlated.filter(({ parentId }) => parentId !== job.id)}
           />
         </div>

@@ -11,7 +11,7 @@ export function JobLogs({ id }: { id: string }) {
       isEmpty={(answer) => answer.items.length === 0}
       empty={
         <>
-          Its handler has logged nothing. <code>ctx.log.info()</code> writes here.
+          No log lines. A handler writes them with <code>ctx.log.info()</code>.
         </>
       }
     >

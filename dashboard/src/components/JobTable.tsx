@@ -136,7 +136,7 @@ function when(job: JobItem): ReactNode {
     case 'waiting':
       return (
         <>
-          <span className="muted">from</span> <Time at={job.runAt} />
+          <span className="muted">since</span> <Time at={job.runAt} />
         </>
       )
     case 'succeeded':
@@ -152,7 +152,7 @@ function took(job: JobItem): ReactNode {
 }
 
 function happened(job: JobItem): ReactNode {
-  if (job.cancelRequestedAt !== null && job.state === 'running') return 'asked to cancel'
+  if (job.cancelRequestedAt !== null && job.state === 'running') return 'cancel requested'
   if (job.error !== null) {
     return (
       <>

@@ -64,7 +64,7 @@ export function JumpBar({ close }: { close: () => void }) {
           event.preventDefault()
         }}
       />
-      <ul id={listId} role="listbox" aria-label="Places">
+      <ul id={listId} role="listbox" aria-label="Results">
         {places.map((place, index) => (
           <li
             key={place.path}

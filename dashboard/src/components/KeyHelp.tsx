@@ -7,7 +7,7 @@ export function KeyHelp({ close }: { close: () => void }) {
   const { singleKeys } = usePreferences()
   const [keys] = useState(activeKeys)
   return (
-    <Dialog title="Keys" close={close}>
+    <Dialog title="Keyboard shortcuts" close={close}>
       <dl className="keys">
         {keys.map((each) => (
           <div key={each.key}>
@@ -28,7 +28,7 @@ export function KeyHelp({ close }: { close: () => void }) {
             prefer({ singleKeys: event.currentTarget.checked })
           }}
         />
-        Keys of a single letter
+        Enable shortcuts of a single letter
       </label>
     </Dialog>
   )

@@ -62,7 +62,7 @@ export function Plot({ times, lines, show, marks = [], title }: ChartProps) {
       className="plot"
       ref={ref}
       role="img"
-      aria-label={`${title}, as a chart; its numbers are in the table below`}
+      aria-label={`${title}: chart. The table below has the same numbers.`}
     />
   )
 }

@@ -20,8 +20,8 @@ export function ProblemNote({
       <Icon name={isLate ? 'warn' : 'fail'} />
       <div className="note-body">
         <strong>
-          {isLate ? 'This is from before: ' : ''}
-          {problem?.title ?? 'Something went wrong in this page'}
+          {isLate ? 'Showing older data: ' : ''}
+          {problem?.title ?? 'Something went wrong on this page'}
         </strong>
         <span>{problem?.detail ?? error.message}</span>
         {problem?.hint === undefined ? null : isCommand(problem.hint) ? (

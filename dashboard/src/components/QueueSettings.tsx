@@ -46,13 +46,13 @@ export function QueueSettings({ detail, close }: { detail: QueueDetail; close: (
     >
       <TextField
         label="Keep finished jobs"
-        hint="A duration like 7d; 0 for not at all; default for as long as everywhere."
+        hint="A duration such as 12h; 0 for a few minutes; default for 7 days."
         value={keep}
         set={setKeep}
       />
       <TextField
         label="Keep dead letters"
-        hint="A duration like 90d, or forever."
+        hint="A duration such as 90d, or forever."
         value={keepDead}
         set={setKeepDead}
       />

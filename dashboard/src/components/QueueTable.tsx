@@ -44,7 +44,7 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
                 Out
               </th>
               <th scope="col" className="num">
-                Oldest
+                Oldest ready
               </th>
               <th scope="col" className="num">
                 Wait p95
@@ -135,7 +135,7 @@ function StateCount({ item, state }: { item: QueueItem; state: 'ready' | 'retryi
 function emptyIn(item: QueueItem) {
   if (item.ready === 0) return <span className="muted">empty</span>
   if (item.emptyInMs !== null) return span(item.emptyInMs)
-  return <span className="warn-text">{item.workers === 0 ? 'never' : 'grows'}</span>
+  return <span className="warn-text">{item.workers === 0 ? 'never' : 'growing'}</span>
 }
 
 function jobs(item: QueueItem, state: string): string {

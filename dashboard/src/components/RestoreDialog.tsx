@@ -32,7 +32,7 @@ export function RestoreDialog({ operation, close }: { operation: Operation; clos
     <OperationDialog
       action="restore"
       target={{ where: trashOf(where) }}
-      note={`It discarded more than ${whole(mostIds)}, so this goes by its filter: what others put into the trash and it matches is restored too.`}
+      note={`The operation discarded more than ${whole(mostIds)} jobs, so this restores by its filter. Matching jobs that others discarded are restored too.`}
       close={close}
     />
   )

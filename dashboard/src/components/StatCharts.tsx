@@ -28,11 +28,11 @@ export function StatCharts({ series }: { series: StatSeries }) {
       ] as const,
       wait: [
         { label: 'median', tone: 'quiet', values: points.map((point) => point.waitP50) },
-        { label: '95th', tone: 'flow', values: points.map((point) => point.waitP95) },
+        { label: '95th percentile', tone: 'flow', values: points.map((point) => point.waitP95) },
       ] as const,
       run: [
         { label: 'median', tone: 'quiet', values: points.map((point) => point.runP50) },
-        { label: '95th', tone: 'flow', values: points.map((point) => point.runP95) },
+        { label: '95th percentile', tone: 'flow', values: points.map((point) => point.runP95) },
       ] as const,
     }
   }, [series])
@@ -40,21 +40,21 @@ export function StatCharts({ series }: { series: StatSeries }) {
   const begins = since !== null && Date.parse(since) > Date.parse(series.from) - 60_000 ? since : undefined
   return (
     <section className="charts" aria-label="Charts">
-      <Chart title="Jobs a second" times={times} lines={flow} show={short} marks={series.deploys} />
-      <Chart title="Wait until started" times={times} lines={wait} show={span} marks={series.deploys} />
-      <Chart title="Time to run" times={times} lines={run} show={span} marks={series.deploys} />
+      <Chart title="Jobs per second" times={times} lines={flow} show={short} marks={series.deploys} />
+      <Chart title="Wait before start" times={times} lines={wait} show={span} marks={series.deploys} />
+      <Chart title="Run time" times={times} lines={run} show={span} marks={series.deploys} />
       <p className="muted chart-sum">
         {begins === undefined ? (
-          'In this time: '
+          'In this range: '
         ) : (
           <>
             Figures begin <Time at={begins} />. Since then:{' '}
           </>
         )}
         {short(total.succeeded)} succeeded, {failedText(total)}, {plural(total.dead, 'job')} died,{' '}
-        {short(total.leaseExpired)} leases lost, {short(total.refused)} late endings refused
+        {short(total.leaseExpired)} leases lost, {short(total.refused)} late results refused
         {series.deploys.length > 0
-          ? `; dashed: ${series.deploys.map((deploy) => deploy.version).join(', ')} first seen`
+          ? `; dashed lines: first worker of ${series.deploys.map((deploy) => deploy.version).join(', ')}`
           : ''}
         .
       </p>

@@ -19,7 +19,7 @@ export function StoredErrorNote({ error }: { error: StoredError }) {
         {error.group === null ? null : (
           <>
             <Link href={`/dead${query({ group: error.group })}`}>group {error.group.slice(0, 8)}</Link>
-            <Link href={`/jobs${query({ where: `state:dead error:${error.group}` })}`}>dead alike</Link>
+            <Link href={`/jobs${query({ where: `state:dead error:${error.group}` })}`}>same error</Link>
           </>
         )}
         {own.length > 0 && own.length < frames.length ? (
@@ -31,7 +31,7 @@ export function StoredErrorNote({ error }: { error: StoredError }) {
               setFull(!isFull)
             }}
           >
-            {isFull ? 'Only own frames' : `All ${frames.length} frames`}
+            {isFull ? 'Only frames of the app' : `All ${frames.length} frames`}
           </button>
         ) : null}
       </p>

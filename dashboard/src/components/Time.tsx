@@ -36,7 +36,7 @@ export function Age({ since }: { since: string }) {
 export function Until({ at }: { at: string }) {
   const now = useNow()
   const ms = Date.parse(at) - now
-  return <time dateTime={at}>{ms <= 0 ? `over ${shortSpan(-ms)} ago` : shortSpan(ms)}</time>
+  return <time dateTime={at}>{ms <= 0 ? `ended ${shortSpan(-ms)} ago` : shortSpan(ms)}</time>
 }
 
 const clocks = {

@@ -61,16 +61,16 @@ export function TriageDialog({
       >
         {verb === 'resolve' ? (
           <TextField
-            label="In version"
-            hint="Seen again on this version or a later one, it comes back as regressed. Empty: from now on."
+            label="Fixed in version"
+            hint="If the error occurs again on this version or a later one, the group reopens as regressed. Empty: from now on."
             value={value}
             set={setValue}
             placeholder="v215"
           />
         ) : (
           <TextField
-            label="For"
-            hint="A duration like 7d. Empty: until it is reopened."
+            label="Ignore for"
+            hint="A duration such as 7d. Empty: until the group is reopened."
             value={value}
             set={setValue}
           />

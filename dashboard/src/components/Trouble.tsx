@@ -11,11 +11,9 @@ export function Trouble() {
       <Icon name="fail" />
       <div className="note-body">
         <strong>
-          The database does not answer, since <Time at={trouble.since} exact />
+          The database has not answered since <Time at={trouble.since} exact />
         </strong>
-        <span>
-          {trouble.detail}. What is shown is from before; it is brought up to date when it answers again.
-        </span>
+        <span>{trouble.detail}. The page shows older data. It updates when the database answers again.</span>
       </div>
     </div>
   )

@@ -33,11 +33,7 @@ export function AuditRoute() {
           set({ ...next, cursor: undefined })
         }}
       />
-      <Loaded
-        query={audit}
-        isEmpty={(page) => page.items.length === 0}
-        empty="Nothing was done that matches."
-      >
+      <Loaded query={audit} isEmpty={(page) => page.items.length === 0} empty="No audit entries match.">
         {(page) => <List page={page} scope={scope} />}
       </Loaded>
     </Page>

@@ -43,10 +43,10 @@ export function DeadRoute() {
           <Choice
             legend="Which errors"
             name="show"
-            choices={['deadly', 'all errors']}
-            chosen={deadly ? 'deadly' : 'all errors'}
+            choices={['dead letters', 'all errors']}
+            chosen={deadly ? 'dead letters' : 'all errors'}
             choose={(which) => {
-              set({ ...other, show: which === 'deadly' ? undefined : 'errors' })
+              set({ ...other, show: which === 'dead letters' ? undefined : 'errors' })
             }}
           />
           <Choice
@@ -116,7 +116,7 @@ function Groups({
             oldest <Age since={page.oldestDiedAt} />
           </span>
         )}
-        <Link href={`/jobs${query({ where: 'state:dead' })}`}>all as jobs</Link>
+        <Link href={`/jobs${query({ where: 'state:dead' })}`}>show as jobs</Link>
         <Link href={`/jobs${query({ where: 'is:discarded' })}`}>trash {countText(page.trash)}</Link>
         <NewRows waiting={waiting} letIn={letIn} />
       </p>
@@ -124,7 +124,7 @@ function Groups({
         <div className="empty">
           <p>
             {status !== 'open'
-              ? `No group is ${status}.`
+              ? `No ${status === 'all' ? 'error' : status} groups.`
               : deadly
                 ? 'No open dead letters.'
                 : 'No open errors.'}
@@ -142,11 +142,11 @@ function Groups({
                   Dead
                 </th>
                 <th scope="col" className="num">
-                  Failed, 24 h
+                  Failed (24 h)
                 </th>
-                <th scope="col">24 hours</th>
-                <th scope="col">First</th>
-                <th scope="col">Last</th>
+                <th scope="col">Trend (24 h)</th>
+                <th scope="col">First seen</th>
+                <th scope="col">Last seen</th>
                 <th scope="col">Versions</th>
                 <th scope="col">Status</th>
               </tr>
@@ -184,7 +184,7 @@ function Groups({
                       <Sparkline
                         tone="bad"
                         values={item.trend.map((hour) => hour.failures + hour.deaths)}
-                        label={`${whole(item.failures + item.deaths)} failed attempts in 24 hours, ${whole(item.deaths)} of them deadly`}
+                        label={`${whole(item.failures + item.deaths)} failed attempts in 24 hours; jobs that died: ${whole(item.deaths)}`}
                       />
                     </td>
                     <td>
@@ -252,7 +252,7 @@ function Status({ item }: { item: ErrorGroupItem }) {
       </span>
     )
   }
-  if (item.dead.count === 0 && item.deaths > 0) return <span className="tag">open, none dead</span>
+  if (item.dead.count === 0 && item.deaths > 0) return <span className="tag">open, no dead letters</span>
   return <span className="tag tag-warn">open</span>
 }
 
@@ -338,35 +338,35 @@ function Group({ group }: { group: string }) {
                 className="button"
                 href={`/jobs${query({ where: `state:retrying ${whereOf({ kind: answer.kind })}` })}`}
               >
-                Retrying jobs of its kind
+                Retrying jobs of this kind
               </Link>
             ) : (
               <Link className="button" href={`/jobs${query({ where: `state:dead error:${group}` })}`}>
-                Its dead letters
+                Show dead letters
               </Link>
             )}
             {answer.sampleJob === null ? null : (
               <Link className="button" href={`/jobs/${answer.sampleJob}`}>
-                A sample
+                Example job
               </Link>
             )}
           </div>
           <p className="group-message">{answer.message}</p>
           <p className="muted">
-            {plural(answer.failures + answer.deaths, 'failed attempt')} in 24 hours, of which{' '}
-            {plural(answer.deaths, 'job')} died; {answer.class}; seen first <Time at={answer.firstSeen} />,
-            last <Time at={answer.lastSeen} />
-            {answer.versions.length > 0 ? `; on ${answer.versions.join(', ')}` : ''}.
+            In 24 hours: {plural(answer.failures + answer.deaths, 'failed attempt')},{' '}
+            {plural(answer.deaths, 'job')} died. Error class: {answer.class}. First seen{' '}
+            <Time at={answer.firstSeen} />, last seen <Time at={answer.lastSeen} />.
+            {answer.versions.length > 0 ? ` Versions: ${answer.versions.join(', ')}.` : ''}
           </p>
           {answer.hours.length === 0 ? null : (
             <Sparkline
               tone="bad"
               values={byTheHour(answer)}
-              label="Failures and deaths by the hour, up to a week"
+              label="Failed attempts per hour, up to one week"
             />
           )}
           {answer.stack === null ? null : (
-            <pre className="frames" tabIndex={0} aria-label="Stack of the sample">
+            <pre className="frames" tabIndex={0} aria-label="Stack of the example job">
               {answer.stack}
             </pre>
           )}

@@ -53,7 +53,7 @@ export function JobRoute({ id }: { id: string }) {
 function noteOf(job: JobDetail): string | null {
   if (job.discardedAt !== null) return 'in trash'
   if (job.replacedBy !== null) return 'edited and replayed'
-  if (job.cancelRequestedAt !== null && job.state === 'running') return 'asked to cancel'
+  if (job.cancelRequestedAt !== null && job.state === 'running') return 'cancel requested'
   return job.reason
 }
 
@@ -148,7 +148,7 @@ function Actions({ job }: { job: JobDetail }) {
 
 const doneWords: Partial<Record<string, string>> = {
   replay: 'Replayed',
-  'run-now': 'Made due now',
+  'run-now': 'Set to run now',
   discard: 'Moved to the trash',
   restore: 'Restored',
 }
@@ -163,8 +163,8 @@ function Detail({ job }: { job: JobDetail }) {
           <div className="note-body">
             <strong>This row has invalid values: {job.broken.join(', ')}.</strong>
             <span>
-              Stint does not store such values: something else wrote them. The job may never run, and can be
-              cancelled or discarded.
+              Stint does not write such values; another program did. The job may never run. You can cancel or
+              discard it.
             </span>
           </div>
         </div>
@@ -186,7 +186,7 @@ function Detail({ job }: { job: JobDetail }) {
         <AttemptTimeline job={job} attempts={attempts.data?.items ?? []} />
       </Section>
       {job.storedError === null ? null : (
-        <Section title={job.state === 'dead' ? 'Died of' : 'Last error'}>
+        <Section title={job.state === 'dead' ? 'Final error' : 'Last error'}>
           <StoredErrorNote error={job.storedError} />
         </Section>
       )}
@@ -200,7 +200,7 @@ function Detail({ job }: { job: JobDetail }) {
             content: () =>
               job.result === null || job.result === undefined ? (
                 <p className="empty">
-                  {job.state === 'succeeded' ? 'Its handler returned nothing.' : 'There is no result yet.'}
+                  {job.state === 'succeeded' ? 'The handler returned no result.' : 'No result yet.'}
                 </p>
               ) : (
                 <Json value={job.result} label="Result" />
@@ -308,7 +308,9 @@ function Facts({ job }: { job: JobDetail }) {
           <Link href={`/jobs${query({ where: token(`input.${name}`, value) })}`}>{value}</Link>
         </Fact>
       ))}
-      {job.isSuspect ? <Fact name="Suspect">of having ended its process: runs alone</Fact> : null}
+      {job.isSuspect ? (
+        <Fact name="Suspect">its worker was lost while it ran; the next attempt runs alone</Fact>
+      ) : null}
     </dl>
   )
 }
@@ -316,15 +318,19 @@ function Facts({ job }: { job: JobDetail }) {
 function Input({ job }: { job: JobDetail }) {
   switch (job.inputHidden) {
     case 'role':
-      return <p className="empty">Your role does not show inputs.</p>
+      return <p className="empty">Your role may not see inputs.</p>
     case 'size':
-      return <p className="empty">The input is too large to show here. The command line has it.</p>
+      return (
+        <p className="empty">
+          The input is too large to show here. Read it with <code>stint job get</code>.
+        </p>
+      )
     case 'blob':
       return <p className="empty">The input is in the blob store, which the console does not read.</p>
     case null:
       return (
         <>
-          {job.redacted ? <p className="muted">Parts of it are hidden, as its contract asks.</p> : null}
+          {job.redacted ? <p className="muted">Some fields are redacted.</p> : null}
           <Json value={job.input} label="Input" />
         </>
       )

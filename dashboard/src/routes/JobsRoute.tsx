@@ -61,7 +61,7 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
   useKeys([
     {
       key: 'r',
-      label: 'replay what is selected, or the row',
+      label: 'replay the selected jobs, or the current row',
       run: () => {
         const row = held.rows.find(({ key }) => key === currentRow()?.dataset['row'])?.item
         if (!isSome && row === undefined) return
@@ -76,7 +76,7 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
     },
     {
       key: '*',
-      label: 'select all that match',
+      label: 'select all jobs that match the filter',
       run: () => {
         if (where !== '') set({ all: '1', sel: undefined }, { replace: true })
       },
@@ -97,10 +97,7 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
           />
           This page
         </label>
-        <label
-          className="check"
-          title={where === '' ? 'Give a filter first: all jobs is never what one means' : undefined}
-        >
+        <label className="check" title={where === '' ? 'Enter a filter first' : undefined}>
           <input
             type="checkbox"
             checked={isAll}
@@ -128,7 +125,9 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
                 {label}
               </button>
             ))}
-            {actions.length === 0 ? <span className="muted">nothing can be done to these by you</span> : null}
+            {actions.length === 0 ? (
+              <span className="muted">No action available for this selection</span>
+            ) : null}
           </span>
         ) : null}
         <span className="bulk-end">
@@ -140,12 +139,13 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
           <p>{where === '' ? 'No jobs yet.' : 'No job matches this filter.'}</p>
           {isIdEnd(valueOf(where, 'id') ?? '') ? (
             <p className="muted">
-              The end of an id is looked for among the newest 50,000 jobs; its whole id finds an older one.
+              The end of an id is searched for among the newest 50,000 jobs. To find an older job, enter its
+              whole id.
             </p>
           ) : null}
           {page.looked.complete ? null : (
             <p className="muted">
-              {plural(page.looked.rows, 'row')} were looked at and there are more: turn the page to look on.
+              Searched {plural(page.looked.rows, 'row')} so far. Open the next page to search on.
             </p>
           )}
         </div>
@@ -162,7 +162,7 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
       )}
       {page.looked.complete || held.rows.length === 0 ? null : (
         <p className="muted">
-          This filter has no index: {plural(page.looked.rows, 'row')} were looked at for this page.
+          This filter has no index: Stint read {plural(page.looked.rows, 'row')} for this page.
         </p>
       )}
       <Pager next={page.next} />
@@ -197,9 +197,9 @@ const statesOf: Record<OperationAction, readonly string[]> = {
 
 function whyNoReplay(can: Can, job: JobItem | undefined): string {
   if (!can('operation') || !can('replay')) return 'Your role may not replay jobs.'
-  if (job === undefined) return 'None of these can be replayed: only dead letters can.'
-  if (job.discardedAt !== null) return 'A job in the trash is restored before it can be replayed.'
-  return `A job that ${job.state === 'cancelled' ? 'was' : job.state === 'succeeded' ? 'has' : 'is'} ${job.state} cannot be replayed.`
+  if (job === undefined) return 'Only dead letters can be replayed; none is selected.'
+  if (job.discardedAt !== null) return 'This job is in the trash. Restore it before you replay it.'
+  return `Only dead letters can be replayed; the state of this job is ${job.state}.`
 }
 
 type Can = ReturnType<typeof useMe>['can']

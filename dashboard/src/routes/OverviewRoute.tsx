@@ -67,7 +67,7 @@ function Problems({ problems }: { problems: OverviewProblem[] }) {
             <span className="problem-words">
               <strong>{item.title}</strong> <span>{item.detail}</span>
             </span>
-            {isGone ? <span className="muted">over</span> : null}
+            {isGone ? <span className="muted">resolved</span> : null}
             <Link href={`/${item.link.replace(/^\//, '')}`}>
               {aboutWords[item.about]} <Icon name="right" />
             </Link>
@@ -127,7 +127,7 @@ function Headline({
         <Sparkline values={sparks.failed} label="Share of failed attempts over the last hour" tone="bad" />
       </Figure>
       <Figure
-        name="Wait, 95th"
+        name="Wait p95"
         window="1 h"
         value={overview.waitP95 === null ? '–' : span(overview.waitP95)}
         href={`/jobs${query({ where: 'state:ready' })}`}

@@ -81,7 +81,7 @@ function Counts({ detail }: { detail: QueueDetail }) {
           note={
             state === 'ready'
               ? detail.oldestReadyMs === null
-                ? 'none waits'
+                ? 'none waiting'
                 : `oldest ${span(detail.oldestReadyMs)}`
               : state === 'running'
                 ? `${slotsText(detail.running, detail.slots)}, ${plural(detail.workers, 'worker')}`
@@ -99,9 +99,9 @@ function Counts({ detail }: { detail: QueueDetail }) {
         </span>
         <span className="figure-note">
           {detail.ready === 0
-            ? 'nothing waits'
+            ? 'none waiting'
             : detail.emptyInMs === null
-              ? 'does not shrink'
+              ? 'not shrinking'
               : `empty in ${span(detail.emptyInMs)}`}
         </span>
       </div>
@@ -138,7 +138,7 @@ function Kinds({ detail }: { detail: QueueDetail }) {
   return (
     <Section title="Kinds" aside={<span className="muted">failed, took: last hour</span>}>
       {detail.kinds.length === 0 ? (
-        <p className="empty">No kind of job is in this queue.</p>
+        <p className="empty">This queue has no jobs.</p>
       ) : (
         <div className="table-scroll" tabIndex={0} role="region" aria-label="Kinds">
           <table className="rows">
@@ -213,7 +213,7 @@ function Keys({ detail }: { detail: QueueDetail }) {
   return (
     <Section title="Ready, by key and priority">
       {rows.length === 0 && detail.priorities.length === 0 ? (
-        <p className="empty">Nothing is ready.</p>
+        <p className="empty">No ready jobs.</p>
       ) : (
         <div className="pairs">
           <table className="rows">
@@ -278,12 +278,11 @@ function Kept({ detail }: { detail: QueueDetail }) {
   return (
     <p className="muted">
       Finished jobs are kept{' '}
-      {keepMs === null ? 'as long as everywhere' : keepMs === 0 ? 'not at all' : `for ${span(keepMs)}`}, dead
-      letters {keepDeadMs === null ? 'until somebody decides' : `for ${span(keepDeadMs)}`}. Over the last hour
-      jobs took{' '}
+      {keepMs === null ? '7 days (default)' : keepMs === 0 ? 'a few minutes' : span(keepMs)}, dead letters{' '}
+      {keepDeadMs === null ? 'forever (default)' : span(keepDeadMs)}. Run time in the last hour:{' '}
       {detail.run.p50 === null
-        ? 'no time that is known'
-        : `${span(detail.run.p50)} in the middle, ${span(detail.run.p99 ?? 0)} at the 99th percentile`}
+        ? 'no data'
+        : `median ${span(detail.run.p50)}, 99th percentile ${span(detail.run.p99 ?? 0)}`}
       .
     </p>
   )

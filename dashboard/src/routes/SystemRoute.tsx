@@ -29,7 +29,7 @@ export function SystemRoute() {
     >
       <Loaded query={system}>{(report) => <Report report={report} />}</Loaded>
       {kinds.data === undefined || kinds.data.items.length === 0 ? null : (
-        <Section title="Contracts the console knows">
+        <Section title="Contracts known to the console">
           <ul className="tags">
             {kinds.data.items.map((kind) => (
               <li key={kind.kind}>
@@ -68,7 +68,7 @@ function Report({ report }: { report: SystemReport }) {
         <Fact name="Schema">
           {report.schemaVersion}
           {report.pendingMigrations.length > 0 ? (
-            <span className="bad"> {report.pendingMigrations.length} to apply</span>
+            <span className="bad"> {plural(report.pendingMigrations.length, 'migration')} not applied</span>
           ) : null}
         </Fact>
         <Fact name="PostgreSQL">{report.postgresVersion ?? 'unknown'}</Fact>
@@ -76,31 +76,32 @@ function Report({ report }: { report: SystemReport }) {
           {report.console.connections} of {report.console.maxConnections}
         </Fact>
         <Fact name="Viewers">{report.console.viewers}</Fact>
-        <Fact name="Refused by limit">
+        <Fact name="Requests refused by limits">
           <span className={report.console.refusedByLimit > 0 ? 'bad' : ''}>
             {report.console.refusedByLimit}
           </span>
         </Fact>
       </dl>
-      <Section
-        title={isLooking ? 'Looking' : bad.length === 0 ? 'Nothing found' : plural(bad.length, 'finding')}
-      >
-        {isLooking ? (
-          <p className="muted">The doctor has not finished its first round.</p>
-        ) : bad.length === 0 ? (
-          <p className="all-well">
-            <Icon name="succeeded" /> {plural(good.length, 'check')}, all well.
-          </p>
-        ) : (
+      {isLooking ? (
+        <Section title="Checking">
+          <p className="muted">The first round of checks is still running.</p>
+        </Section>
+      ) : null}
+      {bad.length === 0 ? null : (
+        <Section title={plural(bad.length, 'finding')}>
           <ul className="findings">
             {bad.map((finding) => (
               <FindingLine key={finding.check} finding={finding} />
             ))}
           </ul>
-        )}
-      </Section>
+        </Section>
+      )}
       {good.length === 0 ? null : (
-        <Section title={`${plural(good.length, 'check')} passed`}>
+        <Section
+          title={
+            bad.length === 0 ? `All ${good.length} checks passed` : `${plural(good.length, 'check')} passed`
+          }
+        >
           <ul className="findings compact">
             {good.map((finding) => (
               <FindingLine key={finding.check} finding={finding} />

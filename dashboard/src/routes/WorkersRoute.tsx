@@ -26,7 +26,7 @@ export function WorkersRoute() {
         isEmpty={(list) => list.items.length === 0}
         empty={
           <>
-            <p>No worker is alive, and none was in the last hour.</p>
+            <p>No worker is alive or was alive in the last hour.</p>
             <p className="muted">
               <code>stint work worker.ts</code> starts one.
             </p>
@@ -36,7 +36,7 @@ export function WorkersRoute() {
         {(list) => <Fleet list={list} />}
       </Loaded>
       <Section title="Running jobs, by lease">
-        <Loaded query={leases} isEmpty={(list) => list.items.length === 0} empty="Nothing runs.">
+        <Loaded query={leases} isEmpty={(list) => list.items.length === 0} empty="No running jobs.">
           {(list) => <Leases list={list} />}
         </Loaded>
       </Section>
@@ -65,7 +65,7 @@ function Fleet({ list }: { list: WorkerList }) {
           {whole(running)} running {slotsText(running, slots)}
         </span>
         <span>{[...versions].map(([version, count]) => `${version} ×${count}`).join(', ')}</span>
-        <span>leader {list.leader === null ? 'none' : shortId(list.leader.workerId)}</span>
+        <span>leader: {list.leader === null ? 'none' : shortId(list.leader.workerId)}</span>
         <NewRows waiting={waiting} letIn={letIn} />
       </p>
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Workers">
@@ -84,7 +84,7 @@ function Fleet({ list }: { list: WorkerList }) {
                 Memory
               </th>
               <th scope="col" className="num">
-                Beat
+                Heartbeat
               </th>
               <th scope="col" className="num">
                 Lease
@@ -131,7 +131,7 @@ function Fleet({ list }: { list: WorkerList }) {
                 </td>
                 <td className="num">
                   {item.status === 'lost' ? (
-                    <span className="muted">over</span>
+                    <span className="muted">ended</span>
                   ) : (
                     <Until at={item.leaseUntil} />
                   )}
@@ -237,7 +237,7 @@ function Leases({ list }: { list: LeaseList }) {
                   {item.leaseUntil === null ? '–' : isGone ? 'ended' : <Until at={item.leaseUntil} />}
                 </td>
                 <td>
-                  {item.cancelRequestedAt === null ? null : 'asked to cancel '}
+                  {item.cancelRequestedAt === null ? null : 'cancel requested '}
                   {item.progress === null ? null : (
                     <>
                       <Meter value={item.progress} of={100} /> {Math.round(item.progress)}%
@@ -256,13 +256,13 @@ function Leases({ list }: { list: LeaseList }) {
 function Services({ list }: { list: WorkerList }) {
   if (list.services.length === 0) return null
   return (
-    <Section title="Services of the leader">
+    <Section title="Maintenance services">
       <div className="table-scroll" tabIndex={0} role="region" aria-label="Services">
         <table className="rows">
           <thead>
             <tr>
               <th scope="col">Service</th>
-              <th scope="col">Last well</th>
+              <th scope="col">Last success</th>
               <th scope="col" className="num">
                 Took
               </th>

@@ -16,7 +16,7 @@ export interface Segment {
 export const segmentWords: Readonly<Record<Segment['type'], string>> = {
   scheduled: 'scheduled',
   ready: 'ready',
-  before: 'until its first attempt',
+  before: 'before the first attempt',
   between: 'between attempts',
   running: 'running',
 }
