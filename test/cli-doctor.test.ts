@@ -24,9 +24,7 @@ test('stint doctor shows what is fine, ends with 0, and with 7 once it finds som
   await db.query('drop index stint.job_waiting')
   const sick = await run('doctor', '--only', 'schema,server')
   expect(sick).toMatchObject({ code: 7, stderr: '' })
-  expect(sick.stdout).toMatch(
-    /✓ +server .*\n✖ +schema +The schema differs from the migrations: 1 missing\n/,
-  )
+  expect(sick.stdout).toMatch(/✓ +server .*\n✖ +schema +The schema differs from the migrations: 1 missing\n/)
   expect(sick.stdout).toMatch(
     /\n✖ schema: The schema .*\n {2}Missing: index job_waiting\. .*\n {4}CREATE INDEX CONCURRENTLY job_waiting ON "stint"\.job .*;\n$/,
   )
