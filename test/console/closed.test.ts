@@ -42,7 +42,7 @@ describe('embedded', () => {
     })
     const open = () => createConsole({ connection: db.url, ...options })
     if (!opens) {
-      expect(open).toThrow(/nobody to let in/)
+      expect(open).toThrow(/has no sign-in/)
       return
     }
     const served = open()

@@ -145,7 +145,7 @@ describe('a job', () => {
     const wrong = await call(served, 'GET /v1/jobs?where=sate:dead', { token })
     expect(problemOf(wrong)).toMatchObject({
       status: 422,
-      errors: [{ pointer: '/where', message: expect.stringContaining('did you mean state:') as string }],
+      errors: [{ pointer: '/where', message: expect.stringContaining('Did you mean "state:"?') as string }],
     })
   })
 })

@@ -155,7 +155,7 @@ describe('the doctor finds', () => {
 
     // Each goes on measuring: now it is the one from before that has the database's time.
     await clock.advance('-10 minutes')
-    await finds({ level: 'fail', detail: said(`process ${ahead.pid}, is`, `process ${right.pid}, is`) })
+    await finds({ level: 'fail', detail: said(`process ${ahead.pid} on`, `process ${right.pid} on`) })
     await finds({ detail: expect.not.stringContaining(`process ${behind.pid}`) as string })
     // And those that are gone are nobody's concern.
     for (const one of [ahead, right]) one.signal('SIGTERM')
