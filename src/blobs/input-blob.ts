@@ -41,13 +41,13 @@ export async function readBlob(
   if (store === undefined) {
     throw new StintError(
       'blob-missing',
-      `The input of job ${jobId} lies in a blob store (${key}); give this client or worker the same \`blobs\`.`,
+      `The input of job ${jobId} is in a blob store (${key}). Pass the same \`blobs\` to this client or worker.`,
       { jobIds: [jobId] },
     )
   }
   const bytes = await store.get(key)
   if (bytes === undefined) {
-    throw new StintError('blob-missing', `The input of job ${jobId} is gone from the blob store: ${key}.`, {
+    throw new StintError('blob-missing', `The input of job ${jobId} is missing in the blob store: ${key}.`, {
       jobIds: [jobId],
     })
   }

@@ -98,13 +98,9 @@ function isLive(state: JobState): boolean {
 function changed(job: Job, expect: Expect): StintError {
   const seen = expect.epoch === undefined ? expect.state : `${expect.state} in epoch ${expect.epoch}`
   const is = expect.epoch === undefined ? job.state : `${job.state} in epoch ${job.epoch}`
-  return new StintError(
-    'state-changed',
-    `Job ${job.id} of '${job.kind}' is ${is}, and not ${seen} any more.`,
-    {
-      ...{ jobIds: [job.id], current: job },
-    },
-  )
+  return new StintError('state-changed', `Job ${job.id} of '${job.kind}' is now ${is}; expected ${seen}.`, {
+    ...{ jobIds: [job.id], current: job },
+  })
 }
 
 function inUse(job: Job): StintError {

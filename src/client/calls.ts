@@ -99,7 +99,7 @@ export class Calls {
     if (!isDone && !isFine(job)) {
       throw new StintError(
         'state-changed',
-        `Job ${id} of '${job.kind}' is ${job.state}, so this cannot be done to it.`,
+        `Job ${id} of '${job.kind}' is ${job.state}, and jobs in this state do not allow this action.`,
         { jobIds: [id], current: job },
       )
     }
@@ -127,7 +127,11 @@ export function checkId(id: unknown): asserts id is string {
 }
 
 export function missingJob(id: string): never {
-  throw new StintError('job-not-found', `There is no job ${id}; it may have been dropped with its history.`, {
-    jobIds: [id],
-  })
+  throw new StintError(
+    'job-not-found',
+    `There is no job ${id}. It may have been deleted after its retention.`,
+    {
+      jobIds: [id],
+    },
+  )
 }

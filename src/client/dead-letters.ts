@@ -205,7 +205,7 @@ async function isBack(db: Queryable, { id, epoch }: Job): Promise<boolean> {
 function duplicate({ id }: { id: string }, holder: string | undefined, cause?: unknown): StintError {
   return new StintError(
     'duplicate-job',
-    `Job ${holder ?? ''} already stands for the unique key of dead letter ${id}. Nothing was changed.`,
+    `Job ${holder ?? ''} already holds the unique key of dead letter ${id}. Nothing was changed.`,
     { cause, jobIds: holder === undefined ? [] : [holder] },
   )
 }

@@ -63,13 +63,13 @@ function timedOut(cause: unknown, isUnknown: boolean, jobIds: readonly string[])
   if (isUnknown && jobIds.length > 0) {
     return new StintError(
       'enqueue-unknown',
-      `The connection broke while storing, and it is not known whether it was: ${messageOf(cause)}. ` +
+      `The connection broke while the jobs were being stored, so they may or may not be stored: ${messageOf(cause)}. ` +
         'Look for the ids in `jobIds` with get() before enqueueing again, or use an `idempotencyKey`.',
       { cause, jobIds },
     )
   }
   const outcome = isUnknown
-    ? 'It is not known whether a change was made; look at the job.'
+    ? 'The change may or may not have been made; check the job.'
     : 'Nothing was changed.'
   const what = isNeverReached(cause) ? 'could not be reached' : 'did not answer in time'
   return new StintError('database-unavailable', `The database ${what}: ${messageOf(cause)}. ${outcome}`, {
@@ -99,20 +99,16 @@ export function rejected(cause: unknown, schema: string, jobIds: readonly string
         },
       )
     case 'duplicate':
-      return new StintError(
-        'duplicate-job',
-        'Another job already stands for the unique key that this change would give it.',
-        {
-          ...{ cause, jobIds },
-        },
-      )
+      return new StintError('duplicate-job', 'Another job already holds the unique key of this job.', {
+        ...{ cause, jobIds },
+      })
     case 'again':
     case 'unknown':
     case 'wait':
     case 'partition':
     case 'broken':
     case 'corrupt':
-      return new StintError('database-rejected', `The database refused the call: ${message}.`, {
+      return new StintError('database-rejected', `The database rejected the call: ${message}.`, {
         cause,
         jobIds,
       })

@@ -286,7 +286,10 @@ export class Operations {
       const isDone = await calls.write(change, { jobIds, isTransaction: true, isDone: Boolean })
       if (isDone) return id
       const { state } = await this.#find(id)
-      throw new StintError('state-changed', `Operation ${id} is ${state}, so this cannot be done to it.`)
+      throw new StintError(
+        'state-changed',
+        `Operation ${id} is ${state}, and operations in this state do not allow this action.`,
+      )
     })
   }
 
@@ -399,7 +402,7 @@ function tooMany(max: number): StintError {
 function tooManyToAsk(): StintError {
   return new StintError(
     'too-many-matches',
-    `There are too many jobs to ask for each whether you may do this to it: at most ${mostTaken.toLocaleString('en')}, ` +
+    `Too many jobs to check your permission for each of them: at most ${mostTaken.toLocaleString('en')}, ` +
       `found within ${takingMs / 1_000} seconds. Nothing was done: make the filter narrower.`,
   )
 }

@@ -7,13 +7,13 @@ export function refusalOf({ kind }: { kind: string }, { id, placement }: Placed)
     case 'conflict':
       return new StintError(
         'duplicate-job',
-        `Job ${id} of '${kind}' already stands for this unique key, and onConflict is 'error'.`,
+        `Job ${id} of '${kind}' already holds this unique key, and onConflict is 'error'.`,
         { jobIds: [id] },
       )
     case 'mismatch':
       return new StintError(
         'idempotency-conflict',
-        `The idempotency key was used before with another input, by job ${id} of '${kind}'. Use another key for another intent.`,
+        `The idempotency key was already used with another input, by job ${id} of '${kind}'. Use a new key for a new input.`,
         { jobIds: [id] },
       )
     case 'stored':

@@ -17,8 +17,8 @@ export async function checkWords(db: Queryable, { search = {} }: Where): Promise
   const [row] = await run(db, searchWordsSql, { names, window }, (found: Row) => found)
   const unknown = names.find((name) => row?.known.includes(name) === false)
   if (row?.hasJobs !== true || unknown === undefined) return
-  const message = `no job has a search word \`${unknown}\`; \`search\` of a contract makes them`
-  throw new StintError('invalid-option', `Expected \`where\` to name what jobs have: ${message}.`, {
+  const message = `Unknown filter "input.${unknown}:": no job has this search field. Contracts define search fields with \`search\`.`
+  throw new StintError('invalid-option', message, {
     issues: [{ path: 'where', message }],
   })
 }

@@ -109,8 +109,8 @@ function refuseUnknown(
   if (newest === undefined || newest.version <= known.length) return
   throw new StintError(
     'schema-too-new',
-    `The schema '${schema}' is at version ${newest.version} (${newest.name}), this code knows ${known.length}. ` +
-      'Newer code migrated it: upgrade stint here.',
+    `The schema '${schema}' is at version ${newest.version} (${newest.name}), but this code supports at most ${known.length}. ` +
+      'A newer release of Stint migrated the schema. Upgrade Stint here.',
   )
 }
 
@@ -211,7 +211,7 @@ function failed(error: unknown): unknown {
     case 'unknown':
       return new StintError(
         'migration-failed',
-        `The connection broke during a migration: ${message}. Run it again: it goes on from what is there.`,
+        `The connection broke during a migration: ${message}. Run it again: it continues after the last applied migration.`,
         { cause: error },
       )
     case 'again':
@@ -222,7 +222,7 @@ function failed(error: unknown): unknown {
     case 'corrupt':
       return new StintError(
         'migration-failed',
-        `Migration failed and was rolled back: ${message}. What was applied before it stays; run it again once the cause is gone.`,
+        `Migration failed and was rolled back: ${message}. Earlier migrations stay applied. Fix the cause, then run it again.`,
         { cause: error },
       )
   }
