@@ -125,7 +125,9 @@ describe('a search', () => {
   test('for a search word that no job has is refused, by an operation too', async () => {
     const refusal = {
       code: 'invalid-option',
-      message: expect.stringContaining('Unknown filter "input.city:": no job has this search field') as string,
+      message: expect.stringContaining(
+        'Unknown filter "input.city:": no job has this search field',
+      ) as string,
     }
     const where = 'input.country:BR input.city:Rio'
     await expect(stint.search({ where })).rejects.toMatchObject(refusal)
