@@ -128,7 +128,7 @@ export const AuditItem = z
   .object({
     id: Id,
     at: Time,
-    login: z.string().nullable().describe('Of the database, whoever the actor says it is.'),
+    login: z.string().nullable().describe('The database login, independent of the actor.'),
     actor: z.string(),
     role: z.string().nullable(),
     origin: z.enum(['api', 'dashboard', 'cli', 'code']),

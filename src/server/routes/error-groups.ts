@@ -64,7 +64,7 @@ function triage<Body extends z.ZodType>(verb: string, summary: string, body: Bod
 }
 
 const resolve = triage('resolve', 'Say that it is repaired, in a version or as of now', ResolveBody)
-const ignore = triage('ignore', 'Say that nobody wants to hear of it', IgnoreBody)
+const ignore = triage('ignore', 'Ignore an error group', IgnoreBody)
 const reopen = triage('reopen', 'Take back what was decided', ReopenBody)
 
 export const errorGroupRoutes: Routes = (app, parts) => {
