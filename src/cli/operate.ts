@@ -12,7 +12,7 @@ import type { Output } from './output.ts'
 import { jobTable } from './job-table.ts'
 import { crashWarning, operationFacts, progressLine } from './operation-page.ts'
 
-/** For every command that acts on whatever matches a filter. */
+/** For every command that acts on all jobs that match a filter. */
 export const bulkOptions = {
   where: { type: 'string' },
   canary: { type: 'string' },
@@ -23,7 +23,7 @@ export const bulkOptions = {
   reason: { type: 'string' },
 } as const
 
-export const bulkHelp = `  --where FILTER        whatever matches, as an operation: 'error:b02c queue:billing age>1h'
+export const bulkHelp = `  --where FILTER        all jobs that match, as an operation: 'error:b02c queue:billing age>1h'
   --reason TEXT         why, for the audit; required with --where
   --pace N/s            jobs a second; 'max' is as fast as it goes
   --max N               never more than this (default: 10000)
@@ -80,7 +80,7 @@ export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Pro
   const { id } = await operations.start({ ...request, asOf: preview.asOf, reason: reason ?? '' })
   const { connection, schema } = { connection: values['database-url'], schema: values.schema }
   let own: OperationsWorker | undefined
-  // Without a console or another such process nobody would do it; and one that is there may end on the way.
+  // Without a console or another such process the operation would not be executed; and one that runs now may end meanwhile.
   const haveExecutor = async (): Promise<void> => {
     if (own === undefined && !(await operations.hasExecutor()))
       own = await startWorker({ connection, schema })
@@ -141,7 +141,7 @@ async function isConfirmed({ matched, max }: Preview, values: BulkValues): Promi
 
 const executorEveryMs = 3_000
 
-/** Waits until it has ended or rests; says how far it is while it goes, and sees to it that somebody does it. */
+/** Waits until it has ended or rests; says how far it is while it goes, and executes it where no other process does. */
 async function follow(
   stint: Stint,
   id: string,

@@ -237,7 +237,7 @@ test('each problem of the overview leads to the screen that it is about', async 
     [/No worker serves nobody/, /nobody\/serves%20it/],
     [/CardDeclined: no/, /CardDeclined/],
     [/Schedule by\/night%20 does not fire/, /by\/night%20/],
-    [/A replay by ana was stopped by its rule/, /It stopped itself/],
+    [/A replay by ana was stopped by its rule/, /Stopped by its rule/],
   ]
   for (const [about, screen] of screens) {
     await problems.filter({ hasText: about }).getByRole('link').click()

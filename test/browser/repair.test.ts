@@ -89,7 +89,7 @@ test('a canary that fails the same way stops the operation, which says so', asyn
   await page.locator('.cli code', { hasText: '--canary 2' }).waitFor()
   await page.getByRole('button', { name: /^Replay \d+ jobs/ }).click()
   await page.locator('h1 .state-dead', { hasText: 'stopped' }).waitFor({ timeout: 50_000 })
-  await page.getByText('It stopped itself').waitFor()
+  await page.getByText('Stopped by its rule').waitFor()
   expect(await page.getByRole('button', { name: 'Abort' }).count()).toBe(0)
 }, 180_000)
 

@@ -193,7 +193,7 @@ function Detail({ operation }: { operation: Operation }) {
           <div className="note-body">
             <strong>
               {operation.state === 'stopped'
-                ? 'It stopped itself'
+                ? 'Stopped by its rule'
                 : operation.state === 'paused'
                   ? 'It is paused'
                   : isRed

@@ -29,7 +29,7 @@ export function OperationsRoute() {
         isEmpty={(page) => page.items.length === 0}
         empty={
           <>
-            <p>Nobody has acted on many jobs at once yet.</p>
+            <p>No operations yet.</p>
             <p className="muted">
               An operation starts from a selection or a filter in Jobs, or from a group in Dead letters.
             </p>

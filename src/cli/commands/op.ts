@@ -196,7 +196,7 @@ export const op = nounOf(help, {
   ),
   resume: steering(
     'resume',
-    'let it go on that was paused, or that nobody executes any more',
+    'continue one that was paused, or that no process executes any more',
     (all, id, reason) => all.resume(id, { reason }),
   ),
   pace,

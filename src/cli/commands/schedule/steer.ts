@@ -5,7 +5,7 @@ import { formatHelp, isJson, note, say, sayJson } from '../../output.ts'
 import { askedText, showSchedule } from '../../schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
-const runHelp = `stint schedule run NAME    make a job of it now, whatever its times and the jobs before it; prints the job's id
+const runHelp = `stint schedule run NAME    make a job of it now, beside its own times; prints the job's id
 
 Where code makes the input, a worker that has the schedule's code is asked to make the job, under that id.
 
