@@ -14,7 +14,7 @@ test('a console with nothing in it says so, and how to begin', async () => {
   for (const [screen, words] of [
     ['Jobs', 'No jobs yet.'],
     ['Dead letters', 'No open dead letters.'],
-    ['Operations', 'Nobody has acted on many jobs at once yet.'],
+    ['Operations', 'No operations yet.'],
     ['Schedules', 'There are no schedules.'],
     ['Workers', 'No worker is alive or was alive in the last hour.'],
   ] as const) {
