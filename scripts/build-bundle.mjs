@@ -15,7 +15,7 @@ const offered = [...Object.values(subpaths), ...Object.values(bin)]
 /** Processes and threads that we start: `builtFile()` in the sources. */
 const programs = [
   'embedded/keeper',
-  'worker/lease-thread',
+  'worker/lease/lease-thread',
   'worker/isolate/child-program',
   'worker/isolate/guard-thread',
 ]

@@ -59,7 +59,7 @@ test('holds the build, its pages and nothing else', () => {
       'dist/cli/main.js',
       'dist/dashboard/index.html',
       'dist/embedded/keeper.js',
-      'dist/worker/lease-thread.js',
+      'dist/worker/lease/lease-thread.js',
       'dist/worker/isolate/child-program.js',
     ]),
   )

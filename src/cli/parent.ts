@@ -16,7 +16,7 @@ export function tellParent(): { expect: (workers: number) => void } {
   // A file that runs its worker itself is never done with loading: one is as much as can be known of it.
   let expected = 1
   const ready = new Set<unknown>()
-  // By the name that src/worker/lease-news.ts publishes under: the file may have a copy of the package of its own.
+  // By the name that src/worker/lease/lease-news.ts publishes under: the file may have a copy of the package of its own.
   subscribe('stint.worker', (news) => {
     const type = peek(news, 'type')
     if (type === 'stopping') tell({ type })

@@ -1,6 +1,6 @@
 export { Worker } from '../worker/worker.ts'
 export type { WorkerOptions, QueueOptions } from '../worker/options.ts'
-export type { Fence, HandlerContext, JobLog } from '../worker/context.ts'
+export type { Fence, HandlerContext, JobLog } from '../worker/attempt/context.ts'
 export type {
   ChildrenOptions,
   HandleOptions,

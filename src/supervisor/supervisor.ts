@@ -1,4 +1,4 @@
-import { HealthServer } from '../worker/health.ts'
+import { HealthServer } from '../worker/watch/health.ts'
 import type { Logger } from '../worker/log.ts'
 import { Deaths } from './deaths.ts'
 import { Slot } from './slot.ts'

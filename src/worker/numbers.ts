@@ -9,9 +9,9 @@ import type { Swept } from '../maintenance/sweep.ts'
 import type { Fired } from '../schedules/tick.ts'
 import { Loop } from '../upkeep/loop.ts'
 import type { Events } from './events.ts'
-import type { HeldJob } from './held-job.ts'
+import type { HeldJob } from './attempt/held-job.ts'
 import type { Logger } from './log.ts'
-import type { Ended } from './settle.ts'
+import type { Ended } from './settle/settler.ts'
 
 export interface NumbersConfig {
   db: Database

@@ -1,10 +1,10 @@
 import type { StoredError } from '../core/stored-error.ts'
 import type { PutAside } from '../jobs/claim.ts'
 import type { Events, JobFacts } from './events.ts'
-import type { HeldJob } from './held-job.ts'
+import type { HeldJob } from './attempt/held-job.ts'
 import type { Logger } from './log.ts'
-import type { Child } from './outcome.ts'
-import type { Ended } from './settle.ts'
+import type { Child } from './attempt/outcome.ts'
+import type { Ended } from './settle/settler.ts'
 
 /** Tells what became of jobs, in events and log lines; from here and nowhere else. */
 export class Report {

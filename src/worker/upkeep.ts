@@ -9,7 +9,7 @@ import type { Returned } from '../maintenance/promote.ts'
 import { sweep } from '../maintenance/sweep.ts'
 import type { Swept } from '../maintenance/sweep.ts'
 import type { Events } from './events.ts'
-import type { HeldJob, HeldJobs } from './held-job.ts'
+import type { HeldJob, HeldJobs } from './attempt/held-job.ts'
 import type { Logger } from './log.ts'
 
 export interface UpkeepConfig {

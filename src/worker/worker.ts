@@ -13,23 +13,23 @@ import { asSchedule } from '../schedules/define-schedule.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
 import { builtFile } from '../version/built-file.ts'
-import { JobContext } from './context.ts'
+import { JobContext } from './attempt/context.ts'
 import { Events } from './events.ts'
 import type { WorkerEvents } from './events.ts'
 import { Handlers } from './handlers.ts'
 import type { BatchHandler, BatchOptions, Handler, Middleware } from './handlers.ts'
-import { HealthServer } from './health.ts'
+import { HealthServer } from './watch/health.ts'
 import type { HandleOptions } from './isolate/isolate-options.ts'
 import { lending, lendingHouse, lendInstead } from './isolate/lend.ts'
 import type { Lent } from './isolate/lend.ts'
-import { tellLease, tellStopping } from './lease-news.ts'
+import { tellLease, tellStopping } from './lease/lease-news.ts'
 import { defaultLogger, silent } from './log.ts'
 import type { Logger } from './log.ts'
 import { resolveWorkerOptions } from './options.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
 import { reach } from './reach.ts'
 import { Runtime } from './runtime.ts'
-import { catchUncaught } from './uncaught.ts'
+import { catchUncaught } from './attempt/uncaught.ts'
 
 const workerBrand: unique symbol = Symbol.for('stint.worker') as never
 
@@ -231,7 +231,7 @@ export class Worker {
   async #start(): Promise<void> {
     try {
       // Without its heartbeat there is no use in waiting for a database.
-      builtFile('worker/lease-thread')
+      builtFile('worker/lease/lease-thread')
       this.#connected = await connect(this.#config.connection, process.env)
       const { url, embeddedDir } = this.#connected
       if (embeddedDir !== undefined)

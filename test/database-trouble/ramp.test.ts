@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { waitAfterMs } from '../../src/db/wait.ts'
-import { Dispatcher } from '../../src/worker/dispatcher.ts'
-import type { DispatcherConfig } from '../../src/worker/dispatcher.ts'
-import type { Claims } from '../../src/worker/claims.ts'
+import { Dispatcher } from '../../src/worker/claim/dispatcher.ts'
+import type { DispatcherConfig } from '../../src/worker/claim/dispatcher.ts'
+import type { Claims } from '../../src/worker/claim/claims.ts'
 import { resolveWorkerOptions } from '../../src/worker/options.ts'
 
 afterEach(() => vi.restoreAllMocks())

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import type { JobContract } from '../../src/entry/index.ts'
 import { Database } from '../../src/db/database.ts'
 import type { Queryable } from '../../src/db/statement.ts'
-import { Claims } from '../../src/worker/claims.ts'
-import { QueuePool } from '../../src/worker/queue-pool.ts'
-import { HeldJob } from '../../src/worker/held-job.ts'
+import { Claims } from '../../src/worker/claim/claims.ts'
+import { QueuePool } from '../../src/worker/claim/queue-pool.ts'
+import { HeldJob } from '../../src/worker/attempt/held-job.ts'
 import { claimOne } from '../support/claimed.ts'
 import { gate, newJob, startFor, workerScene } from '../support/workers.ts'
 

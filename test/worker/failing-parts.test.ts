@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { FailingParts } from '../../src/worker/failing-parts.ts'
+import { FailingParts } from '../../src/worker/watch/failing-parts.ts'
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] })

@@ -5,8 +5,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker as Thread } from 'node:worker_threads'
 import { expect, onTestFinished, test } from 'vitest'
 import { defineJob } from '../../src/entry/index.ts'
-import { leaseMemory } from '../../src/worker/lease-memory.ts'
-import type { LeaseThreadData, LeaseThreadOrder } from '../../src/worker/lease-memory.ts'
+import { leaseMemory } from '../../src/worker/lease/lease-memory.ts'
+import type { LeaseThreadData, LeaseThreadOrder } from '../../src/worker/lease/lease-memory.ts'
 import { createLedger } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
 import { eventually, newJob, startFor, workerScene } from '../support/workers.ts'
@@ -24,7 +24,7 @@ test('the heartbeat thread ends by itself when it is told to stop', async () => 
     ...{ url: scene.db.url, schema: 'stint', workerId: randomUUID(), memory: leaseMemory() },
     ...{ leaseMs: 3_600_000, graceMs: 10_000, skew: undefined },
   }
-  const thread = new Thread(createRequire(import.meta.url).resolve('#dist/worker/lease-thread'), {
+  const thread = new Thread(createRequire(import.meta.url).resolve('#dist/worker/lease/lease-thread'), {
     workerData,
   })
   onTestFinished(async () => {

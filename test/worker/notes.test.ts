@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { PermanentError } from '../../src/entry/worker.ts'
 import { Database } from '../../src/db/database.ts'
-import { HeldJobs } from '../../src/worker/held-job.ts'
-import type { HeldJob } from '../../src/worker/held-job.ts'
-import { Notes } from '../../src/worker/notes.ts'
+import { HeldJobs } from '../../src/worker/attempt/held-job.ts'
+import type { HeldJob } from '../../src/worker/attempt/held-job.ts'
+import { Notes } from '../../src/worker/attempt/notes.ts'
 import { claimOne } from '../support/claimed.ts'
 import {
   eventually,

@@ -4,8 +4,8 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/db/database.ts'
 import type { Queryable } from '../../src/db/statement.ts'
 import { survey } from '../../src/jobs/survey.ts'
-import { Claims } from '../../src/worker/claims.ts'
-import { QueuePool } from '../../src/worker/queue-pool.ts'
+import { Claims } from '../../src/worker/claim/claims.ts'
+import { QueuePool } from '../../src/worker/claim/queue-pool.ts'
 import { newJob, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { HeldJob } from '../../src/worker/held-job.ts'
-import type { QueuePool } from '../../src/worker/queue-pool.ts'
-import { Suspects } from '../../src/worker/suspects.ts'
+import type { HeldJob } from '../../src/worker/attempt/held-job.ts'
+import type { QueuePool } from '../../src/worker/claim/queue-pool.ts'
+import { Suspects } from '../../src/worker/claim/suspects.ts'
 
 /** Who is suspected matters to nobody here. */
 const suspect = () => ({ pool: {} as QueuePool, held: {} as HeldJob })

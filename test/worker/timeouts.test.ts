@@ -3,10 +3,10 @@ import { defineJob } from '../../src/entry/index.ts'
 import type { HandlerContext } from '../../src/entry/worker.ts'
 import { Events } from '../../src/worker/events.ts'
 import type { WorkerEvents } from '../../src/worker/events.ts'
-import { HeldJob, HeldJobs } from '../../src/worker/held-job.ts'
+import { HeldJob, HeldJobs } from '../../src/worker/attempt/held-job.ts'
 import { silent } from '../../src/worker/log.ts'
 import { Report } from '../../src/worker/report.ts'
-import { Watch } from '../../src/worker/watch.ts'
+import { Watch } from '../../src/worker/watch/deadlines.ts'
 import { attemptsOf, eventually, newJob, newName, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()

@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { Loop } from '../../src/upkeep/loop.ts'
-import { Watchdog } from '../../src/worker/watchdog.ts'
+import { Watchdog } from '../../src/worker/watch/watchdog.ts'
 
 afterEach(() => {
   vi.restoreAllMocks()

@@ -1,7 +1,7 @@
 import type { ClaimedJob } from '../../jobs/claim.ts'
-import type { AbortCause } from '../held-job.ts'
-import type { JobLog } from '../context.ts'
-import type { Outcome } from '../outcome.ts'
+import type { AbortCause } from '../attempt/held-job.ts'
+import type { JobLog } from '../attempt/context.ts'
+import type { Outcome } from '../attempt/outcome.ts'
 
 /** What a worker and its child say to each other, by structured clone; in the order it was said. */
 export type ToChild =

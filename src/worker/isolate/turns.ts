@@ -1,4 +1,4 @@
-import type { HeldJob } from '../held-job.ts'
+import type { HeldJob } from '../attempt/held-job.ts'
 
 /** So many at once; the others wait in line. */
 export class Turns {

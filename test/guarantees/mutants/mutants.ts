@@ -34,7 +34,7 @@ export const mutants: readonly Mutant[] = [
   })),
   {
     ...{ id: 'M02', what: 'a batch mixes two leases of one job', caughtBy: 'batch.cross-lease' },
-    file: 'worker/settle.js',
+    file: 'worker/settle/settler.js',
     edits: edit('!this.#config.held.isCurrent(held) ||', 'false ||'),
   },
   {
@@ -61,7 +61,7 @@ export const mutants: readonly Mutant[] = [
       what: 'children are stored where the completion is refused',
       caughtBy: 'zombie.side-writes',
     },
-    file: 'worker/settle.js',
+    file: 'worker/settle/settler.js',
     edits: edit('moved.length > 0 && children.length > 0', 'children.length > 0'),
   },
   {
@@ -117,7 +117,7 @@ export const mutants: readonly Mutant[] = [
   })),
   {
     ...{ id: 'M13', what: 'the effect is not in the transaction that settles', caughtBy: 'tx.at-most-once' },
-    file: 'worker/fenced-tx.js',
+    file: 'worker/attempt/fenced-tx.js',
     edits: edit(
       'const value = await theirs(() => work(tx.client))',
       'const value = await theirs(() => this.#db.transaction((other) => work(other.client)))',
@@ -129,12 +129,12 @@ export const mutants: readonly Mutant[] = [
       what: 'a lost reply to the COMMIT of ctx.tx counts as a failure',
       caughtBy: 'commit.cut-settle',
     },
-    file: 'worker/fenced-tx.js',
+    file: 'worker/attempt/fenced-tx.js',
     edits: edit('await this.#wasCommitted(held)', 'false'),
   },
   {
     ...{ id: 'M14b', what: 'a lost reply to a settle is not asked about', caughtBy: 'commit.cut-settle' },
-    file: 'worker/settle.js',
+    file: 'worker/settle/settler.js',
     edits: edit('isRepeat = true;', 'isRepeat = false;'),
   },
   {
@@ -153,12 +153,12 @@ export const mutants: readonly Mutant[] = [
   },
   {
     ...{ id: 'M20', what: 'a slot is free before its settle is confirmed', caughtBy: 'settle.backlog' },
-    file: 'worker/settle.js',
+    file: 'worker/settle/settler.js',
     edits: edit('this.#waiting.push(ended);', 'this.#config.onSettled(ended); this.#waiting.push(ended);'),
   },
   {
     ...{ id: 'M21', what: 'results are stored as they come', caughtBy: 'hostile.outputs' },
-    file: 'worker/context.js',
+    file: 'worker/attempt/context.js',
     edits: edit(
       'toStorable(value, { maxBytes: maxResultBytes })',
       '{ text: JSON.stringify(value), changed: [] }',
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     ...{ id: 'M22', what: 'one bad ending spoils its batch', caughtBy: 'settle.bad-row' },
-    file: 'worker/settle.js',
+    file: 'worker/settle/settler.js',
     edits: edit('if (isOneJobs && group.length > 1)', 'if (isOneJobs && group.length < 0)'),
   },
   {
@@ -204,7 +204,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     ...{ id: 'M29', what: 'a lease is trusted that nobody has renewed', caughtBy: 'abort.first' },
-    file: 'worker/lease.js',
+    file: 'worker/lease/lease.js',
     edits: edit('const riskAt = 0.8', 'const riskAt = 1000'),
   },
   {
@@ -214,7 +214,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     ...{ id: 'M31a', what: 'no heartbeat while the loop is blocked', caughtBy: 'blocked.keeps-lease' },
-    file: 'worker/lease-thread.js',
+    file: 'worker/lease/lease-thread.js',
     edits: edit(
       'await untilDue(failures);',
       `do await untilDue(failures); while (ageMs(memory, 'alive') > leaseMs / 3);`,
@@ -222,7 +222,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     ...{ id: 'M31b', what: 'blocked processes end within their timeout', caughtBy: 'blocked.keeps-lease' },
-    file: 'worker/lease-thread.js',
+    file: 'worker/lease/lease-thread.js',
     edits: edit('blockedMs > leaseMs && lateMs > 0', 'blockedMs > leaseMs'),
   },
 ]

@@ -1,4 +1,4 @@
-import type { ClaimedJob } from '../jobs/claim.ts'
+import type { ClaimedJob } from '../../jobs/claim.ts'
 import type { Slot } from './slot.ts'
 
 /**

@@ -1,6 +1,6 @@
-import type { ClaimedJob } from '../jobs/claim.ts'
-import { describeFailure } from '../core/stored-error.ts'
-import { StintError } from '../core/errors.ts'
+import type { ClaimedJob } from '../../jobs/claim.ts'
+import { describeFailure } from '../../core/stored-error.ts'
+import { StintError } from '../../core/errors.ts'
 import type { Ending } from './outcome.ts'
 
 /** After a crash a job waits a little, longer each time: what broke its process may pass. */

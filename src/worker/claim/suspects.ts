@@ -1,4 +1,4 @@
-import type { HeldJob } from './held-job.ts'
+import type { HeldJob } from '../attempt/held-job.ts'
 import type { QueuePool } from './queue-pool.ts'
 
 export interface Suspect {

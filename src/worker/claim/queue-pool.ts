@@ -1,6 +1,6 @@
 import { Floors } from './floor.ts'
-import type { HeldJob } from './held-job.ts'
-import type { QueueConfig } from './options.ts'
+import type { HeldJob } from '../attempt/held-job.ts'
+import type { QueueConfig } from '../options.ts'
 
 /** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
 const aheadMs = 100

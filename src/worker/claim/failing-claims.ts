@@ -1,9 +1,9 @@
-import { messageOf } from '../core/thrown.ts'
-import { prefixOf } from '../core/utf8.ts'
-import { classify } from '../db/classify.ts'
-import type { Queryable } from '../db/statement.ts'
-import { tellFailing } from '../leases/lease.ts'
-import { isRefusal } from './troubles.ts'
+import { messageOf } from '../../core/thrown.ts'
+import { prefixOf } from '../../core/utf8.ts'
+import { classify } from '../../db/classify.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { tellFailing } from '../../leases/lease.ts'
+import { isRefusal } from '../watch/troubles.ts'
 
 const mostCharacters = 500
 

@@ -1,13 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isStintError } from '../core/errors.ts'
-import { classify, DeadlineError, isLockTimeout, mayBeOneRows } from '../db/classify.ts'
-import type { Database } from '../db/database.ts'
-import type { Queryable } from '../db/statement.ts'
-import { isRefusal, refusalOf } from '../intake/refusal.ts'
-import { sendBatch } from '../intake/send-batch.ts'
-import type { JobHint } from '../intake/new-job.ts'
-import { withPartitions } from '../jobs/ensure-partitions.ts'
-import type { DeadReason } from '../jobs/list-dead.ts'
+import { isStintError } from '../../core/errors.ts'
+import { classify, DeadlineError, isLockTimeout, mayBeOneRows } from '../../db/classify.ts'
+import type { Database } from '../../db/database.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { isRefusal, refusalOf } from '../../intake/refusal.ts'
+import { sendBatch } from '../../intake/send-batch.ts'
+import type { JobHint } from '../../intake/new-job.ts'
+import { withPartitions } from '../../jobs/ensure-partitions.ts'
+import type { DeadReason } from '../../jobs/list-dead.ts'
 import {
   cancelRunning,
   cutRows,
@@ -17,9 +17,9 @@ import {
   retry,
   settled,
   succeed,
-} from '../jobs/settle.ts'
-import type { HeldJob, HeldJobs } from './held-job.ts'
-import type { Child, Ending, Outcome } from './outcome.ts'
+} from '../../jobs/settle.ts'
+import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
+import type { Child, Ending, Outcome } from '../attempt/outcome.ts'
 
 /** An attempt that is over. */
 export interface Ended {

@@ -1,6 +1,6 @@
-import { longestTimerMs } from '../core/duration.ts'
-import { StintError } from '../core/errors.ts'
-import type { HeldJob, HeldJobs } from './held-job.ts'
+import { longestTimerMs } from '../../core/duration.ts'
+import { StintError } from '../../core/errors.ts'
+import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
 
 /** Durations of the newest attempts of a kind. */
 class Durations {

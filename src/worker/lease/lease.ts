@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Worker as Thread } from 'node:worker_threads'
-import { measureSkew } from '../db/clock-skew.ts'
-import type { ClockSkew } from '../db/clock-skew.ts'
-import type { Queryable } from '../db/statement.ts'
-import { atMost } from '../db/wait.ts'
-import { register, retire } from '../leases/lease.ts'
-import type { AboutWorker } from '../leases/lease.ts'
-import { builtFile } from '../version/built-file.ts'
+import { measureSkew } from '../../db/clock-skew.ts'
+import type { ClockSkew } from '../../db/clock-skew.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { atMost } from '../../db/wait.ts'
+import { register, retire } from '../../leases/lease.ts'
+import type { AboutWorker } from '../../leases/lease.ts'
+import { builtFile } from '../../version/built-file.ts'
 import { ageMs, inMs, leaseMemory, store } from './lease-memory.ts'
 import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
@@ -145,7 +145,10 @@ export class Lease {
     }
     store(this.#memory, 'turned', process.hrtime.bigint())
     this.#isThreadUp = false
-    const thread = new Thread(builtFile('worker/lease-thread'), { workerData: data, name: 'stint heartbeat' })
+    const thread = new Thread(builtFile('worker/lease/lease-thread'), {
+      workerData: data,
+      name: 'stint heartbeat',
+    })
     this.#thread = thread
     thread.on('message', (message: LeaseThreadMessage) => {
       this.#hear(message)

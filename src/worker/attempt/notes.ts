@@ -1,7 +1,7 @@
-import { classify, mayBeOneRows } from '../db/classify.ts'
-import type { Queryable } from '../db/statement.ts'
-import { withPartitions } from '../jobs/ensure-partitions.ts'
-import { addLog, progress } from '../jobs/while-running.ts'
+import { classify, mayBeOneRows } from '../../db/classify.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { withPartitions } from '../../jobs/ensure-partitions.ts'
+import { addLog, progress } from '../../jobs/while-running.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 
 /** One line that a handler logged. */

@@ -1,6 +1,6 @@
-import { longestTimerMs } from '../core/duration.ts'
-import { StintError } from '../core/errors.ts'
-import type { HeldJob } from './held-job.ts'
+import { longestTimerMs } from '../../core/duration.ts'
+import { StintError } from '../../core/errors.ts'
+import type { HeldJob } from '../attempt/held-job.ts'
 
 export interface RecyclingConfig {
   /** How long a handler that was given up may keep its slot; Infinity: for ever. */

@@ -1,8 +1,8 @@
-import { StintError } from '../core/errors.ts'
-import { longestMs, show } from '../core/options.ts'
-import { describeFailure } from '../core/stored-error.ts'
-import { messageOf } from '../core/thrown.ts'
-import type { ClaimedDetails, ClaimedJob } from '../jobs/claim.ts'
+import { StintError } from '../../core/errors.ts'
+import { longestMs, show } from '../../core/options.ts'
+import { describeFailure } from '../../core/stored-error.ts'
+import { messageOf } from '../../core/thrown.ts'
+import type { ClaimedDetails, ClaimedJob } from '../../jobs/claim.ts'
 import type { Ending } from './outcome.ts'
 
 /** A value of a claimed row that no attempt can be made of. */

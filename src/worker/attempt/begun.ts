@@ -1,5 +1,5 @@
-import type { Queryable } from '../db/statement.ts'
-import { noteBegun } from '../jobs/while-running.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { noteBegun } from '../../jobs/while-running.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 
 /** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */

@@ -1,4 +1,4 @@
-import type { ClockSkew } from '../db/clock-skew.ts'
+import type { ClockSkew } from '../../db/clock-skew.ts'
 
 /** What the lease thread is given. */
 export interface LeaseThreadData {

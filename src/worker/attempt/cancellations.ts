@@ -1,5 +1,5 @@
-import type { Queryable } from '../db/statement.ts'
-import { cancellations } from '../jobs/while-running.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { cancellations } from '../../jobs/while-running.ts'
 import { CancelledError } from './execute.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
 

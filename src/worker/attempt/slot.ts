@@ -1,5 +1,5 @@
 import type { HeldJob } from './held-job.ts'
-import type { QueuePool } from './queue-pool.ts'
+import type { QueuePool } from '../claim/queue-pool.ts'
 
 /** One call of a handler: a job, or a batch of them. */
 export class Slot {
