@@ -11,7 +11,9 @@ import { Loop } from '../upkeep/loop.ts'
 import type { Events } from './events.ts'
 import type { HeldJob } from './attempt/held-job.ts'
 import type { Logger } from './log.ts'
-import type { Ended } from './settle/settler.ts'
+import type { Ended } from './attempt/outcome.ts'
+import type { Part } from './part.ts'
+import type { Troubles } from './watch/troubles.ts'
 
 export interface NumbersConfig {
   db: Database
@@ -21,7 +23,7 @@ export interface NumbersConfig {
   events: Events
   log: Logger
   /** Told, and no more: jobs go on, and what could not be written is kept for the next time. */
-  onTrouble: (name: string, error: unknown) => void
+  troubles: Pick<Troubles, 'beside'>
 }
 
 const statsEveryMs = 10_000
@@ -38,7 +40,7 @@ const wholePasses = 30
  * killed takes the last seconds of these with it: starts, refused endings, the histograms. Endings are counted by the
  * statements that store them, and so exact; here those counts are only moved to their minutes.
  */
-export class Numbers {
+export class Numbers implements Part {
   readonly #config: NumbersConfig
   readonly #stats: StatWriter
   readonly #errors: ErrorWriter
@@ -49,11 +51,16 @@ export class Numbers {
 
   constructor(config: NumbersConfig) {
     this.#config = config
-    const { process, version, onTrouble } = config
+    const { process, version, troubles } = config
     this.#stats = new StatWriter({ process })
     this.#errors = new ErrorWriter({ process, version, clock: this.#stats.clock })
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
-      new Loop({ name, everyMs, pass, onTrouble })
+      new Loop({
+        ...{ name, everyMs, pass },
+        onTrouble: (_, error) => {
+          troubles.beside(`numbers: ${name}`, error)
+        },
+      })
     this.#loops = [
       loop('stats', statsEveryMs, () => this.#writeStats()),
       loop('errors', errorsEveryMs, () => this.#writeErrors()),

@@ -3,8 +3,7 @@ import type { PutAside } from '../jobs/claim.ts'
 import type { Events, JobFacts } from './events.ts'
 import type { HeldJob } from './attempt/held-job.ts'
 import type { Logger } from './log.ts'
-import type { Child } from './attempt/outcome.ts'
-import type { Ended } from './settle/settler.ts'
+import type { Child, Ended } from './attempt/outcome.ts'
 
 /** Tells what became of jobs, in events and log lines; from here and nowhere else. */
 export class Report {

@@ -4,11 +4,13 @@ import type { Database } from '../db/database.ts'
 import type { Schedule } from '../schedules/define-schedule.ts'
 import { setSchedule } from '../schedules/set.ts'
 import { tick } from '../schedules/tick.ts'
-import type { Fired } from '../schedules/tick.ts'
-import { Loop } from '../upkeep/loop.ts'
-import type { Hint } from '../wake-up/hint.ts'
+import type { Loop } from '../upkeep/loop.ts'
+import type { Announcer } from '../wake-up/announcer.ts'
 import type { Events } from './events.ts'
 import type { Logger } from './log.ts'
+import type { Numbers } from './numbers.ts'
+import { LoopPart, newLoop } from './part.ts'
+import type { Troubles } from './watch/troubles.ts'
 
 export interface SchedulerConfig {
   db: Database
@@ -17,32 +19,31 @@ export interface SchedulerConfig {
   appVersion: string | null
   events: Events
   log: Logger
-  onReady: (hints: readonly Hint[]) => void
-  onFired: (fired: Fired) => void
-  /** A job of this worker was asked to stop. */
-  onAsked: (workerId: string) => void
-  onTrouble: (name: string, error: unknown) => void
+  announcer: Pick<Announcer, 'stored' | 'askedToStop'>
+  numbers: Pick<Numbers, 'fired'>
+  troubles: Pick<Troubles, 'of'>
 }
 
 /** Jittered by a fifth, so at most 10 s: what nobody told of is found by then. */
 const lookEveryMs = 8_000
 
 /** Fires schedules, all there are: any worker does, and none has to be the only one. */
-export class Scheduler {
+export class Scheduler extends LoopPart {
   readonly #config: SchedulerConfig
-  readonly loop: Loop
+  readonly #loop: Loop
   readonly #mine = new Map<string, { schedule: Schedule; digest: string }>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
   #mustLookAgain = false
 
   constructor(config: SchedulerConfig) {
-    this.#config = config
-    const { onTrouble } = config
-    this.loop = new Loop({
-      ...{ name: 'schedules', everyMs: lookEveryMs, isEager: true, onTrouble },
+    const loop = newLoop(config.troubles, {
+      ...{ name: 'schedules', everyMs: lookEveryMs, isEager: true },
       pass: () => this.#pass(),
     })
+    super([loop])
+    this.#config = config
+    this.#loop = loop
   }
 
   /** Stores those of this process as they are in its code. */
@@ -58,25 +59,31 @@ export class Scheduler {
   wake(): void {
     if (this.#isStopped) return
     // One that is under way may have looked before the change.
-    if (this.loop.since !== undefined) this.#mustLookAgain = true
-    else void this.loop.runOnce()
+    if (this.#loop.since !== undefined) this.#mustLookAgain = true
+    else void this.#loop.runOnce()
   }
 
-  stop(): void {
+  /** No further pass begins. */
+  close(): void {
     this.#isStopped = true
     clearTimeout(this.#timer)
   }
 
+  override async stop(): Promise<void> {
+    this.close()
+    await super.stop()
+  }
+
   async #pass(): Promise<void> {
-    const { db, events, log, onReady, onFired, onAsked } = this.#config
+    const { db, events, log, announcer, numbers } = this.#config
     this.#mustLookAgain = false
     const { fired, failed, nextInMs } = await tick(db, this.#mine, () => {
-      this.loop.goesOn()
+      this.#loop.goesOn()
     })
     for (const one of fired) {
-      if (one.hints.length > 0) onReady(one.hints)
-      for (const workerId of one.asked) onAsked(workerId)
-      onFired(one)
+      if (one.hints.length > 0) announcer.stored(new Set(one.hints))
+      for (const workerId of one.asked) announcer.askedToStop(workerId)
+      numbers.fired(one)
       if (one.fires.length > 0) events.emit('fired', one)
       for (const { outcome, fireAt, reason } of one.fires)
         if (outcome !== 'fired') log.warn({ schedule: one.schedule, fireAt, reason }, `a fire was ${outcome}`)

@@ -5,59 +5,104 @@ import type { Served } from '../jobs/survey.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { bury, held as heldRows } from '../leases/lease.ts'
 import type { Parked } from '../maintenance/parked.ts'
-import type { Returned } from '../maintenance/promote.ts'
 import { sweep } from '../maintenance/sweep.ts'
-import type { Swept } from '../maintenance/sweep.ts'
 import type { Events } from './events.ts'
 import type { HeldJob, HeldJobs } from './attempt/held-job.ts'
+import { loseJob } from './attempt/lose-job.ts'
+import type { Doubt } from './claim/doubt.ts'
+import type { Scout } from './claim/scout.ts'
+import type { Loop } from '../upkeep/loop.ts'
+import type { Tenure } from './lease/tenure.ts'
+import type { Numbers } from './numbers.ts'
+import type { WorkerConfig } from './options.ts'
+import { LoopPart, newLoop } from './part.ts'
+import type { Report } from './report.ts'
+import type { Troubles } from './watch/troubles.ts'
 import type { Logger } from './log.ts'
 
-export interface UpkeepConfig {
+export interface RecoveryConfig {
   db: Database
-  crashLimit: number
+  worker: WorkerConfig
   served: Served
   held: HeldJobs
-  workerId: () => string
-  /** Leases of claims that are on their way: their rows are not unknown, only not here yet. */
-  pendingLeases: () => ReadonlySet<string>
-  /** Whether our own heartbeats have had no gap lately: after one, others may only seem to be lost. */
-  isLeaseFresh: () => boolean
-  onReturned: (returned: readonly Returned[]) => void
-  /** A job that runs here is not ours any more. */
-  onLost: (held: HeldJob) => void
-  /** Jobs of lost workers were taken back, here and by nobody else. */
-  onSwept: (swept: Swept) => void
-  /** Jobs that could not be swept, or given back. */
-  parked: { readonly sweep: Parked; readonly reconcile: Parked }
+  tenure: Tenure
+  scout: Scout
+  doubt: Doubt
+  numbers: Numbers
+  report: Report
+  troubles: Troubles
   events: Events
   log: Logger
+}
+
+interface Sweeping extends RecoveryConfig {
+  /** Jobs that could not be swept. */
+  parked: Parked
+  /** Tells the watchdog that a pass of many batches has come to the end of one. */
+  loop: () => Loop
+}
+
+interface Reconciling extends RecoveryConfig {
+  /** Jobs that could not be given back. */
+  parked: Parked
 }
 
 const sweepLimit = 500
 /** Ids named in one line of log, at most. */
 const idsTold = 20
+const unknownKindsEveryMs = 30_000
 
-/** What any worker does for all: takes back the jobs of lost workers. */
-export async function sweepLost(config: UpkeepConfig): Promise<void> {
-  const { db, crashLimit, events, log, onReturned, onSwept, isLeaseFresh, parked } = config
-  if (!isLeaseFresh()) return
+/** Finds jobs that nobody works on: those of lost workers, and claims of this worker whose reply was lost. */
+export class Recovery extends LoopPart {
+  readonly reconciling: Loop
+
+  constructor(config: RecoveryConfig) {
+    const { worker, held, doubt, troubles } = config
+    const everyMs = worker.sweepEveryMs
+    const parked = { sweep: troubles.parkedBy('sweep'), reconcile: troubles.parkedBy('reconcile') }
+    const reconciling = newLoop(troubles, {
+      ...{ name: 'reconcile', everyMs },
+      pass: () =>
+        doubt.isWorthALook(held.size)
+          ? reconcile({ ...config, parked: parked.reconcile })
+          : Promise.resolve(),
+    })
+    const sweeping = newLoop(troubles, {
+      ...{ name: 'sweep', everyMs },
+      pass: () => sweepLost({ ...config, parked: parked.sweep, loop: () => sweeping }),
+    })
+    // With the start already: a kind without a handler was most likely forgotten in a deployment.
+    const unknownKinds = newLoop(troubles, {
+      ...{ name: 'unknown-kinds', everyMs: unknownKindsEveryMs, isEager: true },
+      pass: watchUnknownKinds(config),
+    })
+    super([reconciling, sweeping, unknownKinds])
+    this.reconciling = reconciling
+  }
+}
+
+/** Takes back the jobs of lost workers: any worker does that for all. */
+async function sweepLost(config: Sweeping): Promise<void> {
+  const { db, worker, events, log, scout, numbers, tenure, parked } = config
+  const { crashLimit } = worker
+  if (!tenure.isFresh) return
   const { lost, isAnyRunning } = await bury(db)
   if (lost.length > 0) log.warn({ workers: lost }, 'workers lost: their lease ran out')
   if (!isAnyRunning) return
   for (;;) {
-    const swept = await withPartitions(db, () =>
-      sweep(db, { limit: sweepLimit, crashLimit, parked: parked.sweep }),
-    )
+    const swept = await withPartitions(db, () => sweep(db, { limit: sweepLimit, crashLimit, parked }))
     const { returned, quarantined, isFull } = swept
     if (returned.length + quarantined.length === 0) return
-    onSwept(swept)
+    config.loop().goesOn()
+    numbers.swept(swept)
     events.emit('swept', { returned: returned.length, quarantined })
     log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')
     for (const { id, kind, queue, attempt } of quarantined)
       log.error({ id, kind, queue, attempt }, 'dead: quarantined, its worker was lost too often')
     for (const { id, kind, queue, attempt } of returned)
       log.debug({ id, kind, queue, attempt }, 'ready again: its worker was lost')
-    onReturned(returned)
+    scout.returned(returned)
+    scout.surveySoon()
     if (!isFull) return
   }
 }
@@ -67,21 +112,22 @@ export async function sweepLost(config: UpkeepConfig): Promise<void> {
  * whose reply was lost would be renewed for ever with nobody at it: such a job is given back, nothing burned. One that
  * we hold and the database does not is lost.
  */
-export async function reconcile(config: UpkeepConfig): Promise<void> {
-  const { db, held, workerId, pendingLeases, log, onReturned, onLost, parked } = config
+async function reconcile(config: Reconciling): Promise<void> {
+  const { db, held, tenure, log, scout, report, parked } = config
   const mine = held.all().filter(isRunning)
-  const pending = new Set(pendingLeases())
-  const rows = await heldRows(db, workerId())
-  for (const leaseId of pendingLeases()) pending.add(leaseId)
+  const pending = new Set(tenure.claims.pending)
+  const rows = await heldRows(db, tenure.workerId)
+  for (const leaseId of tenure.claims.pending) pending.add(leaseId)
   const strays = [...rows].filter(
     ([id, leaseId]) => !pending.has(leaseId) && held.get(id)?.job.leaseId !== leaseId,
   )
   for (const one of mine) {
     // Asked again: it may have ended while the database was asked.
-    if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one)) onLost(one)
+    if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one))
+      loseJob(one, report)
   }
   // A claim's answer may have come while we asked: those are known by now.
-  const passedBy = new Set(parked.reconcile.ids())
+  const passedBy = new Set(parked.ids())
   const unknown = new Map(
     strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId && !passedBy.has(id)),
   )
@@ -93,18 +139,18 @@ export async function reconcile(config: UpkeepConfig): Promise<void> {
       ids: [...ids],
       leaseIds: [...new Set(ids.flatMap((id) => unknown.get(id) ?? []))],
       lockMs: db.lockWaitMs,
-      worker: workerId(),
+      worker: tenure.workerId,
       items: JSON.stringify(Object.fromEntries(items)),
     })
   }
-  const back = await withPartitions(db, () => parked.reconcile.without([...unknown.keys()], giveBack))
+  const back = await withPartitions(db, () => parked.without([...unknown.keys()], giveBack))
   // A job that was claimed after the question was put may have ended before the answer was read: it is not among them.
   if (back.length === 0) return
   log.warn(
     { jobs: back.length, ids: back.slice(0, idsTold) },
     'released jobs that were claimed for this worker without its knowing',
   )
-  onReturned([])
+  scout.surveySoon()
 }
 
 function isRunning({ phase, isCompleted }: HeldJob): boolean {
@@ -112,7 +158,7 @@ function isRunning({ phase, isCompleted }: HeldJob): boolean {
 }
 
 /** Tells which kinds wait in our queues that we have no handler for. */
-export function watchUnknownKinds({ db, served, events, log }: UpkeepConfig): () => Promise<void> {
+function watchUnknownKinds({ db, served, events, log }: RecoveryConfig): () => Promise<void> {
   const told = new Set<string>()
   return async () => {
     const found = await unknownKinds(db, served)

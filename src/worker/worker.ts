@@ -247,7 +247,7 @@ export class Worker {
         schedules: this.#schedules,
         events: this.#events,
         log: this.#log,
-        onFatal: (error, options) => {
+        giveUp: (error, options) => {
           this.#giveUp(error, options)
         },
       })
@@ -332,7 +332,7 @@ export class Worker {
     const { health } = this.#config
     if (health === undefined) return
     // A start that waits for its database is well: to be started again would not help it.
-    const healthz = (): string[] => this.#runtime?.problems() ?? []
+    const healthz = (): string[] => this.#runtime?.health() ?? []
     const waits = (): string[] => (this.#waitsFor === undefined ? [] : [`the database: ${this.#waitsFor}`])
     const readyz = (): string[] =>
       this.#state === 'running' ? healthz() : [`it is ${this.#state}`, ...waits()]

@@ -1,8 +1,10 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { waitAfterMs } from '../../src/db/wait.ts'
+import { Bell } from '../../src/wake-up/bell.ts'
 import { Dispatcher } from '../../src/worker/claim/dispatcher.ts'
 import type { DispatcherConfig } from '../../src/worker/claim/dispatcher.ts'
 import type { Claims } from '../../src/worker/claim/claims.ts'
+import { Pools } from '../../src/worker/claim/pools.ts'
 import { resolveWorkerOptions } from '../../src/worker/options.ts'
 
 afterEach(() => vi.restoreAllMocks())
@@ -39,28 +41,28 @@ test('after a claim that failed none is sent before the wait is over, and hints 
     },
   } as unknown as Claims
   const troubles: unknown[] = []
+  const worker = resolveWorkerOptions({ queues: { a: 5 } })
+  const pools = new Pools(worker.queues, { batchSizeOf: () => 1 })
+  const pool = pools.get('a')
   const config = {
-    worker: resolveWorkerOptions({ queues: { a: 5 } }),
-    handlers: { batchSizeOf: () => 1 },
-    isOpen: () => true,
-    onTrouble: (error: unknown) => troubles.push(error),
-    onAsked: () => undefined,
+    ...{ worker, pools, bell: new Bell() },
+    attempts: { tenure: { isOpen: true, claims } },
+    claimReport: { failed: (_queue: string, error: unknown) => troubles.push(error) },
   } as unknown as DispatcherConfig
   const dispatcher = new Dispatcher(config)
-  dispatcher.use(claims)
   for (const [failures, boundMs] of [200, 400, 800, 1_600].entries()) {
-    const now = Math.max(performance.now(), dispatcher.pools[0]?.holdUntil ?? 0)
+    const now = Math.max(performance.now(), pool?.holdUntil ?? 0)
     const sentAt = performance.now()
-    dispatcher.pool('a')?.floors.hint(0)
+    pool?.floors.hint(0)
     dispatcher.fill(now)
     await vi.waitFor(() => {
       expect(troubles).toHaveLength(failures + 1)
     }, 20_000)
-    const holdUntil = dispatcher.pools[0]?.holdUntil ?? 0
+    const holdUntil = pool?.holdUntil ?? 0
     expect(holdUntil - sentAt).toBeGreaterThanOrEqual(boundMs / 2)
     // Hints come in as soon as producers are back.
     for (let hint = 0; hint < 10; hint++) {
-      dispatcher.pool('a')?.floors.hint(0)
+      pool?.floors.hint(0)
       dispatcher.fill(holdUntil - 1)
     }
     expect(asked).toBe(failures + 1)

@@ -142,14 +142,15 @@ describe('ctx.progress', () => {
     })
     const held = new HeldJobs()
     const lost: HeldJob[] = []
-    const fail = (error: unknown): never => {
+    const fail = (_part: string, error: unknown): never => {
       throw error
     }
-    const onLost = (one: HeldJob): void => void lost.push(one)
-    const notes = new Notes({ db, held, onLost, onTrouble: fail })
+    const report = { abortedForLease: (one: HeldJob) => void lost.push(one) }
+    const notes = new Notes({ db, held, report, troubles: { beside: fail } })
     const { id } = await scene.stint.enqueue(job)
     const stale = await claimOne(db, job, randomUUID())
     held.add(stale)
+    stale.begin(undefined, 60_000)
     await takeLease(scene, id)
     const current = await claimOne(db, job, randomUUID())
     held.add(current)

@@ -5,9 +5,9 @@ import type { StoredError } from '../../src/core/stored-error.ts'
 import { Database } from '../../src/db/database.ts'
 import { HeldJobs } from '../../src/worker/attempt/held-job.ts'
 import type { HeldJob } from '../../src/worker/attempt/held-job.ts'
-import type { Outcome } from '../../src/worker/attempt/outcome.ts'
+import type { Ended, Outcome } from '../../src/worker/attempt/outcome.ts'
+import { Handlers } from '../../src/worker/handlers.ts'
 import { Settler } from '../../src/worker/settle/settler.ts'
-import type { Ended } from '../../src/worker/settle/settler.ts'
 import { claimOne } from '../support/claimed.ts'
 import { connectTo } from '../support/database.ts'
 import { attemptsOf, newJob, startFor, stored, takeLease, workerScene } from '../support/workers.ts'
@@ -30,25 +30,28 @@ const error: StoredError = {
 const retried: Outcome = { type: 'retry', delayMs: 60_000, burnsAttempt: true, error, timedOut: false }
 
 /** A settler, and what it says became of each. */
-function newSettler(): { settler: Settler; held: HeldJobs; settled: HeldJob[]; refused: HeldJob[] } {
+function newSettler(): {
+  settle: (ended: Ended) => Promise<void>
+  held: HeldJobs
+  settled: HeldJob[]
+  refused: HeldJob[]
+} {
   const held = new HeldJobs()
   const settled: HeldJob[] = []
   const refused: HeldJob[] = []
+  const fail = (_part: string, trouble: unknown): never => {
+    throw trouble
+  }
   const settler = new Settler({
-    ...{
-      db,
-      held,
-      onChildren: () => undefined,
-      onCut: () => Promise.resolve(),
-      failedWith: () => ({ type: 'released', reason: 'a child' }) as const,
-    },
-    onSettled: (ended: Ended) => void settled.push(ended.held),
-    onRefused: (ended: Ended) => void refused.push(ended.held),
-    onTrouble: (trouble: unknown) => {
-      throw trouble
-    },
+    ...{ db, held, handlers: new Handlers(), announcer: { stored: () => undefined } },
+    notes: { log: () => undefined, flush: () => Promise.resolve() },
+    troubles: { of: fail, ofJobs: fail, wentWell: () => undefined },
   })
-  return { settler, held, settled, refused }
+  const settle = async (ended: Ended): Promise<void> => {
+    const { type, held: one } = await settler.settle(ended)
+    ;(type === 'stored' ? settled : refused).push(one)
+  }
+  return { settle, held, settled, refused }
 }
 
 async function claimedTwice(job: JobContract): Promise<{ id: string; stale: HeldJob; current: HeldJob }> {
@@ -67,7 +70,7 @@ describe('endings that go out together', () => {
   ])(
     'never cross the leases of one job: the older one is sent alone and refused (%s)',
     async (_order, isFirst) => {
-      const { settler, held, settled, refused } = newSettler()
+      const { settle, held, settled, refused } = newSettler()
       const { id, stale, current } = await claimedTwice(newJob())
       const others = await Promise.all(
         Array.from({ length: 5 }, async () => {
@@ -79,9 +82,8 @@ describe('endings that go out together', () => {
       for (const one of [stale, current, ...others]) held.add(one)
       const late = { held: stale, outcome: succeededWith('stale'), ranMs: 1 }
       const own = { held: current, outcome: succeededWith('current'), ranMs: 1 }
-      for (const ended of isFirst ? [late, own] : [own, late]) settler.add(ended)
-      for (const one of others) settler.add({ held: one, outcome: succeededWith('other'), ranMs: 1 })
-      await settler.drained()
+      const rest = others.map((one) => ({ held: one, outcome: succeededWith('other'), ranMs: 1 }))
+      await Promise.all([...(isFirst ? [late, own] : [own, late]), ...rest].map(settle))
       expect(refused).toEqual([stale])
       expect(new Set(settled)).toEqual(new Set([current, ...others]))
       expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 'current', epoch: 2 })
@@ -100,12 +102,11 @@ describe('endings that go out together', () => {
       { type: 'released', reason: 'stale' },
     ]
     for (const outcome of outcomes) {
-      const { settler, held, settled, refused } = newSettler()
+      const { settle, held, settled, refused } = newSettler()
       const { id, stale, current } = await claimedTwice(newJob())
       held.add(stale)
       held.add(current)
-      settler.add({ held: stale, outcome, ranMs: 1 })
-      await settler.drained()
+      await settle({ held: stale, outcome, ranMs: 1 })
       expect({ outcome: outcome.type, settled, refused }).toEqual({
         outcome: outcome.type,
         settled: [],
@@ -117,7 +118,7 @@ describe('endings that go out together', () => {
   })
 
   test('are stored each by its own kind of ending, in one go', async () => {
-    const { settler, held, settled } = newSettler()
+    const { settle, held, settled } = newSettler()
     const job = newJob()
     const outcomes: [Outcome, object][] = [
       [succeededWith({ n: 1 }), { state: 'succeeded', result: { n: 1 }, attempt: 1 }],
@@ -147,18 +148,15 @@ describe('endings that go out together', () => {
     const endings: { ended: Ended; expected: object }[] = []
     for (const [outcome, expected] of outcomes)
       endings.push({ ended: { held: await claimOne(db, job, randomUUID()), outcome, ranMs: 5 }, expected })
-    for (const { ended } of endings) {
-      held.add(ended.held)
-      settler.add(ended)
-    }
-    await settler.drained()
+    for (const { ended } of endings) held.add(ended.held)
+    await Promise.all(endings.map(({ ended }) => settle(ended)))
     expect(settled).toHaveLength(outcomes.length)
     for (const { ended, expected } of endings)
       expect(await stored(scene, ended.held.job.id)).toMatchObject(expected)
   })
 
   test('wait for nobody whose row somebody else has locked', async () => {
-    const { settler, held, settled } = newSettler()
+    const { settle, held, settled } = newSettler()
     const job = newJob()
     await scene.stint.enqueueMany(job, [1, 2])
     const [first, second] = [await claimOne(db, job, randomUUID()), await claimOne(db, job, randomUUID())]
@@ -167,12 +165,11 @@ describe('endings that go out together', () => {
     const client = await connectTo(scene.db.url)
     await client.query('begin')
     await client.query('select from stint.job where id = $1 for update', [first.job.id])
-    settler.add({ held: first, outcome: retried, ranMs: 1 })
-    settler.add({ held: second, outcome: succeededWith(2), ranMs: 1 })
-    while (settled.length === 0) await new Promise((resolve) => setImmediate(resolve))
+    const isSettled = settle({ held: first, outcome: retried, ranMs: 1 })
+    await settle({ held: second, outcome: succeededWith(2), ranMs: 1 })
     expect(settled).toEqual([second])
     await client.query('commit')
-    await settler.drained()
+    await isSettled
     expect(settled).toEqual([second, first])
   })
 })

@@ -6,7 +6,7 @@ import type { WorkerEvents } from '../../src/worker/events.ts'
 import { HeldJob, HeldJobs } from '../../src/worker/attempt/held-job.ts'
 import { silent } from '../../src/worker/log.ts'
 import { Report } from '../../src/worker/report.ts'
-import { Watch } from '../../src/worker/watch/deadlines.ts'
+import { Deadlines } from '../../src/worker/watch/deadlines.ts'
 import { attemptsOf, eventually, newJob, newName, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -113,7 +113,7 @@ test('a job whose deadline has passed is dead without having run, and says that 
 
 describe('an attempt that is unusually slow', () => {
   function watched(): {
-    watch: Watch
+    watch: Deadlines
     start: (kind: string) => HeldJob
     slow: Promise<WorkerEvents['slow'][0]>
     told: WorkerEvents['slow'][0][]
@@ -128,21 +128,16 @@ describe('an attempt that is unusually slow', () => {
         resolve(fact)
       })
     })
-    const watch = new Watch({
-      held,
-      graceMs: 60_000,
-      onSlow: (one, facts) => {
-        report.slow(one, facts)
-      },
-      onStuck: () => undefined,
+    const watch = new Deadlines({
+      ...{ held, graceMs: 60_000, report },
+      giveUp: () => undefined,
       slow: { factor: 3, leastMs: 30 },
     })
     const start = (kind: string): HeldJob => {
       const one = claimedJob(kind)
-      one.phase = 'running'
-      one.startedAt = performance.now()
+      one.begin(undefined, 60_000)
       held.add(one)
-      watch.started(one, 60_000)
+      watch.started(one)
       return one
     }
     return { watch, start, slow, told }
@@ -152,7 +147,7 @@ describe('an attempt that is unusually slow', () => {
     const { watch, start, slow, told } = watched()
     const quick = start('quick')
     for (let n = 0; n < 40; n++) watch.ended(quick, 20)
-    quick.phase = 'settling'
+    quick.end()
     const sluggish = start('quick')
     const fact = await slow
     expect(fact).toMatchObject({ id: sluggish.job.id, kind: 'quick', usualMs: 20 })
@@ -177,7 +172,8 @@ describe('an attempt that is unusually slow', () => {
     const { watch, start, slow } = watched()
     const quick = start('endless')
     for (let n = 0; n < 40; n++) watch.ended(quick, 1)
-    watch.started(quick, 365 * 86_400_000)
+    quick.begin(undefined, 365 * 86_400_000)
+    watch.started(quick)
     await slow
     await new Promise((resolve) => setTimeout(resolve, 20))
     expect(quick.abortedFor).toBeUndefined()

@@ -1,17 +1,53 @@
 import type { Queryable } from '../../db/statement.ts'
 import { noteBegun } from '../../jobs/while-running.ts'
-import type { HeldJob, HeldJobs } from './held-job.ts'
+import type { ClaimReport } from '../claim/claim-report.ts'
+import { LoopPart, newLoop } from '../part.ts'
+import type { Troubles } from '../watch/troubles.ts'
+import type { HeldJob, HeldJobs, Slot } from './held-job.ts'
+import { endAttempt, runSlot } from './run.ts'
+import type { AttemptParts, Places } from './run.ts'
 
 /** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
-export const begunAfterMs = 1_000
+const begunAfterMs = 1_000
 
 /** Notes that a handler is about to begin; false where its lease is gone. */
-export async function noteOne(db: Queryable, held: HeldJob): Promise<boolean> {
+async function noteOne(db: Queryable, held: HeldJob): Promise<boolean> {
   return (await note(db, [held])).size > 0
 }
 
+/** A job that may end its process, or must begin only once: before its handler is called, the database notes that it begins. */
+export async function runNoted(
+  held: HeldJob,
+  slot: Slot,
+  { db, places, parts, report }: { db: Queryable; places: Places; parts: AttemptParts; report: ClaimReport },
+): Promise<void> {
+  held.prepare(slot)
+  let reason = 'its lease was lost before it began'
+  try {
+    if (await noteOne(db, held)) held.noteBegun()
+    if (!parts.tenure.isOpen) reason = 'the worker stopped before it began'
+    else if (held.isNotedBegun) {
+      runSlot(slot, parts.handlers.get(held.job.kind), places, parts)
+      return
+    }
+  } catch (error) {
+    reason = 'it could not be noted that it begins'
+    report.failed(held.job.queue, error)
+  }
+  held.begin(slot, Infinity)
+  held.end()
+  places.returned(held, { slot, ranMs: 0 })
+  await endAttempt({ held, outcome: { type: 'released', reason }, ranMs: 0 }, places, parts)
+}
+
+/** Notes in the database which handlers have been at work for a while. */
+export function newBegun(db: Queryable, held: HeldJobs, troubles: Pick<Troubles, 'of'>): LoopPart {
+  const pass = (): Promise<void> => noteLongRunning(db, held)
+  return new LoopPart([newLoop(troubles, { name: 'begun', everyMs: begunAfterMs, pass })])
+}
+
 /** Notes those that have been at work for a while, so that a crash is theirs and not of what merely waited here. */
-export async function noteLongRunning(db: Queryable, all: HeldJobs): Promise<void> {
+async function noteLongRunning(db: Queryable, all: HeldJobs): Promise<void> {
   const since = performance.now() - begunAfterMs
   const begun = all
     .all()
@@ -21,7 +57,7 @@ export async function noteLongRunning(db: Queryable, all: HeldJobs): Promise<voi
     )
   if (begun.length === 0) return
   const noted = await note(db, begun)
-  for (const held of begun) if (noted.has(held.job.id)) held.isNotedBegun = true
+  for (const held of begun) if (noted.has(held.job.id)) held.noteBegun()
 }
 
 async function note(db: Queryable, begun: readonly HeldJob[]): Promise<Set<string>> {

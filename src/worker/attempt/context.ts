@@ -18,9 +18,8 @@ import type { FencedTransactions } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from '../log.ts'
 import type { Notes } from './notes.ts'
-import type { Child } from './outcome.ts'
-import { succeedIn } from '../settle/settler.ts'
-import type { Ended } from '../settle/settler.ts'
+import type { Child, Ended } from './outcome.ts'
+import { succeedIn } from '../settle/succeed-with-children.ts'
 
 /** What a worker proves when it writes elsewhere: refuse a smaller epoch, and an equal one with another token. */
 export interface Fence {
@@ -223,7 +222,7 @@ export class JobContext implements HandlerContext {
         ended: () => this.#ended(result),
       })
       this.completion = 'committed'
-      this.held.isCompleted = true
+      this.held.complete()
       return value
     } catch (error) {
       this.children.length = before
@@ -243,7 +242,7 @@ export class JobContext implements HandlerContext {
     await this.#lastWords()
     if ((await succeedIn(foreign, this.#ended(text))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
-    this.held.isCompleted = true
+    this.held.complete()
     this.handedOver = { result: text }
   }
 
@@ -302,11 +301,8 @@ export class JobContext implements HandlerContext {
    * a handler that says one odd thing mostly says it again.
    */
   #flag(what: Output, changed: readonly string[]): void {
-    if (changed.length === 0) return
-    const flagged = (this.held.flagged ??= new Set())
-    if (flagged.has(what)) return
-    flagged.add(what)
-    this.log.warn(`${what} is not stored as it was ${outputs[what]}: ${changed.join('; ')}.`)
+    if (changed.length > 0 && this.held.flag(what))
+      this.log.warn(`${what} is not stored as it was ${outputs[what]}: ${changed.join('; ')}.`)
   }
 
   /** Lines are kept under the lease: those that are not written before the completion never are. */

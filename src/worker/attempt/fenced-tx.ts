@@ -12,8 +12,8 @@ import { ensurePartitions } from '../../jobs/ensure-partitions.ts'
 import { settled } from '../../jobs/settle.ts'
 import { holdRunning } from '../../jobs/while-running.ts'
 import type { HeldJob } from './held-job.ts'
-import { succeedIn } from '../settle/settler.ts'
-import type { Ended } from '../settle/settler.ts'
+import { succeedIn } from '../settle/succeed-with-children.ts'
+import type { Ended } from './outcome.ts'
 
 /**
  * The user's writes and the fence, in one commit.

@@ -1,44 +1,64 @@
 import type { ClaimedJob } from '../../jobs/claim.ts'
-import type { Slot } from './slot.ts'
+
+/** Where a job is between its claim and the confirmed settle. */
+export type HeldState =
+  /** Claimed; it has no slot yet. */
+  | { readonly phase: 'waiting' }
+  /** It has a slot; before its handler is called, the database notes that it begins. */
+  | { readonly phase: 'starting'; readonly slot: Slot }
+  /** Its handler is at work. */
+  | {
+      readonly phase: 'running'
+      /** Undefined inside a child, which runs one job at a time. */
+      readonly slot: Slot | undefined
+      readonly startedAt: number
+      /** When the attempt has to be over; Infinity while it waits for a child. */
+      readonly deadlineAt: number
+      /** In a child process or thread: if this process ends, the job is not the cause. */
+      readonly isIsolated: boolean
+    }
+  /** Its ending is decided, but not confirmed. */
+  | {
+      readonly phase: 'settling'
+      /** 0 where its handler was never called. */
+      readonly startedAt: number
+      /** The attempt ended without its handler, which would not end: what the handler still does is ignored. */
+      readonly isGivenUp: boolean
+    }
 
 /**
- * A job in this process's hands, from its claim to the confirmed settle.
- *
- * waiting   claimed, not started
- * running   its handler is at work
- * settling  ended, the ending not yet confirmed
+ * timeout   its deadline passed
+ * cancel    somebody asked for its end
+ * shutdown  the worker stops, and the drain is over
+ * lease     it is another worker's, or may be soon
+ * uncaught  something was thrown in its name and never caught: it has failed
  */
+export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lease' | 'uncaught'
+
+interface Aborted {
+  readonly cause: AbortCause
+  readonly reason: unknown
+  readonly at: number
+}
+
+const waiting: HeldState = { phase: 'waiting' }
+
+/** A job that this process has claimed. Its state changes only through its methods. */
 export class HeldJob {
   readonly job: ClaimedJob
-  /** The highest is started first: its priority, or before all others where it has waited too long. */
+  /** The highest starts first: its priority, or before all others where it has waited too long. */
   readonly rank: number
   readonly heldSince: number
-  /** The worker it was claimed for: this process may be another one by the time it ends. */
+  /** The worker it was claimed for: this process may have another id by the time it ends. */
   readonly workerId: string
-  phase: 'waiting' | 'running' | 'settling' = 'waiting'
-  startedAt = 0
-  /** The call of its handler, once there is one. */
-  slot: Slot | undefined
-  /** When its attempt has to be over; Infinity before it starts. */
-  deadlineAt = Infinity
-  /** Why its handler was aborted by us, which is then no failure of its own; the first reason stays. */
-  abortedFor: AbortCause | undefined
-  abortReason: unknown
-  abortedAt = Infinity
+  #state: HeldState = waiting
+  #aborted: Aborted | undefined
   #listeners: ((cause: AbortCause, reason: unknown) => void)[] | undefined
-  isFlaggedSlow = false
-  /** Of what sorts of its handler's output it was told that some was changed to be stored. */
-  flagged: Set<string> | undefined
-  /** Its ending was stored while its handler would not end: whatever that still comes to is nobody's business. */
-  isGivenUp = false
-  /** The database knows that its handler has begun: if this process ends now, the job was there. */
-  isNotedBegun = false
-  /** Errors that were thrown in its name after its attempt was over. */
-  thrownLate = 0
-  /** It runs in a child process or thread: the end of this process is none of its doing. */
-  isIsolated = false
-  /** Its handler has stored its completion: that its row is gone is no surprise. */
-  isCompleted = false
+  #isCompleted = false
+  #isNotedBegun = false
+  #isFlaggedSlow = false
+  #flagged: Set<string> | undefined
+  #thrownLate = 0
 
   constructor(
     job: ClaimedJob,
@@ -54,33 +74,170 @@ export class HeldJob {
     this.workerId = workerId
   }
 
+  get phase(): HeldState['phase'] {
+    return this.#state.phase
+  }
+
+  get slot(): Slot | undefined {
+    const state = this.#state
+    return state.phase === 'starting' || state.phase === 'running' ? state.slot : undefined
+  }
+
+  /** When its handler was called; 0 before that. */
+  get startedAt(): number {
+    const state = this.#state
+    return state.phase === 'running' || state.phase === 'settling' ? state.startedAt : 0
+  }
+
+  /** When its attempt has to be over; Infinity unless its handler is at work. */
+  get deadlineAt(): number {
+    return this.#state.phase === 'running' ? this.#state.deadlineAt : Infinity
+  }
+
+  get isIsolated(): boolean {
+    return this.#state.phase === 'running' && this.#state.isIsolated
+  }
+
+  get isGivenUp(): boolean {
+    return this.#state.phase === 'settling' && this.#state.isGivenUp
+  }
+
+  /** It has a slot, and waits for the note that it begins. */
+  prepare(slot: Slot): void {
+    this.#state = { phase: 'starting', slot }
+  }
+
+  /** Its handler is about to be called. In a child it begins again: its time counts from there. */
+  begin(slot: Slot | undefined, timeoutMs: number): void {
+    const startedAt = performance.now()
+    const { isIsolated } = this
+    this.#state = { phase: 'running', slot, startedAt, deadlineAt: startedAt + timeoutMs, isIsolated }
+  }
+
+  /** Its handler runs in a child. While it waits for one its time does not run. */
+  waitForChild(): void {
+    if (this.#state.phase !== 'running') return
+    this.#state = { ...this.#state, deadlineAt: Infinity, isIsolated: true }
+  }
+
+  /** Its ending is decided. False where it had been given up before. */
+  end(): boolean {
+    if (this.isGivenUp) return false
+    this.#state = { phase: 'settling', startedAt: this.startedAt, isGivenUp: false }
+    return true
+  }
+
+  /** Its attempt ends without its handler. */
+  giveUp(): void {
+    this.#state = { phase: 'settling', startedAt: this.startedAt, isGivenUp: true }
+  }
+
+  /** Why we aborted its handler, which is then no failure of its own; the first cause stays. */
+  get abortedFor(): AbortCause | undefined {
+    return this.#aborted?.cause
+  }
+
+  get abortReason(): unknown {
+    return this.#aborted?.reason
+  }
+
+  get abortedAt(): number {
+    return this.#aborted?.at ?? Infinity
+  }
+
   abort(cause: AbortCause, reason: unknown): void {
-    if (this.abortedFor !== undefined) return
-    this.abortedFor = cause
-    this.abortReason = reason
-    this.abortedAt = performance.now()
+    if (this.#aborted !== undefined) return
+    this.#aborted = { cause, reason, at: performance.now() }
     for (const listener of this.#listeners ?? []) listener(cause, reason)
   }
 
-  /** Told when it is aborted; gives the way to be told no more. */
+  /** Calls the listener when the job is aborted; returns the way to stop listening. */
   listen(listener: (cause: AbortCause, reason: unknown) => void): () => void {
     this.#listeners = [...(this.#listeners ?? []), listener]
     return () => {
       this.#listeners = this.#listeners?.filter((one) => one !== listener)
     }
   }
+
+  /** Its handler has stored its completion: that its row is gone is expected. */
+  get isCompleted(): boolean {
+    return this.#isCompleted
+  }
+
+  complete(): void {
+    this.#isCompleted = true
+  }
+
+  /** The database knows that its handler has begun: if this process ends now, the job may be the cause. */
+  get isNotedBegun(): boolean {
+    return this.#isNotedBegun
+  }
+
+  noteBegun(): void {
+    this.#isNotedBegun = true
+  }
+
+  get isFlaggedSlow(): boolean {
+    return this.#isFlaggedSlow
+  }
+
+  flagSlow(): void {
+    this.#isFlaggedSlow = true
+  }
+
+  /** True the first time for each sort of output that was changed to be stored. */
+  flag(output: string): boolean {
+    this.#flagged ??= new Set()
+    if (this.#flagged.has(output)) return false
+    this.#flagged.add(output)
+    return true
+  }
+
+  /** Counts an error that was thrown in its name after its attempt was over. */
+  throwsLate(): number {
+    return ++this.#thrownLate
+  }
 }
 
 /**
- * timeout   its deadline passed
- * cancel    somebody asked for its end
- * shutdown  the worker stops, and the drain is over
- * lease     it is another worker's, or may be soon
- * uncaught  something was thrown in its name that nobody caught: it has failed
+ * One call of a handler: for one job, or a batch of them.
+ *
+ * busy   the handler is at work
+ * stuck  it goes on although all of its jobs were given up; another slot is open in its place
+ * over   it has returned
  */
-export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lease' | 'uncaught'
+export class Slot {
+  readonly batch: readonly HeldJob[]
+  #state: 'busy' | 'stuck' | 'over' = 'busy'
+  /** Jobs whose ending is not decided. */
+  #open: number
 
-/** Everything in this process's hands, by job id: only the newest lease of a job counts. */
+  constructor(batch: readonly HeldJob[]) {
+    this.batch = batch
+    this.#open = batch.length
+  }
+
+  get isStuck(): boolean {
+    return this.#state === 'stuck'
+  }
+
+  /** One of its jobs is given up. True where that was the last one: from now on the slot is stuck. */
+  giveUpOne(): boolean {
+    this.#open--
+    if (this.#open > 0) return false
+    this.#state = 'stuck'
+    return true
+  }
+
+  /** The handler has returned. Gives the state that this ends: `over` from the second of its jobs on. */
+  leave(): 'busy' | 'stuck' | 'over' {
+    const before = this.#state
+    this.#state = 'over'
+    return before
+  }
+}
+
+/** All jobs that this process has claimed, by id: only the newest lease of a job counts. */
 export class HeldJobs {
   readonly #byId = new Map<string, HeldJob>()
 

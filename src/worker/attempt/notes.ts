@@ -2,7 +2,11 @@ import { classify, mayBeOneRows } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { withPartitions } from '../../jobs/ensure-partitions.ts'
 import { addLog, progress } from '../../jobs/while-running.ts'
+import type { Part } from '../part.ts'
+import type { Report } from '../report.ts'
+import type { Troubles } from '../watch/troubles.ts'
 import type { HeldJob, HeldJobs } from './held-job.ts'
+import { loseJob } from './lose-job.ts'
 
 /** One line that a handler logged. */
 interface Line {
@@ -31,11 +35,11 @@ const maxBytes = 256 * 1024
  * written a few times a second for all jobs together; what a job has left to say is written before its ending, for
  * afterwards its lease is gone and nobody may write about it.
  */
-export class Notes {
+export class Notes implements Part {
   readonly #db: Queryable
   readonly #held: HeldJobs
-  readonly #onLost: (held: HeldJob) => void
-  readonly #onTrouble: (error: unknown) => void
+  readonly #report: Pick<Report, 'abortedForLease'>
+  readonly #troubles: Pick<Troubles, 'beside'>
   readonly #stands = new Map<HeldJob, Stand>()
   #lines: Line[] = []
   readonly #said = new WeakMap<HeldJob, { lines: number; bytes: number }>()
@@ -45,13 +49,13 @@ export class Notes {
   constructor(config: {
     db: Queryable
     held: HeldJobs
-    onLost: (held: HeldJob) => void
-    onTrouble: (error: unknown) => void
+    report: Pick<Report, 'abortedForLease'>
+    troubles: Pick<Troubles, 'beside'>
   }) {
     this.#db = config.db
     this.#held = config.held
-    this.#onLost = config.onLost
-    this.#onTrouble = config.onTrouble
+    this.#report = config.report
+    this.#troubles = config.troubles
   }
 
   progress(held: HeldJob, percent: number, note: string | null): void {
@@ -98,7 +102,15 @@ export class Notes {
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    return (this.#writing = this.#writing.then(() => this.#write()).catch(this.#onTrouble))
+    return (this.#writing = this.#writing
+      .then(() => this.#write())
+      .catch((error: unknown) => {
+        this.#troubles.beside('notes', error)
+      }))
+  }
+
+  stop(): Promise<void> {
+    return this.flush()
   }
 
   #schedule(): void {
@@ -135,7 +147,7 @@ export class Notes {
         }
         const trouble = classify(error)
         if (tries >= 3 || (trouble !== 'again' && trouble !== 'unknown' && trouble !== 'wait')) {
-          this.#onTrouble(error)
+          this.#troubles.beside('notes', error)
           return
         }
       }
@@ -161,7 +173,7 @@ export class Notes {
 
   #lose(held: HeldJob): void {
     // One that has stored its completion is gone as it should be.
-    if (!held.isCompleted) this.#onLost(held)
+    if (!held.isCompleted) loseJob(held, this.#report)
   }
 
   /** For the next time, unless the job has said something newer. */

@@ -2,6 +2,7 @@ import type { StoredError } from '../../core/stored-error.ts'
 import type { PreparedJob } from '../../intake/new-job.ts'
 import type { Placed } from '../../jobs/enqueue.ts'
 import type { DeadReason } from '../../jobs/list-dead.ts'
+import type { HeldJob } from './held-job.ts'
 
 /** A job that its handler enqueued by `ctx.enqueue`. */
 export interface Child extends PreparedJob {
@@ -9,7 +10,7 @@ export interface Child extends PreparedJob {
   placed?: Placed
 }
 
-/** How an attempt ended. Endings are values; nobody but settle.ts writes them. */
+/** How an attempt ended. Endings are values; only src/worker/settle writes them. */
 export type Outcome =
   | {
       type: 'succeeded'
@@ -38,3 +39,10 @@ export type Outcome =
   | { type: 'released'; reason: string }
 
 export type Ending = Exclude<Outcome, { type: 'completed' | 'handed-over' }>
+
+/** An attempt that is over. */
+export interface Ended {
+  readonly held: HeldJob
+  readonly outcome: Outcome
+  readonly ranMs: number
+}

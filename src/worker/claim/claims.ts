@@ -3,9 +3,10 @@ import { messageOf } from '../../core/thrown.ts'
 import { classify, mayBeOneRows } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { claim, claimable, claimableKeyed, claimKeyed, claimThese, putAside } from '../../jobs/claim.ts'
-import type { ClaimedJob, Claimant, KeyedRound, PutAside } from '../../jobs/claim.ts'
+import type { ClaimedJob, Claimant, KeyedRound } from '../../jobs/claim.ts'
 import { Parked } from '../../maintenance/parked.ts'
 import { tail } from '../../jobs/survey.ts'
+import type { ClaimReport } from './claim-report.ts'
 import type { Level } from './floor.ts'
 import type { QueuePool } from './queue-pool.ts'
 
@@ -32,10 +33,7 @@ export interface ClaimsConfig {
   kinds: string
   /** Jobs whose rows can neither be claimed nor put aside, and are left for a while. */
   parked?: Parked | undefined
-  /** A job became a dead letter because its row cannot be claimed. */
-  onPutAside?: ((job: PutAside) => void) | undefined
-  /** Some of a claim failed, and some went well. */
-  onTrouble?: ((error: unknown) => void) | undefined
+  report?: Pick<ClaimReport, 'putAside' | 'partlyFailed'> | undefined
 }
 
 /** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
@@ -193,7 +191,7 @@ export class Claims {
     } catch (thrown) {
       // Those that were taken are ours all the same.
       if (taken.length === 0) throw thrown
-      this.#config.onTrouble?.(thrown)
+      this.#config.report?.partlyFailed(thrown)
     }
     if (taken.length === 0) throw bad[0]?.error ?? error
     return taken
@@ -208,7 +206,7 @@ export class Claims {
     try {
       const why = messageOf(error)
       const gone = await putAside(this.#db, { id, why })
-      if (gone !== undefined) this.#config.onPutAside?.(gone)
+      if (gone !== undefined) this.#config.report?.putAside(gone)
     } catch (thrown) {
       if (!mayBeOneRows(thrown)) throw thrown
       this.#parked.park(id, thrown)

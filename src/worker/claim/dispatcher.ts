@@ -1,59 +1,45 @@
+import type { Queryable } from '../../db/statement.ts'
 import { waitAfterMs } from '../../db/wait.ts'
-import type { Claims } from './claims.ts'
-import type { ContextServices } from '../attempt/context.ts'
+import type { Bell } from '../../wake-up/bell.ts'
+import { runNoted } from '../attempt/begun.ts'
 import { isSuspect, mustBeAlone, runsOnce } from '../attempt/crash.ts'
-import { endedBefore, execute, executeBatch } from '../attempt/execute.ts'
-import type { Handlers, Registered } from '../handlers.ts'
-import { HeldJob } from '../attempt/held-job.ts'
+import { endedBefore } from '../attempt/execute.ts'
+import { HeldJob, Slot } from '../attempt/held-job.ts'
 import type { HeldJobs } from '../attempt/held-job.ts'
-import type { Children } from '../isolate/children.ts'
-import type { WorkerConfig } from '../options.ts'
-import type { Ending, Outcome } from '../attempt/outcome.ts'
-import { QueuePool } from './queue-pool.ts'
+import { loseJob } from '../attempt/lose-job.ts'
+import type { Ending } from '../attempt/outcome.ts'
 import { faultIn, invalidRow } from '../attempt/row-fault.ts'
-import type { Ended } from '../settle/settler.ts'
-import { Slot } from '../attempt/slot.ts'
+import { endAttempt, endWithoutNotes, runSlot } from '../attempt/run.ts'
+import type { AttemptParts, Places } from '../attempt/run.ts'
+import type { WorkerConfig } from '../options.ts'
+import type { ClaimReport } from './claim-report.ts'
+import type { Pools } from './pools.ts'
+import type { QueuePool } from './queue-pool.ts'
 import { Suspects } from './suspects.ts'
-import type { Watch } from '../watch/deadlines.ts'
 
 export interface DispatcherConfig {
   worker: WorkerConfig
-  handlers: Handlers
+  db: Queryable
+  pools: Pools
   held: HeldJobs
-  watch: Watch
-  services: ContextServices
-  children: Children
-  /** Whether claiming is allowed now: not while stopping, nor with a lease at risk. */
-  isOpen: () => boolean
-  /** A job that runs here is not ours any more. */
-  onLost: (held: HeldJob) => void
-  /** Notes in the database that a handler is about to begin; false where its lease is gone. */
-  noteBegun: (held: HeldJob) => Promise<boolean>
-  onStarted: (held: HeldJob) => void
-  onEnded: (ended: Ended) => void
-  /** A claim of this queue failed; what it took, if anything, is found by the reconciling. */
-  onTrouble: (error: unknown, queue: string) => void
-  /** A claim of this queue was answered, with so many; `isWell` unless its other sort of claim failed last. */
-  onClaimed: (claimed: { count: number; queue: string; isWell: boolean }) => void
-  /** A queue has been asked, and has no more to give for now: those that had to wait for it may be asked. */
-  onAsked: () => void
+  bell: Bell
+  claimReport: ClaimReport
+  attempts: AttemptParts
 }
 
-/** Whether one slot is given to the queue that is due by weight, or to the first in the list that has work. */
-export class Dispatcher {
-  readonly pools: readonly QueuePool[]
-  readonly suspects = new Suspects()
+/** Claims jobs where there is room for them, and starts them in slots: by the weights of their queues, or by their order. */
+export class Dispatcher implements Places {
   readonly #config: DispatcherConfig
-  readonly #byName: ReadonlyMap<string, QueuePool>
+  readonly #pools: readonly QueuePool[]
+  readonly #suspects = new Suspects()
   readonly #isShared: boolean
   readonly #isWeighted: boolean
-  #claims: Claims | undefined
   #running = 0
   /** Slots whose handlers do not end. They are not among the running ones. */
   #stuck = 0
   /**
-   * The turn of whoever started last. A queue that had no work does not get to catch up on what it missed; one whose
-   * jobs were only not here yet does.
+   * The turn of the queue that started last. A queue that had no work does not get to catch up on what it missed; one
+   * whose jobs were only not here yet does.
    */
   #turn = 0
   /** Set while free slots wait for a queue that is due and whose jobs are on their way. */
@@ -61,13 +47,11 @@ export class Dispatcher {
 
   constructor(config: DispatcherConfig) {
     this.#config = config
+    this.#pools = config.pools.all
     const { queues, concurrency } = config.worker
-    this.pools = queues.map((queue) => new QueuePool(queue))
-    this.#byName = new Map(this.pools.map((pool) => [pool.config.name, pool]))
     // Where every queue could use all its slots at once, there is nothing to share out.
     this.#isShared = concurrency < queues.reduce((sum, queue) => sum + queue.concurrency, 0)
     this.#isWeighted = this.#isShared && config.worker.order === 'weighted'
-    for (const pool of this.pools) pool.batchSize = config.handlers.batchSizeOf(pool.config.name)
   }
 
   get running(): number {
@@ -80,38 +64,22 @@ export class Dispatcher {
 
   /** When a queue may be asked again after trouble; Infinity where none has to wait. */
   heldUntil(now: number): number {
-    return Math.min(...this.pools.map(({ holdUntil }) => (holdUntil > now ? holdUntil : Infinity)))
-  }
-
-  pool(queue: string): QueuePool | undefined {
-    return this.#byName.get(queue)
-  }
-
-  /** Takes a job out that waits for a slot; false where it does not any more. */
-  takeWaiting(held: HeldJob): boolean {
-    const isIt = (one: HeldJob): boolean => one === held
-    const taken = this.pool(held.job.queue)?.takeWhere(isIt) ?? []
-    return taken.length + this.suspects.takeWhere(isIt).length > 0
-  }
-
-  /** From here on claims are made in this name: anew after a lost lease. */
-  use(claims: Claims): void {
-    this.#claims = claims
+    return Math.min(...this.#pools.map(({ holdUntil }) => (holdUntil > now ? holdUntil : Infinity)))
   }
 
   /** Asks for work wherever some may be and there is room for it. */
   fill(now: number): void {
     this.startAll()
-    if (!this.#config.isOpen()) return
-    for (const pool of this.pools) {
+    if (!this.#isOpen) return
+    for (const pool of this.#pools) {
       if (!pool.isClaiming && now >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
 
   /** Starts whatever waits for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
   startAll(): void {
-    if (this.suspects.waiting > 0) this.#startSuspect()
-    while (this.#hasSlot() && this.#config.isOpen() && !this.suspects.holdsOthers(performance.now())) {
+    if (this.#suspects.waiting > 0) this.#startSuspect()
+    while (this.#hasSlot() && this.#isOpen && !this.#suspects.holdsOthers(performance.now())) {
       const pool = this.#nextToStart()
       if (pool === undefined) return
       this.#start(pool)
@@ -126,13 +94,13 @@ export class Dispatcher {
   }
 
   async #claim(pool: QueuePool): Promise<void> {
-    const { onClaimed, onAsked, onTrouble, isOpen } = this.#config
+    const { claimReport, bell } = this.#config
     pool.isClaiming = true
     try {
       for (let now = performance.now(); ; now = performance.now()) {
         const wanted = this.#wanted(pool)
-        if (wanted <= 0 || !isOpen() || this.#claims === undefined) return
-        const claims = this.#claims
+        if (wanted <= 0 || !this.#isOpen) return
+        const { claims } = this.#config.attempts.tenure
         pool.claimingSince = now
         const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()
@@ -140,7 +108,7 @@ export class Dispatcher {
         pool.gaveLast = jobs.length > 0
         const claimed = { heldSince: since, workerId: claims.workerId, isAged }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
-        onClaimed({ count: jobs.length, queue: pool.config.name, isWell: pool.wentWell() })
+        claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell: pool.wentWell() })
         // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
         if (jobs.length > 0 && this.#wanted(pool) > 0)
           setImmediate(() => {
@@ -153,27 +121,27 @@ export class Dispatcher {
       // What could not be asked is still to be asked.
       pool.floors.probe()
       pool.hintKeyed()
-      onTrouble(error, pool.config.name)
+      claimReport.failed(pool.config.name, error)
     } finally {
       pool.isClaiming = false
       pool.claimingSince = undefined
-      if (this.#isShared) onAsked()
+      // Queues that had to wait for this one may be asked now.
+      if (this.#isShared) bell.ring()
     }
   }
 
   #hold(pool: QueuePool, held: HeldJob): void {
     // Ours again, so we had lost it: what still runs under the older lease is told before it is forgotten.
     const older = this.#config.held.get(held.job.id)
-    if (older !== undefined) this.#config.onLost(older)
+    if (older !== undefined) loseJob(older, this.#config.attempts.report)
     this.#config.held.add(held)
     const fault = faultIn(held.job)
     if (fault !== undefined) {
       pool.held++
-      held.phase = 'settling'
-      this.#config.onEnded({ held, outcome: endedBefore(held) ?? invalidRow(held.job, fault), ranMs: 0 })
+      this.#endUnstarted(held, endedBefore(held) ?? invalidRow(held.job, fault))
     } else if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
       pool.held++
-      this.suspects.add({ pool, held })
+      this.#suspects.add({ pool, held })
     } else pool.add(held)
   }
 
@@ -187,9 +155,9 @@ export class Dispatcher {
     const free = this.#config.worker.concurrency - this.#running
     if (this.#config.worker.order === 'strict') {
       // A lower queue gets what the higher ones leave, and only once they have been asked.
-      const higher = this.pools.slice(0, this.pools.indexOf(pool))
+      const higher = this.#pools.slice(0, this.#pools.indexOf(pool))
       if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry()))) return 0
-      return Math.min(room, free - this.pools.reduce((sum, one) => sum + one.waiting, 0))
+      return Math.min(room, free - this.#pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
     const ahead = pool.wasInVain ? 0 : Math.max(1, pool.ahead())
@@ -198,16 +166,16 @@ export class Dispatcher {
 
   /** The slots that are a queue's by weight. A light one that counts on more keeps in its hand what it has no turn for. */
   #shareOf({ config }: QueuePool): number {
-    const weights = this.pools.reduce((sum, one) => (one.isBusy ? sum + one.config.weight : sum), 0)
+    const weights = this.#pools.reduce((sum, one) => (one.isBusy ? sum + one.config.weight : sum), 0)
     return Math.min(config.concurrency, (this.#slots * config.weight) / Math.max(weights, config.weight))
   }
 
   /** Under weighted order the one that is due; undefined where its jobs are on their way and worth the wait. */
   #nextToStart(): QueuePool | undefined {
-    if (this.#config.worker.order === 'strict') return this.pools.find((pool) => pool.canStart)
+    if (this.#config.worker.order === 'strict') return this.#pools.find((pool) => pool.canStart)
     let best: QueuePool | undefined
     let owed: QueuePool | undefined
-    for (const pool of this.pools) {
+    for (const pool of this.#pools) {
       if (pool.canStart) {
         if (best === undefined || pool.turn < best.turn) best = pool
       } else if (pool.isOwed()) {
@@ -244,38 +212,26 @@ export class Dispatcher {
   }
 
   #startSuspect(): void {
-    if (!this.#hasSlot() || !this.#config.isOpen()) return
-    const hasOthers = this.#config.held.all().some(({ phase }) => phase !== 'waiting')
-    const suspect = this.suspects.next({ hasOthers, now: performance.now() })
-    if (suspect !== undefined) void this.#runNoted(this.#occupy(suspect.pool, [suspect.held]), suspect.held)
+    if (!this.#hasSlot() || !this.#isOpen) return
+    const hasOthers = this.#config.held.all().some(({ phase }) => phase === 'running' || phase === 'settling')
+    const suspect = this.#suspects.next({ hasOthers, now: performance.now() })
+    if (suspect !== undefined) this.#runNoted(suspect.pool, suspect.held)
   }
 
-  /** First it is noted that it begins: what happens then has a name. */
-  async #runNoted(slot: Slot, held: HeldJob): Promise<void> {
-    let whyNot = 'its lease was lost before it began'
-    try {
-      held.isNotedBegun = await this.#config.noteBegun(held)
-      if (!this.#config.isOpen()) whyNot = 'the worker stopped before it began'
-      else if (held.isNotedBegun) {
-        this.#run(slot, this.#config.handlers.get(held.job.kind))
-        return
-      }
-    } catch (error) {
-      whyNot = 'it could not be noted that it begins'
-      this.#config.onTrouble(error, slot.pool.config.name)
-    }
-    held.startedAt = performance.now()
-    this.#end(slot, [{ type: 'released', reason: whyNot }])
+  #runNoted(pool: QueuePool, held: HeldJob): void {
+    const { db, attempts: parts, claimReport: report } = this.#config
+    void runNoted(held, this.#occupy(pool, [held]), { db, places: this, parts, report })
   }
 
   #start(pool: QueuePool): void {
     const first = pool.take()
     if (first === undefined) return
     if (runsOnce(first.job) || (isSuspect(first.job) && !this.#isIsolated(first))) {
-      void this.#runNoted(this.#occupy(pool, [first]), first)
+      this.#runNoted(pool, first)
       return
     }
-    const registered = this.#config.handlers.get(first.job.kind)
+    const { attempts } = this.#config
+    const registered = attempts.handlers.get(first.job.kind)
     const more =
       registered.type === 'batch' && registered.size > 1
         ? pool.takeWhere(
@@ -283,12 +239,13 @@ export class Dispatcher {
             registered.size - 1,
           )
         : []
-    this.#run(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered)
+    runSlot(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered, this, attempts)
   }
 
   /** Whether it is for a child: that one's end has a name, and harms nobody. */
   #isIsolated(held: HeldJob): boolean {
-    return this.#config.children.takes(held, this.#config.handlers.get(held.job.kind))
+    const { children, handlers } = this.#config.attempts
+    return children.takes(held, handlers.get(held.job.kind))
   }
 
   #occupy(pool: QueuePool, batch: readonly HeldJob[]): Slot {
@@ -297,88 +254,102 @@ export class Dispatcher {
     pool.running++
     pool.runningJobs += batch.length
     this.#running++
-    return new Slot(pool, batch)
+    return new Slot(batch)
   }
 
-  /** Attempts end in outcomes and do not throw: what is thrown here comes of a row that no check knows. */
-  #run(slot: Slot, registered: Registered): void {
-    const { handlers, services, children } = this.#config
-    const { batch } = slot
-    const fail = (thrown: unknown): void => {
-      this.#end(
-        slot,
-        batch.map(({ job }) => invalidRow(job, undefined, thrown)),
+  /** The handler of a job has returned: its slot is free, unless it was given up before. */
+  returned(held: HeldJob, { slot, ranMs }: { slot: Slot; ranMs: number }): void {
+    const pool = this.#config.pools.get(held.job.queue)
+    if (!held.isGivenUp) pool?.ran(ranMs)
+    const before = slot.leave()
+    // Its place has been given away.
+    if (before === 'stuck') this.#stuck--
+    if (before !== 'busy') return
+    this.#vacate(slot)
+    this.startAll()
+  }
+
+  /** The ending of a job is stored or refused: only now is its place free. */
+  letGo(held: HeldJob): void {
+    const { held: all, pools, bell } = this.#config
+    all.remove(held)
+    const letsOthers = this.#suspects.over(held)
+    const pool = pools.get(held.job.queue)
+    if (pool === undefined) return
+    pool.held--
+    if (pool.config.prefetch === 0 || letsOthers) this.startAll()
+    if (pool.isHungry()) bell.ring()
+  }
+
+  /** Ends a job whose handler does not; gives its slot. When that was the last of its slot, another opens in its place. */
+  giveUp(held: HeldJob, outcome: Ending): Slot | undefined {
+    const { slot } = held
+    if (slot === undefined || held.phase !== 'running') return undefined
+    const ranMs = performance.now() - held.startedAt
+    held.giveUp()
+    if (slot.giveUpOne()) {
+      this.#stuck++
+      this.#vacate(slot)
+    }
+    void endAttempt({ held, outcome, ranMs }, this, this.#config.attempts)
+    this.startAll()
+    return slot
+  }
+
+  /** Gives back all jobs whose handlers are still at work, at the end of a stop. */
+  releaseRunning(reason: string): void {
+    for (const held of this.#config.held.all()) {
+      if (held.phase !== 'running') continue
+      const ranMs = performance.now() - held.startedAt
+      held.giveUp()
+      void endWithoutNotes(
+        { held, outcome: { type: 'released', reason }, ranMs },
+        this,
+        this.#config.attempts,
       )
     }
-    try {
-      for (const held of batch) this.#begin(held, registered.contract.timeoutMs)
-      const [first] = batch
-      if (batch.length === 1 && first !== undefined) {
-        // No child is started for what is not to be started.
-        first.isIsolated = endedBefore(first) === undefined && children.takes(first, registered)
-        const running = first.isIsolated
-          ? children.run(first, registered)
-          : execute(first, handlers, services)
-        void running.then((outcome) => {
-          this.#end(slot, [outcome])
-        }, fail)
-        return
+  }
+
+  /** Ends a job that waits for a slot, where it still does. */
+  endWaiting(held: HeldJob, outcome: Ending): void {
+    const isIt = (one: HeldJob): boolean => one === held
+    const taken = this.#config.pools.get(held.job.queue)?.takeWhere(isIt) ?? []
+    if (taken.length + this.#suspects.takeWhere(isIt).length > 0) this.#endUnstarted(held, outcome)
+  }
+
+  /** Gives back jobs that wait for a slot. */
+  release(test: (held: HeldJob) => boolean, reason: string): void {
+    for (const pool of this.#pools) {
+      for (const held of pool.takeWhere(test)) {
+        pool.wasInVain = true
+        this.#endUnstarted(held, { type: 'released', reason })
       }
-      void executeBatch(batch, handlers, services).then((outcomes) => {
-        this.#end(slot, outcomes)
-      }, fail)
-    } catch (thrown) {
-      fail(thrown)
     }
   }
 
-  #begin(held: HeldJob, timeoutMs: number): void {
-    held.phase = 'running'
-    held.startedAt = performance.now()
-    this.#config.watch.started(held, held.job.more?.timeoutMs ?? timeoutMs)
-    // One that expired or was cancelled before only ends.
-    if (endedBefore(held) === undefined) this.#config.onStarted(held)
+  /** Gives back suspects too, which usually wait longer for their turn than others do. */
+  releaseAll(reason: string): void {
+    this.release(() => true, reason)
+    for (const held of this.#suspects.takeWhere(() => true))
+      this.#endUnstarted(held, { type: 'released', reason })
   }
 
-  /** Ends a job whose handler does not. When that was the last of its slot, another opens in its place. */
-  giveUp(held: HeldJob, outcome: Ending): void {
-    const { slot } = held
-    if (slot === undefined || held.phase !== 'running') return
-    held.isGivenUp = true
-    held.phase = 'settling'
-    slot.open--
-    if (slot.open === 0) this.#vacate(slot, { isStuck: true })
-    this.#config.onEnded({ held, outcome, ranMs: performance.now() - held.startedAt })
-    this.startAll()
+  #endUnstarted(held: HeldJob, outcome: Ending): void {
+    held.end()
+    void endAttempt({ held, outcome, ranMs: 0 }, this, this.#config.attempts)
   }
 
-  #end(slot: Slot, outcomes: readonly Outcome[]): void {
-    if (slot.isStuck) {
-      // It ended after all; its place has been given away.
-      slot.isStuck = false
-      this.#stuck--
-      return
+  #vacate({ batch }: Slot): void {
+    const pool = this.#config.pools.get(batch[0]?.job.queue ?? '')
+    if (pool !== undefined) {
+      pool.running--
+      pool.runningJobs -= batch.length
     }
-    this.#vacate(slot, { isStuck: false })
-    const now = performance.now()
-    for (const [index, held] of slot.batch.entries()) {
-      const outcome = outcomes[index]
-      if (outcome === undefined || held.isGivenUp) continue
-      held.phase = 'settling'
-      const ranMs = now - held.startedAt
-      slot.pool.ran(ranMs)
-      this.#config.watch.ended(held, ranMs)
-      this.#config.onEnded({ held, outcome, ranMs })
-    }
-    this.startAll()
-  }
-
-  #vacate(slot: Slot, { isStuck }: { isStuck: boolean }): void {
-    slot.isStuck = isStuck
-    if (isStuck) this.#stuck++
-    slot.pool.running--
-    slot.pool.runningJobs -= slot.batch.length
     this.#running--
-    for (const pool of this.pools) pool.wasInVain = false
+    for (const one of this.#pools) one.wasInVain = false
+  }
+
+  get #isOpen(): boolean {
+    return this.#config.attempts.tenure.isOpen
   }
 }

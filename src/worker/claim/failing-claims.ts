@@ -3,17 +3,31 @@ import { prefixOf } from '../../core/utf8.ts'
 import { classify } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { tellFailing } from '../../leases/lease.ts'
+import { LoopPart, newLoop } from '../part.ts'
 import { isRefusal } from '../watch/troubles.ts'
+import type { Troubles } from '../watch/troubles.ts'
 
 const mostCharacters = 500
+
+/** How often it is checked whether there is something new to tell. */
+const tellEveryMs = 1_000
 
 /**
  * The queues that this worker cannot claim from although the database answers, told with its lease for people to see: by
  * the doctor and in the overview. Nothing is written while claims go well.
  */
-export class FailingClaims {
+export class FailingClaims extends LoopPart {
   readonly #queues = new Map<string, { since: string; error: string }>()
   #told: { worker: string; text: string } | undefined
+
+  constructor(db: Queryable, workerId: () => string, troubles: Pick<Troubles, 'of'>) {
+    super([
+      newLoop(troubles, {
+        ...{ name: 'tell', everyMs: tellEveryMs },
+        pass: () => this.#tell(db, workerId()),
+      }),
+    ])
+  }
 
   failed(queue: string, error: unknown): void {
     if (!isRefusal(classify(error))) return
@@ -26,7 +40,7 @@ export class FailingClaims {
   }
 
   /** Tells what has changed since it was last told under this id. */
-  async tell(db: Queryable, worker: string): Promise<void> {
+  async #tell(db: Queryable, worker: string): Promise<void> {
     const failing = [...this.#queues].map(([queue, one]) => ({ queue, ...one }))
     const text = JSON.stringify(failing)
     const isTold = this.#told?.worker === worker ? this.#told.text === text : failing.length === 0

@@ -17,7 +17,7 @@ export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
-  batchSize = 1
+  readonly batchSize: number
   /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
   running = 0
   runningJobs = 0
@@ -56,8 +56,9 @@ export class QueuePool {
   #waitingCount = 0
   #meanRunMs: number | undefined
 
-  constructor(config: QueueConfig) {
+  constructor(config: QueueConfig, batchSize = 1) {
     this.config = config
+    this.batchSize = batchSize
     this.slots = config.concurrency
   }
 

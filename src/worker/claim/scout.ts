@@ -7,18 +7,20 @@ import { promote } from '../../maintenance/promote.ts'
 import type { Returned } from '../../maintenance/promote.ts'
 import type { Bell } from '../../wake-up/bell.ts'
 import type { Hint } from '../../wake-up/hint.ts'
-import type { Dispatcher } from './dispatcher.ts'
+import type { Part } from '../part.ts'
+import type { Troubles } from '../watch/troubles.ts'
+import type { Watched } from '../watch/watchdog.ts'
 import type { FloorBefore } from './floor.ts'
+import type { Pools } from './pools.ts'
 
 export interface ScoutConfig {
   db: Database
-  dispatcher: Dispatcher
+  pools: Pools
   served: Served
   bell: Bell
   /** Due jobs that cannot be made ready, and are left for a while. */
   parked: Parked
-  onFine: (what: 'survey' | 'promote') => void
-  onTrouble: (what: string, error: unknown) => void
+  troubles: Pick<Troubles, 'of' | 'wentWell'>
 }
 
 /** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
@@ -30,7 +32,7 @@ const early = 0.95
 const promoteBatch = 500
 
 /** Finds out where there is work: by being told, by looking, and by a timer for what falls due. */
-export class Scout {
+export class Scout implements Part {
   readonly #config: ScoutConfig
   #nextSurveyAt = 0
   #surveyingSince: number | undefined
@@ -52,10 +54,10 @@ export class Scout {
     return Math.min(this.#nextDueAt, this.#nextSurveyAt)
   }
 
-  /** What it has been at since when, for the watchdog. */
-  get since(): Readonly<Record<'survey' | 'promote', number | undefined>> {
-    return { survey: this.#surveyingSince, promote: this.#promotingSince }
-  }
+  readonly turns: readonly Watched[] = [
+    { name: 'survey', since: () => this.#surveyingSince },
+    { name: 'promote', since: () => this.#promotingSince },
+  ]
 
   /** Does what is due by now. */
   turn(now: number): void {
@@ -69,14 +71,14 @@ export class Scout {
    */
   lookForYourself(): void {
     if (performance.now() >= this.#surveyPaysAt) this.surveySoon()
-    else for (const pool of this.#config.dispatcher.pools) pool.floors.probe()
+    else for (const pool of this.#config.pools.all) pool.floors.probe()
   }
 
   /** Looks at every queue, without waiting for its time. */
   surveySoon(): void {
     const isSurveying = this.#surveyingSince !== undefined
     this.#mustSurveyAgain = isSurveying
-    for (const pool of this.#config.dispatcher.pools) pool.surveyedAt = -Infinity
+    for (const pool of this.#config.pools.all) pool.surveyedAt = -Infinity
     if (!isSurveying) this.#nextSurveyAt = 0
     this.#config.bell.ring()
   }
@@ -85,7 +87,7 @@ export class Scout {
   #surveyWhenItPays(): void {
     this.#isUnsure = true
     if (this.#surveyingSince !== undefined) return
-    for (const pool of this.#config.dispatcher.pools) pool.surveyedAt = -Infinity
+    for (const pool of this.#config.pools.all) pool.surveyedAt = -Infinity
     this.#nextSurveyAt = Math.min(this.#nextSurveyAt, this.#surveyPaysAt)
   }
 
@@ -94,7 +96,7 @@ export class Scout {
     this.#surveyingSince = performance.now()
     this.#isUnsure = false
     const startedAt = performance.now()
-    const pools = this.#config.dispatcher.pools.filter(
+    const pools = this.#config.pools.all.filter(
       ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
     )
     this.#nextSurveyAt = Infinity
@@ -102,20 +104,18 @@ export class Scout {
       const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
       const queues = pools.map(({ config }) => config.name)
       const findings = await survey(this.#config.db, { queues, kinds: this.#config.served.kinds })
-      this.#config.onFine('survey')
+      this.#config.troubles.wentWell('survey')
       this.#surveyFailures = 0
       this.#take(findings, { floors, since: performance.now() })
     } catch (error) {
       this.#surveyFailures++
-      this.#config.onTrouble('survey', error)
+      this.#config.troubles.of('survey', error)
     } finally {
       this.#surveyingSince = undefined
       const now = performance.now()
       for (const pool of pools) pool.surveyedAt = now
       const nextAt = Math.min(
-        ...this.#config.dispatcher.pools.map(
-          ({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs,
-        ),
+        ...this.#config.pools.all.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
       )
       const holdMs = this.#surveyFailures === 0 ? 0 : waitAfterMs(this.#surveyFailures)
       this.#surveyPaysAt = now + Math.max(holdMs, (now - startedAt) / surveyShare)
@@ -139,7 +139,7 @@ export class Scout {
     let nextDueMs = Infinity
     const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
     for (const finding of findings) {
-      const pool = this.#config.dispatcher.pool(finding.queue)
+      const pool = this.#config.pools.get(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
       else if (finding.type === 'keyed') {
         if (pool !== undefined) pool.hintKeyed()
@@ -149,7 +149,7 @@ export class Scout {
         pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
       }
     }
-    for (const [queue, priorities] of named) this.#config.dispatcher.pool(queue)?.floors.forget(priorities)
+    for (const [queue, priorities] of named) this.#config.pools.get(queue)?.floors.forget(priorities)
     this.dueIn(nextDueMs)
   }
 
@@ -170,14 +170,14 @@ export class Scout {
         parked: this.#config.parked,
       })
       this.#promoteFailures = 0
-      this.#config.onFine('promote')
+      this.#config.troubles.wentWell('promote')
       isInVain = ready.length === 0
       this.returned(ready)
       // A full batch means that more is probably due already.
       if (ready.length >= promoteBatch) this.dueIn(0)
       else if (nextInMs !== undefined) this.dueIn(nextInMs)
     } catch (error) {
-      this.#config.onTrouble('promote', error)
+      this.#config.troubles.of('promote', error)
       this.dueIn(waitAfterMs(this.#promoteFailures++))
     } finally {
       const now = performance.now()
@@ -194,7 +194,7 @@ export class Scout {
   }
 
   mayReturn({ queue, priority, runAt, id, key }: Returned): void {
-    const pool = this.#config.dispatcher.pool(queue)
+    const pool = this.#config.pools.get(queue)
     if (key !== null) pool?.hintKeyed()
     else pool?.floors.lower(priority, { runAt, id })
   }
@@ -203,7 +203,7 @@ export class Scout {
     const promotePaysInMs = this.#promotePaysAt - performance.now()
     let isBelieved = true
     for (const { queue, priority, keyed, inMs } of hints) {
-      const pool = this.#config.dispatcher.pool(queue)
+      const pool = this.#config.pools.get(queue)
       if (pool === undefined) continue
       if (inMs > 0) this.dueIn(Math.max(inMs, promotePaysInMs))
       else if (keyed) pool.hintKeyed()

@@ -58,7 +58,7 @@ export function attemptIn(
           })
           return
         case 'completed':
-          held.isCompleted = true
+          held.complete()
           return
         case 'outcome':
           over(message.outcome)

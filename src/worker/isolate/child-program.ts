@@ -160,11 +160,8 @@ function has({ worker }: Lending, kinds: readonly string[]): boolean {
 async function run({ job, workerId, heldForMs, timeoutMs }: ToChild & { type: 'run' }): Promise<void> {
   if (lent === undefined || services === undefined) return
   const now = performance.now()
-  const held = new HeldJob(job, { heldSince: now - heldForMs, workerId })
-  held.phase = 'running'
-  held.startedAt = now
-  held.deadlineAt = now + timeoutMs
-  tellWhenCompleted(held)
+  const held = new ToldHeldJob(job, { heldSince: now - heldForMs, workerId })
+  held.begin(undefined, timeoutMs)
   current = held
   about(held, { type: 'begun' })
   end(held, await execute(held, lent.handlers, services))
@@ -177,16 +174,12 @@ function end(held: HeldJob, outcome: Outcome): void {
   about(held, { type: 'outcome', outcome })
 }
 
-/** From then on its row is gone, and the worker must not take that for a lost lease. */
-function tellWhenCompleted(held: HeldJob): void {
-  let isCompleted = false
-  Object.defineProperty(held, 'isCompleted', {
-    get: () => isCompleted,
-    set: (value: boolean) => {
-      isCompleted = value
-      if (value) about(held, { type: 'completed' })
-    },
-  })
+/** Tells the worker of its completion: from then on its row is gone, which is no lost lease. */
+class ToldHeldJob extends HeldJob {
+  override complete(): void {
+    super.complete()
+    about(this, { type: 'completed' })
+  }
 }
 
 type Unaddressed<Message> = Message extends unknown ? Omit<Message, 'lease'> : never

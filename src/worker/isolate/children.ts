@@ -5,6 +5,7 @@ import { toldEntry } from '../../loader/entry.ts'
 import { isSuspect } from '../attempt/crash.ts'
 import type { Handlers, Registered } from '../handlers.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
+import type { Deadlines } from '../watch/deadlines.ts'
 import type { Outcome } from '../attempt/outcome.ts'
 import { factsOf } from '../report.ts'
 import { attemptIn } from './attempt.ts'
@@ -16,14 +17,13 @@ import { Turns } from './turns.ts'
 export interface ChildrenParts extends AttemptConfig {
   children: ChildrenConfig
   handlers: Handlers
-  /** The how-manieth worker of its entry this is. */
+  /** Zero-based index of the worker within its file. */
   place: number
   url: string
   schema: string
   /** For one statement of a child. */
   deadlineMs: number
-  /** A child is about to begin with it: its time counts from here. */
-  onBegin: (held: HeldJob, registered: Registered) => void
+  deadlines: Pick<Deadlines, 'started'>
 }
 
 /** What a job needs of the child it runs in. */
@@ -89,7 +89,7 @@ export class Children {
   /** Runs one job to its outcome. Never rejects. */
   async run(held: HeldJob, registered: Registered): Promise<Outcome> {
     // While it waits for a child its time does not run.
-    held.deadlineAt = Infinity
+    held.waitForChild()
     const wish = this.#wishFor(held, registered.isolate)
     const turns = this.#turns[wish.mode]
     if (this.#isClosing || !(await turns.take(held))) return notBegun()
@@ -143,8 +143,10 @@ export class Children {
       if (!kinds.includes(held.job.kind)) return { type: 'released', reason: 'no child has a handler for it' }
       const { contract } = registered
       child.jobs++
-      this.#parts.onBegin(held, registered)
-      const timeoutMs = held.deadlineAt - held.startedAt
+      // Its time counts from here.
+      const timeoutMs = held.job.more?.timeoutMs ?? contract.timeoutMs
+      held.begin(held.slot, timeoutMs)
+      this.#parts.deadlines.started(held)
       return await attemptIn(child, { held, contract, timeoutMs }, this.#parts)
     } finally {
       if (child.jobs >= wish.maxJobs || child.isEnding) void child.end()

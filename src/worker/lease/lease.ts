@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Worker as Thread } from 'node:worker_threads'
 import { measureSkew } from '../../db/clock-skew.ts'
@@ -12,6 +11,7 @@ import { ageMs, inMs, leaseMemory, store } from './lease-memory.ts'
 import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
 export interface LeaseConfig {
+  workerId: string
   url: string
   schema: string
   leaseMs: number
@@ -58,7 +58,7 @@ const riskAt = 0.8
  * clear that none of them lives for long enough.
  */
 export class Lease {
-  readonly workerId = randomUUID()
+  readonly workerId: string
   readonly #config: LeaseConfig
   #memory = leaseMemory()
   #skew: ClockSkew | undefined
@@ -81,6 +81,7 @@ export class Lease {
 
   constructor(config: LeaseConfig) {
     this.#config = config
+    this.workerId = config.workerId
   }
 
   /** Whether what we hold is surely still ours. */

@@ -2,12 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError } from '../../core/errors.ts'
 import { classify, DeadlineError, isLockTimeout, mayBeOneRows } from '../../db/classify.ts'
 import type { Database } from '../../db/database.ts'
-import type { Queryable } from '../../db/statement.ts'
-import { isRefusal, refusalOf } from '../../intake/refusal.ts'
-import { sendBatch } from '../../intake/send-batch.ts'
+import { isRefusal } from '../../intake/refusal.ts'
 import type { JobHint } from '../../intake/new-job.ts'
 import { withPartitions } from '../../jobs/ensure-partitions.ts'
-import type { DeadReason } from '../../jobs/list-dead.ts'
 import {
   cancelRunning,
   cutRows,
@@ -18,30 +15,37 @@ import {
   settled,
   succeed,
 } from '../../jobs/settle.ts'
-import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
-import type { Child, Ending, Outcome } from '../attempt/outcome.ts'
+import type { Announcer } from '../../wake-up/announcer.ts'
+import { failedWith } from '../attempt/execute.ts'
+import type { HeldJobs } from '../attempt/held-job.ts'
+import type { Notes } from '../attempt/notes.ts'
+import type { Ended } from '../attempt/outcome.ts'
+import type { Handlers } from '../handlers.ts'
+import type { Part } from '../part.ts'
+import type { Troubles } from '../watch/troubles.ts'
+import type { Watched } from '../watch/watchdog.ts'
+import { itemsOf, leasesOf, resultsOf, statementOf, withoutContent } from './items.ts'
+import { succeedIn } from './succeed-with-children.ts'
 
-/** An attempt that is over. */
-export interface Ended {
-  readonly held: HeldJob
-  readonly outcome: Outcome
-  readonly ranMs: number
+/** What became of an ending: stored, or refused because the job's lease is gone. `outcome` is the one that counts. */
+export interface Settled extends Ended {
+  readonly type: 'stored' | 'refused'
 }
 
 export interface SettlerConfig {
   db: Database
   held: HeldJobs
-  /** How its ending is stored, or refused because its lease is gone; then, and not before, its place is free. */
-  onSettled: (ended: Ended) => void
-  onRefused: (ended: Ended) => void
-  /** What becomes of a job whose success could not be stored because of this. */
-  failedWith: (held: HeldJob, error: unknown) => Ending
-  /** Children were stored with it. */
-  onChildren: (hints: ReadonlySet<JobHint>) => void
-  /** Columns of these were cut: they were too long to be stored with their endings, which is tried again. */
-  onCut: (cut: ReadonlyMap<HeldJob, readonly string[]>) => Promise<void>
-  /** It is tried again; `jobIds` where it is about these and no others. */
-  onTrouble: (error: unknown, jobIds?: readonly string[]) => void
+  handlers: Pick<Handlers, 'get'>
+  /** Tells of children that were stored with a success. */
+  announcer: Pick<Announcer, 'stored'>
+  /** Says in a job's log that some of its row was cut. */
+  notes: Pick<Notes, 'log' | 'flush'>
+  troubles: Pick<Troubles, 'of' | 'ofJobs' | 'wentWell'>
+}
+
+/** An ending, and the promise of what becomes of it. */
+interface Pending extends Ended {
+  readonly resolve: (settled: Settled) => void
 }
 
 interface Sending {
@@ -69,9 +73,9 @@ const maxInFlight = 2
  * Nothing is thrown away while the process lives: a settle whose reply was lost is sent again with the same lease,
  * and what then does not match is looked up: settled by the first try, or lost.
  */
-export class Settler {
+export class Settler implements Part {
   readonly #config: SettlerConfig
-  #waiting: Ended[] = []
+  #waiting: Pending[] = []
   #inFlight = 0
   #isScheduled = false
   /** When a try last came to an answer, be it a failure, while something was to be settled. */
@@ -82,18 +86,21 @@ export class Settler {
     this.#config = config
   }
 
-  add(ended: Ended): void {
-    this.#waiting.push(ended)
-    this.#schedule()
+  /** Stores an ending. Resolves once it is stored or refused: then, and not before, the job's place is free. */
+  settle({ held, outcome, ranMs }: Ended): Promise<Settled> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ held, outcome, ranMs, resolve })
+      this.#schedule()
+    })
   }
 
-  /** Since when it has come to no answer; undefined while there is nothing to settle. */
-  get since(): number | undefined {
-    return this.#inFlight > 0 ? this.#turnedAt : undefined
-  }
+  /** Since when it has come to no answer, while there is something to settle. */
+  readonly turns: readonly Watched[] = [
+    { name: 'settle', since: () => (this.#inFlight > 0 ? this.#turnedAt : undefined) },
+  ]
 
-  /** Resolves when all that was added has been stored or refused. */
-  drained(): Promise<void> {
+  /** Resolves when all endings have been stored or refused. */
+  stop(): Promise<void> {
     if (this.#waiting.length === 0 && this.#inFlight === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
   }
@@ -114,7 +121,7 @@ export class Settler {
     if (batch.length > 0) {
       if (this.#inFlight++ === 0) this.#turnedAt = performance.now()
       if (this.#waiting.length >= maxBatch / 2) this.#schedule()
-      await Promise.all(this.#groups(batch).map((group) => this.#settle(group)))
+      await Promise.all(this.#groups(batch).map((group) => this.#send(group)))
       this.#inFlight--
     }
     if (this.#waiting.length > 0) this.#schedule()
@@ -122,9 +129,9 @@ export class Settler {
   }
 
   /** By ending; alone where it has children, or a lease that is not the newest. */
-  #groups(batch: readonly Ended[]): Ended[][] {
-    const groups: Ended[][] = []
-    const open = new Map<string, { group: Ended[]; bytes: number }>()
+  #groups(batch: readonly Pending[]): Pending[][] {
+    const groups: Pending[][] = []
+    const open = new Map<string, { group: Pending[]; bytes: number }>()
     for (const ended of batch) {
       const { held, outcome } = ended
       const isAlone =
@@ -151,21 +158,21 @@ export class Settler {
    * Sends one group until the answer is known for each of its jobs. Where one of them may be what is in the way, the
    * others go on without it; that one is tried now and then for as long as the process lives, beside all else.
    */
-  async #settle(
-    group: readonly Ended[],
+  async #send(
+    group: readonly Pending[],
     { wasUnknown = false, isParked = false, wasCut = false }: Sending = {},
   ): Promise<void> {
-    const { db, onTrouble, failedWith } = this.#config
+    const { db, handlers, troubles } = this.#config
     let isRepeat = wasUnknown
     let isBare = false
     let isCut = wasCut
-    let known: readonly Ended[] | undefined
+    let known: readonly Pending[] | undefined
     for (let tries = 1; ; tries++) {
       if (isParked && !isBare) await pause(Math.random() * Math.min(30_000, 500 * 2 ** Math.min(tries, 6)))
       try {
         const found = (known ??= await this.#afterHandOver(group))
         const endings = isBare ? found.map(withoutContent) : found
-        const moved = new Set(await withPartitions(db, () => this.#send(endings)))
+        const moved = new Set(await withPartitions(db, () => this.#store(endings)))
         await this.#conclude(endings, moved, isRepeat)
         this.#turnedAt = performance.now()
         return
@@ -174,8 +181,11 @@ export class Settler {
         // Nothing of the database's: its connections were closed, after the time for stopping was over.
         if (isStintError(error, 'client-closed')) return
         if (isRefusal(error)) {
-          const failed = group.map((ended) => ({ ...ended, outcome: failedWith(ended.held, error) }))
-          await this.#settle(failed, { wasUnknown: isRepeat })
+          const failed = group.map((ended) => {
+            const { contract } = handlers.get(ended.held.job.kind)
+            return { ...ended, outcome: failedWith(ended.held, contract, error) }
+          })
+          await this.#send(failed, { wasUnknown: isRepeat })
           return
         }
         const trouble = classify(error)
@@ -189,15 +199,21 @@ export class Settler {
         if (isOneJobs && group.length > 1) {
           const middle = Math.ceil(group.length / 2)
           const halves = [group.slice(0, middle), group.slice(middle)]
-          await Promise.all(halves.map((half) => this.#settle(half, { wasUnknown: isRepeat, wasCut: isCut })))
+          await Promise.all(halves.map((half) => this.#send(half, { wasUnknown: isRepeat, wasCut: isCut })))
           return
         }
         // Perhaps it is only what was said about the ending. Where it is not, that is kept after all.
         isBare = trouble === 'value' && !isBare
         if (isBare) continue
-        onTrouble(error, isOneJobs ? group.map(({ held }) => held.job.id) : undefined)
+        if (isOneJobs)
+          troubles.ofJobs(
+            'settle',
+            error,
+            group.map(({ held }) => held.job.id),
+          )
+        else troubles.of('settle', error)
         if (isOneJobs && !isParked) {
-          void this.#settle(group, { wasUnknown: isRepeat, wasCut: isCut, isParked: true })
+          void this.#send(group, { wasUnknown: isRepeat, wasCut: isCut, isParked: true })
           return
         }
         const longestMs = trouble === 'broken' ? 30_000 : 2_000
@@ -206,25 +222,31 @@ export class Settler {
     }
   }
 
-  /** Whether some of their rows had values that are too long to be stored with an ending, and have no more. */
+  /** Whether some of their rows had values that are too long to be stored with an ending, and no longer have. */
   async #cut(group: readonly Ended[]): Promise<boolean> {
+    const { db, notes } = this.#config
     try {
-      const columns = await cutRows(this.#config.db, leasesOf(group))
-      const cut = new Map(group.map(({ held }) => [held, columns.get(held.job.id) ?? []] as const))
-      for (const [held, names] of cut) if (names.length === 0) cut.delete(held)
-      if (cut.size > 0) await this.#config.onCut(cut)
-      return cut.size > 0
+      const columns = await cutRows(db, leasesOf(group))
+      const cut = group.filter(({ held }) => (columns.get(held.job.id) ?? []).length > 0)
+      if (cut.length === 0) return false
+      for (const { held } of cut) {
+        const message = `Too long to be stored, and cut: ${columns.get(held.job.id)?.join(', ')}.`
+        notes.log(held, { level: 'warn', message, data: undefined })
+      }
+      await notes.flush()
+      return true
     } catch {
       return false
     }
   }
 
-  async #conclude(group: readonly Ended[], moved: ReadonlySet<string>, isRepeat: boolean): Promise<void> {
-    const { db, onSettled, onRefused } = this.#config
+  async #conclude(group: readonly Pending[], moved: ReadonlySet<string>, isRepeat: boolean): Promise<void> {
+    const { db, troubles } = this.#config
     const missing = group.filter(({ held }) => !moved.has(held.job.id))
     if (missing.length === 0) {
+      troubles.wentWell('settle')
       this.#announceChildren(group)
-      for (const ended of group) onSettled(ended)
+      for (const ended of group) answer(ended, 'stored')
       return
     }
     const sinceMs = Math.max(...missing.map(({ held }) => performance.now() - held.heldSince))
@@ -233,9 +255,10 @@ export class Settler {
       : new Set<string>()
     const refused = missing.filter(({ held }) => !before.has(held.job.id))
     await this.#noteRefused(refused)
+    if (refused.length < group.length) troubles.wentWell('settle')
     const lost = new Set(refused)
     this.#announceChildren(group.filter((ended) => !lost.has(ended)))
-    for (const ended of group) (lost.has(ended) ? onRefused : onSettled)(ended)
+    for (const ended of group) answer(ended, lost.has(ended) ? 'refused' : 'stored')
   }
 
   #announceChildren(group: readonly Ended[]): void {
@@ -244,21 +267,23 @@ export class Settler {
       if (outcome.type === 'succeeded' || outcome.type === 'completed')
         for (const { hint } of outcome.children) hints.add(hint)
     }
-    if (hints.size > 0) this.#config.onChildren(hints)
+    if (hints.size > 0) this.#config.announcer.stored(hints)
   }
 
   /** A trace for people; it must not stand in the way of anything. */
   async #noteRefused(refused: readonly Ended[]): Promise<void> {
     if (refused.length === 0) return
-    const { db } = this.#config
+    const { db, troubles } = this.#config
     const items = refused.map(({ held: { job, workerId }, outcome, ranMs }) => ({
       ...{ id: job.id, lease: job.leaseId, epoch: job.epoch, attempt: job.attempt, ranMs, worker: workerId },
       reason: `late settle refused: ${outcome.type}`,
     }))
-    await withPartitions(db, () => noteRefused(db, JSON.stringify(items))).catch(this.#config.onTrouble)
+    await withPartitions(db, () => noteRefused(db, JSON.stringify(items))).catch((error: unknown) => {
+      troubles.of('settle', error)
+    })
   }
 
-  #send(group: readonly Ended[]): Promise<string[]> {
+  #store(group: readonly Ended[]): Promise<string[]> {
     const { db } = this.#config
     const [first] = group
     if (first === undefined) return Promise.resolve([])
@@ -266,7 +291,7 @@ export class Settler {
     switch (first.outcome.type) {
       case 'succeeded':
         return first.outcome.children.length > 0
-          ? this.#succeedWithChildren(first)
+          ? db.transaction((tx) => succeedIn(tx, first))
           : succeed(db, { ...batch, results: resultsOf(group) })
       case 'completed':
         return Promise.resolve(batch.ids)
@@ -286,7 +311,7 @@ export class Settler {
   }
 
   /** A handler that stored its completion itself may have committed that or not: only the database knows. */
-  async #afterHandOver(group: readonly Ended[]): Promise<readonly Ended[]> {
+  async #afterHandOver(group: readonly Pending[]): Promise<readonly Pending[]> {
     const [first] = group
     if (first?.outcome.type !== 'handed-over') return group
     const { children, otherwise } = first.outcome
@@ -294,131 +319,14 @@ export class Settler {
     const found = await settled(this.#config.db, { ...leasesOf([first]), sinceMs })
     return [{ ...first, outcome: found.length > 0 ? { type: 'completed', children } : otherwise }]
   }
+}
 
-  #succeedWithChildren(ended: Ended): Promise<string[]> {
-    return this.#config.db.transaction((tx) => succeedIn(tx, ended))
-  }
+function answer({ held, outcome, ranMs, resolve }: Pending, type: Settled['type']): void {
+  resolve({ type, held, outcome, ranMs })
 }
 
 /** Row by row after so many tries: somebody holds a lock on one of them, or is always faster. */
 function isInTheWay(error: unknown, tries: number): boolean {
   const hasWaited = error instanceof DeadlineError || isLockTimeout(error)
   return (classify(error) === 'again' && tries >= 5) || (hasWaited && tries >= 2)
-}
-
-/**
- * Completes a job and stores its children on one transaction; nothing of it where the lease is gone. Throws what
- * `isRefusal` knows where a child is refused: the transaction is to be rolled back.
- */
-export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
-  const moved = await succeed(tx, { ...leasesOf([ended]), lockMs: null, results: resultsOf([ended]) })
-  const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
-  if (moved.length > 0 && children.length > 0) await storeChildren(tx, children)
-  return moved
-}
-
-/** Notes of each where it ended up. Throws where its rule says that a duplicate is an error: then nothing is stored. */
-async function storeChildren(tx: Queryable, children: readonly Child[]): Promise<void> {
-  const places = await sendBatch(tx, children, false)
-  for (const [index, child] of children.entries()) {
-    const placed = places[index]
-    const refusal = placed && refusalOf(child, placed)
-    if (refusal !== undefined) throw refusal
-    if (placed !== undefined) child.placed = placed
-  }
-}
-
-function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: string[] } {
-  return {
-    ids: group.map(({ held }) => held.job.id),
-    leaseIds: [...new Set(group.map(({ held }) => held.job.leaseId))],
-  }
-}
-
-/** One object by id, put together from texts that are JSON already; null where nobody has a result. */
-function resultsOf(group: readonly Ended[]): string | null {
-  const members = group.flatMap(({ held, outcome }) =>
-    outcome.type === 'succeeded' && outcome.result !== undefined
-      ? [`"${held.job.id}":${outcome.result}`]
-      : [],
-  )
-  return members.length === 0 ? null : `{${members.join(',')}}`
-}
-
-function itemsOf(group: readonly Ended[]): string {
-  return JSON.stringify(Object.fromEntries(group.map((ended) => [ended.held.job.id, itemOf(ended)])))
-}
-
-function itemOf({ held, outcome, ranMs }: Ended): object {
-  const common = { lease: held.job.leaseId, ranMs }
-  switch (outcome.type) {
-    case 'retry': {
-      const { delayMs, burnsAttempt, error, timedOut } = outcome
-      const { fingerprint } = error
-      return {
-        ...common,
-        ...{ delayMs, burns: burnsAttempt, class: error.class, error, fingerprint },
-        outcome: timedOut ? 'timed-out' : 'failed',
-      }
-    }
-    case 'dead': {
-      const { reason, error, timedOut, crashes } = outcome
-      return {
-        ...common,
-        ...{ reason, error, fingerprint: error.fingerprint, crashes },
-        outcome: deadOutcomeOf(reason, timedOut),
-      }
-    }
-    case 'crashed':
-      return {
-        ...common,
-        ...{ outcome: 'crashed', delayMs: outcome.delayMs, reason: outcome.reason, crashes: 1 },
-      }
-    case 'snoozed':
-      return { ...common, outcome: 'snoozed', delayMs: outcome.delayMs, reason: outcome.reason }
-    case 'released':
-      return { ...common, outcome: 'released', reason: outcome.reason }
-    case 'cancelled':
-      return { ...common, reason: outcome.reason }
-    case 'succeeded':
-    case 'completed':
-    case 'handed-over':
-      return common
-  }
-}
-
-/** How the attempt that killed a job is noted. */
-function deadOutcomeOf(reason: DeadReason, timedOut: boolean): string {
-  if (timedOut) return 'timed-out'
-  if (reason === 'expired') return 'expired'
-  return reason === 'quarantined' ? 'crashed' : 'failed'
-}
-
-/** Which endings share a statement. */
-function statementOf({ type }: Outcome): string {
-  return type === 'snoozed' || type === 'crashed' ? 'released' : type
-}
-
-/** The ending without what the database would not take: it counts more than what was said about it. */
-function withoutContent(ended: Ended): Ended {
-  const { outcome } = ended
-  const note = 'The database could not store what was here'
-  switch (outcome.type) {
-    case 'succeeded':
-      return { ...ended, outcome: { ...outcome, result: JSON.stringify({ 'stint:unstorable': note }) } }
-    case 'retry':
-    case 'dead': {
-      const { class: failureClass, fingerprint } = outcome.error
-      const error = { class: failureClass, name: 'Error', message: note, causes: [], fingerprint }
-      return { ...ended, outcome: { ...outcome, error } }
-    }
-    case 'crashed':
-      return { ...ended, outcome: { ...outcome, reason: note } }
-    case 'handed-over':
-    case 'completed':
-    case 'cancelled':
-    case 'snoozed':
-    case 'released':
-      return { ...ended, outcome: { type: 'released', reason: note } }
-  }
 }

@@ -1,6 +1,8 @@
 import { longestTimerMs } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
 import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
+import type { Part } from '../part.ts'
+import type { Report } from '../report.ts'
 
 /** Durations of the newest attempts of a kind. */
 class Durations {
@@ -28,14 +30,14 @@ export interface SlowLimits {
 }
 
 const slowLimits: SlowLimits = { factor: 3, leastMs: 10_000 }
-export interface WatchConfig {
+
+export interface DeadlinesConfig {
   held: HeldJobs
   /** How long a handler has to end after it was told to. */
   graceMs: number
-  /** Much longer than its kind usually takes. */
-  onSlow: (held: HeldJob, facts: { ranMs: number; usualMs: number }) => void
-  /** It was told to end and has not, for all the grace it had. */
-  onStuck: (held: HeldJob) => void
+  report: Pick<Report, 'slow'>
+  /** Ends the attempt of a job whose handler was told to end and did not, for all the grace it had. */
+  giveUp: (held: HeldJob) => void
   slow?: SlowLimits | undefined
 }
 
@@ -43,20 +45,20 @@ export interface WatchConfig {
  * Watches running attempts: aborts those past their deadline, gives up on those that do not end then, and points out
  * those that take unusually long.
  */
-export class Watch {
-  readonly #config: WatchConfig
+export class Deadlines implements Part {
+  readonly #config: DeadlinesConfig
   readonly #slow: SlowLimits
   readonly #durations = new Map<string, Durations>()
   #timer: NodeJS.Timeout | undefined
   #lookAt = Infinity
 
-  constructor(config: WatchConfig) {
+  constructor(config: DeadlinesConfig) {
     this.#config = config
     this.#slow = config.slow ?? slowLimits
   }
 
-  started(held: HeldJob, timeoutMs: number): void {
-    held.deadlineAt = held.startedAt + timeoutMs
+  /** Its handler is about to be called. */
+  started(held: HeldJob): void {
     this.#lookBy(Math.min(held.deadlineAt, held.startedAt + this.#slow.leastMs))
   }
 
@@ -110,7 +112,7 @@ export class Watch {
       const giveUpAt = this.#giveUpAt(held)
       if (giveUpAt < Infinity) {
         if (giveUpAt <= now) {
-          this.#config.onStuck(held)
+          this.#config.giveUp(held)
           continue
         }
         next = Math.min(next, giveUpAt)
@@ -135,9 +137,9 @@ export class Watch {
   }
 
   #flag(held: HeldJob, now: number): void {
-    held.isFlaggedSlow = true
+    held.flagSlow()
     const usualMs = this.#durations.get(held.job.kind)?.p95() ?? 0
-    this.#config.onSlow(held, { ranMs: now - held.startedAt, usualMs })
+    this.#config.report.slow(held, { ranMs: now - held.startedAt, usualMs })
   }
 }
 

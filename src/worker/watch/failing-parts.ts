@@ -26,9 +26,9 @@ export class FailingParts {
   failed(part: string, { isRefused, sinceOkMs = Infinity }: FailedOnce): number {
     const now = performance.now()
     const known = this.#parts.get(part)
-    const goesOn = known !== undefined && now - known.lastAt < Math.min(forgottenAfterMs, sinceOkMs)
-    const refusedSince = isRefused ? ((goesOn ? known.refusedSince : undefined) ?? now) : undefined
-    this.#parts.set(part, { since: goesOn ? known.since : now, lastAt: now, refusedSince })
+    const isSameTrouble = known !== undefined && now - known.lastAt < Math.min(forgottenAfterMs, sinceOkMs)
+    const refusedSince = isRefused ? ((isSameTrouble ? known.refusedSince : undefined) ?? now) : undefined
+    this.#parts.set(part, { since: isSameTrouble ? known.since : now, lastAt: now, refusedSince })
     return refusedSince === undefined ? 0 : now - refusedSince
   }
 

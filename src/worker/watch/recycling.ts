@@ -1,15 +1,17 @@
 import { longestTimerMs } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
-import type { HeldJob } from '../attempt/held-job.ts'
+import type { HeldJob, Slot } from '../attempt/held-job.ts'
+import type { Part } from '../part.ts'
 
 export interface RecyclingConfig {
   /** How long a handler that was given up may keep its slot; Infinity: for ever. */
   afterMs: number
-  onDue: (error: StintError) => void
+  /** Ends the worker, after what runs well. */
+  giveUp: (error: StintError) => void
 }
 
 /** Has the process started anew, some time after a handler was given up that still has not ended. */
-export class Recycling {
+export class Recycling implements Part {
   readonly #config: RecyclingConfig
   readonly #timers = new Set<NodeJS.Timeout>()
 
@@ -18,14 +20,13 @@ export class Recycling {
   }
 
   /** A handler was given up after so long. */
-  gaveUp(held: HeldJob, ranMs: number): void {
-    const { afterMs, onDue } = this.#config
-    const { slot } = held
-    if (afterMs === Infinity || slot?.isStuck !== true) return
+  gaveUp(held: HeldJob, { slot, ranMs }: { slot: Slot; ranMs: number }): void {
+    const { afterMs, giveUp } = this.#config
+    if (afterMs === Infinity || !slot.isStuck) return
     const timer = setTimeout(
       () => {
         this.#timers.delete(timer)
-        if (slot.isStuck) onDue(stuckError(held, ranMs))
+        if (slot.isStuck) giveUp(stuckError(held, ranMs))
       },
       Math.min(longestTimerMs, afterMs),
     )

@@ -9,16 +9,14 @@ import { TroubleLog } from './trouble-log.ts'
 export interface TroublesConfig {
   events: Events
   log: Logger
-  /** How long ago a part last went well, where that is known. */
-  sinceOkMs: (part: string) => number | undefined
-  /** A part is refused, and has been for so long that it will not get better here. */
-  onFatal: (error: Error) => void
+  /** Ends the worker: a part has been refused for so long that it will not get better here. */
+  giveUp: (error: Error) => void
 }
 
 /** A server that has said no for so long will go on saying it. */
 const brokenForMs = 60_000
 
-/** What goes wrong between a worker and its database: told to whoever listens, and kept for a verdict on its health. */
+/** What goes wrong between a worker and its database: told as events and log lines, and kept for its health. */
 export class Troubles {
   readonly #config: TroublesConfig
   readonly #log: TroubleLog
@@ -30,15 +28,15 @@ export class Troubles {
   }
 
   /** The database is away or refuses; a refusal that lasts and is no value's ends the process. */
-  of(part: string, error: unknown): void {
-    const { events, sinceOkMs, onFatal } = this.#config
+  of(part: string, error: unknown, { sinceOkMs }: { sinceOkMs?: number | undefined } = {}): void {
+    const { events, giveUp } = this.#config
     events.emit('trouble', { what: part, error })
     const trouble = classify(error)
     this.#log.tell(part, { error, trouble })
     const isRefused = isRefusal(trouble)
-    const refusedMs = this.#failing.failed(part, { isRefused, sinceOkMs: sinceOkMs(part) })
+    const refusedMs = this.#failing.failed(part, { isRefused, sinceOkMs })
     const isFatal = trouble === 'broken' || trouble === 'corrupt'
-    if (isFatal && refusedMs > brokenForMs) onFatal(error instanceof Error ? error : new Error(String(error)))
+    if (isFatal && refusedMs > brokenForMs) giveUp(error instanceof Error ? error : new Error(String(error)))
   }
 
   /** Only these jobs are in the way, and all others go on. */
@@ -57,8 +55,8 @@ export class Troubles {
     this.#failing.wentWell(part)
   }
 
-  /** Why the worker could not do its work now. */
-  problems(patienceMs: number): string[] {
+  /** Why the worker cannot do its work now. */
+  health(patienceMs: number): string[] {
     return this.#failing.problems(patienceMs)
   }
 

@@ -1,3 +1,6 @@
+import { StintError } from '../../core/errors.ts'
+import type { Part } from '../part.ts'
+
 /** Something that has to come to an end again and again. */
 export interface Watched {
   readonly name: string
@@ -10,19 +13,19 @@ export interface Watched {
  * longer than many of them is stuck in a way that nothing here can mend: the process is to end rather than look
  * healthy and do nothing.
  */
-export class Watchdog {
+export class Watchdog implements Part {
   readonly #watched: readonly Watched[]
   readonly #limitMs: number
-  readonly #onStuck: (name: string, forMs: number) => void
+  readonly #giveUp: (error: Error) => void
   #timer: NodeJS.Timeout | undefined
 
   constructor(
     watched: readonly Watched[],
-    { limitMs, onStuck }: { limitMs: number; onStuck: (name: string, forMs: number) => void },
+    { limitMs, giveUp }: { limitMs: number; giveUp: (error: Error) => void },
   ) {
     this.#watched = watched
     this.#limitMs = limitMs
-    this.#onStuck = onStuck
+    this.#giveUp = giveUp
   }
 
   start(): void {
@@ -42,7 +45,7 @@ export class Watchdog {
   }
 
   /** What may be stuck: at one turn for half of the time that it is given, so that a probe sees it before the end. */
-  problems(): string[] {
+  health(): string[] {
     return this.#longerThan(this.#limitMs / 2, performance.now()).map(
       ({ name, forMs }) => `'${name}' has come to no answer for ${Math.round(forMs / 1_000)} s`,
     )
@@ -52,7 +55,9 @@ export class Watchdog {
     const [stuck] = this.#longerThan(this.#limitMs, now)
     if (stuck === undefined) return
     this.stop()
-    this.#onStuck(stuck.name, stuck.forMs)
+    const forS = Math.round(stuck.forMs / 1_000)
+    const message = `'${stuck.name}' has come to no answer for ${forS} s, and never will.`
+    this.#giveUp(new StintError('worker-stuck', message))
   }
 
   #longerThan(ms: number, now: number): { name: string; forMs: number }[] {

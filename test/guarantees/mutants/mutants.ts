@@ -61,7 +61,7 @@ export const mutants: readonly Mutant[] = [
       what: 'children are stored where the completion is refused',
       caughtBy: 'zombie.side-writes',
     },
-    file: 'worker/settle/settler.js',
+    file: 'worker/settle/succeed-with-children.js',
     edits: edit('moved.length > 0 && children.length > 0', 'children.length > 0'),
   },
   {
@@ -154,7 +154,10 @@ export const mutants: readonly Mutant[] = [
   {
     ...{ id: 'M20', what: 'a slot is free before its settle is confirmed', caughtBy: 'settle.backlog' },
     file: 'worker/settle/settler.js',
-    edits: edit('this.#waiting.push(ended);', 'this.#config.onSettled(ended); this.#waiting.push(ended);'),
+    edits: edit(
+      'this.#waiting.push({ held, outcome, ranMs, resolve });',
+      `resolve({ type: 'stored', held, outcome, ranMs }); this.#waiting.push({ held, outcome, ranMs, resolve });`,
+    ),
   },
   {
     ...{ id: 'M21', what: 'results are stored as they come', caughtBy: 'hostile.outputs' },

@@ -1,0 +1,248 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { StintError } from '../core/errors.ts'
+import { Database } from '../db/database.ts'
+import type { Served } from '../jobs/survey.ts'
+import type { AboutWorker } from '../leases/lease.ts'
+import type { Schedule } from '../schedules/define-schedule.ts'
+import { usualServices } from '../upkeep/services.ts'
+import { Upkeep } from '../upkeep/upkeep.ts'
+import { stintVersion } from '../version/version.ts'
+import { Announcer } from '../wake-up/announcer.ts'
+import { Bell } from '../wake-up/bell.ts'
+import { placeOf } from '../wake-up/local.ts'
+import { Poll } from '../wake-up/poll.ts'
+import { Activity } from './activity.ts'
+import { newBegun } from './attempt/begun.ts'
+import { Cancellations } from './attempt/cancellations.ts'
+import { FencedTransactions } from './attempt/fenced-tx.ts'
+import { giveUp } from './attempt/give-up.ts'
+import type { GiveUpParts } from './attempt/give-up.ts'
+import { HeldJobs } from './attempt/held-job.ts'
+import { Notes } from './attempt/notes.ts'
+import { Claiming } from './claim/claiming.ts'
+import { ClaimReport } from './claim/claim-report.ts'
+import { Dispatcher } from './claim/dispatcher.ts'
+import { Doubt } from './claim/doubt.ts'
+import { FailingClaims } from './claim/failing-claims.ts'
+import { Listening } from './claim/listening.ts'
+import { Pools } from './claim/pools.ts'
+import { Scout } from './claim/scout.ts'
+import type { Events } from './events.ts'
+import type { Handlers } from './handlers.ts'
+import { Children } from './isolate/children.ts'
+import { LostLease } from './lease/lost-lease.ts'
+import { Tenure } from './lease/tenure.ts'
+import type { Logger } from './log.ts'
+import { Numbers } from './numbers.ts'
+import type { WorkerConfig } from './options.ts'
+import type { Part } from './part.ts'
+import { Report } from './report.ts'
+import { Scheduler } from './scheduler.ts'
+import { Settler } from './settle/settler.ts'
+import { Recovery } from './upkeep.ts'
+import { Deadlines } from './watch/deadlines.ts'
+import { Recycling } from './watch/recycling.ts'
+import { Troubles } from './watch/troubles.ts'
+import { Watchdog } from './watch/watchdog.ts'
+
+export interface RuntimeConfig {
+  worker: WorkerConfig
+  /** Zero-based index of the worker within its file. */
+  place: number
+  url: string
+  handlers: Handlers
+  /** Those in the code of this process. */
+  schedules: readonly Schedule[]
+  events: Events
+  log: Logger
+  /** Ends the worker, which cannot go on, rather than leave it looking alive. `canDrain`: what runs well may end first. */
+  giveUp: (error: Error, options?: { canDrain: boolean }) => void
+}
+
+/** The parts of a worker. */
+export interface Parts {
+  readonly db: Database
+  /** Apart, so that handlers inside `ctx.tx` cannot keep others from settling. */
+  readonly txDb: Database
+  readonly served: Served
+  readonly about: AboutWorker
+  readonly held: HeldJobs
+  readonly pools: Pools
+  readonly tenure: Tenure
+  readonly troubles: Troubles
+  readonly deadlines: Deadlines
+  readonly notes: Notes
+  readonly settler: Settler
+  readonly children: Children
+  readonly numbers: Numbers
+  readonly dispatcher: Dispatcher
+  readonly recycling: Recycling
+  readonly scheduler: Scheduler
+  readonly listening: Listening
+  readonly claiming: Claiming
+  readonly watchdog: Watchdog
+  /** What this process does for all while it leads; undefined where it never does. */
+  readonly upkeep: Upkeep | undefined
+  /** What runs beside claims and attempts, in the order of its start: each may be stopped before the drain. */
+  readonly beside: readonly Part[]
+  readonly givingUp: GiveUpParts
+}
+
+const watchdogMs = 60_000
+/** The deadline of one statement, at most. */
+export const longestDeadlineMs = 10_000
+
+/** Of one statement: several fit into a lease. */
+export function deadlineMsOf(leaseMs: number): number {
+  return Math.max(500, Math.min(longestDeadlineMs, leaseMs / 3))
+}
+
+/** Puts a worker together: each part is given the parts that it uses. */
+export function assemble(config: RuntimeConfig): Parts {
+  const { worker, url, handlers, schedules, events, log } = config
+  const { schema, leaseMs, poolSize, txPoolSize, crashLimit } = worker
+  const { graceMs } = worker.stuck
+  const deadlineMs = deadlineMsOf(leaseMs)
+  const connection = { url, schema, deadlineMs }
+  const db = new Database({ ...connection, poolSize, applicationName: 'stint worker', isKept: true })
+  const txDb = new Database({ ...connection, poolSize: txPoolSize, applicationName: 'stint ctx.tx' })
+  const served = { queues: worker.queues.map(({ name }) => name), kinds: handlers.versions() }
+  const about = aboutWorker(config)
+  const workerId = randomUUID()
+
+  const held = new HeldJobs()
+  const bell = new Bell()
+  const poll = new Poll(worker.pollFloorMs)
+  const activity = new Activity()
+  const doubt = new Doubt()
+  const pools = new Pools(worker.queues, handlers)
+  const report = new Report(events, log)
+  const troubles = new Troubles({ events, log, giveUp: config.giveUp })
+  const numbers = new Numbers({ db, process: workerId, version: worker.version, events, log, troubles })
+  const announcer = new Announcer({
+    database: () => Promise.resolve(db),
+    place: () => placeOf(url, schema),
+    notify: worker.notify,
+  })
+  const failing = new FailingClaims(db, () => tenure.workerId, troubles)
+  const claimReport = new ClaimReport({ bell, poll, activity, doubt, failing, troubles, numbers, report })
+  const recycling = new Recycling({
+    afterMs: worker.stuck.recycleMs,
+    giveUp: (error) => {
+      config.giveUp(error, { canDrain: true })
+    },
+  })
+  const deadlines = new Deadlines({
+    ...{ held, graceMs, report },
+    giveUp: (one) => {
+      giveUp(one, givingUp)
+    },
+  })
+  const tenure: Tenure = new Tenure({
+    ...{ db, workerId, kinds: served.kinds, parked: troubles.parkedBy('claim'), claimReport },
+    lease: {
+      ...{ url, schema, leaseMs, graceMs },
+      latestDeadline: () => deadlines.latestDeadline(),
+      onDead: (why) => {
+        config.giveUp(new StintError('worker-stuck', `Nothing renews the lease: ${why}.`))
+      },
+      onLost: () => void lostLease.lost(),
+      onRisk: () => {
+        lostLease.atRisk()
+      },
+      onSafe: () => {
+        lostLease.safeAgain()
+      },
+      onTrouble: (message) => {
+        lostLease.heartbeatFailed(message)
+      },
+    },
+  })
+  const notes = new Notes({ db, held, report, troubles })
+  const settler = new Settler({ db, held, handlers, announcer, notes, troubles })
+  const children = new Children({
+    ...{ children: worker.children, handlers, place: config.place, url, schema, leaseMs, deadlineMs },
+    ...{ notes, log, crashLimit, graceMs, deadlines },
+  })
+  const parked = troubles.parkedBy('promote')
+  const scout = new Scout({ db, pools, served, bell, parked, troubles })
+  const transactions = new FencedTransactions(txDb, { leaseMs, graceMs })
+  const services = { transactions, notes, logger: log, schema, blobs: worker.blobs }
+  const attempts = {
+    ...{ handlers, services, children, tenure, deadlines, notes, settler, scout, numbers, report, activity },
+  }
+  const dispatcher = new Dispatcher({ worker, db, pools, held, bell, claimReport, attempts })
+  const givingUp = { db, held, handlers, dispatcher, recycling, report, troubles }
+  const lostLease = new LostLease({
+    ...{ db, tenure, held, dispatcher, bell, doubt, about, events, log, report, troubles },
+    // However short the lease: handlers have the time to end that they have anywhere.
+    graceMs: Math.max(leaseMs, graceMs),
+    giveUp: config.giveUp,
+  })
+
+  const scheduler = new Scheduler({
+    ...{ db, schedules, appVersion: worker.version, events, log, announcer, numbers, troubles },
+  })
+  const cancellations = new Cancellations({ db, held, tenure, dispatcher, deadlines, report, troubles })
+  const listening = new Listening({
+    ...{ url, worker, deadlineMs, tenure, pools, scout, scheduler, cancellations, activity, troubles },
+  })
+  const recovery = new Recovery({
+    ...{ db, worker, served, held, tenure, scout, doubt, numbers, report, troubles, events, log },
+  })
+  const { reconciling } = recovery
+  const claiming = new Claiming({
+    ...{ tenure, pools, dispatcher, scout, bell, poll, doubt, reconciling, troubles },
+  })
+  const begun = newBegun(db, held, troubles)
+  const beside = [listening, recovery, begun, failing, cancellations, scheduler]
+  const watched: Part[] = [claiming, ...beside, settler, scout]
+  const watchdog = new Watchdog(
+    watched.flatMap(({ turns = [] }) => turns),
+    { limitMs: Math.max(2 * leaseMs, watchdogMs), giveUp: config.giveUp },
+  )
+  const upkeep = worker.upkeep
+    ? new Upkeep({
+        // One for a statement that takes minutes, two for all that must not wait for it.
+        db: new Database({ ...connection, poolSize: 3, applicationName: 'stint upkeep' }),
+        termMs: leaseMs,
+        holder: () => tenure.workerId,
+        about: { host: hostname(), pid: process.pid },
+        services: usualServices({ blobs: worker.blobs?.store, stirredAt: () => activity.at }),
+        onTrouble: (name, error) => {
+          troubles.beside(`upkeep: ${name}`, error)
+        },
+      })
+    : undefined
+  return {
+    ...{
+      db,
+      txDb,
+      served,
+      about,
+      held,
+      pools,
+      tenure,
+      troubles,
+      deadlines,
+      notes,
+      settler,
+      children,
+      numbers,
+    },
+    ...{ dispatcher, recycling, scheduler, listening, claiming, watchdog, upkeep, beside, givingUp },
+  }
+}
+
+function aboutWorker({ worker, handlers, schedules }: RuntimeConfig): AboutWorker {
+  return {
+    host: hostname(),
+    pid: process.pid,
+    version: worker.version,
+    stintVersion: stintVersion(),
+    queues: Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency])),
+    kinds: handlers.kinds,
+    schedules: schedules.map(({ name }) => name),
+  }
+}

@@ -1,0 +1,156 @@
+import type { Scout } from '../claim/scout.ts'
+import type { Activity } from '../activity.ts'
+import type { Handlers, Registered } from '../handlers.ts'
+import type { Children } from '../isolate/children.ts'
+import type { Tenure } from '../lease/tenure.ts'
+import type { Numbers } from '../numbers.ts'
+import type { Report } from '../report.ts'
+import type { Settled, Settler } from '../settle/settler.ts'
+import type { Deadlines } from '../watch/deadlines.ts'
+import type { ContextServices } from './context.ts'
+import { endedBefore, execute, executeBatch } from './execute.ts'
+import type { HeldJob, Slot } from './held-job.ts'
+import type { Notes } from './notes.ts'
+import type { Ended, Outcome } from './outcome.ts'
+import { invalidRow } from './row-fault.ts'
+
+/** What an attempt needs of its worker. */
+export interface AttemptParts {
+  readonly handlers: Handlers
+  readonly services: ContextServices
+  readonly children: Children
+  readonly tenure: Tenure
+  readonly deadlines: Deadlines
+  readonly notes: Notes
+  readonly settler: Settler
+  readonly scout: Scout
+  readonly numbers: Numbers
+  readonly report: Report
+  readonly activity: Activity
+}
+
+/** Gives out slots, and room for jobs. */
+export interface Places {
+  /** Its handler has returned: the slot is free for another job. */
+  returned(held: HeldJob, returned: { slot: Slot; ranMs: number }): void
+  /** Its ending is stored or refused: there is room for another job. */
+  letGo(held: HeldJob): void
+}
+
+/** An attempt in its slot: `call` calls the handler and gives what came of it. */
+interface Attempt {
+  slot: Slot
+  timeoutMs: number
+  call: (held: HeldJob) => Promise<Outcome>
+}
+
+/** One attempt, from its start to the stored ending. */
+async function runAttempt(
+  held: HeldJob,
+  { slot, timeoutMs, call }: Attempt,
+  places: Places,
+  parts: AttemptParts,
+): Promise<void> {
+  const { deadlines, notes, settler } = parts
+  let outcome: Outcome
+  try {
+    held.begin(slot, timeoutMs)
+    deadlines.started(held)
+    // A job that expired or was cancelled before only ends.
+    if (endedBefore(held) === undefined) started(held, parts)
+    outcome = await call(held)
+  } catch (thrown) {
+    // Attempts end in outcomes and do not throw: this comes of a row that no check knows.
+    outcome = invalidRow(held.job, undefined, thrown)
+  }
+  const ranMs = performance.now() - held.startedAt
+  const isInTime = held.end()
+  if (isInTime) deadlines.ended(held, ranMs)
+  places.returned(held, { slot, ranMs })
+  // Otherwise it was given up, and its ending stored without its handler.
+  if (!isInTime) return
+  if (notes.concerns(held)) await notes.finish(held, !isSuccess(outcome))
+  const settled = await settler.settle({ held, outcome, ranMs })
+  places.letGo(held)
+  tell(settled, parts)
+}
+
+/** Ends an attempt without its handler: of a job that does not start, or that is given up. */
+export async function endAttempt(ended: Ended, places: Places, parts: AttemptParts): Promise<void> {
+  const { held, outcome } = ended
+  if (parts.notes.concerns(held)) await parts.notes.finish(held, !isSuccess(outcome))
+  await endWithoutNotes(ended, places, parts)
+}
+
+/** The same at the end of a stop, which does not wait for what the job has left to say. */
+export async function endWithoutNotes(ended: Ended, places: Places, parts: AttemptParts): Promise<void> {
+  const settled = await parts.settler.settle(ended)
+  places.letGo(ended.held)
+  tell(settled, parts)
+}
+
+/** Calls the handler of a slot. Each of its jobs, mostly one, is an attempt of its own. */
+export function runSlot(slot: Slot, registered: Registered, places: Places, parts: AttemptParts): void {
+  const { batch } = slot
+  const call =
+    batch.length === 1
+      ? (held: HeldJob): Promise<Outcome> => callAlone(held, registered, parts)
+      : callTogether(batch, parts)
+  for (const held of batch) {
+    const timeoutMs = held.job.more?.timeoutMs ?? registered.contract.timeoutMs
+    void runAttempt(held, { slot, timeoutMs, call }, places, parts)
+  }
+}
+
+function callAlone(
+  held: HeldJob,
+  registered: Registered,
+  { handlers, services, children }: AttemptParts,
+): Promise<Outcome> {
+  // No child is started for a job that is not to be started.
+  const isIsolated = children.takes(held, registered) && endedBefore(held) === undefined
+  return isIsolated ? children.run(held, registered) : execute(held, handlers, services)
+}
+
+/** Calls the handler once for all jobs of a batch, after all of them have begun. */
+function callTogether(
+  batch: readonly HeldJob[],
+  { handlers, services }: AttemptParts,
+): (held: HeldJob) => Promise<Outcome> {
+  const called = Promise.resolve().then(async () => {
+    const begun = batch.filter(({ phase }) => phase === 'running')
+    const outcomes = await executeBatch(begun, handlers, services)
+    return new Map(begun.map((held, index) => [held, outcomes[index]]))
+  })
+  return async (held) => {
+    const outcome = (await called).get(held)
+    if (outcome === undefined) throw new Error('The batch has no outcome for this job')
+    return outcome
+  }
+}
+
+function started(held: HeldJob, { tenure, numbers, report }: AttemptParts): void {
+  tenure.mayLastUntil(held.deadlineAt)
+  numbers.started(held)
+  report.started(held)
+}
+
+/** Counts and reports what became of an attempt, now that it is stored. */
+function tell(settled: Settled, { scout, numbers, report, activity }: AttemptParts): void {
+  if (settled.type === 'refused') {
+    numbers.refused(settled)
+    report.refused(settled)
+    return
+  }
+  activity.note()
+  const { outcome, held } = settled
+  if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
+    scout.dueIn(outcome.delayMs + 1)
+  if (outcome.type === 'released') scout.mayReturn(held.job)
+  numbers.settled(settled)
+  report.settled(settled)
+}
+
+function isSuccess({ type }: Outcome): boolean {
+  return type === 'succeeded' || type === 'completed' || type === 'handed-over'
+}

@@ -1,0 +1,72 @@
+import { classify } from '../../db/classify.ts'
+import type { PutAside } from '../../jobs/claim.ts'
+import type { Bell } from '../../wake-up/bell.ts'
+import type { Poll } from '../../wake-up/poll.ts'
+import type { Activity } from '../activity.ts'
+import type { Numbers } from '../numbers.ts'
+import type { Report } from '../report.ts'
+import type { Troubles } from '../watch/troubles.ts'
+import type { Doubt } from './doubt.ts'
+import type { FailingClaims } from './failing-claims.ts'
+
+export interface ClaimReportParts {
+  bell: Bell
+  poll: Poll
+  activity: Activity
+  doubt: Doubt
+  failing: FailingClaims
+  troubles: Troubles
+  numbers: Numbers
+  report: Report
+}
+
+/** What the answers to claims mean for the rest of the worker. */
+export class ClaimReport {
+  readonly #parts: ClaimReportParts
+
+  constructor(parts: ClaimReportParts) {
+    this.#parts = parts
+  }
+
+  /** A claim was answered with so many jobs; `isWell` unless the queue's other sort of claim failed last. */
+  answered({ count, queue, isWell }: { count: number; queue: string; isWell: boolean }): void {
+    const { failing, troubles, activity, poll } = this.#parts
+    if (isWell) {
+      failing.wentWell(queue)
+      troubles.wentWell(claimOf(queue))
+    }
+    if (count === 0) return
+    activity.note()
+    poll.found()
+  }
+
+  /** A claim failed; what it took, if anything, is found by the reconciling. */
+  failed(queue: string, error: unknown): void {
+    const { failing, troubles, bell } = this.#parts
+    this.#mayHaveTaken(error)
+    failing.failed(queue, error)
+    troubles.of(claimOf(queue), error)
+    bell.ring()
+  }
+
+  /** Some of a claim failed, and some went well. */
+  partlyFailed(error: unknown): void {
+    this.#mayHaveTaken(error)
+    this.#parts.troubles.beside('claim', error)
+  }
+
+  /** A job became a dead letter because its row cannot be claimed. */
+  putAside(job: PutAside): void {
+    this.#parts.numbers.putAside(job)
+    this.#parts.report.putAside(job)
+  }
+
+  #mayHaveTaken(error: unknown): void {
+    if (classify(error) === 'unknown') this.#parts.doubt.arise()
+  }
+}
+
+/** The part of a worker that claims jobs of this queue. */
+export function claimOf(queue: string): string {
+  return `claim of '${queue}'`
+}

@@ -1,0 +1,83 @@
+import type { Bell } from '../../wake-up/bell.ts'
+import type { Poll } from '../../wake-up/poll.ts'
+import type { Loop } from '../../upkeep/loop.ts'
+import type { Tenure } from '../lease/tenure.ts'
+import { LoopPart, newLoop } from '../part.ts'
+import type { Troubles } from '../watch/troubles.ts'
+import type { Watched } from '../watch/watchdog.ts'
+import { claimOf } from './claim-report.ts'
+import type { Dispatcher } from './dispatcher.ts'
+import type { Doubt } from './doubt.ts'
+import type { Pools } from './pools.ts'
+import type { Scout } from './scout.ts'
+
+export interface ClaimingConfig {
+  tenure: Tenure
+  pools: Pools
+  dispatcher: Dispatcher
+  scout: Scout
+  bell: Bell
+  poll: Poll
+  doubt: Doubt
+  /** Compares what the database says is ours with what we know of. */
+  reconciling: Loop
+  troubles: Troubles
+}
+
+/** How long a job may wait here for a slot; then others may do more with it. */
+const prefetchTtlMs = 2_000
+
+/** Asks for jobs as long as the worker is open. */
+export class Claiming extends LoopPart {
+  readonly #config: ClaimingConfig
+  #looping: Promise<void> | undefined
+
+  constructor(config: ClaimingConfig) {
+    super([
+      newLoop(config.troubles, {
+        ...{ name: 'prefetch', everyMs: prefetchTtlMs / 4 },
+        pass: () => {
+          const oldest = performance.now() - prefetchTtlMs
+          config.dispatcher.release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')
+          return Promise.resolve()
+        },
+      }),
+    ])
+    this.#config = config
+  }
+
+  override start(): void {
+    super.start()
+    this.#looping = this.#loop()
+  }
+
+  /** Comes to its end once the tenure is closed. */
+  override async stop(): Promise<void> {
+    this.#config.bell.ring()
+    await this.#looping
+    await super.stop()
+  }
+
+  override get turns(): Watched[] {
+    const claims = this.#config.pools.all.map((pool) => ({
+      name: claimOf(pool.config.name),
+      since: () => pool.claimingSince,
+    }))
+    return [...claims, ...super.turns]
+  }
+
+  /** One `while`: ask where there is room, sleep until something rings or the poll is due. */
+  async #loop(): Promise<void> {
+    const { tenure, dispatcher, scout, bell, poll, doubt, reconciling } = this.#config
+    while (!tenure.isClosed) {
+      const now = performance.now()
+      scout.turn(now)
+      if (doubt.isNewly()) void reconciling.runOnce()
+      dispatcher.fill(now)
+      const pollAt = now + poll.waitMs()
+      const wakeAt = Math.min(pollAt, scout.wakeAt, dispatcher.heldUntil(now))
+      await bell.next(Math.max(1, wakeAt - now))
+      if (performance.now() >= pollAt) scout.lookForYourself()
+    }
+  }
+}

@@ -1,0 +1,90 @@
+import { Subscription } from '../../db/subscription.ts'
+import { channelOf, hintsIn, saysCancel, saysSchedules } from '../../wake-up/hint.ts'
+import type { Hint } from '../../wake-up/hint.ts'
+import { listenLocally, placeOf } from '../../wake-up/local.ts'
+import type { Activity } from '../activity.ts'
+import type { Cancellations } from '../attempt/cancellations.ts'
+import type { Tenure } from '../lease/tenure.ts'
+import type { WorkerConfig } from '../options.ts'
+import type { Part } from '../part.ts'
+import type { Scheduler } from '../scheduler.ts'
+import type { Troubles } from '../watch/troubles.ts'
+import type { Watched } from '../watch/watchdog.ts'
+import type { Pools } from './pools.ts'
+import type { Scout } from './scout.ts'
+
+export interface ListeningConfig {
+  url: string
+  worker: WorkerConfig
+  deadlineMs: number
+  tenure: Tenure
+  pools: Pools
+  scout: Scout
+  scheduler: Scheduler
+  cancellations: Cancellations
+  activity: Activity
+  troubles: Troubles
+}
+
+const probeEveryMs = 15_000
+
+/** Hears of new jobs, cancellations and changed schedules: from this process directly, from others by NOTIFY. */
+export class Listening implements Part {
+  readonly #config: ListeningConfig
+  readonly #subscription: Subscription | undefined
+  readonly #unlisten: () => void
+
+  constructor(config: ListeningConfig) {
+    this.#config = config
+    const { url, worker } = config
+    this.#unlisten = listenLocally(placeOf(url, worker.schema), (hints) => {
+      this.#hear(hints)
+    })
+    this.#subscription = worker.notify ? this.#newSubscription() : undefined
+  }
+
+  start(): void {
+    this.#subscription?.start()
+  }
+
+  async stop(): Promise<void> {
+    await this.#subscription?.stop()
+  }
+
+  /** From now on jobs of this process are not heard of either. */
+  close(): void {
+    this.#unlisten()
+  }
+
+  readonly turns: readonly Watched[] = [{ name: 'listen', since: () => this.#subscription?.since }]
+
+  #newSubscription(): Subscription {
+    const { url, worker, deadlineMs, tenure, pools, scout, scheduler, cancellations, troubles } = this.#config
+    return new Subscription({
+      url: worker.listenConnection ?? url,
+      channel: channelOf(worker.schema),
+      applicationName: 'stint listen',
+      deadlineMs,
+      probeEveryMs,
+      onPayload: (payload) => {
+        this.#hear(hintsIn(payload, (queue) => pools.get(queue) !== undefined))
+        if (saysSchedules(payload)) scheduler.wake()
+        if (saysCancel(payload, tenure.workerId)) cancellations.lookNow()
+      },
+      onConnected: () => {
+        // Something may have been said while there was no connection.
+        cancellations.hint()
+        scout.surveySoon()
+      },
+      onTrouble: (error) => {
+        troubles.beside('listen', error)
+      },
+    })
+  }
+
+  #hear(hints: readonly Hint[]): void {
+    if (hints.length === 0) return
+    this.#config.activity.note()
+    this.#config.scout.hear(hints)
+  }
+}

@@ -1,0 +1,98 @@
+import type { DeadReason } from '../../jobs/list-dead.ts'
+import type { Ended, Outcome } from '../attempt/outcome.ts'
+
+/** The two lists by which a statement finds the rows that are ours. */
+export function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: string[] } {
+  return {
+    ids: group.map(({ held }) => held.job.id),
+    leaseIds: [...new Set(group.map(({ held }) => held.job.leaseId))],
+  }
+}
+
+/** One object by id, put together from texts that are JSON already; null where nobody has a result. */
+export function resultsOf(group: readonly Ended[]): string | null {
+  const members = group.flatMap(({ held, outcome }) =>
+    outcome.type === 'succeeded' && outcome.result !== undefined
+      ? [`"${held.job.id}":${outcome.result}`]
+      : [],
+  )
+  return members.length === 0 ? null : `{${members.join(',')}}`
+}
+
+export function itemsOf(group: readonly Ended[]): string {
+  return JSON.stringify(Object.fromEntries(group.map((ended) => [ended.held.job.id, itemOf(ended)])))
+}
+
+function itemOf({ held, outcome, ranMs }: Ended): object {
+  const common = { lease: held.job.leaseId, ranMs }
+  switch (outcome.type) {
+    case 'retry': {
+      const { delayMs, burnsAttempt, error, timedOut } = outcome
+      const { fingerprint } = error
+      return {
+        ...common,
+        ...{ delayMs, burns: burnsAttempt, class: error.class, error, fingerprint },
+        outcome: timedOut ? 'timed-out' : 'failed',
+      }
+    }
+    case 'dead': {
+      const { reason, error, timedOut, crashes } = outcome
+      return {
+        ...common,
+        ...{ reason, error, fingerprint: error.fingerprint, crashes },
+        outcome: deadOutcomeOf(reason, timedOut),
+      }
+    }
+    case 'crashed':
+      return {
+        ...common,
+        ...{ outcome: 'crashed', delayMs: outcome.delayMs, reason: outcome.reason, crashes: 1 },
+      }
+    case 'snoozed':
+      return { ...common, outcome: 'snoozed', delayMs: outcome.delayMs, reason: outcome.reason }
+    case 'released':
+      return { ...common, outcome: 'released', reason: outcome.reason }
+    case 'cancelled':
+      return { ...common, reason: outcome.reason }
+    case 'succeeded':
+    case 'completed':
+    case 'handed-over':
+      return common
+  }
+}
+
+/** How the attempt that killed a job is noted. */
+function deadOutcomeOf(reason: DeadReason, timedOut: boolean): string {
+  if (timedOut) return 'timed-out'
+  if (reason === 'expired') return 'expired'
+  return reason === 'quarantined' ? 'crashed' : 'failed'
+}
+
+/** Which endings share a statement. */
+export function statementOf({ type }: Outcome): string {
+  return type === 'snoozed' || type === 'crashed' ? 'released' : type
+}
+
+/** The ending without what the database would not take: it counts more than what was said about it. */
+export function withoutContent<One extends Ended>(ended: One): One {
+  const { outcome } = ended
+  const note = 'The database could not store what was here'
+  switch (outcome.type) {
+    case 'succeeded':
+      return { ...ended, outcome: { ...outcome, result: JSON.stringify({ 'stint:unstorable': note }) } }
+    case 'retry':
+    case 'dead': {
+      const { class: failureClass, fingerprint } = outcome.error
+      const error = { class: failureClass, name: 'Error', message: note, causes: [], fingerprint }
+      return { ...ended, outcome: { ...outcome, error } }
+    }
+    case 'crashed':
+      return { ...ended, outcome: { ...outcome, reason: note } }
+    case 'handed-over':
+    case 'completed':
+    case 'cancelled':
+    case 'snoozed':
+    case 'released':
+      return { ...ended, outcome: { type: 'released', reason: note } }
+  }
+}

@@ -1,0 +1,28 @@
+import type { Queryable } from '../../db/statement.ts'
+import { refusalOf } from '../../intake/refusal.ts'
+import { sendBatch } from '../../intake/send-batch.ts'
+import { succeed } from '../../jobs/settle.ts'
+import type { Child, Ended } from '../attempt/outcome.ts'
+import { leasesOf, resultsOf } from './items.ts'
+
+/**
+ * Completes a job and stores its children on one transaction; nothing of it where the lease is gone. Throws what
+ * `isRefusal` knows where a child is refused: the transaction is to be rolled back.
+ */
+export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
+  const moved = await succeed(tx, { ...leasesOf([ended]), lockMs: null, results: resultsOf([ended]) })
+  const children = ended.outcome.type === 'succeeded' ? ended.outcome.children : []
+  if (moved.length > 0 && children.length > 0) await storeChildren(tx, children)
+  return moved
+}
+
+/** Notes of each where it ended up. Throws where its rule says that a duplicate is an error: then nothing is stored. */
+async function storeChildren(tx: Queryable, children: readonly Child[]): Promise<void> {
+  const places = await sendBatch(tx, children, false)
+  for (const [index, child] of children.entries()) {
+    const placed = places[index]
+    const refusal = placed && refusalOf(child, placed)
+    if (refusal !== undefined) throw refusal
+    if (placed !== undefined) child.placed = placed
+  }
+}
