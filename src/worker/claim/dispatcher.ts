@@ -44,6 +44,7 @@ export class Dispatcher implements Places {
   #turn = 0
   /** Set while free slots wait for a queue that is due and whose jobs are on their way. */
   #patience: NodeJS.Timeout | undefined
+  #willRing = false
 
   constructor(config: DispatcherConfig) {
     this.#config = config
@@ -271,14 +272,24 @@ export class Dispatcher implements Places {
 
   /** The ending of a job is stored or refused: only now is its place free. */
   letGo(held: HeldJob): void {
-    const { held: all, pools, bell } = this.#config
+    const { held: all, pools } = this.#config
     all.remove(held)
     const letsOthers = this.#suspects.over(held)
     const pool = pools.get(held.job.queue)
     if (pool === undefined) return
     pool.held--
     if (pool.config.prefetch === 0 || letsOthers) this.startAll()
-    if (pool.isHungry()) bell.ring()
+    if (!this.#willRing && pool.isHungry()) this.#ringSoon()
+  }
+
+  /** Once for all endings that were stored together: the loop would else turn once for each of them. */
+  #ringSoon(): void {
+    this.#willRing = true
+    // Their attempts go on in microtasks, which are all queued by now.
+    queueMicrotask(() => {
+      this.#willRing = false
+      this.#config.bell.ring()
+    })
   }
 
   /** Ends a job whose handler does not; gives its slot. When that was the last of its slot, another opens in its place. */
