@@ -162,7 +162,7 @@ describe('claims of one queue', () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     await scene.stint.enqueueMany(job, Array.from({ length: 300 }), { key: 'busy' })
-    pool.hintKeyed()
+    pool.keys.hint()
     // Alone it gets more and more of a round.
     const alone: number[] = []
     for (let n = 0; n < 6; n++) alone.push((await next()).length)
@@ -177,7 +177,7 @@ describe('claims of one queue', () => {
     const { pool, next } = claimer(job)
     const keys = Array.from({ length: 25 }, (_, n) => `key-${String(n).padStart(2, '0')}`)
     await scene.stint.enqueueMany(job, [...keys, ...keys], { each: (key) => ({ key: key as string }) })
-    pool.hintKeyed()
+    pool.keys.hint()
     expect(await next()).toEqual(keys.slice(0, 10))
     expect(await next()).toEqual(keys.slice(10, 20))
     expect(await next()).toEqual(keys.slice(20))
@@ -190,7 +190,7 @@ describe('claims of one queue', () => {
     await scene.stint.enqueueMany(job, Array.from({ length: 100 }))
     await scene.stint.enqueueMany(job, Array.from({ length: 3 }), { key: 'k' })
     pool.floors.hint(0)
-    pool.hintKeyed()
+    pool.keys.hint()
     expect([...(await next()), ...(await next())]).toContain('k')
     expect(pool.floors.mayHaveWork).toBe(true)
   })
@@ -201,7 +201,7 @@ describe('claims of one queue', () => {
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }), { each: (_, n) => ({ key: `k${n % 2}` }) })
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }))
     pool.floors.hint(0)
-    pool.hintKeyed()
+    pool.keys.hint()
     let claimed = 0
     for (let n = 0; n < 20 && pool.mayHaveWork; n++) claimed += (await next()).length
     expect({ claimed, mayHaveWork: pool.mayHaveWork }).toEqual({ claimed: 40, mayHaveWork: false })

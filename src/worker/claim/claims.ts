@@ -12,8 +12,6 @@ import type { QueuePool } from './queue-pool.ts'
 
 /** More in one statement is no faster, and later to be started. */
 const maxBatch = 1_000
-/** Keys looked at in one statement while none of them has a job for us. */
-const keysAtOnce = 1_000
 /** A claim that took this long and found little has read past many jobs that are not for us. */
 const longLookMs = 10
 /** Rows that are found to be bad in one go. More of them may mean that something is wrong with all. */
@@ -76,9 +74,9 @@ export class Claims {
   async #take(pool: QueuePool, claimant: Claimant, now: number): Promise<Taken> {
     const { limit } = claimant
     const level = pool.floors.next(now, pool.config.agingAfterMs)
-    const isKeyed = level === undefined || (pool.mayHaveKeyed && pool.isKeyedNext)
-    pool.isKeyedNext = !isKeyed
-    if (isKeyed) return { jobs: await this.#takeKeyed(pool, claimant), isAged: false }
+    const sort = pool.nextSort(level !== undefined)
+    if (sort === 'keyed' || level === undefined)
+      return { jobs: await this.#takeKeyed(pool, claimant), isAged: false }
     const { hints, floor, priority } = level
     const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
@@ -107,8 +105,8 @@ export class Claims {
 
   async #takeKeyed(pool: QueuePool, claimant: Claimant): Promise<ClaimedJob[]> {
     const { limit } = claimant
-    const { afterKey, keyedHints, perKey } = pool
-    const maxKeys = pool.isPastStrangers ? limit : keysAtOnce
+    const asked = pool.keys.next(limit)
+    const { afterKey, maxKeys, perKey } = asked
     let round: KeyedRound
     try {
       round = await claimKeyed(this.#db, { ...claimant, afterKey, maxKeys, perKey })
@@ -119,14 +117,7 @@ export class Claims {
       return this.#takeThese(found, { claimant, error })
     }
     const { jobs, lastKey } = round
-    pool.afterKey = lastKey ?? ''
-    pool.isPastStrangers = jobs.length > 0 || lastKey === undefined
-    // One of each key as long as there are keys enough; a queue of few keys gives more of each.
-    if (lastKey !== undefined) pool.perKey = 1
-    else if (jobs.length > 0) pool.perKey = Math.min(limit, perKey * 2)
-    // A round that began in the middle has not seen the keys before.
-    pool.mayHaveKeyed =
-      jobs.length > 0 || lastKey !== undefined || afterKey !== '' || pool.keyedHints !== keyedHints
+    pool.keys.answered(asked, { jobs: jobs.length, lastKey, limit })
     return jobs
   }
 

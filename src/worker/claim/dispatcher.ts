@@ -1,5 +1,4 @@
 import type { Queryable } from '../../db/statement.ts'
-import { waitAfterMs } from '../../db/wait.ts'
 import type { Bell } from '../../wake-up/bell.ts'
 import { runNoted } from '../attempt/begun.ts'
 import { isSuspect, mustBeAlone, runsOnce } from '../attempt/crash.ts'
@@ -96,20 +95,18 @@ export class Dispatcher implements Places {
 
   async #claim(pool: QueuePool): Promise<void> {
     const { claimReport, bell } = this.#config
-    pool.isClaiming = true
     try {
       for (let now = performance.now(); ; now = performance.now()) {
+        pool.claimSent(now)
         const wanted = this.#wanted(pool)
         if (wanted <= 0 || !this.#isOpen) return
         const { claims } = this.#config.attempts.tenure
-        pool.claimingSince = now
         const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()
-        pool.claimMs += 0.3 * (since - now - pool.claimMs)
-        pool.gaveLast = jobs.length > 0
         const claimed = { heldSince: since, workerId: claims.workerId, isAged }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
-        claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell: pool.wentWell() })
+        const isWell = pool.claimAnswered({ jobs: jobs.length, tookMs: since - now })
+        claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell })
         // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
         if (jobs.length > 0 && this.#wanted(pool) > 0)
           setImmediate(() => {
@@ -118,14 +115,10 @@ export class Dispatcher implements Places {
         else this.startAll()
       }
     } catch (error) {
-      pool.holdUntil = performance.now() + waitAfterMs(pool.failed())
-      // What could not be asked is still to be asked.
-      pool.floors.probe()
-      pool.hintKeyed()
+      pool.claimFailed()
       claimReport.failed(pool.config.name, error)
     } finally {
-      pool.isClaiming = false
-      pool.claimingSince = undefined
+      pool.claimsEnded()
       // Queues that had to wait for this one may be asked now.
       if (this.#isShared) bell.ring()
     }
@@ -138,10 +131,10 @@ export class Dispatcher implements Places {
     this.#config.held.add(held)
     const fault = faultIn(held.job)
     if (fault !== undefined) {
-      pool.held++
+      pool.hold()
       this.#endUnstarted(held, endedBefore(held) ?? invalidRow(held.job, fault))
     } else if (mustBeAlone(held.job, this.#config.worker.crashLimit) && !this.#isIsolated(held)) {
-      pool.held++
+      pool.hold()
       this.#suspects.add({ pool, held })
     } else pool.add(held)
   }
@@ -149,7 +142,7 @@ export class Dispatcher implements Places {
   /** How many jobs of a queue to ask for now. */
   #wanted(pool: QueuePool): number {
     if (this.#slots <= 0 || !pool.mayHaveWork) return 0
-    if (this.#isWeighted) pool.slots = this.#shareOf(pool)
+    if (this.#isWeighted) pool.share(this.#shareOf(pool))
     if (!pool.isHungry()) return 0
     const room = pool.room()
     if (!this.#isShared) return room
@@ -161,7 +154,7 @@ export class Dispatcher implements Places {
       return Math.min(room, free - this.#pools.reduce((sum, one) => sum + one.waiting, 0))
     }
     // One in hand is enough for the queue to have its turn; the rest is for what is free.
-    const ahead = pool.wasInVain ? 0 : Math.max(1, pool.ahead())
+    const ahead = pool.isPrefetchPaused ? 0 : Math.max(1, pool.ahead())
     return Math.min(room, Math.max(0, free) + ahead - pool.waiting)
   }
 
@@ -181,7 +174,7 @@ export class Dispatcher implements Places {
         if (best === undefined || pool.turn < best.turn) best = pool
       } else if (pool.isOwed()) {
         if (owed === undefined || pool.turn < owed.turn) owed = pool
-      } else pool.turn = Math.max(pool.turn, this.#turn - 1)
+      } else pool.skipTurnsTo(this.#turn - 1)
     }
     if (best === undefined || owed === undefined || best.turn <= owed.turn) return best
     // Where there are slots for all, nobody is in anybody's way.
@@ -251,9 +244,7 @@ export class Dispatcher implements Places {
 
   #occupy(pool: QueuePool, batch: readonly HeldJob[]): Slot {
     this.#turn = pool.turn
-    pool.turn += batch.length / pool.config.weight
-    pool.running++
-    pool.runningJobs += batch.length
+    pool.started(batch.length)
     this.#running++
     return new Slot(batch)
   }
@@ -277,7 +268,7 @@ export class Dispatcher implements Places {
     const letsOthers = this.#suspects.over(held)
     const pool = pools.get(held.job.queue)
     if (pool === undefined) return
-    pool.held--
+    pool.letGo()
     if (pool.config.prefetch === 0 || letsOthers) this.startAll()
     if (!this.#willRing && pool.isHungry()) this.#ringSoon()
   }
@@ -332,7 +323,7 @@ export class Dispatcher implements Places {
   release(test: (held: HeldJob) => boolean, reason: string): void {
     for (const pool of this.#pools) {
       for (const held of pool.takeWhere(test)) {
-        pool.wasInVain = true
+        pool.pausePrefetch()
         this.#endUnstarted(held, { type: 'released', reason })
       }
     }
@@ -351,13 +342,9 @@ export class Dispatcher implements Places {
   }
 
   #vacate({ batch }: Slot): void {
-    const pool = this.#config.pools.get(batch[0]?.job.queue ?? '')
-    if (pool !== undefined) {
-      pool.running--
-      pool.runningJobs -= batch.length
-    }
+    this.#config.pools.get(batch[0]?.job.queue ?? '')?.vacated(batch.length)
     this.#running--
-    for (const one of this.#pools) one.wasInVain = false
+    for (const one of this.#pools) one.resumePrefetch()
   }
 
   get #isOpen(): boolean {

@@ -1,4 +1,6 @@
+import { waitAfterMs } from '../../db/wait.ts'
 import { Floors } from './floor.ts'
+import { KeyRounds } from './key-rounds.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { QueueConfig } from '../options.ts'
 
@@ -12,46 +14,47 @@ const worthMs = 50
 /** Ended and not yet confirmed: beyond this many nothing more is taken, however free the slots are. */
 const maxUnsettled = 4_000
 
-/** One queue as this worker sees it: where its work is, what of it is in hand, how fast it goes. */
+/** What a queue's claims are at. */
+type ClaimState =
+  | { readonly type: 'idle' }
+  /** A claim is under way; it was sent at `since`. */
+  | { readonly type: 'claiming'; readonly since: number }
+  /** The last claim failed: nothing is asked before `until`. */
+  | { readonly type: 'holding'; readonly until: number }
+
+/** The two sorts of claims: for jobs with a key, and for jobs without. */
+export type ClaimSort = 'keyed' | 'plain'
+
+const idle: ClaimState = { type: 'idle' }
+
+/** One queue as this worker sees it: where its work is, how many of its jobs are here, how fast they go. */
 export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
+  readonly keys = new KeyRounds()
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   readonly batchSize: number
-  /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
-  running = 0
-  runningJobs = 0
-  /** Claimed and not confirmed to be settled: waiting, running and settling ones. */
-  held = 0
-  /** How long claims take lately. */
-  claimMs = 0
-  isClaiming = false
-  /** Claims that failed in a row. Nothing is asked before `holdUntil`. */
-  #failures = 0
-  /** Whether the claim that failed was for jobs with keys; undefined while claims go well. */
-  #failedKeyed: boolean | undefined
-  holdUntil = 0
-  /** When the claim that is under way was sent. */
-  claimingSince: number | undefined
-  /** Its last claim found something: the next one probably does. So may the first. */
-  gaveLast = true
-  surveyedAt = -Infinity
-  /** What was taken in advance had to be given back: until a slot is free, others can do more with it. */
-  wasInVain = false
-  /** Jobs with keys may wait; `afterKey` is where the next round of keys goes on. */
-  mayHaveKeyed = false
-  /** Jobs with and without keys are asked for in turn where there are both. */
-  isKeyedNext = false
-  afterKey = ''
-  keyedHints = 0
-  /** The last keys had jobs for us; else many are looked at in one statement, to get past those of others. */
-  isPastStrangers = true
-  /** Jobs of one key in one round. */
-  perKey = 1
   /** Of the slots of the worker, those that it can count on: fewer than it may use where others have work too. */
-  slots: number
+  #slots: number
   /** What starting costs it under weighted order: the lowest goes first. */
-  turn = 0
+  #turn = 0
+  /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
+  #running = 0
+  #runningJobs = 0
+  /** Claimed and not confirmed to be settled: waiting, running and settling ones. */
+  #held = 0
+  #claims: ClaimState = idle
+  /** How long claims take lately. */
+  #claimMs = 0
+  /** Whether the last claim found something: then the next one probably does. The first may too. */
+  #lastFound = true
+  #lastSort: ClaimSort = 'keyed'
+  /** Claims that failed in a row. */
+  #failures = 0
+  /** The sort of the claim that failed; undefined while claims go well. */
+  #failedSort: ClaimSort | undefined
+  /** Prefetched jobs had to be given back: none are prefetched until a slot is free. */
+  #isPrefetchPaused = false
   readonly #waiting = new Map<number, HeldJob[]>()
   #waitingCount = 0
   #meanRunMs: number | undefined
@@ -59,50 +62,130 @@ export class QueuePool {
   constructor(config: QueueConfig, batchSize = 1) {
     this.config = config
     this.batchSize = batchSize
-    this.slots = config.concurrency
+    this.#slots = config.concurrency
   }
 
   get waiting(): number {
     return this.#waitingCount
   }
 
-  get mayHaveWork(): boolean {
-    return this.mayHaveKeyed || this.floors.mayHaveWork
+  get turn(): number {
+    return this.#turn
   }
 
-  /** Its last claim failed. Says how many before it did so in a row. */
-  failed(): number {
-    this.#failedKeyed = this.#wasKeyed
-    return this.#failures++
+  get mayHaveWork(): boolean {
+    return this.keys.mayHaveWork || this.floors.mayHaveWork
+  }
+
+  get isClaiming(): boolean {
+    return this.#claims.type === 'claiming'
+  }
+
+  /** When the claim that is under way was sent. */
+  get claimingSince(): number | undefined {
+    return this.#claims.type === 'claiming' ? this.#claims.since : undefined
+  }
+
+  /** When it may be asked again after a claim that failed; 0 where none did. */
+  get holdUntil(): number {
+    return this.#claims.type === 'holding' ? this.#claims.until : 0
+  }
+
+  /** A claim is sent now. */
+  claimSent(now: number): void {
+    this.#claims = { type: 'claiming', since: now }
+  }
+
+  /** No further claim follows now. */
+  claimsEnded(): void {
+    if (this.#claims.type === 'claiming') this.#claims = idle
+  }
+
+  /** Which sort of claim comes next: in turn where there is work of both. */
+  nextSort(hasPlain: boolean): ClaimSort {
+    const isKeyed = !hasPlain || (this.keys.mayHaveWork && this.#lastSort === 'plain')
+    return (this.#lastSort = isKeyed ? 'keyed' : 'plain')
+  }
+
+  /** Its last claim failed: nothing is asked for a while, longer each time. */
+  claimFailed(): void {
+    this.#failedSort = this.#lastSort
+    this.#claims = { type: 'holding', until: performance.now() + waitAfterMs(this.#failures++) }
+    // What could not be asked is still to be asked.
+    this.floors.probe()
+    this.keys.hint()
   }
 
   /**
    * Its last claim was answered. Says whether its claims go well: where those for jobs with keys are answered, those for
-   * jobs without may fail all the same, and the other way round.
+   * jobs without may still fail, and the other way round.
    */
-  wentWell(): boolean {
+  claimAnswered({ jobs, tookMs }: { jobs: number; tookMs: number }): boolean {
+    this.#claimMs += 0.3 * (tookMs - this.#claimMs)
+    this.#lastFound = jobs > 0
     this.#failures = 0
-    const mayFailStill = this.#failedKeyed === true ? this.mayHaveKeyed : this.floors.mayHaveWork
-    if (this.#failedKeyed !== undefined && this.#failedKeyed !== this.#wasKeyed && mayFailStill) return false
-    this.#failedKeyed = undefined
+    const mayStillFail = this.#failedSort === 'keyed' ? this.keys.mayHaveWork : this.floors.mayHaveWork
+    if (this.#failedSort !== undefined && this.#failedSort !== this.#lastSort && mayStillFail) return false
+    this.#failedSort = undefined
     return true
   }
 
-  get #wasKeyed(): boolean {
-    return !this.isKeyedNext
+  /** It can count on so many slots. */
+  share(slots: number): void {
+    this.#slots = slots
+  }
+
+  /** A handler is called for so many of its jobs. */
+  started(jobs: number): void {
+    this.#turn += jobs / this.config.weight
+    this.#running++
+    this.#runningJobs += jobs
+  }
+
+  /** The slot of a call for so many of its jobs is free. */
+  vacated(jobs: number): void {
+    this.#running--
+    this.#runningJobs -= jobs
+  }
+
+  /** It had no work: it does not get to catch up on the turns it missed. */
+  skipTurnsTo(turn: number): void {
+    this.#turn = Math.max(this.#turn, turn)
+  }
+
+  /** A job was claimed that does not wait in this list. */
+  hold(): void {
+    this.#held++
+  }
+
+  /** The ending of a job is confirmed. */
+  letGo(): void {
+    this.#held--
+  }
+
+  get isPrefetchPaused(): boolean {
+    return this.#isPrefetchPaused
+  }
+
+  pausePrefetch(): void {
+    this.#isPrefetchPaused = true
+  }
+
+  resumePrefetch(): void {
+    this.#isPrefetchPaused = false
   }
 
   /** Whether it has work, as far as this worker knows. */
   get isBusy(): boolean {
-    return this.running > 0 || this.#waitingCount > 0 || this.mayHaveWork
+    return this.#running > 0 || this.#waitingCount > 0 || this.mayHaveWork
   }
 
   /** How many more this process should have in hand: for its free slots, and some work in advance. */
   room(): number {
     const { concurrency, prefetch } = this.config
-    const unsettled = this.held - this.#waitingCount - this.runningJobs
+    const unsettled = this.#held - this.#waitingCount - this.#runningJobs
     if (unsettled > maxUnsettled) return 0
-    const slots = concurrency * this.batchSize - this.runningJobs - (prefetch === 0 ? unsettled : 0)
+    const slots = concurrency * this.batchSize - this.#runningJobs - (prefetch === 0 ? unsettled : 0)
     return slots + this.ahead() - this.#waitingCount
   }
 
@@ -114,16 +197,17 @@ export class QueuePool {
 
   get canStart(): boolean {
     const { concurrency, prefetch } = this.config
-    if (this.#waitingCount === 0 || this.running >= concurrency) return false
+    if (this.#waitingCount === 0 || this.#running >= concurrency) return false
     // Without prefetch a slot is free only when its job's ending is stored.
-    return prefetch > 0 || this.held - this.#waitingCount < concurrency * this.batchSize
+    return prefetch > 0 || this.#held - this.#waitingCount < concurrency * this.batchSize
   }
 
   /** Whether it would start something, were the jobs here that it has asked for. */
   isOwed(): boolean {
-    if (!this.gaveLast || this.claimingSince === undefined) return false
-    if (this.#waitingCount > 0 || this.running >= this.config.concurrency) return false
-    return performance.now() - this.claimingSince < owedForMs
+    const { claimingSince } = this
+    if (!this.#lastFound || claimingSince === undefined) return false
+    if (this.#waitingCount > 0 || this.#running >= this.config.concurrency) return false
+    return performance.now() - claimingSince < owedForMs
   }
 
   /** How much longer it pays to keep slots free for what its claim will bring. */
@@ -134,18 +218,12 @@ export class QueuePool {
     return worth - (performance.now() - claimingSince)
   }
 
-  /** Jobs with keys may wait. */
-  hintKeyed(): void {
-    this.keyedHints++
-    this.mayHaveKeyed = true
-  }
-
   add(held: HeldJob): void {
     const list = this.#waiting.get(held.rank)
     if (list === undefined) this.#waiting.set(held.rank, [held])
     else list.push(held)
     this.#waitingCount++
-    this.held++
+    this.#held++
   }
 
   /** The one to start next: of the highest rank, the first that came. */
@@ -178,8 +256,8 @@ export class QueuePool {
 
   /** Jobs to have waiting beyond the free slots: what its slots get through in the time to be covered. */
   ahead(): number {
-    if (this.#meanRunMs === undefined || this.wasInVain) return 0
-    const inMs = (this.slots * (aheadMs + this.claimMs)) / Math.max(this.#meanRunMs, 0.001)
+    if (this.#meanRunMs === undefined || this.#isPrefetchPaused) return 0
+    const inMs = (this.#slots * (aheadMs + this.#claimMs)) / Math.max(this.#meanRunMs, 0.001)
     return Math.min(this.config.prefetch, Math.floor(inMs))
   }
 }

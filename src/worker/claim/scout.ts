@@ -12,6 +12,7 @@ import type { Troubles } from '../watch/troubles.ts'
 import type { Watched } from '../watch/watchdog.ts'
 import type { FloorBefore } from './floor.ts'
 import type { Pools } from './pools.ts'
+import type { QueuePool } from './queue-pool.ts'
 
 export interface ScoutConfig {
   db: Database
@@ -38,6 +39,7 @@ export class Scout implements Part {
   #surveyingSince: number | undefined
   #surveyPaysAt = 0
   #mustSurveyAgain = false
+  readonly #surveyedAt = new Map<QueuePool, number>()
   #isUnsure = false
   #nextDueAt = Infinity
   #promotingSince: number | undefined
@@ -78,7 +80,7 @@ export class Scout implements Part {
   surveySoon(): void {
     const isSurveying = this.#surveyingSince !== undefined
     this.#mustSurveyAgain = isSurveying
-    for (const pool of this.#config.pools.all) pool.surveyedAt = -Infinity
+    this.#surveyedAt.clear()
     if (!isSurveying) this.#nextSurveyAt = 0
     this.#config.bell.ring()
   }
@@ -87,7 +89,7 @@ export class Scout implements Part {
   #surveyWhenItPays(): void {
     this.#isUnsure = true
     if (this.#surveyingSince !== undefined) return
-    for (const pool of this.#config.pools.all) pool.surveyedAt = -Infinity
+    this.#surveyedAt.clear()
     this.#nextSurveyAt = Math.min(this.#nextSurveyAt, this.#surveyPaysAt)
   }
 
@@ -96,9 +98,7 @@ export class Scout implements Part {
     this.#surveyingSince = performance.now()
     this.#isUnsure = false
     const startedAt = performance.now()
-    const pools = this.#config.pools.all.filter(
-      ({ surveyedAt, config }) => startedAt >= surveyedAt + early * config.pollFloorMs,
-    )
+    const pools = this.#config.pools.all.filter((pool) => startedAt >= this.#surveyDueAt(pool))
     this.#nextSurveyAt = Infinity
     try {
       const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
@@ -113,10 +113,8 @@ export class Scout implements Part {
     } finally {
       this.#surveyingSince = undefined
       const now = performance.now()
-      for (const pool of pools) pool.surveyedAt = now
-      const nextAt = Math.min(
-        ...this.#config.pools.all.map(({ surveyedAt, config }) => surveyedAt + early * config.pollFloorMs),
-      )
+      for (const pool of pools) this.#surveyedAt.set(pool, now)
+      const nextAt = Math.min(...this.#config.pools.all.map((pool) => this.#surveyDueAt(pool)))
       const holdMs = this.#surveyFailures === 0 ? 0 : waitAfterMs(this.#surveyFailures)
       this.#surveyPaysAt = now + Math.max(holdMs, (now - startedAt) / surveyShare)
       this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
@@ -125,6 +123,10 @@ export class Scout implements Part {
       // What was looked at may have changed behind its back.
       if (this.#mustSurveyAgain) this.surveySoon()
     }
+  }
+
+  #surveyDueAt(pool: QueuePool): number {
+    return (this.#surveyedAt.get(pool) ?? -Infinity) + early * pool.config.pollFloorMs
   }
 
   /** A method, so that it is read again after `await`. */
@@ -142,7 +144,7 @@ export class Scout implements Part {
       const pool = this.#config.pools.get(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
       else if (finding.type === 'keyed') {
-        if (pool !== undefined) pool.hintKeyed()
+        if (pool !== undefined) pool.keys.hint()
       } else {
         const { priority, head, ageMs, queue } = finding
         named.get(queue)?.add(priority)
@@ -195,7 +197,7 @@ export class Scout implements Part {
 
   mayReturn({ queue, priority, runAt, id, key }: Returned): void {
     const pool = this.#config.pools.get(queue)
-    if (key !== null) pool?.hintKeyed()
+    if (key !== null) pool?.keys.hint()
     else pool?.floors.lower(priority, { runAt, id })
   }
 
@@ -206,7 +208,7 @@ export class Scout implements Part {
       const pool = this.#config.pools.get(queue)
       if (pool === undefined) continue
       if (inMs > 0) this.dueIn(Math.max(inMs, promotePaysInMs))
-      else if (keyed) pool.hintKeyed()
+      else if (keyed) pool.keys.hint()
       else isBelieved = pool.floors.hint(priority) && isBelieved
     }
     if (!isBelieved) this.#surveyWhenItPays()
