@@ -1,6 +1,12 @@
 import { Loop } from '../upkeep/loop.ts'
 import type { Troubles } from './watch/troubles.ts'
-import type { Watched } from './watch/watchdog.ts'
+
+/** Something that has to come to an end again and again. */
+export interface Watched {
+  readonly name: string
+  /** Since when it has been at one turn; undefined while it rests. */
+  readonly since: () => number | undefined
+}
 
 /** What all long-lived parts of a worker have in common. */
 export interface Part {

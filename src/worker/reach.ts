@@ -11,8 +11,6 @@ export interface ReachOptions {
   /** Ends the wait with an AbortError. */
   signal: AbortSignal
   log: Logger
-  /** Told why each try failed. */
-  onFailure: (why: string) => void
 }
 
 const mostPauseMs = 5_000
@@ -20,7 +18,7 @@ const logEveryMs = 30_000
 
 /** Tries until the database can be reached. What time does not heal is thrown at once, the rest when the wait is over. */
 export async function reach(attempt: () => Promise<void>, options: ReachOptions): Promise<void> {
-  const { waitMs, signal, log, onFailure } = options
+  const { waitMs, signal, log } = options
   const startedAt = performance.now()
   let [logged, loggedAt] = ['', -Infinity]
   for (let tries = 0; ; tries++) {
@@ -32,7 +30,6 @@ export async function reach(attempt: () => Promise<void>, options: ReachOptions)
       const leftMs = startedAt + waitMs - performance.now()
       if (!mayPass(error) || pauseMs > leftMs) throw error
       const why = messageOf(error)
-      onFailure(why)
       if (why !== logged || performance.now() - loggedAt > logEveryMs) {
         log.warn({ error: why }, `the database cannot be reached; trying for another ${span(leftMs)}`)
         ;[logged, loggedAt] = [why, performance.now()]

@@ -312,12 +312,12 @@ export class Worker {
       applicationName: 'stint worker',
     })
     try {
-      await reach(() => checkSchema(database), {
-        ...{ waitMs, signal: this.#noWait.signal, log: this.#log },
-        onFailure: (why) => {
-          this.#waitsFor = why
-        },
-      })
+      const check = (): Promise<void> =>
+        checkSchema(database).catch((error: unknown) => {
+          this.#waitsFor = messageOf(error)
+          throw error
+        })
+      await reach(check, { waitMs, signal: this.#noWait.signal, log: this.#log })
       this.#waitsFor = undefined
     } catch (error) {
       if (this.#noWait.signal.aborted)

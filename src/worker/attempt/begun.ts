@@ -36,7 +36,7 @@ export async function runNoted(
   }
   held.begin(slot, Infinity)
   held.end()
-  places.returned(held, { slot, ranMs: 0 })
+  places.returned(held, slot, 0)
   await endAttempt({ held, outcome: { type: 'released', reason }, ranMs: 0 }, places, parts)
 }
 

@@ -32,33 +32,33 @@ export interface AttemptParts {
 /** Gives out slots, and room for jobs. */
 export interface Places {
   /** Its handler has returned: the slot is free for another job. */
-  returned(held: HeldJob, returned: { slot: Slot; ranMs: number }): void
+  returned(held: HeldJob, slot: Slot, ranMs: number): void
   /** Its ending is stored or refused: there is room for another job. */
   letGo(held: HeldJob): void
 }
 
-/** An attempt in its slot: `call` calls the handler and gives what came of it. */
+/** Where and how an attempt runs: `call` calls the handler and gives what came of it. */
 interface Attempt {
-  slot: Slot
-  timeoutMs: number
-  call: (held: HeldJob) => Promise<Outcome>
+  readonly slot: Slot
+  readonly registered: Registered
+  readonly places: Places
+  readonly call: (held: HeldJob, registered: Registered, parts: AttemptParts) => Promise<Outcome>
 }
 
 /** One attempt, from its start to the stored ending. */
 async function runAttempt(
   held: HeldJob,
-  { slot, timeoutMs, call }: Attempt,
-  places: Places,
+  { slot, registered, places, call }: Attempt,
   parts: AttemptParts,
 ): Promise<void> {
   const { deadlines, notes, settler } = parts
   let outcome: Outcome
   try {
-    held.begin(slot, timeoutMs)
+    held.begin(slot, held.job.more?.timeoutMs ?? registered.contract.timeoutMs)
     deadlines.started(held)
     // A job that expired or was cancelled before only ends.
     if (endedBefore(held) === undefined) started(held, parts)
-    outcome = await call(held)
+    outcome = await call(held, registered, parts)
   } catch (thrown) {
     // Attempts end in outcomes and do not throw: this comes of a row that no check knows.
     outcome = invalidRow(held.job, undefined, thrown)
@@ -66,7 +66,7 @@ async function runAttempt(
   const ranMs = performance.now() - held.startedAt
   const isInTime = held.end()
   if (isInTime) deadlines.ended(held, ranMs)
-  places.returned(held, { slot, ranMs })
+  places.returned(held, slot, ranMs)
   // Otherwise it was given up, and its ending stored without its handler.
   if (!isInTime) return
   if (notes.concerns(held)) await notes.finish(held, !isSuccess(outcome))
@@ -92,14 +92,9 @@ export async function endWithoutNotes(ended: Ended, places: Places, parts: Attem
 /** Calls the handler of a slot. Each of its jobs, mostly one, is an attempt of its own. */
 export function runSlot(slot: Slot, registered: Registered, places: Places, parts: AttemptParts): void {
   const { batch } = slot
-  const call =
-    batch.length === 1
-      ? (held: HeldJob): Promise<Outcome> => callAlone(held, registered, parts)
-      : callTogether(batch, parts)
-  for (const held of batch) {
-    const timeoutMs = held.job.more?.timeoutMs ?? registered.contract.timeoutMs
-    void runAttempt(held, { slot, timeoutMs, call }, places, parts)
-  }
+  const call = batch.length === 1 ? callAlone : callTogether(batch, parts)
+  const attempt = { slot, registered, places, call }
+  for (const held of batch) void runAttempt(held, attempt, parts)
 }
 
 function callAlone(

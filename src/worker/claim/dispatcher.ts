@@ -250,7 +250,7 @@ export class Dispatcher implements Places {
   }
 
   /** The handler of a job has returned: its slot is free, unless it was given up before. */
-  returned(held: HeldJob, { slot, ranMs }: { slot: Slot; ranMs: number }): void {
+  returned(held: HeldJob, slot: Slot, ranMs: number): void {
     const pool = this.#config.pools.get(held.job.queue)
     if (!held.isGivenUp) pool?.ran(ranMs)
     const before = slot.leave()

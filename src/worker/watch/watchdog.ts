@@ -1,12 +1,5 @@
 import { StintError } from '../../core/errors.ts'
-import type { Part } from '../part.ts'
-
-/** Something that has to come to an end again and again. */
-export interface Watched {
-  readonly name: string
-  /** Since when it has been at one turn; undefined while it rests. */
-  readonly since: () => number | undefined
-}
+import type { Part, Watched } from '../part.ts'
 
 /**
  * Notices a loop that neither succeeds nor fails. Every call to the database has a deadline, so a turn that takes
