@@ -19,6 +19,23 @@ export const silent: Logger = {
   isLevelEnabled: () => false,
 }
 
+/** A logger of the user's. What it throws is dropped: a job is not lost because a line of log is. */
+export function guarded(logger: Logger): Logger {
+  const guard =
+    (level: 'debug' | 'info' | 'warn' | 'error') =>
+    (fields: object, message: string): void => {
+      try {
+        logger[level](fields, message)
+      } catch {
+        // There is nowhere else to tell.
+      }
+    }
+  return {
+    ...{ debug: guard('debug'), info: guard('info'), warn: guard('warn'), error: guard('error') },
+    isLevelEnabled: (level) => logger.isLevelEnabled?.(level) ?? true,
+  }
+}
+
 /** JSON lines, or lines for people where STINT_LOG is `pretty`: `stint dev` and a terminal ask for those. */
 export function defaultLogger(
   environment: NodeJS.ProcessEnv,

@@ -23,7 +23,7 @@ import type { HandleOptions } from './isolate/isolate-options.ts'
 import { lending, lendingHouse, lendInstead } from './isolate/lend.ts'
 import type { Lent } from './isolate/lend.ts'
 import { tellLease, tellStopping } from './lease/lease-news.ts'
-import { defaultLogger, silent } from './log.ts'
+import { defaultLogger, guarded, silent } from './log.ts'
 import type { Logger } from './log.ts'
 import { resolveWorkerOptions } from './options.ts'
 import type { WorkerConfig, WorkerOptions } from './options.ts'
@@ -77,7 +77,7 @@ export class Worker {
       ...{ worker: this, entry: children.entry, place: this.#place, wasAsked: false },
     })
     for (const schedule of schedules) this.#add(schedule)
-    this.#log = log === false ? silent : (log ?? defaultLogger(process.env))
+    this.#log = log === false ? silent : log === undefined ? defaultLogger(process.env) : guarded(log)
     this.#events = new Events((error) => {
       this.#log.error(
         { error: error instanceof Error ? error.stack : String(error) },

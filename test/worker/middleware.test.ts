@@ -358,3 +358,21 @@ describe('events', () => {
     expect(heard).toEqual([first.id])
   })
 })
+
+test('a logger that throws at every line keeps no job from its ending', async () => {
+  const job = newJob()
+  const fail = (): never => {
+    throw new Error('no log')
+  }
+  const log: Logger = { debug: fail, info: fail, warn: fail, error: fail }
+  const worker = await startWorker(scene, { queues: { [job.queue]: 1 }, log }, (one) =>
+    one.handle(job, (_input, ctx) => {
+      if (ctx.attempt === 1) throw new Error('not yet')
+    }),
+  )
+  const { id } = await scene.stint.enqueue(job, null, { attempts: 2 })
+  await worker.hears('failed', id)
+  await scene.stint.reschedule(id, { delay: 0 })
+  await worker.hears('succeeded', id)
+  expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 2 })
+})
