@@ -41,7 +41,7 @@ export class Loop {
   }
 
   /** Called by a pass of many turns at the end of each turn. */
-  goesOn(): void {
+  noteProgress(): void {
     if (this.#passingSince !== undefined) this.#passingSince = performance.now()
   }
 

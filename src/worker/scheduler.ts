@@ -78,7 +78,7 @@ export class Scheduler extends LoopPart {
     const { db, events, log, announcer, numbers } = this.#config
     this.#mustLookAgain = false
     const { fired, failed, nextInMs } = await tick(db, this.#mine, () => {
-      this.#loop.goesOn()
+      this.#loop.noteProgress()
     })
     for (const one of fired) {
       if (one.hints.length > 0) announcer.stored(new Set(one.hints))

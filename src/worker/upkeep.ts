@@ -93,7 +93,7 @@ async function sweepLost(config: Sweeping): Promise<void> {
     const swept = await withPartitions(db, () => sweep(db, { limit: sweepLimit, crashLimit, parked }))
     const { returned, quarantined, isFull } = swept
     if (returned.length + quarantined.length === 0) return
-    config.loop().goesOn()
+    config.loop().noteProgress()
     numbers.swept(swept)
     events.emit('swept', { returned: returned.length, quarantined })
     log.warn({ returned: returned.length, quarantined: quarantined.length }, 'took back jobs of lost workers')

@@ -74,7 +74,7 @@ test('a pass of many turns has its time for each of them', () => {
   void loop.runOnce()
   for (let turn = 0; turn < 10; turn++) {
     vi.advanceTimersByTime(50_000)
-    loop.goesOn()
+    loop.noteProgress()
   }
   expect(stuck).toEqual([])
   vi.advanceTimersByTime(70_000)
