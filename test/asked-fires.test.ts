@@ -21,8 +21,12 @@ function given(
 ): Schedule {
   const at = Array.from({ length: 24 }, (_, index) => new Date(Date.UTC(2026, 2, 1) + index * hour))
   return defineSchedule({
-    ...{ name: newName('coded'), job, at: [...at, '2099-01-01T00:00:00Z'] },
-    ...{ input: input, missed: 'skip', startsAt: '2026-01-01T00:00:00Z' },
+    name: newName('coded'),
+    job,
+    at: [...at, '2099-01-01T00:00:00Z'],
+    input: input,
+    missed: 'skip',
+    startsAt: '2026-01-01T00:00:00Z',
   })
 }
 
@@ -139,7 +143,8 @@ test('of several workers that have its code one makes each asked fire', async ()
   })
   await Promise.all([withCode(schedule), withCode(schedule), withCode(schedule)])
   const asked = await scene.stint.schedules.backfill(schedule.name, {
-    ...{ from: '2026-03-01T00:00:00Z', to: '2026-03-01T23:00:00Z' },
+    from: '2026-03-01T00:00:00Z',
+    to: '2026-03-01T23:00:00Z',
   })
   const jobs = await made(schedule, 24)
   expect(jobs.map(({ id }) => id)).toEqual(asked.map(({ jobId }) => jobId))
@@ -199,7 +204,8 @@ test('an asked fire whose input cannot be made says why, delays no other, and ca
     (await scene.stint.schedules.fires(name)).find(({ outcome }) => outcome === 'missed')
   await eventually(async () => (await failed()) !== undefined, 'the fire says so')
   expect(await failed()).toMatchObject({
-    ...{ fireAt: new Date('2026-03-01T01:00:00Z'), jobId: null },
+    fireAt: new Date('2026-03-01T01:00:00Z'),
+    jobId: null,
     reason: 'asked for, but its job could not be made: no figures for that hour',
   })
   // Its next fire by itself is not held back.

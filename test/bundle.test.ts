@@ -43,7 +43,11 @@ test.each([
   const outfile = join(folder, `${program}.${format === 'cjs' ? 'cjs' : 'mjs'}`)
   await build({
     stdin: { contents: programs[program], resolveDir: root },
-    ...{ bundle: true, platform: 'node', format, outfile, logLevel: 'error' },
+    bundle: true,
+    platform: 'node',
+    format,
+    outfile,
+    logLevel: 'error',
   })
   const env = { ...process.env, DATABASE_URL: db.url }
   const { stdout, stderr } = await finish(process.execPath, [outfile], { cwd: folder, env })

@@ -40,7 +40,11 @@ describe('cancel', () => {
   test('moves a waiting job to history with the reason, and twice is once', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' }, { delay: '1h' })
     expect(await stint.cancel(id, { reason: 'customer left' })).toMatchObject({
-      ...{ id, state: 'cancelled', reason: 'customer left', key: 'ana', input: { to: 'ana' } },
+      id,
+      state: 'cancelled',
+      reason: 'customer left',
+      key: 'ana',
+      input: { to: 'ana' },
       finishedAt: expect.any(Date) as Date,
     })
     expect(await db.query('select id from stint.job where id = $1', [id])).toEqual([])

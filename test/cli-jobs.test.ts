@@ -105,8 +105,12 @@ describe('stint job', () => {
     expect(stdout).not.toContain('\u001b')
     const asJson = await run('job', 'get', id, '-o', 'json')
     expect(JSON.parse(asJson.stdout)).toMatchObject({
-      ...{ id, state: 'ready', input: { to: 'ana' }, createdAt: expect.stringMatching(/Z$/) as string },
-      ...{ attempts: [{ outcome: 'failed' }], logs: [{ level: 'warn' }] },
+      id,
+      state: 'ready',
+      input: { to: 'ana' },
+      createdAt: expect.stringMatching(/Z$/) as string,
+      attempts: [{ outcome: 'failed' }],
+      logs: [{ level: 'warn' }],
     })
   })
 
@@ -139,7 +143,9 @@ describe('stint dead', () => {
     const shown = await run('dead', 'get', id)
     expect(shown.stdout).toMatch(/^mail\.send {2}✖ dead \(exhausted\)[^]*error\n {2}Refused: by the bank/)
     expect(JSON.parse((await run('dead', 'get', id, '-o', 'json')).stdout)).toMatchObject({
-      ...{ id, reason: 'exhausted', attempts: [{ outcome: 'failed' }] },
+      id,
+      reason: 'exhausted',
+      attempts: [{ outcome: 'failed' }],
     })
     expect(await run('dead', 'get', unknownId)).toMatchObject({ code: 3 })
     expect(await run('dead', 'get', await enqueue(queue))).toMatchObject({

@@ -58,14 +58,25 @@ test('a schedule is set, looked at, paused, resumed, run and deleted from a shel
 test('what a command does not name of a stored schedule stays as it is', async () => {
   const stint = new Stint({ connection: db.url })
   const job = defineJob({
-    ...{ kind: 'bill.send', queue: 'bills', version: 3, retry: { attempts: 7, classes: { crash: 'dead' } } },
+    kind: 'bill.send',
+    queue: 'bills',
+    version: 3,
+    retry: { attempts: 7, classes: { crash: 'dead' } },
     unique: { until: 'started', by: () => 'one' },
   })
   await stint.schedules.set({
-    ...{ name: 'bills', job, cron: '0 2 * * *', timeZone: 'Europe/Rome', input: { to: 'ana' } },
+    name: 'bills',
+    job,
+    cron: '0 2 * * *',
+    timeZone: 'Europe/Rome',
+    input: { to: 'ana' },
     options: { priority: 9, key: 'acme', timeout: '10s', deadline: '1h', search: { at: 'a:b' } },
-    ...{ overlap: 'skip', missed: { policy: 'all', limit: 7, window: '3d' }, jitter: '5m', keepFires: '90d' },
-    ...{ startsAt: '2026-01-01T00:00:00Z', endsAt: '2100-01-01T00:00:00Z' },
+    overlap: 'skip',
+    missed: { policy: 'all', limit: 7, window: '3d' },
+    jitter: '5m',
+    keepFires: '90d',
+    startsAt: '2026-01-01T00:00:00Z',
+    endsAt: '2100-01-01T00:00:00Z',
   })
   const stored = async (): Promise<Row | undefined> =>
     (await db.query<Row>(`select ${columns} from stint.schedule where name = 'bills'`))[0]
@@ -91,7 +102,12 @@ test('what a command does not name of a stored schedule stays as it is', async (
     'once',
   )
   expect(await stored()).toMatchObject({
-    ...{ kind: 'bill.print', queue: 'paper', input: null, missed: 'once', missed_limit: 20, overlap: 'skip' },
+    kind: 'bill.print',
+    queue: 'paper',
+    input: null,
+    missed: 'once',
+    missed_limit: 20,
+    overlap: 'skip',
     // The version and the unique rule were of the other kind's contract.
     job: { priority: -5, maxAttempts: 7, key: 'acme', version: 1, tokens: ['at:a:b'] },
   })

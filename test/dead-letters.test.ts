@@ -63,8 +63,15 @@ describe('get', () => {
       [id],
     )
     expect(await stint.dead.get(id)).toMatchObject({
-      ...{ id, state: 'dead', reason: 'permanent', fingerprint: 'b02c', error: declined },
-      ...{ input: { to: 'ana' }, key: 'ana', search: { to: 'ana' }, finishedAt: expect.any(Date) as Date },
+      id,
+      state: 'dead',
+      reason: 'permanent',
+      fingerprint: 'b02c',
+      error: declined,
+      input: { to: 'ana' },
+      key: 'ana',
+      search: { to: 'ana' },
+      finishedAt: expect.any(Date) as Date,
       attempts: [
         { epoch: 2, outcome: 'lease-lost', reason: 'worker gone', error: null },
         { epoch: 3, attempt: 5, outcome: 'failed', error: declined, workerId: expect.any(String) as string },
@@ -144,7 +151,8 @@ describe('list of many', () => {
     const first = await client.dead.list({ reason: 'expired' })
     expect(first).toMatchObject({ dead: [], next: expect.any(String) as string })
     expect(await client.dead.list({ reason: 'expired', before: first.next })).toMatchObject({
-      ...{ dead: [{ id }], next: undefined },
+      dead: [{ id }],
+      next: undefined,
     })
     // By its own index it is found at once.
     expect(await client.dead.list({ queue: 'mail' })).toMatchObject({ dead: [{ id }], next: undefined })
@@ -184,9 +192,22 @@ describe('replay', () => {
     const before = await stint.get(id)
     await bury(db, id, { attempt: 5, epoch: 7 })
     expect(await stint.dead.replay(id)).toMatchObject({
-      ...{ id, state: 'ready', epoch: 7, attempt: 5, attemptsBefore: 5, maxAttempts: 10, crashes: 0 },
-      ...{ progress: null, deadlineAt: null, startedAt: null, workerId: null, createdAt: before?.createdAt },
-      ...{ priority: 9, correlationId: 'order 77', search: { to: 'ana', tier: 'gold' }, key: 'ana' },
+      id,
+      state: 'ready',
+      epoch: 7,
+      attempt: 5,
+      attemptsBefore: 5,
+      maxAttempts: 10,
+      crashes: 0,
+      progress: null,
+      deadlineAt: null,
+      startedAt: null,
+      workerId: null,
+      createdAt: before?.createdAt,
+      priority: 9,
+      correlationId: 'order 77',
+      search: { to: 'ana', tier: 'gold' },
+      key: 'ana',
       input: { to: 'ana' },
     })
     expect(await db.query('select options, failures from stint.job where id = $1', [id])).toEqual([
@@ -195,7 +216,8 @@ describe('replay', () => {
     expect(await placesOf(id)).toEqual(['live'])
     expect(await stint.attempts(id)).toHaveLength(1)
     expect(await stint.enqueue(mail, { to: 'ana' }, { idempotencyKey: 'mail 77' })).toMatchObject({
-      ...{ id, duplicate: true },
+      id,
+      duplicate: true,
     })
 
     await bury(db, id, { attempt: 10, epoch: 12 })
@@ -315,8 +337,18 @@ describe('replay with another input', () => {
     const old = await stint.dead.get(id)
     const edited = await stint.dead.replay(id, { contract: mail, input: { to: 'bob' }, delay: '1h' })
     expect(edited).toMatchObject({
-      ...{ state: 'scheduled', replaces: id, parentId, correlationId: 'order 9', queue: 'vip', priority: 7 },
-      ...{ input: { to: 'bob' }, key: 'bob', search: { to: 'bob' }, attempt: 0, maxAttempts: 5, epoch: 0 },
+      state: 'scheduled',
+      replaces: id,
+      parentId,
+      correlationId: 'order 9',
+      queue: 'vip',
+      priority: 7,
+      input: { to: 'bob' },
+      key: 'bob',
+      search: { to: 'bob' },
+      attempt: 0,
+      maxAttempts: 5,
+      epoch: 0,
     })
     expect(edited.id).not.toBe(id)
     expect(await stint.dead.get(id)).toEqual({ ...old, replacedBy: edited.id })
@@ -470,7 +502,12 @@ describe('logs', () => {
     expect(await read({ after: lines.at(-1), limit: 2 })).toEqual(['1/3', '2/1'])
     expect(await read({ epoch: 2, after: lines.at(-1) })).toEqual(['2/1', '2/2', '2/3'])
     expect(lines[0]).toEqual({
-      ...{ epoch: 1, line: 1, at: expect.any(Date) as Date, level: 'info', message: '1/1', data: { a: 1 } },
+      epoch: 1,
+      line: 1,
+      at: expect.any(Date) as Date,
+      level: 'info',
+      message: '1/1',
+      data: { a: 1 },
     })
     await expect(stint.logs(id, { tail: 3 } as never)).rejects.toMatchObject({ code: 'invalid-option' })
   })

@@ -137,7 +137,11 @@ test('a queue that stands still shows one number, also while another one grows',
   const own = await createTestDatabase()
   const client = new Stint({ connection: own.url })
   const one = new Database({
-    ...{ url: own.url, schema: 'stint', poolSize: 1, deadlineMs: 60_000, applicationName: 'test' },
+    url: own.url,
+    schema: 'stint',
+    poolSize: 1,
+    deadlineMs: 60_000,
+    applicationName: 'test',
   })
   const store = (queue: string, state: string, jobs: number): Promise<unknown> =>
     own.query(
@@ -172,7 +176,11 @@ test('with more queues and priorities than are looked for, the rest is estimated
             case when n <= 600 then (n - 1) / 3 - 100 else 0 end
        from generate_series(1, 1500) as n`)
   const one = new Database({
-    ...{ url: own.url, schema: 'stint', poolSize: 1, deadlineMs: 60_000, applicationName: 'test' },
+    url: own.url,
+    schema: 'stint',
+    poolSize: 1,
+    deadlineMs: 60_000,
+    applicationName: 'test',
   })
   await new Gauges().refresh(one)
   const [a, , c, z] = await client.gauges()

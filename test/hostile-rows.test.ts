@@ -290,8 +290,14 @@ const childJob = defineJob({ kind: 'hostile.child', queue: 'children' })
 
 async function startWorker(queues: readonly string[]): Promise<TestWorker> {
   const one = new Worker({
-    ...{ connection: db.url, log: false, drain: '5s', lease: '10s', pollFloor: '250ms', sweepEvery: '250ms' },
-    ...{ queues: Object.fromEntries(queues.map((name) => [name, 4])), health: { port: 0 } },
+    connection: db.url,
+    log: false,
+    drain: '5s',
+    lease: '10s',
+    pollFloor: '250ms',
+    sweepEvery: '250ms',
+    queues: Object.fromEntries(queues.map((name) => [name, 4])),
+    health: { port: 0 },
     blobs: { store: fileBlobStore({ dir: blobFolder }) },
   })
   one.handle(goodJob, () => 'done')
@@ -774,11 +780,9 @@ test('kept replies, queues, error groups and operations with hostile columns are
       const { token } = tokens[replied.role]
       const response = await served.fetch(
         new Request(`http://console.test${replied.path}`, {
-          ...{
-            method: 'POST',
-            body: replied.body,
-            headers: { ...headers, Authorization: `Bearer ${token}` },
-          },
+          method: 'POST',
+          body: replied.body,
+          headers: { ...headers, Authorization: `Bearer ${token}` },
         }),
       )
       const thrown = consoleErrors.get(response.headers.get('X-Request-Id') ?? '')
@@ -805,8 +809,12 @@ test('kept replies, queues, error groups and operations with hostile columns are
     executed.map(({ id, row }) => ({
       table: 'job',
       row: {
-        ...{ id: row['job_id'] ?? null, queue: operationJob.queue, kind: operationJob.kind, state: 'ready' },
-        ...{ input: JSON.stringify({ id }), max_attempts: '3' },
+        id: row['job_id'] ?? null,
+        queue: operationJob.queue,
+        kind: operationJob.kind,
+        state: 'ready',
+        input: JSON.stringify({ id }),
+        max_attempts: '3',
       },
       circumstance: '',
     })),

@@ -56,9 +56,19 @@ describe('the minutes', () => {
     await worker.worker.stop()
     await client.close()
     expect(await statsOf(job)).toMatchObject({
-      ...{ enqueued: 7, started: 9, succeeded: 5, failed: 2, dead: 1, snoozed: 1 },
-      ...{ cancelled: 0, released: 0, crashed: 0, refused: 0, leaseExpired: 0 },
-      ...{ attemptsPerSuccess: 7 / 5, failureRate: 3 / 8 },
+      enqueued: 7,
+      started: 9,
+      succeeded: 5,
+      failed: 2,
+      dead: 1,
+      snoozed: 1,
+      cancelled: 0,
+      released: 0,
+      crashed: 0,
+      refused: 0,
+      leaseExpired: 0,
+      attemptsPerSuccess: 7 / 5,
+      failureRate: 3 / 8,
     })
   })
 
@@ -303,8 +313,11 @@ describe('the gauges', () => {
     }, 'gauges that are true')
     const { queues } = await stint.stats({ queue: job.queue })
     expect(queues[0]).toMatchObject({
-      ...{ scheduled: 2, retrying: 0, waiting: 0, estimated: [] },
-      ...{ topKeys: [{ key: 'acme', ready: 5 }] },
+      scheduled: 2,
+      retrying: 0,
+      waiting: 0,
+      estimated: [],
+      topKeys: [{ key: 'acme', ready: 5 }],
     })
     expect(queues[0]?.priorities['-7']).toBe(5)
     expect(queues[0]?.oldestReadyMs).toBeGreaterThan(0)
@@ -514,14 +527,14 @@ describe('error groups', () => {
     const groups = await scene.stint.errors.list({ kind })
     expect(groups).toMatchObject([
       {
-        ...{
-          kind,
-          status: 'open',
-          name: 'Error',
-          title: 'The card <n> of <n>f<n>b was refused',
-          versions: ['v1'],
-        },
-        ...{ failures: 6, deaths: 6, regressedAt: null },
+        kind,
+        status: 'open',
+        name: 'Error',
+        title: 'The card <n> of <n>f<n>b was refused',
+        versions: ['v1'],
+        failures: 6,
+        deaths: 6,
+        regressedAt: null,
       },
     ])
     expect(groups[0]?.trend).toHaveLength(24)
@@ -574,7 +587,8 @@ describe('error groups', () => {
     const [group] = await scene.stint.errors.list({ kind })
     const fingerprint = group?.fingerprint ?? ''
     expect(await scene.stint.errors.resolve(fingerprint, { version: 'v2' })).toMatchObject({
-      ...{ status: 'resolved', resolvedIn: 'v2' },
+      status: 'resolved',
+      resolvedIn: 'v2',
     })
     const old = await failing(kind, 'v1')
     await old.die(1)

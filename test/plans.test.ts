@@ -609,7 +609,13 @@ async function pickBatch(): Promise<typeof batch> {
     return [id, { ...item, reason: 'exhausted', percent: 50 }] as const
   })
   const lines = rows.map(({ id, lease }, line) => ({
-    ...{ id, lease, epoch: 1, line, agoMs: 5, level: 'info', message: 'hello' },
+    id,
+    lease,
+    epoch: 1,
+    line,
+    agoMs: 5,
+    level: 'info',
+    message: 'hello',
   }))
   return {
     ids: `{${rows.map(({ id }) => id).join()}}`,

@@ -17,7 +17,11 @@ afterAll(() => db.drop())
 /** Of one connection: what is asked next waits for both. */
 function onePlace(limits: { statementTimeoutMs?: number } = {}): Database {
   const place = new Database({
-    ...{ url: db.url, schema: 'stint', poolSize: 1, deadlineMs: 20_000, applicationName: 'query-then' },
+    url: db.url,
+    schema: 'stint',
+    poolSize: 1,
+    deadlineMs: 20_000,
+    applicationName: 'query-then',
     ...limits,
   })
   onTestFinished(() => place.close())

@@ -93,7 +93,8 @@ test('a job that enqueues its next occurrence goes on, neither breaking nor fork
   // However often it is begun.
   const first = await scene.stint.enqueue(pollFeed, { url: feed.url })
   expect(await scene.stint.enqueue(pollFeed, { url: feed.url })).toMatchObject({
-    ...{ id: first.id, duplicate: true },
+    id: first.id,
+    duplicate: true,
   })
   const asked = await feed.asked()
   expect((await scene.stint.enqueue(pollFeed, { url: feed.url })).duplicate).toBe(true)

@@ -154,7 +154,11 @@ test('numbers are written by workers, read by viewers, and decided about by oper
   expect(await may('producer', note)).toBe(true)
   expect(await may('viewer', note)).toBe(false)
   const worker = new Database({
-    ...{ url: login('worker').url, schema, poolSize: 1, deadlineMs: 5_000, applicationName: 'test' },
+    url: login('worker').url,
+    schema,
+    poolSize: 1,
+    deadlineMs: 5_000,
+    applicationName: 'test',
   })
   const stats = new StatWriter({ process: randomUUID() })
   stats.tally.at('q', 'k', performance.now()).started++
@@ -358,7 +362,13 @@ test('an operator can store no schedule and no settings of a queue that stop upk
   for (const name of ['', 'a b', 'n'.repeat(129)])
     await refused(`insert into ${schema}.queue (name) values ('${name}')`)
   const schedule = {
-    ...{ name: 's', kind: 'k', queue: 'q', spec: '{}', job: '{}', source: 'runtime', digest: 'd' },
+    name: 's',
+    kind: 'k',
+    queue: 'q',
+    spec: '{}',
+    job: '{}',
+    source: 'runtime',
+    digest: 'd',
   }
   for (const bad of [
     ...[{ name: '' }, { name: 'n'.repeat(129) }, { kind: 'a b' }, { queue: '\u001b' }, { missed_limit: -1 }],

@@ -81,7 +81,12 @@ describe('a fire', () => {
     expect(fire).toMatchObject({ outcome: 'fired', reason: null })
     expect(fire?.fireAt.getUTCSeconds()).toBe(0)
     expect(await scene.stint.get(fire?.jobId ?? '')).toMatchObject({
-      ...{ kind: 'report.send', queue: 'reports', priority: 7, maxAttempts: 3, key: 'acme', state: 'ready' },
+      kind: 'report.send',
+      queue: 'reports',
+      priority: 7,
+      maxAttempts: 3,
+      key: 'acme',
+      state: 'ready',
       input: { a: 1 },
       search: { schedule: name },
     })
@@ -226,7 +231,10 @@ describe('overlap', () => {
   type Before = keyof typeof before
   const isLive = (state: Before): boolean => state !== 'cancelled' && state !== 'dead'
   const ofLive: Record<OverlapPolicy, string> = {
-    ...{ allow: 'fired', skip: 'skipped', 'queue-one': 'queued', 'cancel-previous': 'fired' },
+    allow: 'fired',
+    skip: 'skipped',
+    'queue-one': 'queued',
+    'cancel-previous': 'fired',
   }
   const table = (Object.keys(ofLive) as OverlapPolicy[]).flatMap((overlap) =>
     (Object.keys(before) as Before[]).map((state) => {
@@ -279,7 +287,8 @@ describe('by hand', () => {
   test('paused until a time it does not fire, and nothing is made up for', async () => {
     const { name } = await scene.stint.schedules.set(given({ missed: 'all' }))
     expect(await scene.stint.schedules.pause(name, { for: '10m', reason: 'move' })).toMatchObject({
-      ...{ isPaused: true, pauseReason: 'move' },
+      isPaused: true,
+      pauseReason: 'move',
     })
     await clock.advance('9 minutes')
     await ticked()
@@ -440,7 +449,10 @@ describe('schedules in code', () => {
       )
     const first = await begin('0 0 1 1 *')
     expect(await scene.stint.schedules.get(name)).toMatchObject({
-      ...{ source: 'code', appVersion: 'v1', rule: '0 0 1 1 *', isOrphan: false },
+      source: 'code',
+      appVersion: 'v1',
+      rule: '0 0 1 1 *',
+      isOrphan: false,
     })
     await expect(scene.stint.schedules.delete(name)).rejects.toMatchObject({ code: 'state-changed' })
     await first.worker.stop()

@@ -43,32 +43,31 @@ describe('stint.enqueue()', () => {
       'image.resize',
       { imageId: 'a' },
       {
-        ...{
-          delay: '5m',
-          priority: 3,
-          key: 'acme',
-          attempts: 2,
-          timeout: '10s',
-          version: 4,
-          deadline: '1 hour',
-          search: { b: '2', a: '1' },
-        },
-        ...{ correlationId: 'c', traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01' },
+        delay: '5m',
+        priority: 3,
+        key: 'acme',
+        attempts: 2,
+        timeout: '10s',
+        version: 4,
+        deadline: '1 hour',
+        search: { b: '2', a: '1' },
+        correlationId: 'c',
+        traceparent: '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01',
       },
     )
     expect(duplicate).toBe(false)
     const job = await stint.get(id)
     expect(job).toMatchObject({
-      ...{
-        state: 'scheduled',
-        queue: 'media',
-        kind: 'image.resize',
-        priority: 3,
-        key: 'acme',
-        maxAttempts: 2,
-        version: 4,
-      },
-      ...{ search: { a: '1', b: '2' }, correlationId: 'c', input: { imageId: 'a' } },
+      state: 'scheduled',
+      queue: 'media',
+      kind: 'image.resize',
+      priority: 3,
+      key: 'acme',
+      maxAttempts: 2,
+      version: 4,
+      search: { a: '1', b: '2' },
+      correlationId: 'c',
+      input: { imageId: 'a' },
     })
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab]/)
     expect(Number(job?.deadlineAt) - Number(job?.runAt)).toBe(3_600_000)
@@ -96,7 +95,9 @@ describe('stint.enqueue()', () => {
     expect(one).toMatchObject({ search: { age: '7', share: '0.5', isPaid: 'true', country: 'BR' }, input })
     expect(one?.deadlineAt).toEqual(deadline)
     expect({ search: one?.search, deadlineAt: one?.deadlineAt, input: one?.input }).toEqual({
-      ...{ search: other?.search, deadlineAt: other?.deadlineAt, input: other?.input },
+      search: other?.search,
+      deadlineAt: other?.deadlineAt,
+      input: other?.input,
     })
     await expect(stint.enqueue(job, JSON.parse(nested(101)))).rejects.toThrow('deeper than 100 levels')
   })

@@ -12,11 +12,21 @@ const root = join(import.meta.dirname, '..')
 test('the example counts workers that work: not those that were killed, nor the console’s own', () => {
   const asOf = new Date('2026-03-01T00:00:00Z')
   const worker = (pid: number, leaseMs: number, queues = { mail: 5 } as Record<string, number>) => ({
-    ...{ id: String(pid), host: 'h', pid, version: null, stintVersion: null, queues, kinds: [] },
-    ...{ startedAt: asOf, leaseUntil: new Date(asOf.getTime() + leaseMs) },
+    id: String(pid),
+    host: 'h',
+    pid,
+    version: null,
+    stintVersion: null,
+    queues,
+    kinds: [],
+    startedAt: asOf,
+    leaseUntil: new Date(asOf.getTime() + leaseMs),
   })
   const status = {
-    ...{ asOf, schemaVersion: 1, pendingMigrations: [], queues: [] },
+    asOf,
+    schemaVersion: 1,
+    pendingMigrations: [],
+    queues: [],
     workers: [
       worker(1, 4_000),
       worker(2, 4_000),

@@ -61,10 +61,18 @@ describe('status', () => {
     await stint.dead.discard(dead[0] ?? '')
     const status = await statusOf(queue)
     expect(status).toEqual({
-      ...{ queue, ready: exactly(5), scheduled: exactly(4), retrying: exactly(1), waiting: exactly(6) },
+      queue,
+      ready: exactly(5),
+      scheduled: exactly(4),
+      retrying: exactly(1),
+      waiting: exactly(6),
       // Nothing, or these: a client writes down what it enqueued within ten seconds.
-      ...{ inPerSecond: expect.any(Number) as number, outPerSecond: 0, emptyInMs: null },
-      ...{ running: exactly(7), dead: exactly(2), oldestReadyMs: expect.any(Number) as number },
+      inPerSecond: expect.any(Number) as number,
+      outPerSecond: 0,
+      emptyInMs: null,
+      running: exactly(7),
+      dead: exactly(2),
+      oldestReadyMs: expect.any(Number) as number,
     })
     expect(status?.oldestReadyMs).toBeGreaterThanOrEqual(3_600_000)
     expect(status?.oldestReadyMs).toBeLessThan(3_700_000)
@@ -88,8 +96,12 @@ describe('status', () => {
 
   test('names the live workers and what they serve, also where nothing waits there', async () => {
     const about = {
-      ...{ host: 'api-3', pid: 812, version: 'v214', stintVersion: '1.2.3' },
-      ...{ queues: { 'served-and-empty': 20 }, kinds: ['probe'] },
+      host: 'api-3',
+      pid: 812,
+      version: 'v214',
+      stintVersion: '1.2.3',
+      queues: { 'served-and-empty': 20 },
+      kinds: ['probe'],
     }
     const [live = { id: '' }] = await db.query<{ id: string }>(
       `insert into stint.worker (id, lease_until, about) values (gen_random_uuid(), now() + interval '30 s', $1) returning id`,

@@ -16,7 +16,10 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
   let onConnected: () => void = () => undefined
   const troubles: unknown[] = []
   const subscription = new Subscription({
-    ...{ url: db.url, channel: 'news', applicationName: 'listener under test', deadlineMs: 10_000 },
+    url: db.url,
+    channel: 'news',
+    applicationName: 'listener under test',
+    deadlineMs: 10_000,
     // Longer than the test: no wait for a probe comes to its own end.
     probeEveryMs: 3_600_000,
     onPayload: () => undefined,
@@ -52,8 +55,11 @@ test('a connection that went half-open is noticed by its probe, made anew, and h
   let onPayload: () => void = () => undefined
   let onConnected: () => void = () => undefined
   const subscription = new Subscription({
-    ...{ url: proxy.url, channel: 'news', applicationName: 'half-open listener' },
-    ...{ probeEveryMs: 20, deadlineMs: 1_000 },
+    url: proxy.url,
+    channel: 'news',
+    applicationName: 'half-open listener',
+    probeEveryMs: 20,
+    deadlineMs: 1_000,
     onPayload: (payload) => {
       heard.push(payload)
       onPayload()

@@ -74,7 +74,8 @@ async function supervise({
     detached: true,
     env: {
       ...process.env,
-      ...{ DATABASE_URL: db.url, STINT_LOG: 'json' },
+      DATABASE_URL: db.url,
+      STINT_LOG: 'json',
       STINT_PROGRAM: JSON.stringify({ ledger: ledger.file, queue, ...program }),
     },
   })
@@ -96,7 +97,10 @@ async function supervise({
       .map((line) => JSON.parse(line) as Record<string, unknown>)
       .filter(({ msg }) => String(msg).startsWith(message))
   return {
-    ...{ ledger, queue, running, logged },
+    ledger,
+    queue,
+    running,
+    logged,
     up: async (count) => {
       const lines = await ledger.wroteMany({ type: 'ready' }, count)
       await eventually(() => {
@@ -329,7 +333,10 @@ test('processes that die young are started later and later, with the flags of no
   const deaths = scene.logged('process ended').slice(0, 3)
   expect(deaths).toMatchObject(
     [200, 400, 800].map((restartInMs, index) => ({
-      ...{ code: 7, signal: null, restartInMs, youngDeaths: index + 1 },
+      code: 7,
+      signal: null,
+      restartInMs,
+      youngDeaths: index + 1,
     })),
   )
   const first = await scene.ledger.wrote({ type: 'ready' })
@@ -408,7 +415,9 @@ test('what comes over the channel and is no message of ours is ignored', () => {
     expect(readMessage(other)).toBeUndefined()
   expect(readMessage({ stint: 1, type: 'lease', ...lease, workerId: 'one' })).toBeUndefined()
   expect(readMessage({ stint: 2, type: 'lease', ...lease, drainMs: 5, more: true })).toEqual({
-    ...{ type: 'lease', ...lease, drainMs: 5 },
+    type: 'lease',
+    ...lease,
+    drainMs: 5,
   })
 })
 

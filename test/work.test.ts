@@ -90,7 +90,9 @@ describe('stint work', () => {
     )
     const { code, stdout, stderr } = await workToEnd('failing.ts')
     expect({ code, stdout: stdout.includes('down good'), stderr: stderr.includes('gave up') }).toEqual({
-      ...{ code: 1, stdout: true, stderr: true },
+      code: 1,
+      stdout: true,
+      stderr: true,
     })
   })
 

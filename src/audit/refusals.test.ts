@@ -13,9 +13,18 @@ let count = 0
 function entry(of: Partial<NewAuditEntry> = {}): NewAuditEntry {
   count++
   return {
-    ...{ id: `note-${count}`, actor: 'ana', role: 'viewer', origin: 'api', action: 'job.cancel' },
-    ...{ target: `job-${count}`, outcome: 'refused', reason: null, before: null },
-    ...{ after: { refused: 'viewer may not' }, operationId: null, requestId: null },
+    id: `note-${count}`,
+    actor: 'ana',
+    role: 'viewer',
+    origin: 'api',
+    action: 'job.cancel',
+    target: `job-${count}`,
+    outcome: 'refused',
+    reason: null,
+    before: null,
+    after: { refused: 'viewer may not' },
+    operationId: null,
+    requestId: null,
     ...of,
   }
 }

@@ -56,7 +56,9 @@ export interface Bulk {
 export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Promise<number> {
   const { action, where, priority, output } = bulk
   const request = {
-    ...{ action, where, priority },
+    action,
+    where,
+    priority,
     canary: values.canary === undefined ? undefined : wholeNumber('--canary', values.canary),
     pace: paceOf(values.pace),
     stopIf: stopOf(values['stop-if']),

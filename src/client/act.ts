@@ -99,7 +99,8 @@ function changed(job: Job, expect: Expect): StintError {
   const seen = expect.epoch === undefined ? expect.state : `${expect.state} in epoch ${expect.epoch}`
   const is = expect.epoch === undefined ? job.state : `${job.state} in epoch ${job.epoch}`
   return new StintError('state-changed', `Job ${job.id} of '${job.kind}' is now ${is}; expected ${seen}.`, {
-    ...{ jobIds: [job.id], current: job },
+    jobIds: [job.id],
+    current: job,
   })
 }
 

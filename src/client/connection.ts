@@ -69,7 +69,9 @@ export class Connection {
         schema,
         poolSize,
         deadlineMs,
-        ...{ statementTimeoutMs, lockTimeoutMs, poolWaitMs },
+        statementTimeoutMs,
+        lockTimeoutMs,
+        poolWaitMs,
         applicationName: 'stint',
       })
       this.#database = database

@@ -94,13 +94,15 @@ export function rejected(cause: unknown, schema: string, jobIds: readonly string
         'invalid-input',
         `The database cannot store this value: ${message}. It was not stored.`,
         {
-          ...{ cause, jobIds },
+          cause,
+          jobIds,
           issues: [{ path: constraintOf(cause) ?? 'input', message: 'cannot be stored by the database' }],
         },
       )
     case 'duplicate':
       return new StintError('duplicate-job', 'Another job already holds the unique key of this job.', {
-        ...{ cause, jobIds },
+        cause,
+        jobIds,
       })
     case 'again':
     case 'unknown':

@@ -186,7 +186,10 @@ export class Stint<Tx = PgTransaction> {
     const operations = this.#operationsOf(config)
     const facesOf = (calls: Calls): Faces => this.#facesOf(calls)
     return new Operator({
-      ...{ actor: config, calls: this.#calls, facesOf, operations },
+      actor: config,
+      calls: this.#calls,
+      facesOf,
+      operations,
       refusals: this.#refusals,
     })
   }
@@ -249,8 +252,16 @@ export class Stint<Tx = PgTransaction> {
     const { connection, schema, poolSize, timeoutMs, blobs, notify, ambient, ...limits } = this.#config
     const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
     return newStint<Other>({
-      ...{ connection, schema, poolSize, timeout: timeoutMs, blobs, notify, ambient },
-      ...{ statementTimeout: statementTimeoutMs, lockTimeout: lockTimeoutMs, poolWait: poolWaitMs },
+      connection,
+      schema,
+      poolSize,
+      timeout: timeoutMs,
+      blobs,
+      notify,
+      ambient,
+      statementTimeout: statementTimeoutMs,
+      lockTimeout: lockTimeoutMs,
+      poolWait: poolWaitMs,
       ...options,
     })
   }

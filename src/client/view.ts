@@ -162,8 +162,11 @@ export class View {
     const { url } = connection
     if (!notify || url === undefined) return () => Promise.resolve()
     const subscription = new Subscription({
-      ...{ url, channel: channelOf(schema), applicationName: 'stint listen' },
-      ...{ deadlineMs: listenDeadlineMs, probeEveryMs },
+      url,
+      channel: channelOf(schema),
+      applicationName: 'stint listen',
+      deadlineMs: listenDeadlineMs,
+      probeEveryMs,
       onPayload: (payload) => {
         const queues = new Set(hintsIn(payload, () => true).map(({ queue }) => queue))
         if (queues.size > 0) onStored([...queues])

@@ -47,7 +47,11 @@ export async function startOperationsWorker(
   const { url } = connected
   const db = new Database({
     // One for all: a step is one short transaction, and between two of them nothing is held.
-    ...{ url, schema, poolSize: 1, deadlineMs: 10_000, applicationName: 'stint operations' },
+    url,
+    schema,
+    poolSize: 1,
+    deadlineMs: 10_000,
+    applicationName: 'stint operations',
   })
   const announcer = new Announcer({
     database: () => Promise.resolve(db),
@@ -63,16 +67,14 @@ export async function startOperationsWorker(
   const worker = new Worker({
     // It hears of operations of its own process at once, of others' when it looks. So it has four connections and no more:
     // these two, its heartbeat's, and the one of the steps.
-    ...{
-      connection: url,
-      schema,
-      log,
-      upkeep: false,
-      poolSize: 2,
-      txPoolSize: 1,
-      notify: false,
-      drain: '1s',
-    },
+    connection: url,
+    schema,
+    log,
+    upkeep: false,
+    poolSize: 2,
+    txPoolSize: 1,
+    notify: false,
+    drain: '1s',
     queues: { [operationQueue]: { concurrency, prefetch: 0 } },
   }).handle(operationJob, async ({ id }, ctx) => {
     const job = { id: ctx.jobId, lease: ctx.fence.token }

@@ -175,8 +175,15 @@ describe('toStorable', () => {
 
   test('gives JSON within the limit, storable and not too deep, for any value', () => {
     const anything = fc.anything({
-      ...{ withBigInt: true, withDate: true, withMap: true, withSet: true, withTypedArray: true },
-      ...{ withNullPrototype: true, withObjectString: true, withBoxedValues: true, withSparseArray: true },
+      withBigInt: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withTypedArray: true,
+      withNullPrototype: true,
+      withObjectString: true,
+      withBoxedValues: true,
+      withSparseArray: true,
       stringUnit: 'binary',
     })
     const broken = fc.string({ unit: fc.constantFrom('\0', '\ud800', '\udc00', 'é', '😀', '"', '\\', 'a') })

@@ -274,8 +274,15 @@ function older(gauge: Gauge, oldest: number | null): void {
 function emptyGauge(queue: string): Gauge {
   return {
     queue,
-    ...{ ready: 0, running: 0, scheduled: 0, retrying: 0, waiting: 0 },
-    ...{ estimated: [], oldestReadyMs: null, priorities: {}, topKeys: [] },
+    ready: 0,
+    running: 0,
+    scheduled: 0,
+    retrying: 0,
+    waiting: 0,
+    estimated: [],
+    oldestReadyMs: null,
+    priorities: {},
+    topKeys: [],
     // Without a prototype: a kind may be named __proto__, and would be counted in that of all objects.
     kinds: Object.create(null) as Gauge['kinds'],
   }

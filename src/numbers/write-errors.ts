@@ -68,7 +68,9 @@ export class ErrorWriter {
     }
     try {
       const request = {
-        ...{ process: this.#process, flush: ++this.#flush, version: this.#version },
+        process: this.#process,
+        flush: ++this.#flush,
+        version: this.#version,
         rows: JSON.stringify(rows),
       }
       const resolved = await run(db, writeErrorsSql, request, (row: ResolvedRow) => row)

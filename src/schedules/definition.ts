@@ -24,7 +24,9 @@ export function definitionOf(row: ScheduleRow): ScheduleDefinition {
   return {
     name: row.name,
     job: defineJob({
-      ...{ kind: row.kind, queue: row.queue, version: job.version },
+      kind: row.kind,
+      queue: row.queue,
+      version: job.version,
       retry: crashLimit === undefined ? {} : { classes: { crash: { attempts: crashLimit } } },
       ...(unique === undefined
         ? {}
@@ -33,8 +35,13 @@ export function definitionOf(row: ScheduleRow): ScheduleDefinition {
     ...ruleOptionsOf(row),
     ...(row.input_from_code ? {} : { input: row.input }),
     options: {
-      ...{ priority: job.priority, attempts: job.maxAttempts, key: job.key, timeout: timeoutMs },
-      ...{ deadline: job.deadlineMs, correlationId: job.correlationId, search: searchOf(job.tokens) },
+      priority: job.priority,
+      attempts: job.maxAttempts,
+      key: job.key,
+      timeout: timeoutMs,
+      deadline: job.deadlineMs,
+      correlationId: job.correlationId,
+      search: searchOf(job.tokens),
     },
     overlap: row.overlap as OverlapPolicy,
     missed: { policy: row.missed as MissedPolicy, limit: row.missed_limit, window: row.missed_window_ms },

@@ -30,7 +30,11 @@ export async function setSchedule(
     db,
     setSql,
     {
-      ...{ name: schedule.name, definition: text, digest, source, appVersion },
+      name: schedule.name,
+      definition: text,
+      digest,
+      source,
+      appVersion,
       decidedTo: new Date(nowMs).toISOString(),
       nextFireAt: next === undefined ? null : new Date(next).toISOString(),
     },

@@ -39,7 +39,13 @@ export async function scheduledJob(
   const { until, key: uniqueKey } = deciding.unique ?? {}
   return {
     job: {
-      ...{ priority, maxAttempts, version, key, correlationId, deadlineMs, tokens },
+      priority,
+      maxAttempts,
+      version,
+      key,
+      correlationId,
+      deadlineMs,
+      tokens,
       options: members.options,
       ...(until === undefined ? {} : { unique: { until, key: uniqueKey } }),
     },
@@ -56,9 +62,17 @@ export async function storedDefinition(schedule: Schedule): Promise<StoredDefini
       ? await scheduledJob(schedule, schedule.input)
       : { job: { priority: contract.priority }, input: 'null' }
   const definition = {
-    ...{ kind: contract.kind, queue, spec: rule.spec, timeZone: rule.timeZone, job: made.job },
-    ...{ inputFromCode: makeInput !== undefined, overlap, missed: missed.policy },
-    ...{ missedLimit: missed.limit, missedWindowMs: missed.windowMs, jitterMs },
+    kind: contract.kind,
+    queue,
+    spec: rule.spec,
+    timeZone: rule.timeZone,
+    job: made.job,
+    inputFromCode: makeInput !== undefined,
+    overlap,
+    missed: missed.policy,
+    missedLimit: missed.limit,
+    missedWindowMs: missed.windowMs,
+    jitterMs,
     startsAt: rule.startsAtMs === undefined ? null : new Date(rule.startsAtMs).toISOString(),
     endsAt: rule.endsAtMs === undefined ? null : new Date(rule.endsAtMs).toISOString(),
     // The usual is left out: it is the same definition as before one could say it.

@@ -122,7 +122,10 @@ async function makeOne(
     const { queue, kind, reason, priority, keyed } = made
     return {
       fired: {
-        ...{ schedule: name, queue, kind, asked: [] },
+        schedule: name,
+        queue,
+        kind,
+        asked: [],
         fires: [{ fireAt, outcome: 'fired', jobId, reason }],
         hints: [{ queue, priority, keyed, inMs: 0 }],
       },

@@ -38,8 +38,14 @@ function formatOf(timeZone: string): Intl.DateTimeFormat {
   if (format === undefined) {
     format = new Intl.DateTimeFormat('en-US', {
       timeZone,
-      ...{ year: 'numeric', month: '2-digit', day: '2-digit', era: 'short' },
-      ...{ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' },
+      year: 'numeric',
+      month: '2-digit',
+      day: '2-digit',
+      era: 'short',
+      hour: '2-digit',
+      minute: '2-digit',
+      second: '2-digit',
+      hourCycle: 'h23',
     })
     if (formats.size >= rememberedZones) formats.clear()
     formats.set(timeZone, format)

@@ -81,7 +81,8 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
         onError(error, { requestId: 'operations' })
       })
   const parts: ConsoleParts = {
-    ...{ stint, basePath },
+    stint,
+    basePath,
     contracts: config.contracts,
     about: { environment, readOnly, insecure },
     acceptUnknownKinds: config.acceptUnknownKinds,
@@ -94,7 +95,10 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
   }
   const frame = frameWith(config)
   const app = createApp(parts, {
-    ...{ door, frame, publicOrigin: config.publicOrigin, hosts: config.hosts },
+    door,
+    frame,
+    publicOrigin: config.publicOrigin,
+    hosts: config.hosts,
     assets: new Assets({ basePath }),
     onError: (error, requestId) => {
       onError(error, { requestId })
@@ -139,23 +143,32 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
   // Makes no connection until it is asked something, and nobody asks.
   const stint = new Stint()
   const door = new Door({
-    ...{ auth: () => null, tokens: [], isInsecure: false, hasLink: false },
-    ...{ secret: undefined, basePath, publicOrigin: undefined, store: stint.consoleStore },
+    auth: () => null,
+    tokens: [],
+    isInsecure: false,
+    hasLink: false,
+    secret: undefined,
+    basePath,
+    publicOrigin: undefined,
+    store: stint.consoleStore,
   })
   const parts: ConsoleParts = {
-    ...{ stint, contracts: new Map(), basePath, limits: { refused: 0 } },
-    ...{
-      connections: 1,
-      identify: door.identify,
-      ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
-      cursors: cursorsOf(stint),
-    },
+    stint,
+    contracts: new Map(),
+    basePath,
+    limits: { refused: 0 },
+    connections: 1,
+    identify: door.identify,
+    ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
+    cursors: cursorsOf(stint),
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
   }
   const app = createApp(parts, {
-    ...{ door, frame: frameWith({ frameAncestors: "'none'" }) },
-    ...{ publicOrigin: undefined, hosts: undefined },
+    door,
+    frame: frameWith({ frameAncestors: "'none'" }),
+    publicOrigin: undefined,
+    hosts: undefined,
     assets: new Assets({ basePath, folder: undefined }),
     onError: () => undefined,
   })

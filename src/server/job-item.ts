@@ -17,7 +17,17 @@ export function resourceOf({ queue, kind, key }: Pick<JobSummary, 'queue' | 'kin
 export function toJobItem(job: JobSummary & Partial<Pick<FoundJob, 'error'>>): z.infer<typeof JobItem> {
   const { id, state, queue, kind, key, priority, attempt, maxAttempts, crashes, epoch, version } = job
   return {
-    ...{ id, state, queue, kind, key, priority, attempt, maxAttempts, crashes, epoch, version },
+    id,
+    state,
+    queue,
+    kind,
+    key,
+    priority,
+    attempt,
+    maxAttempts,
+    crashes,
+    epoch,
+    version,
     createdAt: timeOf(job.createdAt),
     runAt: timeOf(job.runAt),
     startedAt: timeOf(job.startedAt),

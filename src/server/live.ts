@@ -101,8 +101,15 @@ export class Live {
 
   constructor({ source, ...options }: LiveOptions) {
     this.#options = {
-      ...{ tickMs: 500, pingMs: 15_000, recheckMs: 60_000, lingerMs: 60_000, ring: 2_000 },
-      ...{ mostBytes: 1_000_000, mostPerActor: 20, mostViewers: 500, onTrouble: () => undefined },
+      tickMs: 500,
+      pingMs: 15_000,
+      recheckMs: 60_000,
+      lingerMs: 60_000,
+      ring: 2_000,
+      mostBytes: 1_000_000,
+      mostPerActor: 20,
+      mostViewers: 500,
+      onTrouble: () => undefined,
       ...options,
     }
     this.#board = new Board(this.#options)
@@ -144,7 +151,10 @@ export class Live {
     this.#board.forgetOld()
     const epoch = `${this.#epoch}${digestOf(topics)}`
     const viewer: Viewer = new Viewer({
-      ...{ caller, topics, epoch, mostBytes: this.#options.mostBytes },
+      caller,
+      topics,
+      epoch,
+      mostBytes: this.#options.mostBytes,
       onGone: (isSlow) => {
         if (isSlow) this.dropped++
         this.#leave(viewer)

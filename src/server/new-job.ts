@@ -51,7 +51,9 @@ export async function checkNewJob(
   const runAt = members.runAt === undefined ? 0 : Date.parse(members.runAt)
   const isLater = (members.delayMs ?? 0) > 0 || runAt > Date.now()
   return {
-    ...{ contract, input, options },
+    contract,
+    input,
+    options,
     resource: { queue: members.queue, kind, key: members.key ?? null },
     startState: isLater ? 'scheduled' : 'ready',
   }

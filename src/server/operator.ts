@@ -48,14 +48,21 @@ export async function withCurrent<Result>(work: () => Promise<Result>): Promise<
     if (!isStintError(error, 'state-changed') || error.current === undefined) throw error
     const { status, code, title, detail, hint } = toProblem(error)
     throw new HttpProblem({
-      ...{ status, code, title, detail, hint },
+      status,
+      code,
+      title,
+      detail,
+      hint,
       current: jobToItem(error.current as Job),
     })
   }
 }
 
 const nouns: Readonly<Record<string, string>> = {
-  ...{ jobs: 'job', operations: 'operation', schedules: 'schedule', queues: 'queue' },
+  jobs: 'job',
+  operations: 'operation',
+  schedules: 'schedule',
+  queues: 'queue',
   'error-groups': 'error',
 }
 

@@ -122,7 +122,10 @@ export function resolveConsoleOptions(
     )
   const isProduction = env['NODE_ENV'] === 'production'
   const config = {
-    ...{ stint, connection, schema, blobs },
+    stint,
+    connection,
+    schema,
+    blobs,
     poolSize: integerOption('poolSize', poolSize, { min: 1, max: 4 }),
     contracts: contractsOption(contracts),
     basePath: basePathOption(basePath),

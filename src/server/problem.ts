@@ -56,7 +56,10 @@ export function problemResponse(
   const { status, code, title, detail, hint, errors, current } = problem
   const body: Problem = {
     type: `urn:stint:problem:${code}`,
-    ...{ title, status, detail, instance },
+    title,
+    status,
+    detail,
+    instance,
     ...(hint === undefined ? {} : { hint }),
     ...(errors === undefined ? {} : { errors: [...errors] }),
     ...(current === undefined ? {} : { current }),
@@ -250,7 +253,11 @@ function ofStintError(error: StintError): HttpProblem {
   const { status, title, detail = error.message, hint, headers } = entry
   const errors = status === 422 ? error.issues.map(toPointed) : []
   return new HttpProblem({
-    ...{ status, code: error.code, title, detail, hint },
+    status,
+    code: error.code,
+    title,
+    detail,
+    hint,
     ...(errors.length === 0 ? {} : { errors }),
     ...(headers === undefined ? {} : { headers }),
   })

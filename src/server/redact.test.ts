@@ -128,11 +128,17 @@ test('a number under a plural name is a count and stays; under a singular name i
   const counts = { tokens: 1200, maxTokens: 10, max_tokens: 10, maxtokens: 1, promptTokens: 5, tokensUsed: 3 }
   expect(shownAs(counts)).toEqual(counts)
   expect(shownAs({ pin: 1234, cvv: 123, otp: 9, token: 5, cardNumber: 4242, otps: 7 })).toEqual({
-    ...{ pin: '[redacted]', cvv: '[redacted]', otp: '[redacted]', token: '[redacted]' },
-    ...{ cardNumber: '[redacted]', otps: 7 },
+    pin: '[redacted]',
+    cvv: '[redacted]',
+    otp: '[redacted]',
+    token: '[redacted]',
+    cardNumber: '[redacted]',
+    otps: 7,
   })
   expect(shownAs({ hasToken: true, tokens: false, password: null })).toEqual({
-    ...{ hasToken: true, tokens: false, password: null },
+    hasToken: true,
+    tokens: false,
+    password: null,
   })
 })
 

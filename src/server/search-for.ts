@@ -30,7 +30,11 @@ export async function searchFor(
   if (queues?.length === 0) return { jobs: [], next: undefined, looked: { rows: 0, isComplete: true }, asOf }
   const visible = printWhere({ ...filter, queues })
   const page = await visiblePage<FoundJob>({
-    ...{ caller, cursors, cursor, limit, most: mostAtOnce },
+    caller,
+    cursors,
+    cursor,
+    limit,
+    most: mostAtOnce,
     read: async (below, size) => {
       const { jobs, next, asOf: at } = await stint.search({ where: visible, cursor: below, limit: size })
       asOf = at

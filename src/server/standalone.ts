@@ -15,7 +15,9 @@ const mostUnfinished = { each: 256, all: 768 }
 /** The server of `stint console`. A client that dawdles with its headers or body gives its place up. */
 export function standaloneServer(served: Pick<Console, 'fetch'>): Server {
   const server = createServer({
-    ...{ headersTimeout: 5_000, requestTimeout: 30_000, keepAliveTimeout: 5_000 },
+    headersTimeout: 5_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 5_000,
     // How often the first two are looked at; by default every 30 seconds.
     connectionsCheckingInterval: 1_000,
   })

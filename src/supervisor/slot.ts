@@ -115,7 +115,9 @@ export class Slot {
     log.error(
       {
         ...this.#about(process),
-        ...{ code: end.code, signal: end.signal, ranMs: process.ageMs },
+        code: end.code,
+        signal: end.signal,
+        ranMs: process.ageMs,
         ...(restartInMs === undefined ? {} : { restartInMs, youngDeaths: this.#youngDeaths }),
       },
       `process ended: ${process.story(end)}`,

@@ -48,7 +48,10 @@ export class Supervisor {
       { length: config.processes },
       (_, index) =>
         new Slot({
-          ...{ number: index + 1, args: config.args, deaths: this.#deaths, log: config.log },
+          number: index + 1,
+          args: config.args,
+          deaths: this.#deaths,
+          log: config.log,
           onReady: () => {
             this.#wasReady = true
           },

@@ -35,8 +35,10 @@ export class MergedBins {
   } {
     const { wait, run } = this
     return {
-      ...{ waitP50: percentile(wait, 0.5), waitP95: percentile(wait, 0.95) },
-      ...{ runP50: percentile(run, 0.5), runP95: percentile(run, 0.95) },
+      waitP50: percentile(wait, 0.5),
+      waitP95: percentile(wait, 0.95),
+      runP50: percentile(run, 0.5),
+      runP95: percentile(run, 0.95),
     }
   }
 }

@@ -63,8 +63,15 @@ function toWorker({ id, about, ...row }: WorkerRow, leader: string | undefined):
   const { running, rssBytes, startedAt, renewedAt, leaseUntil, status, death } = row
   return [
     {
-      ...{ id, ...aboutWorker(about) },
-      ...{ running, rssBytes, startedAt, renewedAt, leaseUntil, status, death },
+      id,
+      ...aboutWorker(about),
+      running,
+      rssBytes,
+      startedAt,
+      renewedAt,
+      leaseUntil,
+      status,
+      death,
       isLeader: id === leader,
     },
   ]

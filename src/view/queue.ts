@@ -65,7 +65,9 @@ export async function readQueue(
 type KindHour = Pick<KindView, 'perSecond' | 'failureRate' | 'run'>
 
 const nothingHappened: KindHour = {
-  ...{ perSecond: 0, failureRate: null, run: percentilesOf({}) },
+  perSecond: 0,
+  failureRate: null,
+  run: percentilesOf({}),
 }
 
 /** What happened to each kind of a queue within the last hour. */

@@ -79,7 +79,12 @@ export async function readQueues(
     const { scheduled = 0, waiting = 0, ready = 0, running = 0, retrying = 0 } = gauge ?? {}
     const rate = rates.get(queue)
     return {
-      ...{ queue, scheduled, waiting, ready, running, retrying },
+      queue,
+      scheduled,
+      waiting,
+      ready,
+      running,
+      retrying,
       dead: dead.get(queue) ?? { count: 0, exact: true },
       estimated: gauge?.estimated ?? [],
       oldestReadyMs: gauge?.oldestReadyMs ?? null,
@@ -100,7 +105,9 @@ function figuresOf(hour: QueueHour | undefined): Figures {
   const { wait = {}, run: ran = {}, spark = Array.from({ length: 60 }, () => 0) } = hour ?? {}
   return {
     failureRate: hour === undefined ? null : failureRateOf([hour]),
-    ...{ wait: percentilesOf(wait), run: percentilesOf(ran), spark },
+    wait: percentilesOf(wait),
+    run: percentilesOf(ran),
+    spark,
   }
 }
 

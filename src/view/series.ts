@@ -56,7 +56,11 @@ export async function readSeries(db: Queryable, request: StatsRequest): Promise<
     points.push({ at: new Date(at), ...(known.get(at) ?? nothing) })
   const ended = total.succeeded + total.failed + total.dead
   return {
-    ...{ from, to, since: since?.since ?? null, stepMs, points },
+    from,
+    to,
+    since: since?.since ?? null,
+    stepMs,
+    points,
     total: {
       ...total,
       failureRate: ended === 0 ? null : (total.failed + total.dead) / ended,
@@ -78,8 +82,17 @@ interface Steps {
 }
 
 const nothing: Step = {
-  ...{ enqueued: 0, started: 0, succeeded: 0, failed: 0, dead: 0, leaseExpired: 0, refused: 0 },
-  ...{ waitP50: null, waitP95: null, runP50: null, runP95: null },
+  enqueued: 0,
+  started: 0,
+  succeeded: 0,
+  failed: 0,
+  dead: 0,
+  leaseExpired: 0,
+  refused: 0,
+  waitP50: null,
+  waitP95: null,
+  runP50: null,
+  runP95: null,
 }
 
 async function readSteps(db: Queryable, request: StatsRequest): Promise<Steps> {

@@ -19,7 +19,8 @@ export async function readSystem(db: Queryable): Promise<SystemView> {
   const [server] = await run(db, serverSql, {}, (row: { version: string; asOf: Date }) => row)
   return {
     version: server?.version ?? null,
-    ...{ applied: applied.at(-1)?.version ?? 0, pending },
+    applied: applied.at(-1)?.version ?? 0,
+    pending,
     asOf: server?.asOf ?? new Date(),
   }
 }

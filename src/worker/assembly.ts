@@ -134,15 +134,24 @@ export function assemble(config: RuntimeConfig): Parts {
     },
   })
   const deadlines = new Deadlines({
-    ...{ held, graceMs, report },
+    held,
+    graceMs,
+    report,
     giveUp: (one) => {
       giveUp(one, givingUp)
     },
   })
   const tenure: Tenure = new Tenure({
-    ...{ db, workerId, kinds: served.kinds, parked: troubles.parkedBy('claim'), claimReport },
+    db,
+    workerId,
+    kinds: served.kinds,
+    parked: troubles.parkedBy('claim'),
+    claimReport,
     lease: {
-      ...{ url, schema, leaseMs, graceMs },
+      url,
+      schema,
+      leaseMs,
+      graceMs,
       latestDeadline: () => deadlines.latestDeadline(),
       onDead: (why) => {
         config.giveUp(new StintError('worker-stuck', `Nothing renews the lease: ${why}.`))
@@ -162,38 +171,103 @@ export function assemble(config: RuntimeConfig): Parts {
   const notes = new Notes({ db, held, report, troubles })
   const settler = new Settler({ db, held, handlers, announcer, notes, troubles })
   const children = new Children({
-    ...{ children: worker.children, handlers, place: config.place, url, schema, leaseMs, deadlineMs },
-    ...{ notes, log, crashLimit, graceMs, deadlines },
+    children: worker.children,
+    handlers,
+    place: config.place,
+    url,
+    schema,
+    leaseMs,
+    deadlineMs,
+    notes,
+    log,
+    crashLimit,
+    graceMs,
+    deadlines,
   })
   const parked = troubles.parkedBy('promote')
   const scout = new Scout({ db, pools, served, bell, parked, troubles })
   const transactions = new FencedTransactions(txDb, { leaseMs, graceMs })
   const services = { transactions, notes, logger: log, schema, blobs: worker.blobs }
   const attempts = {
-    ...{ handlers, services, children, tenure, deadlines, notes, settler, scout, numbers, report, activity },
+    handlers,
+    services,
+    children,
+    tenure,
+    deadlines,
+    notes,
+    settler,
+    scout,
+    numbers,
+    report,
+    activity,
   }
   const dispatcher = new Dispatcher({ worker, db, pools, held, bell, claimReport, attempts })
   const givingUp = { db, held, handlers, dispatcher, recycling, report, troubles }
   const lostLease = new LostLease({
-    ...{ db, tenure, held, dispatcher, bell, doubt, about, events, log, report, troubles },
+    db,
+    tenure,
+    held,
+    dispatcher,
+    bell,
+    doubt,
+    about,
+    events,
+    log,
+    report,
+    troubles,
     // However short the lease: handlers have the time to end that they have anywhere.
     graceMs: Math.max(leaseMs, graceMs),
     giveUp: config.giveUp,
   })
 
   const scheduler = new Scheduler({
-    ...{ db, schedules, appVersion: worker.version, events, log, announcer, numbers, troubles },
+    db,
+    schedules,
+    appVersion: worker.version,
+    events,
+    log,
+    announcer,
+    numbers,
+    troubles,
   })
   const cancellations = new Cancellations({ db, held, tenure, dispatcher, deadlines, report, troubles })
   const listening = new Listening({
-    ...{ url, worker, deadlineMs, tenure, pools, scout, scheduler, cancellations, activity, troubles },
+    url,
+    worker,
+    deadlineMs,
+    tenure,
+    pools,
+    scout,
+    scheduler,
+    cancellations,
+    activity,
+    troubles,
   })
   const recovery = new Recovery({
-    ...{ db, worker, served, held, tenure, scout, doubt, numbers, report, troubles, events, log },
+    db,
+    worker,
+    served,
+    held,
+    tenure,
+    scout,
+    doubt,
+    numbers,
+    report,
+    troubles,
+    events,
+    log,
   })
   const { reconciling } = recovery
   const claiming = new Claiming({
-    ...{ tenure, pools, dispatcher, scout, bell, poll, doubt, reconciling, troubles },
+    tenure,
+    pools,
+    dispatcher,
+    scout,
+    bell,
+    poll,
+    doubt,
+    reconciling,
+    troubles,
   })
   const begun = newBegun(db, held, troubles)
   const beside = [listening, recovery, begun, failing, cancellations, scheduler]
@@ -216,22 +290,28 @@ export function assemble(config: RuntimeConfig): Parts {
       })
     : undefined
   return {
-    ...{
-      db,
-      txDb,
-      served,
-      about,
-      held,
-      pools,
-      tenure,
-      troubles,
-      deadlines,
-      notes,
-      settler,
-      children,
-      numbers,
-    },
-    ...{ dispatcher, recycling, scheduler, listening, claiming, watchdog, upkeep, beside, givingUp },
+    db,
+    txDb,
+    served,
+    about,
+    held,
+    pools,
+    tenure,
+    troubles,
+    deadlines,
+    notes,
+    settler,
+    children,
+    numbers,
+    dispatcher,
+    recycling,
+    scheduler,
+    listening,
+    claiming,
+    watchdog,
+    upkeep,
+    beside,
+    givingUp,
   }
 }
 

@@ -31,7 +31,10 @@ export function guarded(logger: Logger): Logger {
       }
     }
   return {
-    ...{ debug: guard('debug'), info: guard('info'), warn: guard('warn'), error: guard('error') },
+    debug: guard('debug'),
+    info: guard('info'),
+    warn: guard('warn'),
+    error: guard('error'),
     isLevelEnabled: (level) => logger.isLevelEnabled?.(level) ?? true,
   }
 }

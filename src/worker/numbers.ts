@@ -56,7 +56,9 @@ export class Numbers implements Part {
     this.#errors = new ErrorWriter({ process, version, clock: this.#stats.clock })
     const loop = (name: string, everyMs: number, pass: () => Promise<void>): Loop =>
       new Loop({
-        ...{ name, everyMs, pass },
+        name,
+        everyMs,
+        pass,
         onTrouble: (_, error) => {
           troubles.beside(`numbers: ${name}`, error)
         },

@@ -38,7 +38,9 @@ export class Scheduler extends LoopPart {
 
   constructor(config: SchedulerConfig) {
     const loop = newLoop(config.troubles, {
-      ...{ name: 'schedules', everyMs: lookEveryMs, isEager: true },
+      name: 'schedules',
+      everyMs: lookEveryMs,
+      isEager: true,
       pass: () => this.#pass(),
     })
     super([loop])

@@ -61,19 +61,23 @@ export class Recovery extends LoopPart {
     const everyMs = worker.sweepEveryMs
     const parked = { sweep: troubles.parkedBy('sweep'), reconcile: troubles.parkedBy('reconcile') }
     const reconciling = newLoop(troubles, {
-      ...{ name: 'reconcile', everyMs },
+      name: 'reconcile',
+      everyMs,
       pass: () =>
         doubt.isWorthALook(held.size)
           ? reconcile({ ...config, parked: parked.reconcile })
           : Promise.resolve(),
     })
     const sweeping = newLoop(troubles, {
-      ...{ name: 'sweep', everyMs },
+      name: 'sweep',
+      everyMs,
       pass: () => sweepLost({ ...config, parked: parked.sweep, loop: () => sweeping }),
     })
     // With the start already: a kind without a handler was most likely forgotten in a deployment.
     const unknownKinds = newLoop(troubles, {
-      ...{ name: 'unknown-kinds', everyMs: unknownKindsEveryMs, isEager: true },
+      name: 'unknown-kinds',
+      everyMs: unknownKindsEveryMs,
+      isEager: true,
       pass: watchUnknownKinds(config),
     })
     super([reconciling, sweeping, unknownKinds])

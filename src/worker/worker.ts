@@ -74,7 +74,10 @@ export class Worker {
     const { log, children, schedules } = this.#config
     this.#place = children.entry === undefined ? 0 : nextPlace(children.entry)
     lendingHouse()?.lendings.push({
-      ...{ worker: this, entry: children.entry, place: this.#place, wasAsked: false },
+      worker: this,
+      entry: children.entry,
+      place: this.#place,
+      wasAsked: false,
     })
     for (const schedule of schedules) this.#add(schedule)
     this.#log = log === false ? silent : log === undefined ? defaultLogger(process.env) : guarded(log)

@@ -106,7 +106,11 @@ function workerOf({
   held: AbortSignal
 }): Worker {
   return new Worker({
-    ...{ connection, version, log: false, drain: '1s', pollFloor: '200ms' },
+    connection,
+    version,
+    log: false,
+    drain: '1s',
+    pollFloor: '200ms',
     queues: { billing: 5, mail: 5, media: 10 },
   })
     .handle(chargeCard, async ({ orderId }, ctx) => {

@@ -92,7 +92,9 @@ test('a replayed group that fails again ends red, with the same split on the pag
   const id = new URL(page.url()).pathname.split('/').pop() ?? ''
   const answer = await page.request.get(`${given.url}v1/operations/${id}`)
   expect(await answer.json()).toMatchObject({
-    ...{ state: 'done', acted: 12, note: expect.stringContaining('5 of 12 died again') as string },
+    state: 'done',
+    acted: 12,
+    note: expect.stringContaining('5 of 12 died again') as string,
     fates: { live: 0, succeeded: 7, sameError: 4, otherError: 1, cancelled: 0 },
   })
   expect((await runStint(['op', 'get', id], given.db.url)).stdout).toMatch(

@@ -79,7 +79,9 @@ describe('a viewer', () => {
 
 test('an operator runs and backfills a schedule whose input code makes, and is told who makes the jobs', async () => {
   const schedule = defineSchedule({
-    ...{ name: 'coded', job: renderReport, at: ['2026-03-01T00:00:00Z', '2099-01-01T00:00:00Z'] },
+    name: 'coded',
+    job: renderReport,
+    at: ['2026-03-01T00:00:00Z', '2099-01-01T00:00:00Z'],
     input: (fireAt: Date) => ({ month: fireAt.toISOString().slice(0, 7) }),
   })
   const withCode = (): Promise<TestWorker> =>

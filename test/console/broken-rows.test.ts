@@ -104,8 +104,17 @@ async function plantAll(): Promise<{ live: Planted[]; dead: Planted[] }> {
     planted.live.push({ about, id: own, broken })
   }
   const rest = {
-    ...{ created_at: 'now()', run_at: 'now()', epoch: '1', attempt: '1', max_attempts: '1', crashes: '0' },
-    ...{ priority: '0', version: '1', queue: `'q'`, kind: `'k'`, reason: `'exhausted'` },
+    created_at: 'now()',
+    run_at: 'now()',
+    epoch: '1',
+    attempt: '1',
+    max_attempts: '1',
+    crashes: '0',
+    priority: '0',
+    version: '1',
+    queue: `'q'`,
+    kind: `'k'`,
+    reason: `'exhausted'`,
   }
   for (const [n, [about, values, broken]] of dead.entries()) {
     const own = values['id']?.slice(1, -1) ?? id(1_000 + n)
@@ -240,44 +249,84 @@ test('JSON of any shape in rows of workers, gauges, errors and operations leaves
     const json = `'${shape}'`
     const time = far[n % far.length] ?? ''
     await plant(db, 'worker', {
-      ...{ id: 'gen_random_uuid()', about: json, lease_until: time, renewed_at: time, started_at: time },
+      id: 'gen_random_uuid()',
+      about: json,
+      lease_until: time,
+      renewed_at: time,
+      started_at: time,
     })
     await plant(db, 'job', {
-      ...{ id: `'${id(n)}'`, queue: `'q'`, kind: `repeat('k', 1000000)`, state: `'running'`, progress: json },
-      ...{ lease_id: 'gen_random_uuid()', worker_id: 'gen_random_uuid()', started_at: time },
+      id: `'${id(n)}'`,
+      queue: `'q'`,
+      kind: `repeat('k', 1000000)`,
+      state: `'running'`,
+      progress: json,
+      lease_id: 'gen_random_uuid()',
+      worker_id: 'gen_random_uuid()',
+      started_at: time,
     })
     await plant(db, 'queue_gauge', {
-      ...{ queue: `'gauge.${n}'`, ready: '1', running: '1', scheduled: '1', retrying: '1', waiting: '1' },
-      ...{ oldest_ready_at: time, kinds: json, priorities: json, top_keys: json },
+      queue: `'gauge.${n}'`,
+      ready: '1',
+      running: '1',
+      scheduled: '1',
+      retrying: '1',
+      waiting: '1',
+      oldest_ready_at: time,
+      kinds: json,
+      priorities: json,
+      top_keys: json,
     })
     await plant(db, 'error_group', {
-      ...{ fingerprint: `'0000000${n}'`, kind: `'k'`, class: `'x'`, name: `''`, title: `''`, message: `''` },
-      ...{ first_seen: time, last_seen: time, resolved_at: time, ignored_until: time, regressed_at: time },
-      ...{ versions: json, sample_job: `'${id(n)}'` },
+      fingerprint: `'0000000${n}'`,
+      kind: `'k'`,
+      class: `'x'`,
+      name: `''`,
+      title: `''`,
+      message: `''`,
+      first_seen: time,
+      last_seen: time,
+      resolved_at: time,
+      ignored_until: time,
+      regressed_at: time,
+      versions: json,
+      sample_job: `'${id(n)}'`,
     })
     await plant(db, 'error_hour', {
-      ...{ fingerprint: `'0000000${n}'`, hour: time, process: 'gen_random_uuid()', flush: '1' },
-      ...{ failures: '9223372036854775807', deaths: '-9223372036854775808' },
+      fingerprint: `'0000000${n}'`,
+      hour: time,
+      process: 'gen_random_uuid()',
+      flush: '1',
+      failures: '9223372036854775807',
+      deaths: '-9223372036854775808',
     })
     await plant(db, 'operation', {
-      ...{
-        id: `'${id(n)}'`,
-        action: `'replay'`,
-        filter: `'"'`,
-        as_of: time,
-        settings: json,
-        job_id: `'${id(n)}'`,
-      },
-      ...{ skipped_by: json, canary_result: json, canary_at: time, reason: `''`, actor: `''`, origin: `'x'` },
-      ...{ created_at: time, started_at: time, finished_at: time },
+      id: `'${id(n)}'`,
+      action: `'replay'`,
+      filter: `'"'`,
+      as_of: time,
+      settings: json,
+      job_id: `'${id(n)}'`,
+      skipped_by: json,
+      canary_result: json,
+      canary_at: time,
+      reason: `''`,
+      actor: `''`,
+      origin: `'x'`,
+      created_at: time,
+      started_at: time,
+      finished_at: time,
     })
     await plant(db, 'audit', {
-      ...{
-        id: n === 0 ? `'ffffffff-ffff-ffff-ffff-ffffffffffff'` : 'gen_random_uuid()',
-        at: time,
-        actor: `''`,
-      },
-      ...{ origin: `'x'`, action: `''`, target: `''`, outcome: `'x'`, before: json, after: json },
+      id: n === 0 ? `'ffffffff-ffff-ffff-ffff-ffffffffffff'` : 'gen_random_uuid()',
+      at: time,
+      actor: `''`,
+      origin: `'x'`,
+      action: `''`,
+      target: `''`,
+      outcome: `'x'`,
+      before: json,
+      after: json,
     })
   }
   await db.query('update stint.gauge_refresh set refreshed_at = now()')

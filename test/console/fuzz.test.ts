@@ -225,7 +225,8 @@ function requestOf(random: Random): Request {
     if (random() < 0.08) headers.set(name, headerText(word(random)))
   const hasBody = method !== 'GET' && method !== 'HEAD' && random() < 0.9
   return new Request(`http://console.test${path}?${query.toString()}`, {
-    ...{ method, headers },
+    method,
+    headers,
     ...(hasBody ? { body: bodyOf(random, known ?? '') } : {}),
   })
 }

@@ -41,7 +41,10 @@ describe('a job', () => {
     const answer = await call(served, `GET /v1/jobs/${id}`, { token })
     expect(answer.status).toBe(200)
     expect(answer.body).toMatchObject({
-      ...{ id, state: 'dead', redacted: true, inputHidden: null },
+      id,
+      state: 'dead',
+      redacted: true,
+      inputHidden: null,
       input: { to: 'ana@example.com', apiKey: '[redacted]' },
       error: { name: 'CardDeclined', group: 'b02c9e51b02c9e51' },
       storedError: { stack: expect.stringContaining('at x') as string },
@@ -195,7 +198,9 @@ describe('a verb', () => {
   test('that is refused again and again is noted twice: the first, and how often it was repeated', async () => {
     const actor = newName('insistent')
     const served = createConsoleWithin(patient, {
-      ...{ connection: db.url, tokens: [], onError: () => undefined },
+      connection: db.url,
+      tokens: [],
+      onError: () => undefined,
       auth: () => ({ actor, role: 'operator', origin: 'api' }),
     })
     const { id } = await openStint(db.url).enqueue(anything, null)
@@ -350,7 +355,9 @@ describe('operations', () => {
       (await call(served, `GET /v1/operations/${id}`, { token: viewer })).body,
     )
     expect(ended).toMatchObject({
-      ...{ matched: 3, acted: 3, actor: expect.any(String) as string },
+      matched: 3,
+      acted: 3,
+      actor: expect.any(String) as string,
       fates: { live: 0, succeeded: 0, sameError: 0, otherError: 0, cancelled: 3 },
     })
     // What it takes was settled before it began; its figures are of now.
@@ -443,7 +450,10 @@ describe('schedules, error groups and the audit', () => {
     await stint.schedules.set({ name, job: anything, input, cron: '0 2 1 1 *' })
     const shown = (await call(served, `GET ${path}`, { token: admin })).body['input'] as typeof input
     expect(shown).toEqual({
-      ...{ to: 'ana', apiKeys: '[redacted]', db: 'postgres://a:[redacted]@h/x', tokens: 12 },
+      to: 'ana',
+      apiKeys: '[redacted]',
+      db: 'postgres://a:[redacted]@h/x',
+      tokens: 12,
       list: [{ token: '[redacted]' }],
     })
     const put = (edited: unknown, more: object = {}): ReturnType<typeof call> =>
@@ -459,11 +469,14 @@ describe('schedules, error groups and the audit', () => {
       [shown, '/input/db', { kind: 'card.charge' }],
     ] as const)
       expect(problemOf(await put(edited, more))).toMatchObject({
-        ...{ status: 422, type: 'urn:stint:problem:redacted', errors: [{ pointer }] },
+        status: 422,
+        type: 'urn:stint:problem:redacted',
+        errors: [{ pointer }],
       })
     // A new one has nothing that could be put back.
     const made = await call(served, `PUT /v1/schedules/${newName('new')}`, {
-      ...{ token: admin, json: { kind: 'any.thing', cron: '0 2 1 1 *', input: shown } },
+      token: admin,
+      json: { kind: 'any.thing', cron: '0 2 1 1 *', input: shown },
     })
     expect(problemOf(made)).toMatchObject({ status: 422, errors: [{ pointer: '/input/db' }] })
     // A mask of the host's own cannot be told from data.
@@ -561,15 +574,21 @@ describe('schedules, error groups and the audit', () => {
     expect(await put({ ...whole, missed: { policy: 'all', limit: 5 }, reason: 'asked for' })).toMatchObject({
       status: 200,
       body: {
-        ...{ name, kind: 'mail.send', queue: 'mail', rule: '0 2 * * * Europe/Rome', source: 'runtime' },
-        ...{ missed: { policy: 'all', limit: 5 }, upcoming: [{}, {}, {}, {}, {}] },
+        name,
+        kind: 'mail.send',
+        queue: 'mail',
+        rule: '0 2 * * * Europe/Rome',
+        source: 'runtime',
+        missed: { policy: 'all', limit: 5 },
+        upcoming: [{}, {}, {}, {}, {}],
       },
     })
     // Once more, as after an answer that was lost; then a part of it.
     expect((await put({ ...whole, missed: { policy: 'all', limit: 5 } })).status).toBe(200)
     const changed = await put({ every: '15m', missed: { window: '1h' }, endsAt: '2100-01-01T00:00:00Z' })
     expect(changed.body).toMatchObject({
-      ...{ rule: 'every 15m', endsAt: '2100-01-01T00:00:00.000Z' },
+      rule: 'every 15m',
+      endsAt: '2100-01-01T00:00:00.000Z',
       missed: { policy: 'all', limit: 5, windowMs: 3_600_000 },
     })
     expect((await put({ endsAt: null })).body).toMatchObject({ rule: 'every 15m', endsAt: null })

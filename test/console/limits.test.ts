@@ -50,8 +50,10 @@ test('past 256 requests at once it says so like every other answer, and probes a
   const held = Array.from({ length: 256 }, () => call(served, 'GET /v1/me'))
   const refused = await call(served, 'GET /v1/me', { headers: { 'X-Request-Id': 'trace-7' } })
   expect(problemOf(refused)).toMatchObject({
-    ...{ status: 503, type: 'urn:stint:problem:busy' },
-    ...{ instance: '/v1/me', requestId: 'trace-7' },
+    status: 503,
+    type: 'urn:stint:problem:busy',
+    instance: '/v1/me',
+    requestId: 'trace-7',
   })
   expectFramed(refused, 'trace-7')
   expect((await call(served, 'GET /v1/health/live')).status).toBe(200)
@@ -87,7 +89,8 @@ test('requests that wait for jobs leave room for others: past 128 the answer com
   const { token } = tokens.operator
   const post = (): Promise<Answer> =>
     call(served, 'POST /v1/jobs', {
-      ...{ token, json: { kind: 'any.thing', input: 1 } },
+      token,
+      json: { kind: 'any.thing', input: 1 },
       headers: { Prefer: 'wait=30' },
     })
   const waiting = Array.from({ length: 128 }, post)

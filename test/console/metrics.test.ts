@@ -140,6 +140,15 @@ describe('metrics', () => {
 })
 
 const zeros = {
-  ...{ enqueued: 0, started: 0, succeeded: 0, failed: 0, dead: 0, cancelled: 0, snoozed: 0 },
-  ...{ released: 0, crashed: 0, leaseExpired: 0, refused: 0 },
+  enqueued: 0,
+  started: 0,
+  succeeded: 0,
+  failed: 0,
+  dead: 0,
+  cancelled: 0,
+  snoozed: 0,
+  released: 0,
+  crashed: 0,
+  leaseExpired: 0,
+  refused: 0,
 }

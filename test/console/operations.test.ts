@@ -116,8 +116,10 @@ describe('a preview', () => {
     const contract = newJob()
     await deadLetters(contract, 101)
     const preview = await scene.stint.operations.preview({
-      ...{ action: 'replay', where: `queue:${contract.queue}` },
-      ...{ canary: 0, pace: null },
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 0,
+      pace: null,
     })
     expect(preview).toMatchObject({ canary: 0, pace: null })
     expect(preview.cli).toBe(
@@ -250,7 +252,10 @@ describe('an operation', () => {
     await executor({ undecidedMs: 1 })
     const done = await ended(id)
     expect(done).toMatchObject({
-      ...{ state: 'done', matched: 8, acted: 3, skipped: 5 },
+      state: 'done',
+      matched: 8,
+      acted: 3,
+      skipped: 5,
       skippedBy: {
         'is ready': 1,
         'is in the trash': 1,
@@ -335,7 +340,10 @@ describe('an operation', () => {
     for (let n = 0; n < 20; n++) await scene.stint.enqueue(other, { n }, { key: 'large' })
     await buryAll(contract.queue)
     const { id } = await ana().operations.start({
-      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 6, reason: 'fixed' },
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 6,
+      reason: 'fixed',
     })
     await until(id, ({ state, acted }) => state === 'canary' && acted === 6)
     const chosen = await scene.db.query<{ kind: string; key: string }>(
@@ -369,7 +377,10 @@ describe('an operation', () => {
       return undefined
     })
     const { id } = await ana().operations.start({
-      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 0, reason: 'hope' },
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 0,
+      reason: 'hope',
     })
     expect(await ended(id)).toMatchObject({
       state: 'done',
@@ -393,8 +404,12 @@ describe('an operation', () => {
       if (++ran > 2) throw new Error('it turned bad')
     })
     const { id } = await ana().operations.start({
-      ...{ action: 'replay', where: `queue:${contract.queue}`, reason: 'hope' },
-      ...{ canary: 2, pace: 20, stopIf: { anyFailure: 20 } },
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      reason: 'hope',
+      canary: 2,
+      pace: 20,
+      stopIf: { anyFailure: 20 },
     })
     const stopped = await ended(id)
     expect(stopped).toMatchObject({
@@ -410,7 +425,10 @@ describe('an operation', () => {
     const contract = newJob()
     await deadLetters(contract, 3)
     const { id } = await ana().operations.start({
-      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 0, reason: 'x' },
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 0,
+      reason: 'x',
     })
     expect(await ended(id)).toMatchObject({
       state: 'done',
@@ -424,7 +442,11 @@ describe('an operation', () => {
     const contract = defineJob({ kind: newName('spoiled'), queue: newName('spoiled') })
     const [kept = '', gone = ''] = await deadLetters(contract, 2)
     const { id } = await ana().operations.start({
-      ...{ action: 'replay', where: `queue:${contract.queue}`, canary: 0, pace: 0.1, reason: 'x' },
+      action: 'replay',
+      where: `queue:${contract.queue}`,
+      canary: 0,
+      pace: 0.1,
+      reason: 'x',
     })
     await until(id, ({ acted }) => acted === 1)
     await ana().operations.pause(id)

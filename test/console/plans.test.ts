@@ -80,7 +80,12 @@ interface Case {
 const hourMs = 3_600_000
 const ago = (ms: number): Date => new Date(Date.now() - ms)
 const lately = (ms: number): Record<string, unknown> => ({
-  ...{ from: ago(ms), to: ago(0), stepMs: 60_000, queue: null, kind: null, every: 7 },
+  from: ago(ms),
+  to: ago(0),
+  stepMs: 60_000,
+  queue: null,
+  kind: null,
+  every: 7,
 })
 
 const cases: Record<string, Case> = {

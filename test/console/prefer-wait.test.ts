@@ -33,7 +33,9 @@ describe('POST /v1/jobs with Prefer: wait', () => {
     expect(answer.headers.get('Preference-Applied')).toBe('wait=20')
     expect(answer.headers.get('Location')).toBe(`/v1/jobs/${id}`)
     expect(answer.body).toMatchObject({
-      ...{ state: 'succeeded', duplicate: false, links: { self: `/v1/jobs/${id}` } },
+      state: 'succeeded',
+      duplicate: false,
+      links: { self: `/v1/jobs/${id}` },
       result: { said: 'hello', secret: '[redacted]' },
     })
     await worker.hears('succeeded', id)

@@ -42,8 +42,14 @@ test('a job comes in over HTTP as enqueue() stores it: 202, Location, links', as
     asOf: expect.stringMatching(/^\d{4}-\d\d-\d\dT/) as string,
   })
   expect(await openStint(db.url).get(id)).toMatchObject({
-    ...{ kind: 'mail.send', queue: 'mail', key: 'example.com', priority: 5, maxAttempts: 3 },
-    ...{ correlationId: 'order-7', state: 'scheduled', input: { to: 'ana@example.com' } },
+    kind: 'mail.send',
+    queue: 'mail',
+    key: 'example.com',
+    priority: 5,
+    maxAttempts: 3,
+    correlationId: 'order-7',
+    state: 'scheduled',
+    input: { to: 'ana@example.com' },
   })
 })
 
@@ -105,7 +111,8 @@ test('an integer that JavaScript would round is refused, and not another one sto
   const headers = { 'Content-Type': 'application/json' }
   const send = (number: string) =>
     call(served, 'POST /v1/jobs', {
-      ...{ token, headers },
+      token,
+      headers,
       body: `{"kind":"any.thing","input":{"orderId":${number},"note":"9007199254740993"}}`,
     })
   expect((await send('9007199254740993')).status).toBe(422)

@@ -120,7 +120,9 @@ describe('queues', () => {
     const set = await call(served, path, { ...admin, json: { keep: '2d', keepDead: '30d', reason: 'law' } })
     expect(set.status).toBe(200)
     expect(QueueSettings.parse(set.body)).toMatchObject({
-      ...{ queue: 'kept', keepMs: 2 * 86_400_000, keepDeadMs: 30 * 86_400_000 },
+      queue: 'kept',
+      keepMs: 2 * 86_400_000,
+      keepDeadMs: 30 * 86_400_000,
       asOf: expect.stringContaining('T') as string,
     })
     const back = await call(served, path, { ...admin, json: { keep: '0', keepDead: 'forever' } })

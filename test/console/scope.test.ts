@@ -27,11 +27,17 @@ interface Side {
 }
 const own: Side = {
   contract: defineJob({ kind: 'mail.send', queue: 'mail' }),
-  ...{ key: 'acme', schedule: 'mail.nightly', error: 'no such box', group: 'aaaaaaaaaaaaaaaa' },
+  key: 'acme',
+  schedule: 'mail.nightly',
+  error: 'no such box',
+  group: 'aaaaaaaaaaaaaaaa',
 }
 const secret: Side = {
   contract: defineJob({ kind: `${mark}.kind`, queue: `${mark}.queue` }),
-  ...{ key: `${mark}-key`, schedule: `${mark}.nightly`, error: `${mark} broke`, group: 'bbbbbbbbbbbbbbbb' },
+  key: `${mark}-key`,
+  schedule: `${mark}.nightly`,
+  error: `${mark} broke`,
+  group: 'bbbbbbbbbbbbbbbb',
 }
 
 /** What is there of each side. */
@@ -73,7 +79,10 @@ async function plant(side: Side, actor: string): Promise<Planted> {
   const add = async (): Promise<string> =>
     (await scene.stint.enqueue(contract, { text }, { key, correlationId })).id
   const worker = await givenWorker(scene.db, {
-    ...{ host: `${text}-host`, queues: { [queue]: 3 }, kinds: [kind], version: `${text}-v1` },
+    host: `${text}-host`,
+    queues: { [queue]: 3 },
+    kinds: [kind],
+    version: `${text}-v1`,
     silentFor: '26 seconds',
   })
   const [ready, running, dead, trashed, finished] = [
@@ -109,7 +118,9 @@ async function plant(side: Side, actor: string): Promise<Planted> {
   await givenMinute(scene.db, { queue, kind, ago: 1, succeeded: 7, dead: 3 })
   const as = scene.stint.as({ actor, role: 'operator', origin: 'cli' })
   const { id: operation } = await as.operations.start({
-    ...{ action: 'replay', where: `queue:${queue} error:${group}`, reason: `${text} reason` },
+    action: 'replay',
+    where: `queue:${queue} error:${group}`,
+    reason: `${text} reason`,
   })
   await scene.db.query(`update stint.operation set state = 'stopped', note = $2 where id = $1`, [
     operation,
@@ -335,14 +346,21 @@ function still({ status, text }: Answer): { status: number; text: string } {
 /** As the other side, but of names and ids that nothing has. */
 const unknownSide: Side = {
   contract: defineJob({ kind: 'zqnobody.kind', queue: 'zqnobody.queue' }),
-  ...{ key: 'zqnobody-key', schedule: 'zqnobody.nightly', error: 'x', group: 'cccccccccccccccc' },
+  key: 'zqnobody-key',
+  schedule: 'zqnobody.nightly',
+  error: 'x',
+  group: 'cccccccccccccccc',
 }
 function unknownIds(): Planted {
   const { operation } = theirs
   const like = (id: string): string => id.slice(0, 24) + randomUUID().slice(24)
   return {
-    ...{ ready: like(theirs.ready), running: like(theirs.running), dead: like(theirs.dead) },
-    ...{ trashed: like(theirs.trashed), finished: like(theirs.finished), operation: like(operation) },
+    ready: like(theirs.ready),
+    running: like(theirs.running),
+    dead: like(theirs.dead),
+    trashed: like(theirs.trashed),
+    finished: like(theirs.finished),
+    operation: like(operation),
     worker: randomUUID(),
   }
 }
@@ -417,7 +435,10 @@ describe('a host that forbids one key', () => {
   const can: NonNullable<Identity['can']> = (_, of) => of?.key !== `${keyMark}-key`
   const shared: Side = {
     contract: defineJob({ kind: 'shared.kind', queue: 'shared' }),
-    ...{ key: 'open', schedule: 'shared.nightly', error: 'no luck', group: 'dddddddddddddddd' },
+    key: 'open',
+    schedule: 'shared.nightly',
+    error: 'no luck',
+    group: 'dddddddddddddddd',
   }
   let open: Planted
   let closed: Planted

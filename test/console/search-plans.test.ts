@@ -44,24 +44,20 @@ afterAll(async () => {
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const firstId = '00000000-0000-0000-0000-000000000000'
 const nothing = {
-  ...{
-    states: null,
-    queues: null,
-    kinds: null,
-    keys: null,
-    workers: null,
-    correlations: null,
-    reasons: null,
-  },
-  ...{
-    priorities: null,
-    madeBefore: null,
-    madeAfter: null,
-    asOf: null,
-    discarded: false,
-    replaced: false,
-    words: null,
-  },
+  states: null,
+  queues: null,
+  kinds: null,
+  keys: null,
+  workers: null,
+  correlations: null,
+  reasons: null,
+  priorities: null,
+  madeBefore: null,
+  madeAfter: null,
+  asOf: null,
+  discarded: false,
+  replaced: false,
+  words: null,
 }
 const page = { ...nothing, before: lastId, from: firstId, limit: 51 }
 const window = { window: 5_000 }

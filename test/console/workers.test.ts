@@ -33,13 +33,22 @@ describe('workers', () => {
     const seen = await workers()
     const own = seen.items.find(({ queues }) => contract.queue in queues)
     expect(own).toMatchObject({
-      ...{ status: 'active', running: 1, pid: process.pid, kinds: ['hold'], queues: { [contract.queue]: 4 } },
+      status: 'active',
+      running: 1,
+      pid: process.pid,
+      kinds: ['hold'],
+      queues: { [contract.queue]: 4 },
       death: null,
     })
     const { items, more } = await leases()
     expect(more).toBe(false)
     expect(items.find(({ jobId }) => jobId === id)).toMatchObject({
-      ...{ kind: 'hold', queue: contract.queue, key: 'acme', workerId: own?.id, attempt: 1, epoch: 1 },
+      kind: 'hold',
+      queue: contract.queue,
+      key: 'acme',
+      workerId: own?.id,
+      attempt: 1,
+      epoch: 1,
       leaseUntil: expect.any(String) as string,
       cancelRequestedAt: null,
     })

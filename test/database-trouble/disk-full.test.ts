@@ -28,7 +28,10 @@ test('a full disk is waited out: loudly, without spinning, and work goes on by i
     (fields: object, message: string): void =>
       void lines.push({ level, message, fields: { ...fields } })
   const log: WorkerOptions['log'] = {
-    ...{ debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') },
+    debug: write('debug'),
+    info: write('info'),
+    warn: write('warn'),
+    error: write('error'),
   }
   const worker = await startFor(scene, job, () => 'done', { log, pollFloor: '50ms' })
   const first = await scene.stint.enqueue(job)

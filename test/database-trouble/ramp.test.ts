@@ -45,7 +45,9 @@ test('after a claim that failed none is sent before the wait is over, and hints 
   const pools = new Pools(worker.queues, { batchSizeOf: () => 1 })
   const pool = pools.get('a')
   const config = {
-    ...{ worker, pools, bell: new Bell() },
+    worker,
+    pools,
+    bell: new Bell(),
     attempts: { tenure: { isOpen: true, claims } },
     claimReport: { failed: (_queue: string, error: unknown) => troubles.push(error) },
   } as unknown as DispatcherConfig

@@ -19,7 +19,11 @@ const poolWaitMs = 2_000
 
 function onePlace(): Database {
   const place = new Database({
-    ...{ url: db.url, schema: 'stint', poolSize: 1, deadlineMs: 20_000, poolWaitMs },
+    url: db.url,
+    schema: 'stint',
+    poolSize: 1,
+    deadlineMs: 20_000,
+    poolWaitMs,
     applicationName: 'standstill',
   })
   onTestFinished(() => place.close())

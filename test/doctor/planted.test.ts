@@ -118,7 +118,9 @@ describe('the doctor finds', () => {
     const finding = (): ReturnType<typeof lookAt> => lookAt(db.url, 'worker-clocks')
     const startAhead = (name: string, ms: number): Promise<WorkerProcess> =>
       startWorker(ledger, {
-        ...{ name, jobs: [{ kind: 'k', queue: 'q' }], execArgv: clockAhead(ms) },
+        name,
+        jobs: [{ kind: 'k', queue: 'q' }],
+        execArgv: clockAhead(ms),
         options: { connection: db.url, queues: { q: 1 }, lease: '3s' },
       })
     const finds = (expected: Record<string, unknown>): Promise<void> =>

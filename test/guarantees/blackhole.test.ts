@@ -32,7 +32,8 @@ experiment(
       const ids = new Set(jobs.map(({ id }) => id))
       await ledger.wroteMany((line) => line.type === 'start' && ids.has(line.job ?? ''), jobs.length)
       const heir = await worker(`heir ${round}`, {
-        ...{ lease: '30s', sweepEvery: '50ms' },
+        lease: '30s',
+        sweepEvery: '50ms',
         queues: { [queue]: 2 * jobs.length },
       })
       const heal = proxy.blackhole()

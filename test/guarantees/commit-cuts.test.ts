@@ -95,7 +95,9 @@ async function cutAll(cuts: readonly Cutting[]): Promise<Found> {
       falseFailures: falseFailures.length,
       unacknowledged: cuts.length - acknowledged,
       secondRuns: starts - cuts.length,
-      ...{ burnedAttempts, crashes, dead },
+      burnedAttempts,
+      crashes,
+      dead,
     },
   }
 }

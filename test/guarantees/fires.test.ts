@@ -38,7 +38,10 @@ experiment(
     const names = Array.from({ length: size.schedules }, (_, index) => `every-minute-${index}`)
     for (const name of names) {
       await stint.schedules.set({
-        ...{ name, job: contract, every: '1m', missed: { policy: 'all', limit: 1_000 } },
+        name,
+        job: contract,
+        every: '1m',
+        missed: { policy: 'all', limit: 1_000 },
         startsAt: new Date(firstAt),
         endsAt: new Date(firstAt + (size.ticks - 1) * minuteMs),
       })
@@ -96,9 +99,14 @@ class Schedulers {
   spawn(): void {
     const name = `scheduler ${++this.#count}`
     const options = {
-      ...{ connection: this.#url, queues: { none: 1 }, log: false, pollFloor: '60s' },
+      connection: this.#url,
+      queues: { none: 1 },
+      log: false,
+      pollFloor: '60s',
       // The clock is moved by hours: nobody is to be called lost for that, nor history to be removed.
-      ...{ lease: '1h', sweepEvery: '1h', upkeep: false },
+      lease: '1h',
+      sweepEvery: '1h',
+      upkeep: false,
     }
     const setup = { name, ledger: this.#ledger.file, folder: this.#folder, options, isTerse: true }
     const worker = spawnProgram(

@@ -20,7 +20,8 @@ experiment(
   {
     name: 'poison',
     title: 'jobs that kill their process are put aside after three crashes, and all others are done',
-    ...{ method, ...size },
+    method,
+    ...size,
   },
   async ({ size: { good, each } }) => {
     const scene = await createScene()
@@ -32,7 +33,8 @@ experiment(
   {
     name: 'poison-isolated',
     title: 'in processes of their own they end nobody else, and are put aside all the same',
-    ...{ method: `${method} Every attempt has a process of its own.`, ...size },
+    method: `${method} Every attempt has a process of its own.`,
+    ...size,
   },
   async ({ size: { good, each } }) => {
     const scene = await createScene()
@@ -54,7 +56,9 @@ async function poisoned(
   }
   const entry = new URL('../promises/programs/worker.mjs', import.meta.url).pathname
   const options = {
-    ...{ sweepEvery: '200ms', crashLimit: 3, stuck: { grace: '1s' } },
+    sweepEvery: '200ms',
+    crashLimit: 3,
+    stuck: { grace: '1s' },
     // With children nobody is lost: a short lease would only be lost to a busy machine.
     ...(isolated
       ? { lease: '15s', queues: { work: 3 }, children: { entry, memoryMb: 96 } }

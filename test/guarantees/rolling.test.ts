@@ -54,7 +54,10 @@ experiment(
       counts: { jobs: acknowledged, replaced: processes * size.rounds },
       verdicts: {
         ...verdictsOf(result),
-        ...{ burnedAttempts, crashes, dead, secondRuns: starts - acknowledged },
+        burnedAttempts,
+        crashes,
+        dead,
+        secondRuns: starts - acknowledged,
         badExit: code === 0 ? 0 : 1,
       },
     }

@@ -9,14 +9,16 @@ import type { Scene } from './harness/scene.ts'
 
 /** Every way in which a handler can write, as its count is named; the heartbeat is the twelfth. */
 const writes = {
-  ...{ complete: 'complete', fail: 'fail', snooze: 'snooze', 'dead-letter': 'deadLetter', cancel: 'cancel' },
-  ...{
-    progress: 'progress',
-    log: 'log',
-    enqueue: 'childEnqueue',
-    tx: 'ctxTx',
-    'ctx.complete': 'ctxComplete',
-  },
+  complete: 'complete',
+  fail: 'fail',
+  snooze: 'snooze',
+  'dead-letter': 'deadLetter',
+  cancel: 'cancel',
+  progress: 'progress',
+  log: 'log',
+  enqueue: 'childEnqueue',
+  tx: 'ctxTx',
+  'ctx.complete': 'ctxComplete',
   once: 'ctxOnce',
 } as const
 const leaseMs = 4_000
@@ -51,7 +53,10 @@ experiment(
     const zombies = Object.keys(writes).length * stops
     return {
       counts: {
-        ...{ stops, zombies, writesRefused: refused.length, heartbeatsRefused },
+        stops,
+        zombies,
+        writesRefused: refused.length,
+        heartbeatsRefused,
         ...Object.fromEntries(
           Object.entries(writes).map(([write, name]) => [
             `${name}Refused`,

@@ -27,7 +27,9 @@ test('jobs that are handled in one call end each in its own way, with the middle
     ({ id }) => id,
   )
   await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [{ ...job, batch: 10 }], middleware: ['outer', 'inner'] },
+    name: 'worker',
+    jobs: [{ ...job, batch: 10 }],
+    middleware: ['outer', 'inner'],
     options: { connection: scene.db.url, queues: { [job.queue]: 1 } },
   })
   for (const [name, id] of [

@@ -22,7 +22,10 @@ const leaseMs = 6_000
 
 function options(queue: string) {
   return {
-    ...{ connection: db.url, queues: { [queue]: 4 }, lease: leaseMs, sweepEvery: '100ms' },
+    connection: db.url,
+    queues: { [queue]: 4 },
+    lease: leaseMs,
+    sweepEvery: '100ms',
     stuck: { grace: '300ms' },
   } as const
 }

@@ -99,7 +99,11 @@ test('a job whose workers were killed three times is put aside as quarantined, w
     [id],
   )
   expect(dead).toMatchObject({
-    ...{ reason: 'quarantined', crashes: 3, attempt: 1, epoch: 3, input: { act: 'hold' } },
+    reason: 'quarantined',
+    crashes: 3,
+    attempt: 1,
+    epoch: 3,
+    input: { act: 'hold' },
     error: {
       class: 'crash',
       message: expect.stringMatching(

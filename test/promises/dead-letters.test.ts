@@ -37,8 +37,14 @@ test('a dead letter is replayed as the job it was, with attempts anew and its hi
     ...[3, 4, 5, 6].map((n) => ({ worker: 'second', attempt: n, epoch: n })),
   ])
   expect(await stored(scene, id)).toMatchObject({
-    ...{ state: 'succeeded', attempt: 6, maxAttempts: 6, attemptsBefore: 4, result: { by: 'second' } },
-    ...{ input, key: 'tenant-1', correlationId: 'r-9' },
+    state: 'succeeded',
+    attempt: 6,
+    maxAttempts: 6,
+    attemptsBefore: 4,
+    result: { by: 'second' },
+    input,
+    key: 'tenant-1',
+    correlationId: 'r-9',
   })
   const failed = { outcome: 'failed', error: { message: 'cannot read it' } }
   expect(await attemptsOf(scene, id)).toMatchObject(
@@ -63,7 +69,11 @@ test('a dead letter that is edited becomes a new job that names its origin, and 
   await ledger.wrote({ name: 'succeeded', job: edited.id })
   expect(ledger.lines({ type: 'start', job: edited.id }).map(({ attempt }) => attempt)).toEqual([1])
   expect(await stored(scene, edited.id)).toMatchObject({
-    ...{ state: 'succeeded', result: 'mended', replaces: id, correlationId: 'r-10', priority: 7 },
+    state: 'succeeded',
+    result: 'mended',
+    replaces: id,
+    correlationId: 'r-10',
+    priority: 7,
   })
 
   // The letter stays what it was, and can be used once.

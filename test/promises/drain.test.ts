@@ -27,7 +27,9 @@ test('SIGTERM lets what runs finish and gives back what has not started; readine
     name: 'worker',
     jobs: [job],
     options: {
-      ...{ connection: db.url, concurrency: 1, queues: { busy: 1, behind: 1 } },
+      connection: db.url,
+      concurrency: 1,
+      queues: { busy: 1, behind: 1 },
       health: { port: 0, host: '127.0.0.1' },
     },
   })
@@ -121,7 +123,9 @@ test('a worker that is told to stop while it starts does so', async () => {
 test('workers that are replaced one by one under load burn no attempt and fail nothing', async () => {
   const ledger = await createLedger()
   const setup = (name: string) => ({
-    ...{ name, jobs: [job], isTerse: true },
+    name,
+    jobs: [job],
+    isTerse: true,
     options: { connection: db.url, queues: { rolling: 5 } },
   })
   const workers = await Promise.all([1, 2, 3].map((n) => startWorker(ledger, setup(`first ${n}`))))

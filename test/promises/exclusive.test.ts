@@ -25,7 +25,9 @@ test('four workers on one queue run 2,000 jobs, each of them once', async () => 
   const workers = await Promise.all(
     names.map((name) =>
       startWorker(ledger, {
-        ...{ name, jobs: [job], isTerse: true },
+        name,
+        jobs: [job],
+        isTerse: true,
         options: { connection: db.url, queues: { shared: 5 } },
       }),
     ),

@@ -24,7 +24,9 @@ test('every start and every ending of a job is a line of log, with its id, kind 
   const job = { kind: 'told', queue: 'told', retry: { attempts: 2, backoff: ['10ms'] } }
   const contract = defineJob(job)
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [job], logLevel: 'debug' },
+    name: 'worker',
+    jobs: [job],
+    logLevel: 'debug',
     options: { connection: scene.db.url, queues: { [job.queue]: 20 }, drain: 0 },
   })
   const fail = (failure: string, times?: number): object => ({ act: 'fail', failure, times })
@@ -61,13 +63,17 @@ test('every start and every ending of a job is a line of log, with its id, kind 
   expect(storyOf(lines, lost)).toContain('warn lease lost')
   for (const line of lines.filter(({ id }) => jobs.some((one) => one.id === id)))
     expect(line).toMatchObject({
-      ...{ kind: job.kind, queue: job.queue, attempt: expect.any(Number) as number },
+      kind: job.kind,
+      queue: job.queue,
+      attempt: expect.any(Number) as number,
       time: expect.any(String) as string,
     })
   const attempts = lines.filter(({ id, msg }) => id === flaky && msg === 'started')
   expect(attempts.map(({ attempt }) => attempt)).toEqual([1, 2])
   expect(lines.find(({ id, msg }) => id === dead && msg === 'dead')).toMatchObject({
-    ...{ reason: 'permanent', class: 'permanent', error: 'PermanentError: no such customer' },
+    reason: 'permanent',
+    class: 'permanent',
+    error: 'PermanentError: no such customer',
   })
 })
 
@@ -75,7 +81,8 @@ test('a worker that is declared lost says so, and which of its jobs it tells to 
   const ledger = await createLedger()
   const job = { kind: 'lost', queue: 'lost' }
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [job] },
+    name: 'worker',
+    jobs: [job],
     // Nobody sweeps, so nobody takes the job before it is given back.
     options: { connection: scene.db.url, queues: { [job.queue]: 1 }, lease: '1s', sweepEvery: '1h' },
   })
@@ -98,7 +105,8 @@ test('one that cannot renew its lease says that it is at risk, which jobs it tel
   const ledger = await createLedger()
   const job = { kind: 'risk', queue: 'risk' }
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [job] },
+    name: 'worker',
+    jobs: [job],
     options: { connection: scene.db.url, queues: { [job.queue]: 1 }, lease: '2s', sweepEvery: '1h' },
   })
   const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold', listens: true })

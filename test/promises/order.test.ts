@@ -50,7 +50,8 @@ test.each(form === 'short' ? [quick] : [quick, ...slower])(
     for (const [queue, weight] of weights)
       await enqueue(queue, (started * (weight + 2)) / 10, { act: 'sleep', ms })
     const options = {
-      ...{ connection: db.url, concurrency },
+      connection: db.url,
+      concurrency,
       queues: Object.fromEntries(weights.map(([queue, weight]) => [queue, { weight, concurrency }])),
     }
     await Promise.all(
@@ -94,7 +95,10 @@ test('in strict order no job of a lower queue starts while a higher one has work
     isTerse: true,
     // No poll helps it on: a lower queue has its turn as soon as the higher ones have nothing more.
     options: {
-      ...{ connection: db.url, order: 'strict', concurrency, pollFloor: '60s' },
+      connection: db.url,
+      order: 'strict',
+      concurrency,
+      pollFloor: '60s',
       queues: { high: 10, middle: 10, low: 10 },
     },
   })

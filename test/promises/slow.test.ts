@@ -13,7 +13,8 @@ test('a job that runs far longer than its kind usually does is told of once, by 
   const rare = { kind: 'rare', queue, timeout: '10m' }
   const brief = { kind: 'brief', queue, timeout: '100ms' }
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [usual, rare, brief] },
+    name: 'worker',
+    jobs: [usual, rare, brief],
     options: { connection: scene.db.url, queues: { [queue]: 10 } },
   })
   // Enough of a kind to know what is usual.

@@ -39,7 +39,9 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
     name: 'zombie',
     jobs: [job, other],
     options: {
-      ...{ connection: db.url, lease: leaseMs, sweepEvery: '1h' },
+      connection: db.url,
+      lease: leaseMs,
+      sweepEvery: '1h',
       queues: { zombie: 50, again: 1 },
     },
   })
@@ -94,7 +96,10 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
     `select id, state, attempt, epoch, worker_id, result from stint.finished where queue = 'zombie' order by id`,
   )
   const standing = {
-    ...{ state: 'succeeded', attempt: 1, epoch: 2, worker_id: heirId },
+    state: 'succeeded',
+    attempt: 1,
+    epoch: 2,
+    worker_id: heirId,
     result: { by: 'heir' },
   }
   expect(finished).toEqual(ids.map((id) => ({ id, ...standing })))
@@ -111,7 +116,10 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
   expect(attempts).toEqual(
     ids.flatMap((id) =>
       ['lease-lost', 'refused'].map((outcome) => ({
-        ...{ job_id: id, epoch: 1, outcome, worker_id: first?.workerId },
+        job_id: id,
+        epoch: 1,
+        outcome,
+        worker_id: first?.workerId,
       })),
     ),
   )

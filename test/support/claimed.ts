@@ -7,8 +7,13 @@ import { HeldJob } from '../../src/worker/attempt/held-job.ts'
 /** The next job of a contract's queue, claimed as a worker would, for tests of a worker's parts. */
 export async function claimOne(db: Queryable, contract: JobContract, workerId: string): Promise<HeldJob> {
   const [job] = await claim(db, {
-    ...{ worker: workerId, lease: crypto.randomUUID(), queue: contract.queue },
-    ...{ kinds: JSON.stringify({ [contract.kind]: contract.version }), limit: 1, priority: 0, floor: start },
+    worker: workerId,
+    lease: crypto.randomUUID(),
+    queue: contract.queue,
+    kinds: JSON.stringify({ [contract.kind]: contract.version }),
+    limit: 1,
+    priority: 0,
+    floor: start,
   })
   if (job === undefined) throw new Error(`There is nothing to claim in '${contract.queue}'`)
   return new HeldJob(job, { heldSince: performance.now(), workerId })

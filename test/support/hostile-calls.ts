@@ -14,62 +14,60 @@ export const jsonMembers: Readonly<
   'enqueue_jobs.jobs': {
     usual: `[{"id":"$id","queue":"${byFunction}","kind":"${kinds.good}","input":{}}]`,
     types: {
-      ...{ id: 'uuid', queue: 'text', kind: 'text', key: 'text', priority: 'smallint', version: 'smallint' },
-      ...{
-        maxAttempts: 'integer',
-        runAt: 'timestamp with time zone',
-        delayMs: 'double precision',
-        input: 'jsonb',
-      },
-      ...{
-        inputBlob: 'text',
-        inputDigest: 'text',
-        correlationId: 'text',
-        traceparent: 'text',
-        tracestate: 'text',
-      },
-      ...{
-        parentId: 'uuid',
-        flowId: 'uuid',
-        deadlineAt: 'timestamp with time zone',
-        deadlineMs: 'double precision',
-      },
-      ...{
-        tokens: 'jsonb',
-        options: 'jsonb',
-        unique: 'jsonb',
-        idempotencyKey: 'text',
-        idempotencyScope: 'text',
-      },
-      ...{ idempotencyForMs: 'double precision', 'unique.key': 'text', 'unique.forMs': 'double precision' },
-      ...{ 'unique.until': 'text', 'unique.onConflict': 'text' },
+      id: 'uuid',
+      queue: 'text',
+      kind: 'text',
+      key: 'text',
+      priority: 'smallint',
+      version: 'smallint',
+      maxAttempts: 'integer',
+      runAt: 'timestamp with time zone',
+      delayMs: 'double precision',
+      input: 'jsonb',
+      inputBlob: 'text',
+      inputDigest: 'text',
+      correlationId: 'text',
+      traceparent: 'text',
+      tracestate: 'text',
+      parentId: 'uuid',
+      flowId: 'uuid',
+      deadlineAt: 'timestamp with time zone',
+      deadlineMs: 'double precision',
+      tokens: 'jsonb',
+      options: 'jsonb',
+      unique: 'jsonb',
+      idempotencyKey: 'text',
+      idempotencyScope: 'text',
+      idempotencyForMs: 'double precision',
+      'unique.key': 'text',
+      'unique.forMs': 'double precision',
+      'unique.until': 'text',
+      'unique.onConflict': 'text',
     },
   },
   'enqueue.options': {
     usual: '{}',
     types: {
-      ...{
-        runAt: 'timestamp with time zone',
-        delay: 'interval',
-        priority: 'smallint',
-        key: 'text',
-        attempts: 'integer',
-      },
-      ...{
-        timeout: 'interval',
-        version: 'smallint',
-        deadline: 'timestamp with time zone',
-        correlationId: 'text',
-      },
-      ...{ traceparent: 'text', tracestate: 'text', idempotencyKey: 'text', idempotencyFor: 'interval' },
-      ...{
-        search: 'jsonb',
-        unique: 'jsonb',
-        'search.a': 'text',
-        'unique.key': 'text',
-        'unique.for': 'interval',
-      },
-      ...{ 'unique.until': 'text', 'unique.onConflict': 'text' },
+      runAt: 'timestamp with time zone',
+      delay: 'interval',
+      priority: 'smallint',
+      key: 'text',
+      attempts: 'integer',
+      timeout: 'interval',
+      version: 'smallint',
+      deadline: 'timestamp with time zone',
+      correlationId: 'text',
+      traceparent: 'text',
+      tracestate: 'text',
+      idempotencyKey: 'text',
+      idempotencyFor: 'interval',
+      search: 'jsonb',
+      unique: 'jsonb',
+      'search.a': 'text',
+      'unique.key': 'text',
+      'unique.for': 'interval',
+      'unique.until': 'text',
+      'unique.onConflict': 'text',
     },
   },
   'note_enqueued.rows': {
@@ -79,7 +77,9 @@ export const jsonMembers: Readonly<
 }
 
 const usualArguments: Readonly<Record<string, string>> = {
-  ...{ 'enqueue.queue': byFunction, 'enqueue.kind': kinds.good, 'ensure_partitions.days': '1' },
+  'enqueue.queue': byFunction,
+  'enqueue.kind': kinds.good,
+  'ensure_partitions.days': '1',
   'note_enqueued.process': '018f3a10-0000-7000-8000-00000000000a',
 }
 
@@ -101,7 +101,9 @@ export function hostileCalls({ name, args }: CallableFunction): (Write & { about
     const path = `${name}.${argument}`
     const isTried = ({ isLarge }: { isLarge: boolean }): boolean => form !== 'short' || !isLarge
     const whole = (hostileValues(type) ?? []).filter(isTried).map(({ label, text }) => ({
-      ...{ about: `${path} = ${label}`, statement, values: given(place, text) },
+      about: `${path} = ${label}`,
+      statement,
+      values: given(place, text),
     }))
     const parts = Object.entries(jsonMembers[path]?.types ?? {}).flatMap(([member, memberType]) =>
       hostileMembers(memberType)

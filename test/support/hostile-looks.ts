@@ -146,7 +146,9 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
   return [
     ...overviews.flatMap((args) =>
       ['table', 'json'].map((output) => ({
-        ...{ args: [...args, '-o', output], about: args.join(' '), isKnown: true },
+        args: [...args, '-o', output],
+        about: args.join(' '),
+        isKnown: true,
       })),
     ),
     ...gets.flatMap(([name, ...tables]) =>

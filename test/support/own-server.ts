@@ -55,7 +55,11 @@ export async function openOwnServer({
   await writeFile(join(dir, 'port'), String(randomInt(20_000, 32_000)))
   const { native, version } = findNative()
   const config = {
-    ...{ dir, native, version, idleMs: 0, fsync },
+    dir,
+    native,
+    version,
+    idleMs: 0,
+    fsync,
     settings: {
       max_connections: '200',
       // The system outlives these crashes, so what was written is safe; what was acknowledged has to be written.

@@ -40,9 +40,14 @@ export async function startPgBouncer(
   await chmod(dir, 0o755)
   const port = await freePort()
   const all: Record<string, string | number> = {
-    ...{ listen_addr: '127.0.0.1', listen_port: port, unix_socket_dir: '' },
-    ...{ auth_type: 'scram-sha-256', auth_file: join(dir, 'users.txt') },
-    ...{ pool_mode: 'transaction', default_pool_size: 12, max_client_conn: 2_000 },
+    listen_addr: '127.0.0.1',
+    listen_port: port,
+    unix_socket_dir: '',
+    auth_type: 'scram-sha-256',
+    auth_file: join(dir, 'users.txt'),
+    pool_mode: 'transaction',
+    default_pool_size: 12,
+    max_client_conn: 2_000,
     // Prepared statements are the easy case. Before 1.21 it knows neither them nor the setting.
     ...(knowsPreparedStatements() ? { max_prepared_statements: 0 } : {}),
     ...(process.getuid?.() === 0 ? { user: 'nobody' } : {}),
@@ -87,7 +92,11 @@ export async function startPgBouncer(
   process.once('exit', atExit)
   await start()
   return {
-    ...{ port, url, kill, start, said: () => said },
+    port,
+    url,
+    kill,
+    start,
+    said: () => said,
     remove: async () => {
       process.off('exit', atExit)
       await kill()

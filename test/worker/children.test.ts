@@ -212,8 +212,12 @@ describe('inside a handler', () => {
       await worker.hears('succeeded', id)
       const letter = 'ab'.charAt(place)
       expect((await stored(scene, id)).result).toEqual({
-        ...{ jobId: id, kind: job.kind, queue: job.queue, attempt: 1 },
-        ...{ correlationId: letter, input: letter },
+        jobId: id,
+        kind: job.kind,
+        queue: job.queue,
+        attempt: 1,
+        correlationId: letter,
+        input: letter,
       })
     }
     expect(currentJob()).toBeUndefined()

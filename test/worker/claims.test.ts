@@ -104,8 +104,12 @@ test('a claim is on its way until its jobs are in hand, also while a slow one lo
 function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
   const name = job.queue
   const pool = new QueuePool({
-    ...{ name, concurrency: 10, prefetch: 0, weight: 1 },
-    ...{ agingAfterMs: 600_000, pollFloorMs: 1_000 },
+    name,
+    concurrency: 10,
+    prefetch: 0,
+    weight: 1,
+    agingAfterMs: 600_000,
+    pollFloorMs: 1_000,
   })
   const claims = new Claims({ db, workerId: randomUUID(), kinds: JSON.stringify({ [job.kind]: 1 }) })
   return {

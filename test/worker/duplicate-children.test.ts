@@ -75,7 +75,9 @@ describe.each(ways)('a child that is a duplicate, of a job that succeeds by %s,'
     const { worker, child, other, id, ids } = await given('first', 'second', options)
     const told = await worker.hears('duplicateChild', id)
     expect(told).toMatchObject({
-      ...{ id, duplicateOf: other.id, replaced },
+      id,
+      duplicateOf: other.id,
+      replaced,
       child: { id: ids[0], kind: child.kind, queue: child.queue },
     })
     expect(worker.told('succeeded').map((one) => one.id)).toEqual([id])

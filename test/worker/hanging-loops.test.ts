@@ -44,10 +44,15 @@ async function endOf(part: string, ledger: Ledger): Promise<[part: string, story
   const queue = `hangs.${part.split(' ')[0] ?? ''}`
   const program = new URL(`programs/hang.mjs?statement=${encodeURIComponent(statement)}`, import.meta.url)
   const worker = await startWorker(ledger, {
-    ...{ name: part, jobs: [{ kind: 'work', queue }], execArgv: ['--import', program.href] },
+    name: part,
+    jobs: [{ kind: 'work', queue }],
+    execArgv: ['--import', program.href],
     options: {
-      ...{ connection: scene.db.url, queues: { [queue]: 1 }, lease: '10s', sweepEvery: '1s' },
-      ...{ health: { port: 0, host: '127.0.0.1' } },
+      connection: scene.db.url,
+      queues: { [queue]: 1 },
+      lease: '10s',
+      sweepEvery: '1s',
+      health: { port: 0, host: '127.0.0.1' },
     },
   })
   const { healthPort } = await ledger.wrote({ name: 'ready', worker: part })

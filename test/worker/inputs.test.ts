@@ -23,7 +23,9 @@ describe('an input of an older version', () => {
     const kind = 'image.resize'
     const [first, second] = [defineJob({ kind, queue }), defineJob({ kind, queue, version: 2 })]
     const current = defineJob({
-      ...{ kind, queue, version: 3 },
+      kind,
+      queue,
+      version: 3,
       input: z.object({ image: z.string(), width: z.number().default(400) }),
       upcast: {
         1: (old: { id: string }) => ({ imageId: old.id }),
@@ -84,7 +86,10 @@ describe('an input of an older version', () => {
     const kind = 'image.resize'
     let tries = 0
     const current = defineJob({
-      ...{ kind, queue, version: 2, retry: { backoff: () => 1 } },
+      kind,
+      queue,
+      version: 2,
+      retry: { backoff: () => 1 },
       upcast: {
         1: (old: unknown) => {
           if (++tries === 1) throw new Error('the lookup failed')

@@ -15,7 +15,10 @@ const acting = join(import.meta.dirname, 'programs/acting.mjs')
 describe('options of isolation', () => {
   test('are complete without being given', () => {
     expect(resolveWorkerOptions().children).toEqual({
-      ...{ entry: undefined, max: 10, memoryMb: 512, maxJobs: 1_000 },
+      entry: undefined,
+      max: 10,
+      memoryMb: 512,
+      maxJobs: 1_000,
     })
     expect(resolveWorkerOptions({ queues: { media: 3 } }).children.max).toBe(3)
   })
@@ -71,7 +74,8 @@ describe('options of isolation', () => {
     const worker = new Worker({ connection: 'postgres://nobody@127.0.0.1:1/nowhere', log: false })
     worker.handle(job, () => undefined, { isolate: 'process' })
     await expect(worker.start()).rejects.toMatchObject({
-      ...{ code: 'invalid-option', issues: [{ path: 'children.entry' }] },
+      code: 'invalid-option',
+      issues: [{ path: 'children.entry' }],
       message: expect.stringContaining('children.entry') as string,
     })
   })

@@ -292,7 +292,8 @@ test('a handler that ends its process is quarantined after three times', async (
     const id = ids[index] ?? ''
     await one.worker.hears('dead', id)
     expect(await stored(scene, id)).toMatchObject({
-      ...{ state: 'dead', reason: 'quarantined' },
+      state: 'dead',
+      reason: 'quarantined',
       error: { class: 'crash', code: 'job-crashed', message: expect.stringContaining(story) as string },
     })
     const attempts = await attemptsOf(scene, id)

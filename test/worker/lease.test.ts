@@ -21,8 +21,13 @@ async function hasHeartbeat(): Promise<boolean> {
 
 test('the heartbeat thread ends by itself when it is told to stop', async () => {
   const workerData: LeaseThreadData = {
-    ...{ url: scene.db.url, schema: 'stint', workerId: randomUUID(), memory: leaseMemory() },
-    ...{ leaseMs: 3_600_000, graceMs: 10_000, skew: undefined },
+    url: scene.db.url,
+    schema: 'stint',
+    workerId: randomUUID(),
+    memory: leaseMemory(),
+    leaseMs: 3_600_000,
+    graceMs: 10_000,
+    skew: undefined,
   }
   const thread = new Thread(createRequire(import.meta.url).resolve('#dist/worker/lease/lease-thread'), {
     workerData,
@@ -56,11 +61,9 @@ test('a heartbeat thread that takes long to load its code is waited for', async 
   const slow = `import { isMainThread } from 'node:worker_threads'
     if (!isMainThread) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000)`
   const worker = await startWorker(ledger, {
-    ...{
-      name: 'worker',
-      jobs: [job],
-      execArgv: ['--import', `data:text/javascript,${encodeURIComponent(slow)}`],
-    },
+    name: 'worker',
+    jobs: [job],
+    execArgv: ['--import', `data:text/javascript,${encodeURIComponent(slow)}`],
     options: { connection: scene.db.url, lease: '1s', queues: { [job.queue]: 1 } },
   })
   await eventually(() => Promise.resolve(worker.output().includes('lease at risk')), 'that it is missed')
@@ -95,7 +98,9 @@ test('a heartbeat thread that dies is replaced, and what runs does not notice', 
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'dead-thread' }
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [job], execArgv: fate('dies', 'first') },
+    name: 'worker',
+    jobs: [job],
+    execArgv: fate('dies', 'first'),
     options: { connection: scene.db.url, lease: '15s', queues: { [job.queue]: 1 } },
   })
   const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold' })
@@ -117,7 +122,9 @@ test('a heartbeat thread that hangs is replaced, and the worker goes on', async 
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'hung-thread' }
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [job], execArgv: fate('hangs', 'first') },
+    name: 'worker',
+    jobs: [job],
+    execArgv: fate('hangs', 'first'),
     options: { connection: scene.db.url, lease: '2s', queues: { [job.queue]: 1 } },
   })
   for (const news of ['it is replaced', 'lease renewed'])
@@ -133,9 +140,13 @@ test.each([
   const ledger = await createLedger()
   const job = { kind: 'work', queue: `each-${what}` }
   const worker = await startWorker(ledger, {
-    ...{ name: 'worker', jobs: [job], execArgv: fate(what, 'each') },
+    name: 'worker',
+    jobs: [job],
+    execArgv: fate(what, 'each'),
     options: {
-      ...{ connection: scene.db.url, lease: '6s', queues: { [job.queue]: 1 } },
+      connection: scene.db.url,
+      lease: '6s',
+      queues: { [job.queue]: 1 },
       health: { port: 0, host: '127.0.0.1' },
     },
   })

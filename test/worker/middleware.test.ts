@@ -191,14 +191,22 @@ describe('events', () => {
     await takeLease(scene, lose)
     goOn.open(undefined)
     const facts = (id: string, name: string): object => ({
-      ...{ id, kind: job.kind, queue: job.queue, key: name, attempt: 1, maxAttempts: 5, epoch: 1 },
+      id,
+      kind: job.kind,
+      queue: job.queue,
+      key: name,
+      attempt: 1,
+      maxAttempts: 5,
+      epoch: 1,
       correlationId: name,
     })
     const ranMs = expect.any(Number) as number
     expect(await worker.hears('started', succeed)).toEqual(facts(succeed, 'succeed'))
     expect(await worker.hears('succeeded', succeed)).toEqual({ ...facts(succeed, 'succeed'), ranMs })
     expect(await worker.hears('failed', fail)).toMatchObject({
-      ...{ ...facts(fail, 'fail'), ranMs, delayMs: 1 },
+      ...facts(fail, 'fail'),
+      ranMs,
+      delayMs: 1,
       error: {
         class: 'unknown',
         name: 'TypeError',
@@ -207,7 +215,9 @@ describe('events', () => {
       },
     })
     expect(await worker.hears('dead', die)).toMatchObject({
-      ...{ ...facts(die, 'die'), ranMs, reason: 'permanent' },
+      ...facts(die, 'die'),
+      ranMs,
+      reason: 'permanent',
       error: { class: 'permanent', message: 'no use' },
     })
     expect(await worker.hears('cancelled', cancel)).toEqual({
@@ -216,7 +226,9 @@ describe('events', () => {
     })
     expect(await stored(scene, cancel)).toMatchObject({ state: 'cancelled', reason: 'not wanted' })
     expect(await worker.hears('snoozed', snooze)).toEqual({
-      ...{ ...facts(snooze, 'snooze'), delayMs: 5, reason: 'too early' },
+      ...facts(snooze, 'snooze'),
+      delayMs: 5,
+      reason: 'too early',
     })
     expect(await worker.hears('leaseLost', lose)).toEqual({ ...facts(lose, 'lose'), ranMs })
     for (const id of [fail, snooze, lose]) await worker.hears('succeeded', id)

@@ -138,7 +138,11 @@ describe('ctx.progress', () => {
   test('of an older lease is never taken for the newer one’s', async () => {
     const job = newJob()
     const db = new Database({
-      ...{ url: scene.db.url, schema: 'stint', poolSize: 1, deadlineMs: 10_000, applicationName: 'test' },
+      url: scene.db.url,
+      schema: 'stint',
+      poolSize: 1,
+      deadlineMs: 10_000,
+      applicationName: 'test',
     })
     const held = new HeldJobs()
     const lost: HeldJob[] = []

@@ -24,15 +24,17 @@ function thrownBy(call: () => unknown): { code?: string; message?: string; issue
 describe('options of a worker', () => {
   test.skipIf(isOutOf('no-notify', 'there it is not the default'))('are complete without being given', () => {
     expect(resolveWorkerOptions()).toMatchObject({
-      ...{ schema: 'stint', concurrency: 10, order: 'weighted', leaseMs: 30_000, drainMs: 25_000 },
-      ...{
-        pollFloorMs: 1_000,
-        sweepEveryMs: 5_000,
-        crashLimit: 3,
-        notify: true,
-        poolSize: 4,
-        txPoolSize: 10,
-      },
+      schema: 'stint',
+      concurrency: 10,
+      order: 'weighted',
+      leaseMs: 30_000,
+      drainMs: 25_000,
+      pollFloorMs: 1_000,
+      sweepEveryMs: 5_000,
+      crashLimit: 3,
+      notify: true,
+      poolSize: 4,
+      txPoolSize: 10,
       queues: [{ name: 'default', concurrency: 10, prefetch: 2_000, weight: 1, agingAfterMs: 600_000 }],
     })
   })
@@ -40,7 +42,8 @@ describe('options of a worker', () => {
   test('may be undefined, and a queue may be just a number', () => {
     const queues = { media: 4, mail: { concurrency: undefined, prefetch: 0 } }
     expect(resolveWorkerOptions({ lease: undefined, queues })).toMatchObject({
-      ...{ leaseMs: 30_000, concurrency: 14 },
+      leaseMs: 30_000,
+      concurrency: 14,
       queues: [
         { name: 'media', concurrency: 4, prefetch: 2_000 },
         { name: 'mail', concurrency: 10, prefetch: 0 },
@@ -331,7 +334,9 @@ describe('health', () => {
     const first = await startFor(scene, own, () => undefined, { health: { port: 0, host: '127.0.0.1' } })
     const port = first.worker.healthPort ?? 0
     const second = new Worker({
-      ...{ connection: scene.db.url, log: false, health: { port, host: '127.0.0.1' } },
+      connection: scene.db.url,
+      log: false,
+      health: { port, host: '127.0.0.1' },
     }).handle(own, () => undefined)
     await expect(second.start()).rejects.toMatchObject({ code: 'EADDRINUSE' })
     await second.stop()

@@ -45,7 +45,8 @@ describe('priorities', () => {
     const worker = await startWorker(
       scene,
       {
-        ...{ connection: proxy.url, pollFloor: '50ms' },
+        connection: proxy.url,
+        pollFloor: '50ms',
         queues: { [job.queue]: { concurrency: 1, prefetch: 0, agingAfter } },
       },
       (one) =>

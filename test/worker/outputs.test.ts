@@ -192,8 +192,16 @@ const hostileText = fc.oneof(
 )
 const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
   fc.anything({
-    ...{ withBigInt: true, withBoxedValues: true, withDate: true, withMap: true, withNullPrototype: true },
-    ...{ withObjectString: true, withSet: true, withSparseArray: true, withTypedArray: true, maxDepth: 4 },
+    withBigInt: true,
+    withBoxedValues: true,
+    withDate: true,
+    withMap: true,
+    withNullPrototype: true,
+    withObjectString: true,
+    withSet: true,
+    withSparseArray: true,
+    withTypedArray: true,
+    maxDepth: 4,
     key: hostileText,
     values: [hostileText, fc.double(), fc.bigInt(), fc.constantFrom(undefined, null, Number.NaN, cycle)],
   }),

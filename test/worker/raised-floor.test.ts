@@ -36,8 +36,12 @@ async function lateReturn(tailMs = 0) {
     },
   }
   const pool = new QueuePool({
-    ...{ name: job.queue, concurrency: 10, prefetch: 0, weight: 1 },
-    ...{ agingAfterMs: 600_000, pollFloorMs: 1_000 },
+    name: job.queue,
+    concurrency: 10,
+    prefetch: 0,
+    weight: 1,
+    agingAfterMs: 600_000,
+    pollFloorMs: 1_000,
   })
   const kinds = JSON.stringify({ [job.kind]: 1 })
   const claims = new Claims({ db: slow, workerId: randomUUID(), kinds })

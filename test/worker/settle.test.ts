@@ -25,7 +25,11 @@ function succeededWith(result: unknown): Outcome {
 }
 
 const error: StoredError = {
-  ...{ class: 'unknown', name: 'Error', message: 'late', causes: [], fingerprint: 'f' },
+  class: 'unknown',
+  name: 'Error',
+  message: 'late',
+  causes: [],
+  fingerprint: 'f',
 }
 const retried: Outcome = { type: 'retry', delayMs: 60_000, burnsAttempt: true, error, timedOut: false }
 
@@ -43,7 +47,10 @@ function newSettler(): {
     throw trouble
   }
   const settler = new Settler({
-    ...{ db, held, handlers: new Handlers(), announcer: { stored: () => undefined } },
+    db,
+    held,
+    handlers: new Handlers(),
+    announcer: { stored: () => undefined },
     notes: { log: () => undefined, flush: () => Promise.resolve() },
     troubles: { of: fail, ofJobs: fail, wentWell: () => undefined },
   })

@@ -32,7 +32,10 @@ function deaf(): { handler: () => Promise<unknown>; end: () => void } {
 describe('a handler that does not end when it is told to', () => {
   test('has timed out after the grace all the same, and is tried again while it still hangs', async () => {
     const job = defineJob({
-      ...{ kind: 'deaf', queue: newName(), timeout: '30ms', retry: { attempts: 2, backoff: () => 1 } },
+      kind: 'deaf',
+      queue: newName(),
+      timeout: '30ms',
+      retry: { attempts: 2, backoff: () => 1 },
     })
     const { handler, end } = deaf()
     const worker = await startFor(scene, job, handler, { stuck: { grace: '30ms', recycle: false } })
@@ -131,8 +134,10 @@ describe('a handler that does not end when it is told to', () => {
     const connection = scene.db.url
     const worker = new Worker({
       ...optionsOfLane({ connection }),
-      ...{ connection, log: false, queues: { [job.queue]: 4 } },
-      ...{ stuck: { grace: '20ms', recycle: '50ms' } },
+      connection,
+      log: false,
+      queues: { [job.queue]: 4 },
+      stuck: { grace: '20ms', recycle: '50ms' },
     })
     worker.handle(job, handler).handle(slow, async () => opened)
     const stopping = gate()

@@ -24,7 +24,10 @@ function aborted({ signal }: HandlerContext): Promise<unknown> {
 describe('an attempt that takes too long', () => {
   test('is told to stop by its signal, and has timed out when it throws what it was told', async () => {
     const job = defineJob({
-      ...{ kind: 'slow', queue: newName(), timeout: '60ms', retry: { attempts: 2, backoff: () => 1 } },
+      kind: 'slow',
+      queue: newName(),
+      timeout: '60ms',
+      retry: { attempts: 2, backoff: () => 1 },
     })
     const reasons: unknown[] = []
     const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -129,7 +132,9 @@ describe('an attempt that is unusually slow', () => {
       })
     })
     const watch = new Deadlines({
-      ...{ held, graceMs: 60_000, report },
+      held,
+      graceMs: 60_000,
+      report,
       giveUp: () => undefined,
       slow: { factor: 3, leastMs: 30 },
     })

@@ -33,7 +33,11 @@ async function startListening(job: JobContract): Promise<TestWorker> {
 /** Stores a row as a login with the right to insert can, and gives its id. Nobody is told of it. */
 async function insert(job: JobContract, columns: Readonly<Record<string, unknown>>): Promise<string> {
   const row: Record<string, unknown> = {
-    ...{ id: randomUUID(), queue: job.queue, kind: job.kind, version: 1, input: 'null' },
+    id: randomUUID(),
+    queue: job.queue,
+    kind: job.kind,
+    version: 1,
+    input: 'null',
     ...columns,
   }
   const names = Object.keys(row)

@@ -35,7 +35,8 @@ export async function loadStint(): Promise<{
     loadBuilt<ServerModule>('entry/server.js'),
   ])
   return {
-    ...{ client, server },
+    client,
+    server,
     refreshGauges: async (url) => {
       const db = await openDatabase(url)
       await (await newGauges()).refresh(db)

@@ -73,8 +73,12 @@ export async function measure(
     const took: number[] = []
     for (let n = 0; n < refreshes; n++) took.push(await refresh())
     return {
-      ...{ name, first, refreshes },
-      ...{ p50: median(took), p90: percentile(took, 0.9), worst: Math.max(...took) },
+      name,
+      first,
+      refreshes,
+      p50: median(took),
+      p90: percentile(took, 0.9),
+      worst: Math.max(...took),
       parts: [...parts].map(([part, { wall, cpu }]) => ({
         name: part,
         p50: median(wall),

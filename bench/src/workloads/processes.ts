@@ -20,7 +20,8 @@ export const processes: Workload = {
         system,
         at: count === 1 ? '1 process' : `${count} processes`,
         measure: drainOf(sizes, {
-          ...{ jobs: sizes.processJobs, processes: count },
+          jobs: sizes.processJobs,
+          processes: count,
           warmUpJobs: sizes.processWarmUpJobs * count,
         }),
         trial: drainOf(sizes, { jobs: sizes.trialJobs, processes: count }),

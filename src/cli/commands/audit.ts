@@ -24,8 +24,11 @@ Examples
 
 async function list(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ actor: { type: 'string' }, target: { type: 'string' }, action: { type: 'string' } },
-    ...{ limit: { type: 'string' }, cursor: { type: 'string' } },
+    actor: { type: 'string' },
+    target: { type: 'string' },
+    action: { type: 'string' },
+    limit: { type: 'string' },
+    cursor: { type: 'string' },
     ...outputOption,
     ...databaseOptions,
     ...helpOption,

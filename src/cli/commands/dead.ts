@@ -54,10 +54,15 @@ Examples
 
 async function list(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ queue: { type: 'string' }, kind: { type: 'string' }, key: { type: 'string' } },
-    ...{ reason: { type: 'string' }, fingerprint: { type: 'string' } },
-    ...{ discarded: { type: 'boolean', default: false }, replaced: { type: 'boolean', default: false } },
-    ...{ limit: { type: 'string' }, cursor: { type: 'string' } },
+    queue: { type: 'string' },
+    kind: { type: 'string' },
+    key: { type: 'string' },
+    reason: { type: 'string' },
+    fingerprint: { type: 'string' },
+    discarded: { type: 'boolean', default: false },
+    replaced: { type: 'boolean', default: false },
+    limit: { type: 'string' },
+    cursor: { type: 'string' },
     ...outputOption,
     ...databaseOptions,
     ...helpOption,
@@ -102,7 +107,7 @@ Examples
 
 async function get(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ logs: { type: 'string', default: '10' } },
+    logs: { type: 'string', default: '10' },
     ...outputOption,
     ...databaseOptions,
     ...helpOption,

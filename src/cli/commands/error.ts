@@ -56,7 +56,9 @@ Examples
 function listing({ deadly, text }: { deadly: boolean; text: string }) {
   return async (args: readonly string[]): Promise<number> => {
     const { values, positionals } = parse(args, {
-      ...{ status: { type: 'string' }, kind: { type: 'string' }, limit: { type: 'string' } },
+      status: { type: 'string' },
+      kind: { type: 'string' },
+      limit: { type: 'string' },
       ...outputOption,
       ...databaseOptions,
       ...helpOption,

@@ -64,8 +64,12 @@ Examples
 
 async function list(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ queue: { type: 'string' }, kind: { type: 'string' }, key: { type: 'string' } },
-    ...{ state: { type: 'string', multiple: true }, limit: { type: 'string' }, cursor: { type: 'string' } },
+    queue: { type: 'string' },
+    kind: { type: 'string' },
+    key: { type: 'string' },
+    state: { type: 'string', multiple: true },
+    limit: { type: 'string' },
+    cursor: { type: 'string' },
     where: { type: 'string' },
     ...outputOption,
     ...databaseOptions,
@@ -107,7 +111,7 @@ Examples
 
 async function get(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ logs: { type: 'string', default: '10' } },
+    logs: { type: 'string', default: '10' },
     ...outputOption,
     ...databaseOptions,
     ...helpOption,
@@ -157,7 +161,10 @@ async function cancel(args: readonly string[]): Promise<number> {
     if (where !== undefined)
       return operate(stint, { action: 'cancel', where: alone(where, ids), output }, values)
     return actOn(stint, {
-      ...{ ids, output, isDryRun, done: 'cancelled' },
+      ids,
+      output,
+      isDryRun,
+      done: 'cancelled',
       act: (id) => asTyped(stint).cancel(id, { reason, wait: wait as Duration | undefined }),
       whyNot: whyNotCancel,
     })
@@ -190,7 +197,7 @@ async function runNow(args: readonly string[]): Promise<number> {
     if (where !== undefined)
       return operate(stint, { action: 'run-now', where: alone(where, ids), output }, values)
     const act = (id: string): Promise<Job> => asTyped(stint).runNow(id, { reason })
-    return actOn(stint, { ...{ ids, output, isDryRun, done: 'made ready' }, act, whyNot: whyNotMove })
+    return actOn(stint, { ids, output, isDryRun, done: 'made ready', act, whyNot: whyNotMove })
   })
 }
 
@@ -209,7 +216,9 @@ Examples
 
 async function reschedule(args: readonly string[]): Promise<number> {
   const { values, positionals: ids } = parse(args, {
-    ...{ at: { type: 'string' }, delay: { type: 'string' }, reason: { type: 'string' } },
+    at: { type: 'string' },
+    delay: { type: 'string' },
+    reason: { type: 'string' },
     'dry-run': { type: 'boolean', default: false },
     ...outputOption,
     ...databaseOptions,
@@ -222,7 +231,10 @@ async function reschedule(args: readonly string[]): Promise<number> {
   const output = outputOf(values.output)
   return withStint(values, (stint) =>
     actOn(stint, {
-      ...{ ids, output, isDryRun, done: 'moved' },
+      ids,
+      output,
+      isDryRun,
+      done: 'moved',
       act: (id) => asTyped(stint).reschedule(id, { ...when, reason }),
       whyNot: whyNotMove,
     }),
@@ -259,7 +271,7 @@ async function reprioritize(args: readonly string[]): Promise<number> {
     if (where !== undefined)
       return operate(stint, { action: 'reprioritize', where: alone(where, ids), priority, output }, values)
     const act = (id: string): Promise<Job> => asTyped(stint).reprioritize(id, { priority, reason })
-    return actOn(stint, { ...{ ids, output, isDryRun, done: 'moved' }, act, whyNot: whyNotReprioritize })
+    return actOn(stint, { ids, output, isDryRun, done: 'moved', act, whyNot: whyNotReprioritize })
   })
 }
 
@@ -282,7 +294,9 @@ Examples
 
 async function edit(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ input: { type: 'string' }, contracts: { type: 'string' }, reason: { type: 'string' } },
+    input: { type: 'string' },
+    contracts: { type: 'string' },
+    reason: { type: 'string' },
     'dry-run': { type: 'boolean', default: false },
     ...outputOption,
     ...databaseOptions,
@@ -335,6 +349,14 @@ function alone(where: string, ids: readonly string[]): string {
 }
 
 export const job = nounOf(help, {
-  ...{ list, get, cancel, 'run-now': runNow, reschedule, reprioritize },
-  ...{ replay, discard, restore, edit },
+  list,
+  get,
+  cancel,
+  'run-now': runNow,
+  reschedule,
+  reprioritize,
+  replay,
+  discard,
+  restore,
+  edit,
 })

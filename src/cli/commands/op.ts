@@ -48,7 +48,9 @@ Examples
 
 async function list(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ state: { type: 'string', multiple: true }, limit: { type: 'string' }, cursor: { type: 'string' } },
+    state: { type: 'string', multiple: true },
+    limit: { type: 'string' },
+    cursor: { type: 'string' },
     ...options,
   })
   if (values.help) return say(listHelp)
@@ -101,7 +103,9 @@ Examples
 
 async function jobs(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ outcome: { type: 'string' }, limit: { type: 'string' }, cursor: { type: 'string' } },
+    outcome: { type: 'string' },
+    limit: { type: 'string' },
+    cursor: { type: 'string' },
     ...options,
   })
   if (values.help) return say(jobsHelp)

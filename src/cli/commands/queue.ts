@@ -85,7 +85,9 @@ Examples
 
 async function set(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ keep: { type: 'string' }, 'keep-dead': { type: 'string' }, reason: { type: 'string' } },
+    keep: { type: 'string' },
+    'keep-dead': { type: 'string' },
+    reason: { type: 'string' },
     ...options,
   })
   if (values.help) return say(setHelp)

@@ -17,5 +17,13 @@ stint schedule delete      forget it
 stint schedule <command> --help has options and examples.`
 
 export const schedule = nounOf(help, {
-  ...{ list, get, next, set, run: runNow, pause, resume, backfill, delete: remove },
+  list,
+  get,
+  next,
+  set,
+  run: runNow,
+  pause,
+  resume,
+  backfill,
+  delete: remove,
 })

@@ -28,8 +28,11 @@ Examples
 
 export async function stats(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ queue: { type: 'string' }, kind: { type: 'string' }, step: { type: 'string' } },
-    ...{ last: { type: 'string', default: '15m' }, by: { type: 'string', default: 'kind' } },
+    queue: { type: 'string' },
+    kind: { type: 'string' },
+    step: { type: 'string' },
+    last: { type: 'string', default: '15m' },
+    by: { type: 'string', default: 'kind' },
     output: { type: 'string', short: 'o', default: 'table' },
     ...databaseOptions,
     ...helpOption,

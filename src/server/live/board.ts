@@ -48,8 +48,13 @@ export class Board {
     let watched = this.#watched.get(topic.name)
     if (watched === undefined) {
       watched = {
-        ...{ topic, viewers: new Set<Viewer>(), state: undefined, about: [] },
-        ...{ isFresh: false, sinceSeq: Infinity, leftAt: 0 },
+        topic,
+        viewers: new Set<Viewer>(),
+        state: undefined,
+        about: [],
+        isFresh: false,
+        sinceSeq: Infinity,
+        leftAt: 0,
       }
       this.#watched.set(topic.name, watched)
     }

@@ -169,8 +169,17 @@ async function visibleTo<Group extends ErrorGroupSummary>(
 function toItem(group: ErrorGroupSummary, dead: DeadCount | undefined): z.infer<typeof ErrorGroupItem> {
   const { fingerprint, kind, name, title, status, versions, sampleJob, resolvedIn, failures, deaths } = group
   return {
-    ...{ group: fingerprint, kind, class: group.class, name, status, versions, sampleJob },
-    ...{ resolvedIn, failures, deaths, title: hidePasswords(title) },
+    group: fingerprint,
+    kind,
+    class: group.class,
+    name,
+    status,
+    versions,
+    sampleJob,
+    resolvedIn,
+    failures,
+    deaths,
+    title: hidePasswords(title),
     firstSeen: group.firstSeen.toISOString(),
     lastSeen: group.lastSeen.toISOString(),
     resolvedAt: timeOf(group.resolvedAt),

@@ -52,7 +52,9 @@ export const eventRoutes: Routes = (app, parts) => {
     if (c.req.method === 'HEAD') return new Response(null, { headers: streamHeaders })
     const request = c.req.raw
     const stream = live.open({
-      ...{ caller, topics, signal: request.signal },
+      caller,
+      topics,
+      signal: request.signal,
       lastEventId: c.req.valid('header')['last-event-id'],
       recheck: () => identify(request),
     })
@@ -71,7 +73,10 @@ function badTopics(unknown: Topic['name'] | undefined): HttpProblem {
   const detail =
     unknown === undefined ? `At most ${mostTopics} topics.` : `There is no topic '${unknown.slice(0, 200)}'.`
   return new HttpProblem({
-    ...{ status: 400, code: 'invalid-parameters', title: 'Unknown topics', detail },
+    status: 400,
+    code: 'invalid-parameters',
+    title: 'Unknown topics',
+    detail,
     hint: 'Topics are overview, workers, queue:<name>, job:<id> and operation:<id>, separated by commas.',
     errors: [{ pointer: '/query/topics', message: detail }],
   })

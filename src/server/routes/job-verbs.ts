@@ -43,31 +43,45 @@ function verbRoute<Body extends z.ZodType>(
 }
 
 const replay = verbRoute('replay', {
-  ...{ action: 'replay', cli: 'stint dead replay {id}', body: Act },
+  action: 'replay',
+  cli: 'stint dead replay {id}',
+  body: Act,
   summary: 'Bring a dead letter back as the job it was',
 })
 const cancel = verbRoute('cancel', {
-  ...{ action: 'cancel', cli: 'stint job cancel {id}', body: Act },
+  action: 'cancel',
+  cli: 'stint job cancel {id}',
+  body: Act,
   summary: 'End a job; one that runs is asked to stop',
 })
 const runNow = verbRoute('run-now', {
-  ...{ action: 'run-now', cli: 'stint job run-now {id}', body: Act },
+  action: 'run-now',
+  cli: 'stint job run-now {id}',
+  body: Act,
   summary: 'Let a job run that waits for its time',
 })
 const reschedule = verbRoute('reschedule', {
-  ...{ action: 'reschedule', cli: 'stint job reschedule {id} --delay 1h', body: RescheduleBody },
+  action: 'reschedule',
+  cli: 'stint job reschedule {id} --delay 1h',
+  body: RescheduleBody,
   summary: 'Move a job that waits to another time',
 })
 const reprioritize = verbRoute('reprioritize', {
-  ...{ action: 'reprioritize', cli: 'stint job reprioritize {id} --priority 5', body: ReprioritizeBody },
+  action: 'reprioritize',
+  cli: 'stint job reprioritize {id} --priority 5',
+  body: ReprioritizeBody,
   summary: 'Change how soon a job runs among others',
 })
 const discard = verbRoute('discard', {
-  ...{ action: 'discard', cli: 'stint dead discard {id}', body: Act },
+  action: 'discard',
+  cli: 'stint dead discard {id}',
+  body: Act,
   summary: 'Put a dead letter into the trash, for 24 hours',
 })
 const restore = verbRoute('restore', {
-  ...{ action: 'restore', cli: 'stint dead restore {id}', body: Act },
+  action: 'restore',
+  cli: 'stint dead restore {id}',
+  body: Act,
   summary: 'Take a dead letter out of the trash',
 })
 
@@ -190,7 +204,9 @@ async function editJob(
 
 function unknownKind(kind: string): HttpProblem {
   return new HttpProblem({
-    ...{ status: 422, code: 'unknown-kind', title: 'Unknown kind of job' },
+    status: 422,
+    code: 'unknown-kind',
+    title: 'Unknown kind of job',
     detail: `The contract checks an edited input, and the console has no contract for '${kind}'.`,
     hint: 'Pass the contracts of your app to the console.',
   })
@@ -198,7 +214,9 @@ function unknownKind(kind: string): HttpProblem {
 
 function oneTime(): HttpProblem {
   return new HttpProblem({
-    ...{ status: 422, code: 'invalid-option', title: 'Invalid value' },
+    status: 422,
+    code: 'invalid-option',
+    title: 'Invalid value',
     detail: 'Pass either `runAt` or `delay`.',
     errors: [{ pointer: '/runAt', message: 'or /delay has to be given, and not both' }],
   })

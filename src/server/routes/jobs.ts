@@ -165,18 +165,17 @@ export const jobRoutes: Routes = (app, parts) => {
     const job = await findJob(c, parts, id)
     const [epoch = 0, line = 0] = (after ?? '').split('.').map(Number)
     const lines = await stint.logs(id, {
-      ...{ epoch: attempt, limit },
+      epoch: attempt,
+      limit,
       after: after === undefined ? undefined : { epoch, line },
     })
     const last = lines.at(-1)
     const items = lines.map((one) => ({
-      ...{
-        epoch: one.epoch,
-        line: one.line,
-        at: one.at.toISOString(),
-        level: one.level,
-        message: hidePasswords(one.message),
-      },
+      epoch: one.epoch,
+      line: one.line,
+      at: one.at.toISOString(),
+      level: one.level,
+      message: hidePasswords(one.message),
       data: redactFor(c.get('caller'), parts, job, one.data).value ?? null,
     }))
     const next = last === undefined ? (after ?? null) : `${last.epoch}.${last.line}`
@@ -209,10 +208,14 @@ function lastAttempt(job: Job): z.infer<typeof JobAttempt>[] {
   if (job.state !== 'running' && job.state !== 'succeeded') return []
   return [
     {
-      ...{ epoch: job.epoch, attempt: job.attempt, outcome: job.state, workerId: job.workerId },
+      epoch: job.epoch,
+      attempt: job.attempt,
+      outcome: job.state,
+      workerId: job.workerId,
       startedAt: timeOf(job.startedAt),
       endedAt: timeOf(job.finishedAt),
-      ...{ error: null, reason: null },
+      error: null,
+      reason: null,
     },
   ]
 }

@@ -23,8 +23,13 @@ export const meRoutes: Routes = (app, { basePath, about }) => {
     const caller = demand(c, 'view')
     return c.json(
       {
-        ...{ actor: caller.actor, role: caller.role, can: actions.filter((action) => caller.can(action)) },
-        ...{ ...about, basePath, stintVersion: stintVersion(), asOf: new Date().toISOString() },
+        actor: caller.actor,
+        role: caller.role,
+        can: actions.filter((action) => caller.can(action)),
+        ...about,
+        basePath,
+        stintVersion: stintVersion(),
+        asOf: new Date().toISOString(),
       },
       200,
     )

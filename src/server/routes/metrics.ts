@@ -28,7 +28,9 @@ export const metricRoutes: Routes = (app, parts) => {
       const { looks, live, limits } = parts
       const [queues, totals] = await Promise.all([looks.queues.get(), looks.totals.get()])
       const text = metricsText({
-        ...{ caller, queues, totals },
+        caller,
+        queues,
+        totals,
         console: { viewers: live.viewers, waits: live.waits, dropped: live.dropped, refused: limits.refused },
       })
       return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })

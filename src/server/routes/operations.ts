@@ -139,8 +139,13 @@ export const operationRoutes: Routes = (app, parts) => {
       const { matched, samples, ...rest } = preview
       return c.json(
         {
-          ...{ action: rest.action, excluded: rest.excluded, canary: rest.canary, pace: rest.pace },
-          ...{ stopIf: rest.stopIf, crashed: rest.crashed, cli: rest.cli },
+          action: rest.action,
+          excluded: rest.excluded,
+          canary: rest.canary,
+          pace: rest.pace,
+          stopIf: rest.stopIf,
+          crashed: rest.crashed,
+          cli: rest.cli,
           matched: { count: matched.count, exact: matched.isExact },
           samples: samples.map(toJobItem),
           asOf: rest.asOf.toISOString(),
@@ -162,7 +167,11 @@ export const operationRoutes: Routes = (app, parts) => {
     const caller = demand(c, 'view')
     const { state, cursor, limit = 50 } = c.req.valid('query')
     const page = await visiblePage({
-      ...{ caller, cursors: parts.cursors, cursor, limit, most: 200 },
+      caller,
+      cursors: parts.cursors,
+      cursor,
+      limit,
+      most: 200,
       read: async (below, size) => {
         const { operations, next } = await stint.operations.list({ state, cursor: below, limit: size })
         // One that somebody left behind is gone on with.
@@ -191,7 +200,11 @@ export const operationRoutes: Routes = (app, parts) => {
     if (found === undefined || !isWithin(caller, found)) return missingOperation(id)
     const { outcome, cursor, limit = 200 } = c.req.valid('query')
     const { items, next } = await visiblePage({
-      ...{ caller, cursors: parts.cursors, cursor, limit, most: 1_000 },
+      caller,
+      cursors: parts.cursors,
+      cursor,
+      limit,
+      most: 1_000,
       read: async (below, size) => {
         const page = await stint.operations.jobs(id, { outcome, cursor: below, limit: size })
         return { items: page.jobs, next: page.next }
@@ -261,7 +274,9 @@ async function refused(
 
 function noneOfThem(): HttpProblem {
   return new HttpProblem({
-    ...{ status: 404, code: 'not-found', title: 'Not found' },
+    status: 404,
+    code: 'not-found',
+    title: 'Not found',
     detail: 'None of these jobs is there.',
   })
 }
@@ -274,8 +289,27 @@ function toOperation(info: OperationInfo): Operation {
   const { id, action, state, where, ids, canary, pace: wanted, stopIf, max, crashed, matched } = info
   const { acted, skipped, failed, skippedBy, canaryResult, fates, note, reason, actor, cli } = info
   return {
-    ...{ id, action, state, where, ids, canary, pace: wanted, stopIf, max, crashed, matched },
-    ...{ acted, skipped, failed, skippedBy: { ...skippedBy }, canaryResult, fates, note, reason, actor, cli },
+    id,
+    action,
+    state,
+    where,
+    ids,
+    canary,
+    pace: wanted,
+    stopIf,
+    max,
+    crashed,
+    matched,
+    acted,
+    skipped,
+    failed,
+    skippedBy: { ...skippedBy },
+    canaryResult,
+    fates,
+    note,
+    reason,
+    actor,
+    cli,
     frozenAt: info.asOf.toISOString(),
     createdAt: info.createdAt.toISOString(),
     startedAt: timeOf(info.startedAt),
@@ -285,7 +319,9 @@ function toOperation(info: OperationInfo): Operation {
 
 function missingReason(): HttpProblem {
   return new HttpProblem({
-    ...{ status: 422, code: 'invalid-option', title: 'Invalid value' },
+    status: 422,
+    code: 'invalid-option',
+    title: 'Invalid value',
     detail: 'An operation needs a reason, for the audit.',
     errors: [{ pointer: '/reason', message: 'is required' }],
   })
@@ -293,7 +329,9 @@ function missingReason(): HttpProblem {
 
 function missingKey(): HttpProblem {
   return new HttpProblem({
-    ...{ status: 400, code: 'idempotency-key-missing', title: 'An Idempotency-Key is required' },
+    status: 400,
+    code: 'idempotency-key-missing',
+    title: 'An Idempotency-Key is required',
     detail: 'An operation is started once, however often its request is sent: say by what a repeat is known.',
     hint: 'Idempotency-Key: any text of your own, such as a UUID',
   })

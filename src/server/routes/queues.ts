@@ -70,8 +70,11 @@ export const queueRoutes: Routes = (app, parts) => {
     const { queue } = c.req.valid('param')
     const { keep, keepDead, reason } = c.req.valid('json')
     const operator = await demandOperator(c, parts, {
-      ...{ action: 'queue.edit', act: 'queue.set', target: queue },
-      ...{ resource: { queue }, reason },
+      action: 'queue.edit',
+      act: 'queue.set',
+      target: queue,
+      resource: { queue },
+      reason,
     })
     const settings = await operator.setQueue(queue, {
       keep: keep === '0' ? 0 : keep,

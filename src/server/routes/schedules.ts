@@ -53,7 +53,11 @@ const Backfilled = z
   .openapi('Backfilled')
 
 const list = createRoute({
-  ...{ method: 'get', path: '/v1/schedules', ...about, 'x-action': 'view', 'x-cli': 'stint schedule list' },
+  method: 'get',
+  path: '/v1/schedules',
+  ...about,
+  'x-action': 'view',
+  'x-cli': 'stint schedule list',
   summary: 'Schedules by name, with their last fires',
   request: {
     query: z.object({
@@ -64,21 +68,30 @@ const list = createRoute({
   responses: { 200: json('A page of them.', ScheduleList), ...reads },
 })
 const get = createRoute({
-  ...{ method: 'get', path: '/v1/schedules/{name}', ...about, 'x-action': 'view' },
+  method: 'get',
+  path: '/v1/schedules/{name}',
+  ...about,
+  'x-action': 'view',
   'x-cli': 'stint schedule get {name}',
   summary: 'One schedule, with its next fires',
   request: { params },
   responses: { 200: json('The schedule.', ScheduleDetail), ...reads },
 })
 const next = createRoute({
-  ...{ method: 'get', path: '/v1/schedules/{name}/next', ...about, 'x-action': 'view' },
+  method: 'get',
+  path: '/v1/schedules/{name}/next',
+  ...about,
+  'x-action': 'view',
   'x-cli': 'stint schedule next {name}',
   summary: 'When it fires next',
   request: { params, query: z.object({ n: z.coerce.number().int().min(1).max(50).optional() }) },
   responses: { 200: json('The times.', NextFires), ...reads },
 })
 const fires = createRoute({
-  ...{ method: 'get', path: '/v1/schedules/{name}/fires', ...about, 'x-action': 'view' },
+  method: 'get',
+  path: '/v1/schedules/{name}/fires',
+  ...about,
+  'x-action': 'view',
   'x-cli': 'stint schedule get {name}',
   summary: 'What became of its times, latest first',
   request: {
@@ -91,7 +104,10 @@ const fires = createRoute({
   responses: { 200: json('A page of them.', Fires), ...reads },
 })
 const set = createRoute({
-  ...{ method: 'put', path: '/v1/schedules/{name}', ...about, 'x-action': 'schedule.edit' },
+  method: 'put',
+  path: '/v1/schedules/{name}',
+  ...about,
+  'x-action': 'schedule.edit',
   'x-cli': 'stint schedule set {name} --every {every}',
   summary: 'Store one, new or changed',
   description:
@@ -100,7 +116,10 @@ const set = createRoute({
   responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
 const run = createRoute({
-  ...{ method: 'post', path: '/v1/schedules/{name}/run', ...about, 'x-action': 'schedule.run' },
+  method: 'post',
+  path: '/v1/schedules/{name}/run',
+  ...about,
+  'x-action': 'schedule.run',
   'x-cli': 'stint schedule run {name}',
   summary: 'Make a job of it now',
   description: asksForIt,
@@ -108,21 +127,30 @@ const run = createRoute({
   responses: { 200: json('The job that was made.', Ran), ...acts },
 })
 const pause = createRoute({
-  ...{ method: 'post', path: '/v1/schedules/{name}/pause', ...about, 'x-action': 'schedule.run' },
+  method: 'post',
+  path: '/v1/schedules/{name}/pause',
+  ...about,
+  'x-action': 'schedule.run',
   'x-cli': 'stint schedule pause {name}',
   summary: 'No fires until a time, or until it is resumed',
   request: { params, body: accepts(PauseScheduleBody) },
   responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
 const resume = createRoute({
-  ...{ method: 'post', path: '/v1/schedules/{name}/resume', ...about, 'x-action': 'schedule.run' },
+  method: 'post',
+  path: '/v1/schedules/{name}/resume',
+  ...about,
+  'x-action': 'schedule.run',
   'x-cli': 'stint schedule resume {name}',
   summary: 'Let it fire again, from now on',
   request: { params, body: accepts(RunScheduleBody) },
   responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
 const backfill = createRoute({
-  ...{ method: 'post', path: '/v1/schedules/{name}/backfill', ...about, 'x-action': 'schedule.run' },
+  method: 'post',
+  path: '/v1/schedules/{name}/backfill',
+  ...about,
+  'x-action': 'schedule.run',
   'x-cli': 'stint schedule backfill {name} --from {from} --to {to}',
   summary: 'Make up for the times of a range, at most 1,000',
   description: asksForIt,
@@ -130,7 +158,10 @@ const backfill = createRoute({
   responses: { 200: json('The times, and what became of them.', Backfilled), ...acts },
 })
 const remove = createRoute({
-  ...{ method: 'delete', path: '/v1/schedules/{name}', ...about, 'x-action': 'schedule.edit' },
+  method: 'delete',
+  path: '/v1/schedules/{name}',
+  ...about,
+  'x-action': 'schedule.edit',
   'x-cli': 'stint schedule delete {name}',
   summary: 'Forget it and its history; its jobs stay',
   request: { params, query: z.object({ reason: Reason.optional() }) },
@@ -309,8 +340,22 @@ function toItem(info: ScheduleInfo, recent: readonly StoredFire[]): z.infer<type
   const { name, kind, queue, rule, spec, timeZone, overlap, missed, jitterMs, source } = info
   const { isOrphan, isPaused, pauseReason, lastOutcome, failures, invalid } = info
   return {
-    ...{ name, kind, queue, rule, spec, timeZone, overlap, missed, jitterMs, source },
-    ...{ isOrphan, isPaused, pauseReason, lastOutcome, failures, invalid },
+    name,
+    kind,
+    queue,
+    rule,
+    spec,
+    timeZone,
+    overlap,
+    missed,
+    jitterMs,
+    source,
+    isOrphan,
+    isPaused,
+    pauseReason,
+    lastOutcome,
+    failures,
+    invalid,
     startsAt: timeOf(info.startsAt),
     endsAt: timeOf(info.endsAt),
     pausedUntil: timeOf(info.pausedUntil),

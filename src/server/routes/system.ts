@@ -64,7 +64,9 @@ export const systemRoutes: Routes = (app, { stint, looks, live, limits, contract
     const items = [...contracts.values()]
       .filter(({ kind, queue }) => caller.can('view', { kind, queue }))
       .map(({ kind, queue, version, inputSchema }) => ({
-        ...{ kind, queue, version },
+        kind,
+        queue,
+        version,
         jsonSchema: jsonSchemaOf(inputSchema),
       }))
       .sort((a, b) => (a.kind < b.kind ? -1 : 1))

@@ -34,7 +34,8 @@ export class Cancellations extends LoopPart {
 
   constructor(config: CancellationsConfig) {
     const loop = newLoop(config.troubles, {
-      ...{ name: 'cancel', everyMs: cancelPollMs },
+      name: 'cancel',
+      everyMs: cancelPollMs,
       pass: () => this.#look(),
     })
     super([loop])

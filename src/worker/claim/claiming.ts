@@ -35,7 +35,8 @@ export class Claiming extends LoopPart {
   constructor(config: ClaimingConfig) {
     super([
       newLoop(config.troubles, {
-        ...{ name: 'prefetch', everyMs: prefetchTtlMs / 4 },
+        name: 'prefetch',
+        everyMs: prefetchTtlMs / 4,
         pass: () => {
           const oldest = performance.now() - prefetchTtlMs
           config.dispatcher.release(({ heldSince }) => heldSince < oldest, 'it waited too long for a slot')

@@ -59,7 +59,10 @@ export class Claims {
   /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
   async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
     const claimant = {
-      ...{ worker: this.workerId, lease: randomUUID(), queue: pool.config.name, kinds: this.#kinds },
+      worker: this.workerId,
+      lease: randomUUID(),
+      queue: pool.config.name,
+      kinds: this.#kinds,
       limit: Math.min(wanted, maxBatch),
     }
     // To the end, and not only until the reply: what is asked afterwards takes time too.

@@ -23,7 +23,8 @@ export class FailingClaims extends LoopPart {
   constructor(db: Queryable, workerId: () => string, troubles: Pick<Troubles, 'of'>) {
     super([
       newLoop(troubles, {
-        ...{ name: 'tell', everyMs: tellEveryMs },
+        name: 'tell',
+        everyMs: tellEveryMs,
         pass: () => this.#tell(db, workerId()),
       }),
     ])

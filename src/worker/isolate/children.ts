@@ -175,8 +175,15 @@ export class Children {
       memoryMb,
       introduction: {
         type: 'load',
-        ...{ entry, isTold: toldEntry() !== undefined, place, kinds: handlers.isolatedKinds() },
-        ...{ url, schema, leaseMs, graceMs, deadlineMs },
+        entry,
+        isTold: toldEntry() !== undefined,
+        place,
+        kinds: handlers.isolatedKinds(),
+        url,
+        schema,
+        leaseMs,
+        graceMs,
+        deadlineMs,
       },
       onGone: (gone) => this.#children.delete(gone),
       onLate: ({ jobId: id, kind, message: error }) => {

@@ -141,8 +141,13 @@ export class Lease {
     const { url, schema, leaseMs, graceMs, onTrouble } = this.#config
     const { workerId } = this
     const data: LeaseThreadData = {
-      ...{ url, schema, leaseMs, graceMs, workerId },
-      ...{ skew: this.#skew, memory: this.#memory },
+      url,
+      schema,
+      leaseMs,
+      graceMs,
+      workerId,
+      skew: this.#skew,
+      memory: this.#memory,
     }
     store(this.#memory, 'turned', process.hrtime.bigint())
     this.#isThreadUp = false

@@ -31,7 +31,11 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
       const { fingerprint } = error
       return {
         ...common,
-        ...{ delayMs, burns: burnsAttempt, class: error.class, error, fingerprint },
+        delayMs,
+        burns: burnsAttempt,
+        class: error.class,
+        error,
+        fingerprint,
         outcome: timedOut ? 'timed-out' : 'failed',
       }
     }
@@ -39,14 +43,20 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
       const { reason, error, timedOut, crashes } = outcome
       return {
         ...common,
-        ...{ reason, error, fingerprint: error.fingerprint, crashes },
+        reason,
+        error,
+        fingerprint: error.fingerprint,
+        crashes,
         outcome: deadOutcomeOf(reason, timedOut),
       }
     }
     case 'crashed':
       return {
         ...common,
-        ...{ outcome: 'crashed', delayMs: outcome.delayMs, reason: outcome.reason, crashes: 1 },
+        outcome: 'crashed',
+        delayMs: outcome.delayMs,
+        reason: outcome.reason,
+        crashes: 1,
       }
     case 'snoozed':
       return { ...common, outcome: 'snoozed', delayMs: outcome.delayMs, reason: outcome.reason }

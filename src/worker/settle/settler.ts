@@ -274,7 +274,12 @@ export class Settler implements Part {
     if (refused.length === 0) return
     const { db, troubles } = this.#config
     const items = refused.map(({ held: { job, workerId }, outcome, ranMs }) => ({
-      ...{ id: job.id, lease: job.leaseId, epoch: job.epoch, attempt: job.attempt, ranMs, worker: workerId },
+      id: job.id,
+      lease: job.leaseId,
+      epoch: job.epoch,
+      attempt: job.attempt,
+      ranMs,
+      worker: workerId,
       reason: `late settle refused: ${outcome.type}`,
     }))
     await withPartitions(db, () => noteRefused(db, JSON.stringify(items))).catch((error: unknown) => {

@@ -65,13 +65,19 @@ export async function createScene({ root }: Build = ownBuild, database?: TestDat
   onTestFinished(() => stint.close())
   const ledger = await createLedger()
   const setup: Scene['setup'] = (name, options = {}, more = {}) => ({
-    ...{ name, jobs: [job], root },
+    name,
+    jobs: [job],
+    root,
     // Storms are about losing jobs, and putting them aside would hide it.
     options: { connection: db.url, queues: { [queue]: 10 }, crashLimit: 100, log: false, ...options },
     ...more,
   })
   return {
-    ...{ db, ledger, stint, setup, contract: defineJob(job) },
+    db,
+    ledger,
+    stint,
+    setup,
+    contract: defineJob(job),
     worker: (name, options, more) => startWorker(ledger, setup(name, options, more)),
     producer: async ({ name, connection = db.url, timeout = '20s', from = 0, notify = true, ...rest }) => {
       const program = join(root, 'test/guarantees/programs/producer.mjs')

@@ -99,7 +99,8 @@ export async function settleBacklog(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const proxy = await startFaultProxy(db.url)
   await worker('worker', {
-    ...{ ...calm, connection: proxy.url },
+    ...calm,
+    connection: proxy.url,
     queues: { work: { concurrency: 1, prefetch: 0 } },
   })
   const settle = { text: statementMarks(succeedSql), when: 'before' as const }

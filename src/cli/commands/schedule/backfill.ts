@@ -24,8 +24,9 @@ Examples
 
 export async function backfill(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ from: { type: 'string' }, to: { type: 'string' } },
-    ...{ 'dry-run': { type: 'boolean', default: false } },
+    from: { type: 'string' },
+    to: { type: 'string' },
+    'dry-run': { type: 'boolean', default: false },
     ...reasonOption,
     ...common,
   })

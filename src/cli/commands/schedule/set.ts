@@ -47,9 +47,22 @@ Examples
 export async function set(args: readonly string[]): Promise<number> {
   const text = { type: 'string' } as const
   const { values, positionals } = parse(args, {
-    ...{ kind: text, queue: text, cron: text, every: text, 'time-zone': text, input: text, priority: text },
-    ...{ attempts: text, overlap: text, missed: text, jitter: text, 'starts-at': text, 'ends-at': text },
-    ...{ 'keep-fires': text, 'missed-limit': text, 'missed-window': text },
+    kind: text,
+    queue: text,
+    cron: text,
+    every: text,
+    'time-zone': text,
+    input: text,
+    priority: text,
+    attempts: text,
+    overlap: text,
+    missed: text,
+    jitter: text,
+    'starts-at': text,
+    'ends-at': text,
+    'keep-fires': text,
+    'missed-limit': text,
+    'missed-window': text,
     ...reasonOption,
     ...common,
   })
@@ -58,7 +71,9 @@ export async function set(args: readonly string[]): Promise<number> {
   const { kind, queue, cron, every, jitter, 'missed-limit': missedLimit } = values
   const asJson = isJson(values.output)
   const changes: ScheduleChanges = {
-    ...{ cron, every, jitter },
+    cron,
+    every,
+    jitter,
     timeZone: values['time-zone'],
     input: values.input === undefined ? undefined : jsonOf(values.input),
     options: {

@@ -46,7 +46,9 @@ Examples
 
 export async function pause(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
-    ...{ for: { type: 'string' }, until: { type: 'string' }, reason: { type: 'string' } },
+    for: { type: 'string' },
+    until: { type: 'string' },
+    reason: { type: 'string' },
     ...common,
   })
   if (values.help) return say(pauseHelp)
