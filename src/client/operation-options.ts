@@ -1,11 +1,12 @@
 import { priorityOption } from '../contracts/define-job.ts'
 import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
 import { isUuid } from '../core/uuid.ts'
-import { isEmptyWhere, parseWhere, printWhere } from '../core/where.ts'
+import { isEmptyWhere, printWhere } from '../core/print-where.ts'
+import { parseWhere } from '../core/where.ts'
 import type { Where } from '../core/where.ts'
 import { operationActions } from '../core/operation.ts'
 import type { OperationSettings, StopRule } from '../operations/operation.ts'
-import type { OperationAction } from '../core/operation.ts'
+import type { JobOutcome, OperationAction, OperationState } from '../core/operation.ts'
 import { reasonOption } from './actor.ts'
 
 export interface PreviewOptions {
@@ -33,6 +34,24 @@ export interface StartOptions extends PreviewOptions {
   reason: string
   /** Of the request: one that is sent again starts nothing. */
   intentId?: string | undefined
+}
+
+export interface ListOperationsOptions {
+  /** One state or several. @default all */
+  state?: OperationState | readonly OperationState[] | undefined
+  /** Operations a page, 1 to 200. @default 50 */
+  limit?: number | undefined
+  /** `next` of the page before. */
+  cursor?: string | undefined
+}
+
+export interface ListOperationJobsOptions {
+  /** Only those that this became of. @default all */
+  outcome?: JobOutcome | undefined
+  /** Jobs a page, 1 to 1,000. @default 200 */
+  limit?: number | undefined
+  /** `next` of the page before. */
+  cursor?: string | undefined
 }
 
 export interface OperationRequest {

@@ -24,7 +24,6 @@ import type { OperationJobPage } from '../operations/jobs.ts'
 import { getOperation, listOperations, missingOperation } from '../operations/operation.ts'
 import { jobOutcomes, operationStates } from '../core/operation.ts'
 import type { Operation, OperationPage, OperationSettings } from '../operations/operation.ts'
-import type { JobOutcome, OperationState } from '../core/operation.ts'
 import { countQuarantined, momentOf, probe } from '../operations/probe.ts'
 import type { Probe, ProbeRequest, Takes } from '../operations/probe.ts'
 import { hiddenWheres, targetWhere } from '../operations/target.ts'
@@ -40,7 +39,13 @@ import {
   settingsOf,
   whereText,
 } from './operation-options.ts'
-import type { OperationRequest, PreviewOptions, StartOptions } from './operation-options.ts'
+import type {
+  ListOperationJobsOptions,
+  ListOperationsOptions,
+  OperationRequest,
+  PreviewOptions,
+  StartOptions,
+} from './operation-options.ts'
 
 /** What an operation would do. */
 export interface Preview extends Pick<OperationSettings, 'canary' | 'pace' | 'stopIf' | 'max' | 'crashed'> {
@@ -61,24 +66,6 @@ export interface OperationInfo extends Operation {
   /** Null until all that match are noted. */
   untouched: number | null
   cli: string
-}
-
-export interface ListOperationsOptions {
-  /** One state or several. @default all */
-  state?: OperationState | readonly OperationState[] | undefined
-  /** Operations a page, 1 to 200. @default 50 */
-  limit?: number | undefined
-  /** `next` of the page before. */
-  cursor?: string | undefined
-}
-
-export interface ListOperationJobsOptions {
-  /** Only those that this became of. @default all */
-  outcome?: JobOutcome | undefined
-  /** Jobs a page, 1 to 1,000. @default 200 */
-  limit?: number | undefined
-  /** `next` of the page before. */
-  cursor?: string | undefined
 }
 
 /** Counted on request, and no further. */

@@ -1,4 +1,4 @@
-import { durationMs, unitMs } from './duration.ts'
+import { durationMs } from './duration.ts'
 import { StintError } from './errors.ts'
 import { jobStates } from './job.ts'
 import type { JobState } from './job.ts'
@@ -81,42 +81,6 @@ export function readWhere(text: string): { where: Where } | { problem: WhereProb
     if (error instanceof Refused) return { problem: error.problem }
     throw error
   }
-}
-
-/** The canonical text of a filter: parsing it gives the same filter again. */
-export function printWhere(where: Where): string {
-  const list = (
-    name: string,
-    values: readonly (string | number)[] | undefined,
-    print: (value: string | number) => string = printValue,
-  ): string[] =>
-    values === undefined || values.length === 0 ? [] : [`${name}:${values.map(print).join(',')}`]
-  return [
-    ...list('id', [...(where.ids ?? []), ...(where.idEnds ?? [])]),
-    ...list('state', where.states),
-    ...list('queue', where.queues),
-    ...list('kind', where.kinds),
-    ...list('key', where.keys, printText),
-    ...list('error', where.errors),
-    ...list('worker', where.workers),
-    ...list('correlation', where.correlations, printText),
-    ...list('reason', where.reasons, printText),
-    ...list('priority', where.priorities),
-    ...(where.olderMs === undefined ? [] : [`age>${printDuration(where.olderMs)}`]),
-    ...(where.youngerMs === undefined ? [] : [`age<${printDuration(where.youngerMs)}`]),
-    ...Object.entries(where.search ?? {})
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([name, values]) => list(`input.${name}`, values, printText)),
-    ...list('is', [
-      ...(where.isDiscarded === true ? ['discarded'] : []),
-      ...(where.isReplaced === true ? ['replaced'] : []),
-    ]),
-  ].join(' ')
-}
-
-/** Whether it says anything at all: an empty filter means every job. */
-export function isEmptyWhere(where: Where): boolean {
-  return printWhere(where) === ''
 }
 
 type Draft = { -readonly [Name in keyof Omit<Where, 'search'>]: Where[Name] } & {
@@ -232,7 +196,7 @@ function texts(token: Token, expected: string): string[] {
   const { name, values, quoted } = token
   const starred = values.find((value) => value.includes('*') && !quoted.has(value))
   if (starred === undefined) return each(token, isText, expected)
-  const literal = `${name}:${printText(shorten(starred))}`
+  const literal = `${name}:"${shorten(starred)}"`
   throw new Refused(
     token,
     `Filter ${quote(name)} does not accept a star. Quote the value if the star is part of it: ${literal}.`,
@@ -392,23 +356,6 @@ class Source {
     this.#at += whole.length
     return inner.replace(/\\(.)/gs, '$1')
   }
-}
-
-function printText(value: string | number): string {
-  const text = printValue(value)
-  return text.includes('*') && !text.startsWith('"') ? `"${text}"` : text
-}
-
-function printValue(value: string | number): string {
-  const text = String(value)
-  return /^[^\s,"]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
-}
-
-/** In the largest unit that leaves no rest. */
-function printDuration(ms: number): string {
-  const units = Object.entries(unitMs).reverse()
-  const [unit, size] = units.find(([, one]) => ms >= one && ms % one === 0) ?? ['ms', 1]
-  return `${ms / size}${unit}`
 }
 
 function shorten(text: string): string {

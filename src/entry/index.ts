@@ -101,14 +101,13 @@ export type { Actor } from '../client/actor.ts'
 export type { Expect } from '../client/act.ts'
 export type { Audit, ListAuditOptions } from '../client/audit.ts'
 export type { When } from '../client/job-verbs.ts'
-export type { PreviewOptions, StartOptions } from '../client/operation-options.ts'
 export type {
   ListOperationJobsOptions,
   ListOperationsOptions,
-  OperationInfo,
-  Operations,
-  Preview,
-} from '../client/operations.ts'
+  PreviewOptions,
+  StartOptions,
+} from '../client/operation-options.ts'
+export type { OperationInfo, Operations, Preview } from '../client/operations.ts'
 export type { ActOptions, Operator, OperatorSchedules } from '../client/operator.ts'
 export type { SearchOptions } from '../client/search-options.ts'
 export type { FoundJob, SearchPage } from '../jobs/search.ts'

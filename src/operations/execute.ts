@@ -17,6 +17,7 @@ import { addJobs, noteCursor } from './change.ts'
 import { chooseCanary } from './canary.ts'
 import { endingsSql } from './endings.sql.ts'
 import { holdSql } from './hold.sql.ts'
+import { endNote, whyStop } from './judge.ts'
 import { noteCanarySql } from './note-canary.sql.ts'
 import { noteFatesSql } from './note-fates.sql.ts'
 import { noteJobsSql } from './note-jobs.sql.ts'
@@ -233,21 +234,6 @@ async function tryCanary(db: Database, execution: Run): Promise<void> {
   if (isWaiting === true) await waitOn(execution)
 }
 
-/** Judges `total` jobs by the rule, as if they were `atLeast` so many: a few endings say little. */
-function whyStop(
-  { failed, sameError }: Pick<CanaryResult, 'failed' | 'sameError'>,
-  { total, which, atLeast = 1 }: { total: number; which: string; atLeast?: number },
-  { settings }: OperationRow,
-): string | undefined {
-  const { stopIf } = settingsIn(settings)
-  const share = (count: number): number => (100 * count) / Math.max(atLeast, total)
-  if (stopIf.sameError !== null && share(sameError) > stopIf.sameError)
-    return `${sameError} of ${total} ${which} failed with the error they had died of.`
-  if (stopIf.anyFailure !== null && share(failed) > stopIf.anyFailure)
-    return `${failed} of ${total} ${which} failed.`
-  return undefined
-}
-
 /** Acts on the next batch of the rest, no faster than its pace, and looks at fates; without a rest, follows all to their ends. */
 async function ramp(db: Database, execution: Run): Promise<void> {
   const startedAt = performance.now()
@@ -317,21 +303,6 @@ async function noteFates(tx: Queryable, operation: OperationRow, before: string)
   const request = { id, before, since: startedAt ?? now, limit: followSize }
   const [look] = await run(tx, noteFatesSql, request, (row: FatesLook) => row)
   return look ?? { seen: 0, last: null, fates: null }
-}
-
-/** The note of an operation that is done; none where all went well. */
-function endNote({ failed, acted, fates }: OperationRow): string | undefined {
-  const { live, sameError, otherError } = toFates(fates)
-  const errors = [
-    ...(sameError > 0 ? [`${sameError} with the error they had died of`] : []),
-    ...(otherError > 0 ? [`${otherError} with another`] : []),
-  ]
-  const parts = [
-    ...(errors.length > 0 ? [`${sameError + otherError} of ${acted} died again: ${errors.join(', ')}.`] : []),
-    ...(live > 0 ? [`${live} of ${acted} had not ended when it stopped looking.`] : []),
-    ...(failed > 0 ? [`${failed} could not be acted on.`] : []),
-  ]
-  return parts.length === 0 ? undefined : parts.join(' ')
 }
 
 /** Acts on the next of the jobs that are untouched, and gives their number. */

@@ -1,4 +1,5 @@
-import { parseWhere, printWhere, readWhere } from '../core/where.ts'
+import { printWhere } from '../core/print-where.ts'
+import { parseWhere, readWhere } from '../core/where.ts'
 import type { Where } from '../core/where.ts'
 import type { OperationInfo } from '../client/operations.ts'
 import type { JobSummary } from '../core/job.ts'

@@ -1,4 +1,5 @@
-import { parseWhere, printWhere } from '../core/where.ts'
+import { printWhere } from '../core/print-where.ts'
+import { parseWhere } from '../core/where.ts'
 import type { FoundJob, SearchPage } from '../jobs/search.ts'
 import type { Caller, ConsoleParts } from './context.ts'
 import { resourceOf } from './job-item.ts'

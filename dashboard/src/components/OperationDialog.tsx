@@ -7,6 +7,7 @@ import type { NewOperation, OperationAction, Preview } from '../api/operations.t
 import { countText, plural, span, whole } from '../text/format.ts'
 import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
+import { CrashWarning } from './CrashWarning.tsx'
 import { Dialog } from './Dialog.tsx'
 import { Field } from './Field.tsx'
 import { Icon } from './Icon.tsx'
@@ -235,22 +236,6 @@ function What({ preview }: { preview: Preview }) {
         </details>
       )}
     </>
-  )
-}
-
-/** For jobs that were quarantined: they may crash a worker once more. */
-export function CrashWarning({ crashed, canary }: { crashed: number; canary: number }) {
-  return (
-    <div className="note note-warn" role="status">
-      <Icon name="warn" />
-      <div className="note-body">
-        <strong>{plural(crashed, 'job')} crashed a worker</strong>
-        <span>
-          The same may happen again.
-          {canary === 0 ? '' : ` ${plural(canary, 'job')} ${canary === 1 ? 'is' : 'are'} tried first.`}
-        </span>
-      </div>
-    </div>
   )
 }
 

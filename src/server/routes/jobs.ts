@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Job } from '../../core/job.ts'
-import { printWhere } from '../../core/where.ts'
+import { printWhere } from '../../core/print-where.ts'
 import type { FoundJob } from '../../jobs/search.ts'
 import { Id, Time } from '../api/common.ts'
 import { JobAttempt, JobDetail, JobFilter, JobLog, JobPage, Lineage } from '../api/job.ts'
