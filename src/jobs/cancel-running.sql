@@ -14,14 +14,12 @@ with gone as (
    group by queue, kind
 )
 insert into stint.finished (
-  id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-  created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
-  correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-  attempts_before, replaces, reason
+  -- include: jobs/finished-columns
 )
-select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
+select :items::jsonb -> id::text ->> 'reason',
+       id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-       attempts_before, replaces, :items::jsonb -> id::text ->> 'reason'
+       attempts_before, replaces
   from gone
 returning id

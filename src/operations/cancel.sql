@@ -1,5 +1,5 @@
 -- End jobs that wait, as jobs/cancel.sql does one; those that run are asked to stop. A row that is locked is passed by: its
--- handler is about to complete it. Correlation ids are cut as there.
+-- handler is about to complete it.
 with target as materialized (
   select id, state
     from stint.job
@@ -17,15 +17,10 @@ with target as materialized (
    group by queue, kind
 ), ended as (
   insert into stint.finished (
-    id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-    created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
-    correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-    attempts_before, replaces, reason
+    -- include: jobs/finished-columns
   )
-  select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-         created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
-         left(correlation_id, 256), traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-         attempts_before, replaces, :reason::text
+  select :reason::text,
+         -- include: jobs/cancelled
     from gone
 ), asked as (
   update stint.job

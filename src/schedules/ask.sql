@@ -15,12 +15,7 @@ with wanted as (
   select :name::text, fire_at, 'asked', job_id, :reason::text
     from wanted
    where job_id not in (select job_id from known)
-  on conflict (schedule, fire_at) do update
-     set outcome = excluded.outcome,
-         job_id  = excluded.job_id,
-         reason  = excluded.reason,
-         at      = excluded.at
-   where f.outcome in ('missed', 'skipped')
+  -- include: schedules/or-fire-again
   returning f.job_id
 )
 select job_id as id from known

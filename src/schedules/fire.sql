@@ -119,14 +119,10 @@ with held as materialized (
    group by queue, kind
 ), ended as (
   insert into stint.finished (
-    id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-    created_at, run_at, started_at, finished_at, deadline_at, worker_id, lease_id,
-    correlation_id, traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-    attempts_before, replaces, reason)
-  select id, 'cancelled', queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
-         created_at, run_at, started_at, stint.now(), deadline_at, worker_id, lease_id,
-         left(correlation_id, 256), traceparent, tracestate, parent_id, flow_id, search, options, input, input_blob,
-         attempts_before, replaces, 'its schedule fired again'
+    -- include: jobs/finished-columns
+  )
+  select 'its schedule fired again',
+         -- include: jobs/cancelled
     from gone
   returning id
 ), advanced as (

@@ -59,7 +59,7 @@ export interface ScheduleDetails extends ScheduleInfo {
   askedFires: number
 }
 
-/** `asked`: somebody asked for it, and a worker that has the schedule's code makes the job `jobId`. */
+/** `asked`: a person asked for it, and a worker that has the schedule's code makes the job `jobId`. */
 export type FireOutcome = 'fired' | 'skipped' | 'missed' | 'queued' | 'asked'
 
 export interface Fire {

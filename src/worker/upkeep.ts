@@ -52,7 +52,7 @@ const sweepLimit = 500
 const idsTold = 20
 const unknownKindsEveryMs = 30_000
 
-/** Finds jobs that nobody works on: those of lost workers, and claims of this worker whose reply was lost. */
+/** Finds jobs that no handler works on: those of lost workers, and claims of this worker whose reply was lost. */
 export class Recovery extends LoopPart {
   readonly reconciling: Loop
 
@@ -113,7 +113,7 @@ async function sweepLost(config: Sweeping): Promise<void> {
 
 /**
  * Compares what runs under this worker with what it knows of, both ways. One lease for all jobs means that a claim
- * whose reply was lost would be renewed for ever with nobody at it: such a job is given back, nothing burned. One that
+ * whose reply was lost would be renewed for ever with no handler at it: such a job is given back, nothing burned. One that
  * we hold and the database does not is lost.
  */
 async function reconcile(config: Reconciling): Promise<void> {

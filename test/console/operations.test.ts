@@ -3,8 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOperationsWorker } from '../../src/console-worker/operations-worker.ts'
 import { defineJob } from '../../src/entry/index.ts'
-import type { OperationInfo, OperationState } from '../../src/entry/index.ts'
-import type { JobContract } from '../../src/entry/index.ts'
+import type { JobContract, OperationInfo, OperationState, StartOptions } from '../../src/entry/index.ts'
 import { bury } from '../support/dead-letters.ts'
 import { lane } from '../support/lane.ts'
 import { eventually, newJob, newName, startFor, workerScene } from '../support/workers.ts'
@@ -47,6 +46,14 @@ function executorSessions(): Promise<unknown[]> {
         and (state <> 'idle' or not $1)`,
     [lane === 'pgbouncer'],
   )
+}
+
+/** Starts a replay of all dead letters of a contract. */
+function replay(
+  contract: JobContract,
+  options: Omit<StartOptions, 'action' | 'where'>,
+): Promise<OperationInfo> {
+  return ana().operations.start({ action: 'replay', where: `queue:${contract.queue}`, ...options })
 }
 
 const over: readonly OperationState[] = ['done', 'stopped', 'aborted', 'paused']
@@ -235,9 +242,7 @@ describe('an operation', () => {
   test('skips what changed since it was started, and says why', async () => {
     const contract = newJob()
     const ids = await deadLetters(contract, 8)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 0,
       reason: 'fixed',
     })
@@ -278,9 +283,7 @@ describe('an operation', () => {
     const other = await scene.stint.enqueue(contract, {}, { unique: { key: 'two' } })
     await bury(scene.db, other.id)
     await scene.stint.enqueue(contract, {}, { unique: { key: 'two' } })
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 0,
       reason: 'x',
     })
@@ -339,9 +342,7 @@ describe('an operation', () => {
     for (let n = 0; n < 100; n++) await scene.stint.enqueue(contract, { n }, { key: keyOf(n) })
     for (let n = 0; n < 20; n++) await scene.stint.enqueue(other, { n }, { key: 'large' })
     await buryAll(contract.queue)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 6,
       reason: 'fixed',
     })
@@ -376,9 +377,7 @@ describe('an operation', () => {
       if (n === 4 || n === 5) return fail('NetworkDown')
       return undefined
     })
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 0,
       reason: 'hope',
     })
@@ -403,9 +402,7 @@ describe('an operation', () => {
     await startFor(scene, contract, () => {
       if (++ran > 2) throw new Error('it turned bad')
     })
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       reason: 'hope',
       canary: 2,
       pace: 20,
@@ -424,9 +421,7 @@ describe('an operation', () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 3)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 0,
       reason: 'x',
     })
@@ -441,9 +436,7 @@ describe('an operation', () => {
     await executor({ undecidedMs: 1 })
     const contract = defineJob({ kind: newName('spoiled'), queue: newName('spoiled') })
     const [kept = '', gone = ''] = await deadLetters(contract, 2)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 0,
       pace: 0.1,
       reason: 'x',
@@ -502,9 +495,7 @@ describe('an operation', () => {
     const contract = newJob()
     await deadLetters(contract, 50)
     await startFor(scene, contract, () => undefined)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 5,
       reason: 'fixed',
     })
@@ -519,9 +510,7 @@ describe('an operation', () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 5)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 2,
       reason: 'x',
     })
@@ -540,9 +529,7 @@ describe('an operation', () => {
     await executor()
     const contract = newJob()
     await deadLetters(contract, 200)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       canary: 0,
       // It would take most of a minute, so it is not over before it is aborted.
       pace: 4,
@@ -574,9 +561,7 @@ describe('an operation', () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 100)
-    const { id } = await ana().operations.start({
-      action: 'replay',
-      where: `queue:${contract.queue}`,
+    const { id } = await replay(contract, {
       pace: 2,
       canary: 0,
       reason: 'x',
@@ -668,9 +653,7 @@ test('an executor that is killed midway is followed by another, and nothing is a
   await scene.db.query(
     `create trigger ${ledger} after insert on stint.job for each row when (new.queue = '${contract.queue}') execute function stint.${ledger}()`,
   )
-  const { id } = await ana().operations.start({
-    action: 'replay',
-    where: `queue:${contract.queue}`,
+  const { id } = await replay(contract, {
     canary: 0,
     // Slow enough that it is not over before it is killed, however long that takes.
     pace: 8,

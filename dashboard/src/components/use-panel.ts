@@ -21,7 +21,7 @@ export function usePanel(): Panel {
   }
 }
 
-/** Forgets a dialog that cannot open now: it would when something else has changed, and nobody would expect it. */
+/** Forgets a dialog that cannot open now: it would open later, when something else has changed, and surprise. */
 export function useClosed(panel: Panel, isImpossible: boolean): void {
   useEffect(() => {
     if (isImpossible) panel.close()

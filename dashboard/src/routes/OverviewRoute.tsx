@@ -23,7 +23,7 @@ export function OverviewRoute() {
   const [range] = useRange()
   const overview = useLive(overviewQuery())
   const stats = useLive(statsQuery(range))
-  // The range is of the charts: the figures above are of the last hour, whatever it is.
+  // The range is of the charts: the figures above are always of the last hour.
   const { data: series } = useLive(statsQuery('1h'))
   const points = useMemo(() => (series === undefined ? [] : stepsOver(series)), [series])
   useRowKeys()

@@ -95,7 +95,7 @@ $$;
 -- Live jobs only: small, cached, the one hot table. It has no foreign key, no trigger and no GIN index. A column is here
 -- because a claim, an attempt or a settle needs it. A column that few jobs use is null for the others, which costs one bit.
 --
--- Queue, kind and key are compared as bytes, whatever the locale of the database: their order has no meaning for people,
+-- Queue, kind and key are compared as bytes, in any locale of the database: their order has no meaning for people,
 -- and an index entry costs a tenth less than with C.UTF-8.
 --
 -- Every job leaves at least three dead rows here, and a claim steps over those at the head of its queue. With the default

@@ -28,7 +28,7 @@ export type HeldState =
 
 /**
  * timeout   its deadline passed
- * cancel    somebody asked for its end
+ * cancel    a caller asked for its end
  * shutdown  the worker stops, and the drain is over
  * lease     it is another worker's, or may be soon
  * uncaught  something was thrown in its name and never caught: it has failed

@@ -100,7 +100,7 @@ export class Claims {
       const last = await tail(this.#db, request).catch(() => undefined)
       // An answer that took longer than the margin may tell of a job that came after the claim had looked.
       const isOfThen = performance.now() - askedAt < marginMs
-      // Whatever was said of it since may be about a job below.
+      // A hint that came since may be about a job below.
       if (last !== undefined && isOfThen && level.hints === hints) level.raise(last)
     }
     return { jobs, isAged }

@@ -76,7 +76,7 @@ export class Dispatcher implements Places {
     }
   }
 
-  /** Starts whatever waits for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
+  /** Starts the jobs that wait for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
   startAll(): void {
     if (this.#suspects.waiting > 0) this.#startSuspect()
     while (this.#hasSlot() && this.#isOpen && !this.#suspects.holdsOthers(performance.now())) {
@@ -177,7 +177,7 @@ export class Dispatcher implements Places {
       } else pool.skipTurnsTo(this.#turn - 1)
     }
     if (best === undefined || owed === undefined || best.turn <= owed.turn) return best
-    // Where there are slots for all, nobody is in anybody's way.
+    // Where there are slots for all, no queue is in the way of another.
     return this.#isWeighted && this.#waitsFor(owed) ? undefined : best
   }
 
@@ -236,7 +236,7 @@ export class Dispatcher implements Places {
     runSlot(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered, this, attempts)
   }
 
-  /** Whether it is for a child: that one's end has a name, and harms nobody. */
+  /** Whether it is for a child: the end of a child has a name, and harms no other job. */
   #isIsolated(held: HeldJob): boolean {
     const { children, handlers } = this.#config.attempts
     return children.takes(held, handlers.get(held.job.kind))

@@ -5,13 +5,13 @@ import type { Position } from '../../jobs/position.ts'
  * Where this process goes on claiming, for each priority of one queue.
  *
  * A claim scans an index from oldest to newest. What was claimed leaves the index only when the vacuum may remove it,
- * which it may not while somebody holds an old snapshot (a long report, a lagging replica): then every scan from the
+ * which it may not while a session holds an old snapshot (a long report, a lagging replica): then every scan from the
  * start meets every job that ever ran, and a queue that kept up at noon does not at one. So a claim starts at the
  * *floor*, the place where the last one ended.
  *
  * Nothing depends on the floor being right. Jobs appear below it all the time: transactions that commit late, replays,
  * jobs given back. A survey from the very start, on a timer paced by its own cost, finds the first job that is there
- * to claim and lowers the floor to it; whoever puts a job back tells its floor directly. A floor that is too low costs
+ * to claim and lowers the floor to it; the code that puts a job back tells its floor directly. A floor that is too low costs
  * a longer scan, one that is too high a little patience, and neither costs a job.
  *
  * `mayHaveMore` is the other half: a priority that came back short is not asked again until something says that it
@@ -204,7 +204,7 @@ export class Level {
 }
 
 /**
- * Whether a job's time is not to come for a day: a ready job has no such time, unless somebody wrote the row by hand. A
+ * Whether a job's time is not to come for a day: a ready job has no such time, unless the row was written by hand. A
  * floor up there would hide all other jobs from claims.
  */
 function isAhead({ runAt }: Position): boolean {

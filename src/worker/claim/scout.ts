@@ -67,7 +67,7 @@ export class Scout implements Part {
   }
 
   /**
-   * Nobody rang. A survey finds all there is, also what was committed late and lies below the floor; where that costs
+   * The bell did not ring. A survey finds all there is, also what was committed late and lies below the floor; where that costs
    * much and was done a moment ago, a look from the floors has to do.
    */
   lookForYourself(): void {

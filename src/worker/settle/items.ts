@@ -9,7 +9,7 @@ export function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: st
   }
 }
 
-/** One object by id, put together from texts that are JSON already; null where nobody has a result. */
+/** One object by id, put together from texts that are JSON already; null where no job has a result. */
 export function resultsOf(group: readonly Ended[]): string | null {
   const members = group.flatMap(({ held, outcome }) =>
     outcome.type === 'succeeded' && outcome.result !== undefined

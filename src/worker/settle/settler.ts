@@ -329,7 +329,7 @@ function answer({ held, outcome, ranMs, resolve }: Pending, type: Settled['type'
   resolve({ type, held, outcome, ranMs })
 }
 
-/** Row by row after so many tries: somebody holds a lock on one of them, or is always faster. */
+/** Row by row after so many tries: another session holds a lock on one of them, or is always faster. */
 function isInTheWay(error: unknown, tries: number): boolean {
   const hasWaited = error instanceof DeadlineError || isLockTimeout(error)
   return (classify(error) === 'again' && tries >= 5) || (hasWaited && tries >= 2)

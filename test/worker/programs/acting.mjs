@@ -18,8 +18,13 @@ const aborted = ({ signal }) =>
 
 export const acts = {
   return: (_input, ctx) => ({
-    ...{ pid: process.pid, threadId, child: process.env.STINT_CHILD, argv: process.argv.slice(2) },
-    ...{ jobId: ctx.jobId, current: currentJob()?.jobId, attempt: ctx.attempt },
+    pid: process.pid,
+    threadId,
+    child: process.env.STINT_CHILD,
+    argv: process.argv.slice(2),
+    jobId: ctx.jobId,
+    current: currentJob()?.jobId,
+    attempt: ctx.attempt,
   }),
   say: async (_input, ctx) => {
     ctx.log.info('first', { n: 1 })
