@@ -1,4 +1,4 @@
-// What counting costs a job, by itself: started() and settled() of src/worker/numbers.ts, on jobs of 4 queues and 8 kinds.
+// What counting costs a job, by itself: started() and settled() of src/worker/report/numbers.ts, on jobs of 4 queues and 8 kinds.
 //   npm run build && node bench/collector.mjs
 import { Numbers } from '../dist/worker/numbers.js'
 

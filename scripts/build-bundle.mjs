@@ -24,10 +24,10 @@ const first = ['db/bundle-require']
 /** What programs of the tests and benchmarks use of our insides. */
 const insides = [
   'db/database',
-  'schedules/tick',
-  'console-worker/operations-worker',
-  'worker/numbers',
-  'numbers/gauges',
+  'schedules/fires/tick',
+  'worker/operations-worker',
+  'worker/report/numbers',
+  'stats/write/gauges',
 ]
 
 const { outputFiles } = await build({

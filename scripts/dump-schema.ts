@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { format, resolveConfig } from 'prettier'
 import { startEmbedded } from '../src/embedded/start.ts'
-import { Stint } from '../src/entry/index.ts'
+import { Stint } from '../src/index.ts'
 import { describeObjects, describeSchema } from '../test/support/describe-schema.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'stint-schema-'))

@@ -27,8 +27,10 @@ function importsOf(file: string): string[] {
   return [...imports].map(([, specifier, lazy]) => specifier ?? lazy ?? '')
 }
 
+/** The room of a file: its first folder. Files directly in src are the public surface. */
 function folderOf(file: string): string {
-  return file.split(sep)[0] ?? ''
+  const [first = '', ...rest] = file.split(sep)
+  return rest.length === 0 ? 'surface' : first
 }
 
 test('the table names every folder, and every folder it names exists', () => {
@@ -42,6 +44,21 @@ test.each(modules)('%s imports only what its folder may', (file) => {
     const target = folderOf(relative(source, join(source, dirname(file), specifier)))
     expect(target === folderOf(file) || allowed.has(target), `${file} imports ${specifier}`).toBe(true)
   }
+})
+
+test('no import leads back to the file that it starts from', () => {
+  const cycles: string[] = []
+  const done = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    const at = path.indexOf(file)
+    if (at !== -1) cycles.push([...path.slice(at), file].join(' → '))
+    if (at !== -1 || done.has(file)) return
+    for (const specifier of importsOf(file).filter((name) => name.startsWith('.')))
+      visit(join(dirname(file), specifier), [...path, file])
+    done.add(file)
+  }
+  for (const file of modules) visit(file, [])
+  expect(cycles).toEqual([])
 })
 
 test('core and contracts load in a browser: nothing of Node, no package but types', () => {
@@ -69,7 +86,7 @@ test('only the output of the command line writes to the console', () => {
   const talkers = modules.filter((file) =>
     /\bconsole\.\w+\(|process\.std(out|err)\.write|readline/.test(readFileSync(join(source, file), 'utf8')),
   )
-  expect(talkers).toEqual(['cli/output.ts'])
+  expect(talkers).toEqual(['cli/output/output.ts'])
 })
 
 test('every fragment of SQL is included by several statements', () => {

@@ -3,8 +3,8 @@
  * and a worker that has the code makes their jobs.
  */
 import { expect, test } from 'vitest'
-import { defineSchedule } from '../src/entry/index.ts'
-import type { JobContract, Schedule } from '../src/entry/index.ts'
+import { defineSchedule } from '../src/index.ts'
+import type { JobContract, Schedule } from '../src/index.ts'
 import { call, openConsole, tokens } from './console/scene.ts'
 import { runStint } from './support/cli.ts'
 import { start } from './support/processes.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob, Stint } from '../src/entry/index.ts'
+import { defineJob, Stint } from '../src/index.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { isOutOf } from './support/lane.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Examination } from '../src/entry/index.ts'
+import type { Examination } from '../src/index.ts'
 import { runStint } from './support/cli.ts'
 import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { defineJob, Stint } from '../src/entry/index.ts'
-import { defaultLogger } from '../src/worker/log.ts'
+import { defineJob, Stint } from '../src/index.ts'
+import { defaultLogger } from '../src/worker/report/log.ts'
 import { runStint } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
@@ -159,7 +159,7 @@ describe('escape sequences in stored text reach no terminal', () => {
     process.stdout.isTTY = true
     vi.stubEnv('NO_COLOR', undefined).stubEnv('FORCE_COLOR', '1')
     try {
-      const { paint, safe } = await import('../src/cli/format.ts')
+      const { paint, safe } = await import('../src/cli/output/format.ts')
       const red = paint({ text: hostile, style: 'red' })
       expect(red).toMatch(/^\u001b\[31mx\\x1b\[2J/)
       expect(safe(`${red} ${hostile}`).replaceAll('\u001b[31m', '').replaceAll('\u001b[39m', '')).not.toMatch(

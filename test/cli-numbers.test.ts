@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { Stint } from '../src/entry/index.ts'
+import { Stint } from '../src/index.ts'
 import { runStint } from './support/cli.ts'
 import type { CommandResult } from './support/cli.ts'
 import { movableClock } from './support/clock.ts'

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { defineJob, Stint } from '../src/entry/index.ts'
-import { PermanentError, Worker } from '../src/entry/worker.ts'
+import { defineJob, Stint } from '../src/index.ts'
+import { PermanentError, Worker } from '../src/worker.ts'
 import { runStint } from './support/cli.ts'
 import type { CommandResult } from './support/cli.ts'
 import { createTestDatabase } from './support/database.ts'
@@ -162,7 +162,7 @@ describe('stint job', () => {
     const folder = mkdtempSync(join(tmpdir(), 'stint-edit-'))
     const [input, contracts] = [join(folder, 'input.json'), join(folder, 'contracts.mjs')]
     await writeFile(input, '{"to":"bo"}')
-    const entry = join(import.meta.dirname, '../dist/entry/contracts.js')
+    const entry = join(import.meta.dirname, '../dist/contracts.js')
     await writeFile(
       contracts,
       `import { defineJob } from ${JSON.stringify(entry)}\nexport const mail = defineJob({ kind: 'mail.send' })\n`,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../src/entry/index.ts'
+import { defineJob, Stint } from '../src/index.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob, fileBlobStore, Stint } from '../src/entry/index.ts'
+import { defineJob, fileBlobStore, Stint } from '../src/index.ts'
 import { render } from '../src/db/statement.ts'
-import { listDeadSql } from '../src/jobs/list-dead.sql.ts'
+import { listDeadSql } from '../src/jobs/dead/list-dead.sql.ts'
 import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
@@ -298,7 +298,7 @@ describe('replay', () => {
       const proxy = await startFaultProxy(db.url)
       const client = new Stint({ connection: proxy.url })
       const id = await deadMail()
-      const cut = proxy.cutNext({ text: 'jobs/replay.sql', when })
+      const cut = proxy.cutNext({ text: 'jobs/dead/replay.sql', when })
       expect(await client.dead.replay(id)).toMatchObject({ id, state: 'ready', maxAttempts: 10 })
       await cut
       await client.close()
@@ -321,7 +321,7 @@ describe('replay', () => {
     )
     const proxy = await startFaultProxy(db.url)
     const client = new Stint({ connection: proxy.url })
-    const cut = proxy.cutNext({ text: 'jobs/replay.sql', when: 'after' })
+    const cut = proxy.cutNext({ text: 'jobs/dead/replay.sql', when: 'after' })
     expect(await client.dead.replay(id)).toMatchObject({ state: 'dead', epoch: 8 })
     await cut
     await client.close()

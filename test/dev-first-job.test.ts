@@ -3,7 +3,7 @@ import { chmod, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { Stint } from '../src/entry/index.ts'
+import { Stint } from '../src/index.ts'
 import { keeperPid, query, untilGone } from './embedded/scene.ts'
 import { finish, start } from './support/processes.ts'
 import { repository } from './support/worker-process.ts'

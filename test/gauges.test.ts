@@ -2,12 +2,12 @@
  * What the gauges cost, and whether they are right, on a queue of a million jobs that no statistics describe.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { Stint } from '../src/entry/index.ts'
+import { Stint } from '../src/index.ts'
 import { Database } from '../src/db/database.ts'
 import { render } from '../src/db/statement.ts'
-import { gaugeProbeSql } from '../src/numbers/gauge-probe.sql.ts'
-import { gaugeSampleSql } from '../src/numbers/gauge-sample.sql.ts'
-import { Gauges } from '../src/numbers/gauges.ts'
+import { gaugeProbeSql } from '../src/stats/write/gauge-probe.sql.ts'
+import { gaugeSampleSql } from '../src/stats/write/gauge-sample.sql.ts'
+import { Gauges } from '../src/stats/write/gauges.ts'
 import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 
@@ -73,7 +73,7 @@ describe('with a million jobs', () => {
       if (statistics === 'fresh') await client.query('analyze stint.job')
       await client.query('set plan_cache_mode = force_generic_plan')
       await client.query(`prepare probe as ${render(gaugeProbeSql, 'stint')}`)
-      const request = { rows: 6_000, glance: 100, groups: 500, topKeys: 50, large: `'{}'` }
+      const request = { rows: 6_000, briefly: 100, groups: 500, topKeys: 50, large: `'{}'` }
       const values = gaugeProbeSql.params.map((name) => request[name])
       const { rows } = await client.query<{ 'QUERY PLAN': string }>(
         `explain (analyze, costs off) execute probe (${values.join(', ')})`,
@@ -91,7 +91,7 @@ describe('with a million jobs', () => {
     await client.query('set plan_cache_mode = force_generic_plan')
     await client.query(`prepare probe as ${render(gaugeProbeSql, 'stint')}`)
     const large = `'{"level 0 bulk", "level 5 bulk", "keyed keyed"}'`
-    const request = { rows: 6_000, glance: 100, groups: 500, topKeys: 50, large }
+    const request = { rows: 6_000, briefly: 100, groups: 500, topKeys: 50, large }
     const values = gaugeProbeSql.params.map((name) => request[name])
     const { rows } = await client.query<{ 'QUERY PLAN': string }>(
       `explain (analyze, costs off) execute probe (${values.join(', ')})`,

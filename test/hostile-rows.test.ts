@@ -4,12 +4,12 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { operationJob } from '../src/operations/contract.ts'
-import { defineJob, fileBlobStore, Stint } from '../src/entry/index.ts'
-import { Worker } from '../src/entry/worker.ts'
-import type { Console } from '../src/entry/server.ts'
-import { nextId } from '../src/intake/ids.ts'
+import { defineJob, fileBlobStore, Stint } from '../src/index.ts'
+import { Worker } from '../src/worker.ts'
+import type { Console } from '../src/server.ts'
+import { nextId } from '../src/jobs/new/ids.ts'
 import { consoleOpenApi, createConsoleWithin } from '../src/server/console.ts'
-import { usualServices } from '../src/upkeep/services.ts'
+import { usualServices } from '../src/worker/upkeep/services.ts'
 import { call, patient, tokens } from './console/scene.ts'
 import type { Answer, CallOptions } from './console/scene.ts'
 import { runStint } from './support/cli.ts'
@@ -592,7 +592,7 @@ async function searchByIds(rows: readonly Planted[], findings: Findings): Promis
   for (let at = 0; at < rows.length; at += 50) await some(rows.slice(at, at + 50))
 }
 
-/** Looks at jobs and operations as a browser does that stays: the first event tells how they are. */
+/** Watches jobs and operations as a browser does that stays: the first event tells how they are. */
 async function readEvents(findings: Findings): Promise<void> {
   const some = async (rows: readonly Planted[]): Promise<void> => {
     const names = rows.map(({ table, id }) => `${table === 'operation' ? table : 'job'}:${id}`)

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { isStorableText } from '../src/core/json.ts'
-import type { Json } from '../src/core/json.ts'
-import { jsonbText } from '../src/core/jsonb-text.ts'
+import { isStorableText } from '../src/core/json/json.ts'
+import type { Json } from '../src/core/json/json.ts'
+import { jsonbText } from '../src/core/json/jsonb-text.ts'
 import { createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { firstOccurrences, occurrences } from '../src/schedules/occurrences.ts'
-import { resolveRule } from '../src/schedules/rule.ts'
+import { firstOccurrences, occurrences } from '../src/schedules/rules/occurrences.ts'
+import { resolveRule } from '../src/schedules/rules/rule.ts'
 import { form } from './support/form.ts'
 import { workerScene } from './support/workers.ts'
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { drawScreen, summaryLine } from '../examples/start/screen.ts'
-import type { Status } from '../src/entry/index.ts'
+import type { Status } from '../src/index.ts'
 import { eventually } from './support/eventually.ts'
 import { start } from './support/processes.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import * as terminal from '../src/cli/format.ts'
+import * as terminal from '../src/cli/output/format.ts'
 import * as page from '../dashboard/src/text/format.ts'
 import { segmentsOf } from '../dashboard/src/text/timeline.ts'
 

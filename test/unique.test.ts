@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../src/entry/index.ts'
+import { defineJob, Stint } from '../src/index.ts'
 import { movableClock } from './support/clock.ts'
 import type { TestClock } from './support/clock.ts'
 import { connectTo, createTestDatabase } from './support/database.ts'

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../src/entry/index.ts'
+import { defineJob, Stint } from '../src/index.ts'
 import { createEmptyDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { upkeepByHand } from './support/history.ts'

@@ -42,6 +42,6 @@ export interface Gauges {
 
 /** What a leader refreshes the gauges with. */
 export async function newGauges(): Promise<Gauges> {
-  const { Gauges } = await loadBuilt<{ Gauges: new () => Gauges }>('numbers/gauges.js')
+  const { Gauges } = await loadBuilt<{ Gauges: new () => Gauges }>('stats/write/gauges.js')
   return new Gauges()
 }

@@ -1,13 +1,13 @@
-import { missingJob } from '../client/calls.ts'
+import { missingJob } from '../client/job-id.ts'
 import type { Stint } from '../client/stint.ts'
 import { StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
 import { isUuid } from '../core/uuid.ts'
 import { UsageError } from './arguments.ts'
-import { exitCodes, report } from './errors.ts'
-import { jobTable } from './job-table.ts'
-import { note, say, sayJson } from './output.ts'
-import type { Output } from './output.ts'
+import { exitCodes, report } from './output/errors.ts'
+import { jobTable } from './output/job-table.ts'
+import { note, say, sayJson } from './output/output.ts'
+import type { Output } from './output/output.ts'
 
 export interface Act {
   ids: readonly string[]

@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os'
-import type { Operator } from '../client/operator.ts'
+import type { Operator } from '../client/operator/operator.ts'
 import type { Stint } from '../client/stint.ts'
 
 /** The client in the name of whoever types: `cli:ana@laptop`. */

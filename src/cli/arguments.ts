@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { ParseArgsConfig } from 'node:util'
 import { nearest } from '../core/options.ts'
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 
 /** Called wrongly: exit code 2, with a pointer to the help. */
 export class UsageError extends Error {}

@@ -1,7 +1,7 @@
 import { Stint } from '../client/stint.ts'
 import { StintError } from '../core/errors.ts'
 import { embeddedDir, hasEmbedded } from '../embedded/start.ts'
-import { note } from './output.ts'
+import { note } from './output/output.ts'
 
 export interface DatabaseValues {
   schema?: string | undefined

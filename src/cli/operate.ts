@@ -1,16 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { OperationInfo, Preview } from '../client/operations.ts'
+import type { OperationInfo, Preview } from '../client/operations/operations.ts'
 import type { Stint } from '../client/stint.ts'
-import type { OperationsWorker, OperationsWorkerOptions } from '../console-worker/operations-worker.ts'
+import type { OperationsWorker, OperationsWorkerOptions } from '../worker/operations-worker.ts'
 import { diedAgain, isUnderWay } from '../core/operation.ts'
 import type { OperationAction } from '../core/operation.ts'
 import { asTyped } from './actor.ts'
 import { UsageError, wholeNumber } from './arguments.ts'
-import { exitCodes } from './errors.ts'
-import { ask, facts, note, say, sayJson } from './output.ts'
-import type { Output } from './output.ts'
-import { jobTable } from './job-table.ts'
-import { crashWarning, operationFacts, progressLine } from './operation-page.ts'
+import { exitCodes } from './output/errors.ts'
+import { ask, facts, note, say, sayJson } from './output/output.ts'
+import type { Output } from './output/output.ts'
+import { jobTable } from './output/job-table.ts'
+import { crashWarning, operationFacts, progressLine } from './output/operation-page.ts'
 
 /** For every command that acts on all jobs that match a filter. */
 export const bulkOptions = {
@@ -199,6 +199,6 @@ function stopOf(text: string | undefined): { sameError?: number; anyFailure?: nu
 
 /** A worker is much to load for a command that rarely needs one. */
 async function startWorker(options: OperationsWorkerOptions): Promise<OperationsWorker> {
-  const { startOperationsWorker } = await import('../console-worker/operations-worker.ts')
+  const { startOperationsWorker } = await import('../worker/operations-worker.ts')
   return startOperationsWorker(options)
 }

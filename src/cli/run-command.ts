@@ -1,7 +1,7 @@
 import { choose } from './arguments.ts'
-import { stintVersion } from '../version/version.ts'
-import { report } from './errors.ts'
-import { say } from './output.ts'
+import { stintVersion } from '../node/version.ts'
+import { report } from './output/errors.ts'
+import { say } from './output/output.ts'
 import type { Command } from './verbs.ts'
 
 const help = `Stint: background jobs on PostgreSQL

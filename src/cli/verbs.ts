@@ -1,5 +1,5 @@
 import { choose, UsageError } from './arguments.ts'
-import { say } from './output.ts'
+import { say } from './output/output.ts'
 
 /** Runs a command with its arguments and gives its exit code. */
 export type Command = (args: readonly string[]) => Promise<number>

@@ -1,16 +1,16 @@
-import { withInput } from '../blobs/input-blob.ts'
+import { withInput } from '../jobs/blobs/input-blob.ts'
 import { isStintError, StintError } from '../core/errors.ts'
 import type { Job } from '../core/job.ts'
-import { invalidOption, rejectUnknown } from '../core/options.ts'
-import { isUuid } from '../core/uuid.ts'
+import { rejectUnknown } from '../core/options.ts'
 import type { Database } from '../db/database.ts'
 import type { Copyable } from '../db/statement.ts'
 import { withPartitions } from '../jobs/ensure-partitions.ts'
 import { get } from '../jobs/get.ts'
-import type { BlobConfig } from '../intake/new-job.ts'
-import type { Act } from './act.ts'
+import type { BlobConfig } from '../jobs/new/new-job.ts'
+import type { Act } from './operator/act.ts'
 import type { Connection } from './connection.ts'
-import { deliver } from './deliver.ts'
+import { deliver } from './enqueue/deliver.ts'
+import { missingJob } from './job-id.ts'
 
 export interface GetOptions {
   /** Also read an input that lies in the blob store; else it is null, and `inputBlob` says where it is. @default true */
@@ -120,18 +120,4 @@ export class Calls {
       throw error
     }
   }
-}
-
-export function checkId(id: unknown): asserts id is string {
-  if (!isUuid(id)) throw invalidOption('id', 'a job id (a UUID)', id)
-}
-
-export function missingJob(id: string): never {
-  throw new StintError(
-    'job-not-found',
-    `There is no job ${id}. It may have been deleted after its retention.`,
-    {
-      jobIds: [id],
-    },
-  )
 }

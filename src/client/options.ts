@@ -4,12 +4,12 @@ import { schemaOption } from '../core/names.ts'
 import { booleanOption, durationOption, integerOption, rejectUnknown } from '../core/options.ts'
 import { pgAdapter } from '../db/foreign-tx.ts'
 import type { PgTransaction, TxAdapter } from '../db/foreign-tx.ts'
-import { resolveBlobs } from '../intake/blob-options.ts'
-import type { BlobOptions } from '../intake/blob-options.ts'
-import type { JobOptions } from '../intake/enqueue-options.ts'
-import { currentJob } from '../ambient/ambient.ts'
-import type { BlobConfig } from '../intake/new-job.ts'
-import { isNotifyUsual } from '../wake-up/notify.ts'
+import { resolveBlobs } from '../jobs/new/blob-options.ts'
+import type { BlobOptions } from '../jobs/new/blob-options.ts'
+import type { JobOptions } from '../jobs/new/enqueue-options.ts'
+import { currentJob } from '../node/ambient.ts'
+import type { BlobConfig } from '../jobs/new/new-job.ts'
+import { isNotifyUsual } from '../jobs/wake-up/notify.ts'
 
 /** Options that a job takes over from where it is enqueued, when the call does not say them. */
 export type AmbientOptions = Pick<JobOptions, 'correlationId' | 'traceparent' | 'tracestate'>

@@ -1,8 +1,8 @@
 import type { Duration } from '../core/duration.ts'
 import { nameOption } from '../core/names.ts'
 import { durationOption, invalidOption, rejectUnknown } from '../core/options.ts'
-import { allSettings, setSettings, settingsOf } from '../queues/settings.ts'
-import type { QueueSettings } from '../queues/settings.ts'
+import { allSettings, setSettings, settingsOf } from '../jobs/queue-settings.ts'
+import type { QueueSettings } from '../jobs/queue-settings.ts'
 import type { Calls } from './calls.ts'
 
 export interface SetQueueOptions {

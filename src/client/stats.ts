@@ -1,9 +1,9 @@
 import type { Duration } from '../core/duration.ts'
 import { durationOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
 import type { Queryable } from '../db/statement.ts'
-import { emptyInMs, readGauges, readRates, readStats, seriesOf } from '../numbers/read-stats.ts'
-import type { QueueGauge, StatSeries, StatsRequest } from '../numbers/read-stats.ts'
-import { textOption } from './list-options.ts'
+import { emptyInMs, readGauges, readRates, readStats, seriesOf } from '../stats/read/series/read-stats.ts'
+import type { QueueGauge, StatSeries, StatsRequest } from '../stats/read/series/read-stats.ts'
+import { textOption } from './jobs/list-options.ts'
 
 export interface StatsOptions {
   queue?: string | undefined

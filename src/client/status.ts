@@ -1,13 +1,13 @@
 import type { Database } from '../db/database.ts'
-import { emptyInMs, readGauges, readRates } from '../numbers/read-stats.ts'
-import type { QueueGauge } from '../numbers/read-stats.ts'
-import { queueStatus } from '../queues/status.ts'
-import type { Count, QueueStatus } from '../queues/status.ts'
-import { liveWorkers } from '../queues/workers.ts'
-import type { LiveWorker } from '../queues/workers.ts'
+import { emptyInMs, readGauges, readRates } from '../stats/read/series/read-stats.ts'
+import type { QueueGauge } from '../stats/read/series/read-stats.ts'
+import { queueStatus } from '../stats/read/queues/queue-status.ts'
+import type { Count, QueueStatus } from '../stats/read/queues/queue-status.ts'
+import { liveWorkers } from '../stats/read/fleet/workers.ts'
+import type { LiveWorker } from '../stats/read/fleet/workers.ts'
 import { migrationStatus } from '../schema/migrate.ts'
-import { upkeepStatus } from '../upkeep/status.ts'
-import type { UpkeepStatus } from '../upkeep/status.ts'
+import { upkeepStatus } from '../stats/read/fleet/upkeep.ts'
+import type { UpkeepStatus } from '../stats/read/fleet/upkeep.ts'
 
 /** The current state, cheap to read. */
 export interface Status {

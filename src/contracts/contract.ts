@@ -1,8 +1,8 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Backoff } from '../core/backoff.ts'
+import type { Backoff } from '../core/failures/backoff.ts'
 import type { Duration } from '../core/duration.ts'
-import type { FailureClass } from '../core/failure.ts'
-import type { ClassRules } from '../core/retry-policy.ts'
+import type { FailureClass } from '../core/failures/failure.ts'
+import type { ClassRules } from '../core/failures/retry-policy.ts'
 
 export type { Backoff, FailureClass }
 

@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { Stint } from '../client/stint.ts'
-import type { ClassRule } from '../core/retry-policy.ts'
+import type { ClassRule } from '../core/failures/retry-policy.ts'
 import type { FailureClass, InputOf, OutputOf, ParsedInputOf } from './contract.ts'
 import { defineJob, typed } from './define-job.ts'
 

@@ -2,7 +2,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defaultClassRules } from '../core/retry-policy.ts'
+import { defaultClassRules } from '../core/failures/retry-policy.ts'
 import { defineJob, typed } from './define-job.ts'
 import { checkInput, readInput } from './input.ts'
 

@@ -1,9 +1,9 @@
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { StintError } from '../core/errors.ts'
 import type { Issue } from '../core/errors.ts'
-import { copyJson, isPlainName } from '../core/json.ts'
-import { withoutStop } from '../core/thrown.ts'
-import { byteLength } from '../core/utf8.ts'
+import { copyJson, isPlainName } from '../core/json/json.ts'
+import { withoutStop } from '../core/failures/thrown.ts'
+import { byteLength } from '../core/json/utf8.ts'
 import { checkContract } from './check-contract.ts'
 import type { JobContract } from './contract.ts'
 

@@ -1,9 +1,9 @@
-import { defaultBackoff, isList } from '../core/backoff.ts'
-import type { Backoff } from '../core/backoff.ts'
+import { defaultBackoff, isList } from '../core/failures/backoff.ts'
+import type { Backoff } from '../core/failures/backoff.ts'
 import { durationMs } from '../core/duration.ts'
 import { StintError } from '../core/errors.ts'
-import { failureClasses } from '../core/failure.ts'
-import type { FailureClass } from '../core/failure.ts'
+import { failureClasses } from '../core/failures/failure.ts'
+import type { FailureClass } from '../core/failures/failure.ts'
 import {
   durationOption,
   functionOption,
@@ -12,8 +12,8 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../core/options.ts'
-import { defaultClassRules } from '../core/retry-policy.ts'
-import type { ClassRule, ClassRules } from '../core/retry-policy.ts'
+import { defaultClassRules } from '../core/failures/retry-policy.ts'
+import type { ClassRule, ClassRules } from '../core/failures/retry-policy.ts'
 import type { ClassRuleOptions, RetryOptions, RetryRule } from './contract.ts'
 
 export function resolveRetry({

@@ -1,4 +1,4 @@
-import { isError, peek } from './thrown.ts'
+import { isError, peek } from './failures/thrown.ts'
 
 /** Every error that Stint throws carries one of these; docs/reference/errors.md has a heading for each. */
 export const errorCodes = [

@@ -1,4 +1,4 @@
-import { numbersIn } from './stored-json.ts'
+import { numbersIn } from './json/stored-json.ts'
 
 /**
  * Durations counted in bins that grow by 9 % each: any percentile read from them is within 4.5 % of the exact one, for

@@ -1,4 +1,4 @@
-import { isStorableText } from './json.ts'
+import { isStorableText } from './json/json.ts'
 import { invalidOption } from './options.ts'
 
 /** Queues and kinds: letters, digits and `_ . : / % -`, from 1 to 128, not starting with a sign. */

@@ -1,4 +1,4 @@
-import { numberIn } from './stored-json.ts'
+import { numberIn } from './json/stored-json.ts'
 
 /** What can be done to many jobs at once. */
 export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const

@@ -1,8 +1,8 @@
-import { peek } from '../core/thrown.ts'
+import { peek } from '../core/failures/thrown.ts'
 
 /**
  * What a failed call of ours to the database means for its caller. The only reader of SQLSTATEs besides
- * core/failure.ts, which reads those that a handler throws.
+ * core/failures/failure.ts, which reads those that a handler throws.
  *
  * again      nothing was done: send the same again, soon
  * unknown    it may have been done: ask with the same id before anything else

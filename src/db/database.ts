@@ -4,7 +4,7 @@ import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
 import { StintError } from '../core/errors.ts'
 import { storedTime } from '../core/far-time.ts'
-import { isError } from '../core/thrown.ts'
+import { isError } from '../core/failures/thrown.ts'
 import {
   DeadlineError,
   isNamedStatementTrouble,

@@ -1,5 +1,5 @@
 import { StintError } from '../core/errors.ts'
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 import type { Queryable } from './statement.ts'
 
 /** Sends one statement through the caller's transaction and returns its rows. */

@@ -1,4 +1,4 @@
-import { peek } from '../core/thrown.ts'
+import { peek } from '../core/failures/thrown.ts'
 
 /** Errors of a client that never had a connection, and whose cause is probably a setting. */
 const neverReached = new WeakSet<object>()

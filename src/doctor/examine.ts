@@ -4,7 +4,7 @@
  * What one check comes to stops no other: each has a transaction of its own, which only reads, with three seconds for a
  * statement, and its failure is a finding. Nothing is counted that grows with the number of jobs.
  */
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 import { isCancelled, isRefused, isSchemaMissing } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
@@ -33,7 +33,7 @@ const deadlineMs = 5_000
 /** How many are asked at once: few, and never all that the pool can have, for it is also others'. */
 const mostLanes = 3
 
-/** Looks at what is named, in the order of the list of checks. */
+/** Runs the checks that are named, in the order of the list of checks. */
 export async function examine(db: Database, { only, limits }: ExamineOptions): Promise<Examination> {
   const [asOf = new Date()] = await run(db, asOfSql, {}, (row: { now: Date }) => row.now)
   const names = [...only]

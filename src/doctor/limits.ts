@@ -1,4 +1,4 @@
-import { usualBloat } from '../upkeep/index-bloat.ts'
+import { usualBloat } from '../schema/index-bloat.ts'
 
 /** From where on the doctor minds. */
 export interface Limits {

@@ -31,7 +31,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, realpath, writeFile } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { isStintError, StintError } from '../core/errors.ts'
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 import { hasCode } from './errno.ts'
 import { Hold, type HoldOptions } from './hold.ts'
 

@@ -1,5 +1,5 @@
 import type { JobProgress } from '../core/job.ts'
-import type { StoredError } from '../core/stored-error.ts'
+import type { StoredError } from '../core/failures/stored-error.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { claimKeyedSql } from './claim-keyed.sql.ts'
@@ -7,8 +7,8 @@ import { claimTheseSql } from './claim-these.sql.ts'
 import { claimSql } from './claim.sql.ts'
 import { claimableKeyedSql } from './claimable-keyed.sql.ts'
 import { claimableSql } from './claimable.sql.ts'
-import { floorParams, isBefore } from './position.ts'
-import type { Position } from './position.ts'
+import { floorParams, isBefore } from './search/position.ts'
+import type { Position } from './search/position.ts'
 import { putAsideSql } from './put-aside.sql.ts'
 
 /** A job that a worker holds: its row says running, under this lease. */

@@ -1,6 +1,6 @@
 import { StintError } from '../core/errors.ts'
 import type { JobState } from '../core/job.ts'
-import type { Where } from '../core/where.ts'
+import type { Where } from '../core/filter/where.ts'
 import type { OperationAction } from '../core/operation.ts'
 
 /** The states that each action is about. */

@@ -1,16 +1,16 @@
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { checkSchedule } from './checked.ts'
-import type { CheckedSchedule } from './checked.ts'
-import type { MissedPolicy, OverlapPolicy } from './define-schedule.ts'
+import { checkSchedule } from './rules/checked.ts'
+import type { CheckedSchedule } from './rules/checked.ts'
+import type { MissedPolicy, OverlapPolicy } from './rules/define-schedule.ts'
 import { firesSql } from './fires.sql.ts'
 import { firesWithinSql } from './fires-within.sql.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
 import { recentFiresSql } from './recent-fires.sql.ts'
-import { describeRule } from './rule.ts'
-import type { ScheduleRow } from './stored.ts'
+import { describeRule } from './rules/rule.ts'
+import type { ScheduleRow } from './rules/stored.ts'
 
 /** A schedule as people see it. */
 export interface ScheduleInfo {

@@ -1,10 +1,10 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import type { Schedule } from './define-schedule.ts'
+import type { Schedule } from './rules/define-schedule.ts'
 import { nowSql } from './now.sql.ts'
-import { nextOccurrence } from './occurrences.ts'
+import { nextOccurrence } from './rules/occurrences.ts'
 import { setSql } from './set.sql.ts'
-import { storedDefinition } from './stored.ts'
+import { storedDefinition } from './rules/stored.ts'
 
 export async function databaseNow(db: Queryable): Promise<number> {
   const [now] = await run(db, nowSql, {}, (row: { now: number }) => row.now)

@@ -1,5 +1,5 @@
 import { isStintError, StintError } from '../core/errors.ts'
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 import { classify, isSchemaMissing } from '../db/classify.ts'
 import type { Database } from '../db/database.ts'
 import { render, run } from '../db/statement.ts'

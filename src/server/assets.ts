@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join, sep } from 'node:path'
-import { packageRoot } from '../version/package-root.ts'
-import { escapeHtml, html, page } from './page.ts'
+import { packageRoot } from '../node/package-root.ts'
+import { escapeHtml, html, page } from './http/page.ts'
 
 interface Asset {
   type: string

@@ -1,23 +1,23 @@
 import type { StintOptions } from '../client/options.ts'
 import { Stint } from '../client/stint.ts'
 import { isStintError } from '../core/errors.ts'
-import { keepOperationsWorker } from '../console-worker/operations-worker.ts'
-import { createApp } from './app.ts'
+import { keepOperationsWorker } from '../worker/operations-worker.ts'
+import { createApp } from './http/app.ts'
 import { Assets } from './assets.ts'
 import type { App, ConsoleParts } from './context.ts'
-import { Cursors } from './cursors.ts'
-import { Door } from './door.ts'
-import { Live } from './live.ts'
+import { Cursors } from './http/cursors.ts'
+import { Authenticator } from './auth/authenticator.ts'
+import { Live } from './live/live.ts'
 import { liveSource } from './live/source.ts'
-import { Looks } from './looks.ts'
-import { frameWith, refusal } from './headers.ts'
-import type { Frame } from './headers.ts'
-import { openApiDocument } from './openapi.ts'
+import { SharedReads } from './answers/shared-reads.ts'
+import { frameWith, refusal } from './http/headers.ts'
+import type { Frame } from './http/headers.ts'
+import { openApiDocument } from './http/openapi.ts'
 import { resolveConsoleOptions } from './options.ts'
 import type { ConsoleConfig, ConsoleOptions } from './options.ts'
-import { pathBelow } from './path.ts'
-import { busy, HttpProblem } from './problem.ts'
-import { isSafe } from './same-origin.ts'
+import { pathBelow } from './http/path.ts'
+import { busy, HttpProblem } from './http/problem.ts'
+import { isSafe } from './http/same-origin.ts'
 
 /** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
 export interface Console {
@@ -68,13 +68,13 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
   const { basePath, environment = null, readOnly, insecure, onError } = config
   const { connection, schema, blobs } = config
   // Of all its connections one is for hearing of what is stored, while somebody looks.
-  const hasEar = config.poolSize > 1
-  const poolSize = hasEar ? config.poolSize - 1 : config.poolSize
+  const canListen = config.poolSize > 1
+  const poolSize = canListen ? config.poolSize - 1 : config.poolSize
   const stint =
     config.stint === undefined
       ? new Stint({ connection, schema, blobs, poolSize, ...limits })
       : config.stint.clone({ poolSize, ...limits })
-  const door = new Door({ ...config, isInsecure: insecure, store: stint.consoleStore })
+  const authenticator = new Authenticator({ ...config, isInsecure: insecure, store: stint.consoleStore })
   const executor = readOnly
     ? undefined
     : keepOperationsWorker(stint.place, (error) => {
@@ -88,14 +88,14 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     acceptUnknownKinds: config.acceptUnknownKinds,
     limits: { refused: 0 },
     connections: config.poolSize,
-    identify: door.identify,
-    ...eyesOf(stint, { hasEar, onError }),
+    identify: authenticator.identify,
+    ...eyesOf(stint, { canListen, onError }),
     cursors: cursorsOf(stint),
     executor,
   }
   const frame = frameWith(config)
   const app = createApp(parts, {
-    door,
+    authenticator,
     frame,
     publicOrigin: config.publicOrigin,
     hosts: config.hosts,
@@ -107,7 +107,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
   return {
     fetch: answering(app, parts, frame),
     get link() {
-      return door.link
+      return authenticator.link
     },
     basePath,
     executeOperations: () => {
@@ -125,24 +125,24 @@ function cursorsOf(stint: Stint): Cursors {
   return new Cursors(() => stint.consoleStore.cursorKey())
 }
 
-/** What its screens look at. Nothing is read until somebody looks. */
+/** What its screens show. Nothing is read before the first request. */
 function eyesOf(
   stint: Stint,
-  { hasEar, onError }: { hasEar: boolean; onError: ConsoleConfig['onError'] },
-): Pick<ConsoleParts, 'looks' | 'live'> {
-  const looks = new Looks(stint)
+  { canListen, onError }: { canListen: boolean; onError: ConsoleConfig['onError'] },
+): Pick<ConsoleParts, 'reads' | 'live'> {
+  const reads = new SharedReads(stint)
   const onTrouble = (error: unknown): void => {
     // A database that is away is told to those who look; anything else is a failure of ours.
     if (!isStintError(error)) onError(error, { requestId: 'events' })
   }
-  return { looks, live: new Live({ source: liveSource(stint, looks, { hasEar }), onTrouble }) }
+  return { reads, live: new Live({ source: liveSource(stint, reads, { canListen }), onTrouble }) }
 }
 
 /** The API as OpenAPI 3.1, without a database. */
 export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): object {
   // Makes no connection until it is asked something, and nobody asks.
   const stint = new Stint()
-  const door = new Door({
+  const authenticator = new Authenticator({
     auth: () => null,
     tokens: [],
     isInsecure: false,
@@ -158,14 +158,14 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     basePath,
     limits: { refused: 0 },
     connections: 1,
-    identify: door.identify,
-    ...eyesOf(stint, { hasEar: false, onError: () => undefined }),
+    identify: authenticator.identify,
+    ...eyesOf(stint, { canListen: false, onError: () => undefined }),
     cursors: cursorsOf(stint),
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
   }
   const app = createApp(parts, {
-    door,
+    authenticator,
     frame: frameWith({ frameAncestors: "'none'" }),
     publicOrigin: undefined,
     hosts: undefined,

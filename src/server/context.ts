@@ -1,33 +1,10 @@
 import type { OpenAPIHono } from '@hono/zod-openapi'
 import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
-import type { Action, Role } from './api/common.ts'
-import type { Cursors } from './cursors.ts'
-import type { Live } from './live.ts'
-import type { Looks } from './looks.ts'
-import type { RedactedJob } from './redact.ts'
-
-/** Who asks, as `auth` or a token says. */
-export interface Caller {
-  /** A name for people and the audit. */
-  actor: string
-  role: Role
-  /** Whether this caller may do it; a role's actions, narrowed by `can` of the host's `auth`. */
-  can: (action: Action, resource?: Resource) => boolean
-  /** False where no host narrows it: then no job has to be asked about. */
-  isNarrowed?: boolean | undefined
-  /** A browser with a cookie, or a program with a token. */
-  origin: 'dashboard' | 'api'
-  /** The host's own redaction of a value that a job carries, after ours; see `redactFor`. */
-  redact?: ((value: unknown, job: RedactedJob) => unknown) | undefined
-}
-
-/** What an action is about, for a host that scopes its people. What is left out is meant with all there is of it. */
-export interface Resource {
-  queue?: string | undefined
-  kind?: string | undefined
-  key?: string | null | undefined
-}
+import type { Cursors } from './http/cursors.ts'
+import type { Live } from './live/live.ts'
+import type { SharedReads } from './answers/shared-reads.ts'
+import type { Caller } from './auth/caller.ts'
 
 /** What every request carries through the routes. */
 export interface Env {
@@ -72,7 +49,7 @@ export interface ConsoleParts {
   /** Of pages that are cut to what a caller may see. */
   cursors: Cursors
   /** What all screens share. */
-  looks: Looks
+  reads: SharedReads
   /** Streams of what changes, and requests that wait for the end of a job. */
   live: Live
 }

@@ -2,25 +2,25 @@ import { isStintError } from '../core/errors.ts'
 import { wantsPage } from './assets.ts'
 import type { Assets } from './assets.ts'
 import type { App } from './context.ts'
-import type { Door } from './door.ts'
-import { notFound, unauthorized } from './gate.ts'
-import { html, page } from './page.ts'
-import { signInPath } from './sign-in.ts'
+import type { Authenticator } from './auth/authenticator.ts'
+import { notFound, unauthorized } from './auth/gate.ts'
+import { html, page } from './http/page.ts'
+import { signInPath } from './auth/sign-in.ts'
 
 export interface DashboardOptions {
-  door: Door
+  authenticator: Authenticator
   assets: Assets
   basePath: string
 }
 
-/** The dashboard for whoever is let in; others are led to the door. Every address of it is the same page. */
-export function showDashboard(app: App, { door, assets, basePath }: DashboardOptions): void {
+/** The dashboard for whoever is let in; others are sent to the sign-in page. Every address of it is the same page. */
+export function showDashboard(app: App, { authenticator, assets, basePath }: DashboardOptions): void {
   app.get('*', async (c) => {
     const { raw, path } = c.req
     if (path === '/outside') throw notFound()
-    if (!(await isLetIn(door, raw))) {
+    if (!(await isLetIn(authenticator, raw))) {
       if (!wantsPage(raw)) throw unauthorized()
-      if (!door.hasSignIn) return notLetIn(basePath)
+      if (!authenticator.hasSignIn) return notLetIn(basePath)
       const { search } = new URL(raw.url)
       return new Response(null, {
         status: 303,
@@ -34,9 +34,9 @@ export function showDashboard(app: App, { door, assets, basePath }: DashboardOpt
 }
 
 /** The page holds no data: it is shown to a session that cannot be looked up now, and says that the database is away. */
-async function isLetIn(door: Door, request: Request): Promise<boolean> {
+async function isLetIn(authenticator: Authenticator, request: Request): Promise<boolean> {
   try {
-    return (await door.identify(request)) !== undefined
+    return (await authenticator.identify(request)) !== undefined
   } catch (error) {
     if (isStintError(error)) return true
     throw error

@@ -1,6 +1,6 @@
 import type { Stint } from '../client/stint.ts'
 import type { JobContract } from '../contracts/contract.ts'
-import type { BlobOptions } from '../intake/blob-options.ts'
+import type { BlobOptions } from '../jobs/new/blob-options.ts'
 import { StintError } from '../core/errors.ts'
 import {
   booleanOption,
@@ -9,11 +9,11 @@ import {
   invalidOption,
   rejectUnknown,
 } from '../core/options.ts'
-import type { Authenticate } from './door.ts'
-import { nameOf } from './known-host.ts'
-import { basePathOption } from './path.ts'
-import { parseTokens } from './tokens.ts'
-import type { Token } from './tokens.ts'
+import type { Authenticate } from './auth/authenticator.ts'
+import { nameOf } from './http/known-host.ts'
+import { basePathOption } from './http/path.ts'
+import { parseTokens } from './auth/tokens.ts'
+import type { Token } from './auth/tokens.ts'
 
 export interface ConsoleOptions {
   /** Your client: the console makes one of its own for the same database, with few connections and short timeouts. */

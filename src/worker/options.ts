@@ -8,16 +8,16 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../core/options.ts'
-import { peek } from '../core/thrown.ts'
-import { resolveBlobs } from '../intake/blob-options.ts'
-import type { BlobOptions } from '../intake/blob-options.ts'
-import type { BlobConfig } from '../intake/new-job.ts'
-import { isNotifyUsual } from '../wake-up/notify.ts'
+import { peek } from '../core/failures/thrown.ts'
+import { resolveBlobs } from '../jobs/new/blob-options.ts'
+import type { BlobOptions } from '../jobs/new/blob-options.ts'
+import type { BlobConfig } from '../jobs/new/new-job.ts'
+import { isNotifyUsual } from '../jobs/wake-up/notify.ts'
 import { resolveChildren } from './isolate/isolate-options.ts'
 import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.ts'
-import { asSchedule } from '../schedules/define-schedule.ts'
-import type { Schedule } from '../schedules/define-schedule.ts'
-import type { Logger } from './log.ts'
+import { asSchedule } from '../schedules/rules/define-schedule.ts'
+import type { Schedule } from '../schedules/rules/define-schedule.ts'
+import type { Logger } from './report/log.ts'
 
 export interface QueueOptions {
   /** Jobs of this queue that this worker runs at once; 1 to 10,000. @default 10 */

@@ -1,4 +1,4 @@
-import { Loop } from '../upkeep/loop.ts'
+import { Loop } from './loop.ts'
 import type { Troubles } from './watch/troubles.ts'
 
 /** Something that has to come to an end again and again. */

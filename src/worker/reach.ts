@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError } from '../core/errors.ts'
 import { span } from '../core/span.ts'
-import { messageOf } from '../core/thrown.ts'
+import { messageOf } from '../core/failures/thrown.ts'
 import { classify } from '../db/classify.ts'
-import type { Logger } from './log.ts'
+import type { Logger } from './report/log.ts'
 
 export interface ReachOptions {
   /** How long to go on trying. */

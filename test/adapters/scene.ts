@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TxAdapter } from '../../src/db/foreign-tx.ts'
-import { defineJob, Stint, typed } from '../../src/entry/index.ts'
+import { defineJob, Stint, typed } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 

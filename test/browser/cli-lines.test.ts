@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { Worker } from '../../src/entry/worker.ts'
+import { Worker } from '../../src/worker.ts'
 import { typed } from '../support/cli.ts'
 import { bury } from '../support/dead-letters.ts'
 import { charge, chargeCard, contracts, sendMail } from './shop.ts'

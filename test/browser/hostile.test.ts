@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { startWorker } from '../support/workers.ts'
 import { eventually } from '../support/eventually.ts'
 import { givenWorker } from '../console/numbers-given.ts'

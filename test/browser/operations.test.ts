@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { Worker } from '../../src/entry/worker.ts'
+import { Worker } from '../../src/worker.ts'
 import { runStint } from '../support/cli.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually } from '../support/eventually.ts'

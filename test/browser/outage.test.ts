@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { createConsole } from '../../src/entry/server.ts'
+import { createConsole } from '../../src/server.ts'
 import { openOwnServer } from '../support/own-server.ts'
 import type { OwnServer } from '../support/own-server.ts'
 import { contracts, sendMail } from './shop.ts'

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
-import { defineSchedule } from '../../src/entry/index.ts'
+import { defineSchedule } from '../../src/index.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually } from '../support/eventually.ts'
 import { startWorker } from '../support/workers.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 
 /** Jobs of a small shop, as the screens show them. */
 export const chargeCard = defineJob({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { startOperationsWorker } from '../../src/console-worker/operations-worker.ts'
+import { startOperationsWorker } from '../../src/worker/operations-worker.ts'
 import { runStint } from '../support/cli.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'

@@ -8,8 +8,8 @@ import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
-import type { JobState, Stint } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
+import type { JobState, Stint } from '../../src/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
 import { typed } from '../support/cli.ts'
 import { bury } from '../support/dead-letters.ts'
@@ -26,7 +26,7 @@ let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'stint-lines-'))
   writeFileSync(join(folder, 'input.json'), '{"to": "ana"}')
-  const contracts = join(import.meta.dirname, '../../dist/entry/contracts.js')
+  const contracts = join(import.meta.dirname, '../../dist/contracts.js')
   writeFileSync(
     join(folder, 'contracts.mjs'),
     `import { defineJob } from ${JSON.stringify(contracts)}\nexport const mail = defineJob({ kind: 'mail.send', queue: 'mail' })\n`,

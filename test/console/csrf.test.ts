@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import type { Console } from '../../src/entry/server.ts'
+import type { Console } from '../../src/server.ts'
 import { call, openConsole, problemOf, tokens } from './scene.ts'
 
 let db: TestDatabase

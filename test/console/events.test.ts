@@ -3,15 +3,15 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
-import { Stint } from '../../src/entry/index.ts'
-import type { Caller } from '../../src/server/context.ts'
-import { nodeListener } from '../../src/entry/server.ts'
+import { Stint } from '../../src/index.ts'
+import type { Caller } from '../../src/server/auth/caller.ts'
+import { nodeListener } from '../../src/server.ts'
 import { SystemReport } from '../../src/server/api/system.ts'
-import { Live } from '../../src/server/live.ts'
-import type { LiveOptions } from '../../src/server/live.ts'
+import { Live } from '../../src/server/live/live.ts'
+import type { LiveOptions } from '../../src/server/live/live.ts'
 import { topicsIn } from '../../src/server/live/topic.ts'
 import { liveSource } from '../../src/server/live/source.ts'
-import { Looks } from '../../src/server/looks.ts'
+import { SharedReads } from '../../src/server/answers/shared-reads.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
@@ -36,9 +36,9 @@ afterAll(async () => {
 
 const ana: Caller = { actor: 'ana', role: 'viewer', origin: 'api', can: () => true }
 
-/** Looks ten times as often as it does for people. */
+/** Polls ten times as often as it does for people. */
 function openLive(options: Partial<LiveOptions> = {}, own = stint): Live {
-  const source = liveSource(own, new Looks(own), { hasEar: true })
+  const source = liveSource(own, new SharedReads(own), { canListen: true })
   const live = new Live({ source, tickMs: 50, ...options })
   onTestFinished(() => live.close())
   return live
@@ -355,12 +355,12 @@ describe('what streams cost', () => {
     counted()
     const fifty = { ticks: await during(live, 20), statements: counted() }
 
-    expect(one.statements.get('view/job-glances.sql')).toBeGreaterThanOrEqual(one.ticks - 1)
+    expect(one.statements.get('stats/read/job-briefs.sql')).toBeGreaterThanOrEqual(one.ticks - 1)
     // Where the machine is slow each look also reads queues and workers, and both of them who is there.
     for (const { ticks, statements } of [one, fifty])
       for (const [name, count] of statements) expect(count, name).toBeLessThanOrEqual(2 * (ticks + 1))
     for (const { ticks, statements } of [one, fifty])
-      expect(statements.get('view/job-glances.sql')).toBeLessThanOrEqual(ticks + 1)
+      expect(statements.get('stats/read/job-briefs.sql')).toBeLessThanOrEqual(ticks + 1)
     // No statement that one viewer would not cause.
     expect(
       [...fifty.statements.keys()].filter((name) => !one.statements.has(name) && !isNowAndThen(name)),
@@ -411,7 +411,7 @@ describe('a database that is away', () => {
 })
 
 test('a console that stood still does not blame the database', async () => {
-  const source = liveSource(stint, new Looks(stint), { hasEar: false })
+  const source = liveSource(stint, new SharedReads(stint), { canListen: false })
   const stood = { isOver: false }
   const live = openLive({
     source: {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { call, openConsole, openStint, tokens } from './scene.ts'

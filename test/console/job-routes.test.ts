@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { createConsoleWithin } from '../../src/server/console.ts'
 import { OperationDetail } from '../../src/server/api/operation.ts'
 import { createTestDatabase } from '../support/database.ts'

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Console, Identity } from '../../src/entry/server.ts'
+import type { Console, Identity } from '../../src/server.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'

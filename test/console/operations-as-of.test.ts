@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { startOperationsWorker } from '../../src/console-worker/operations-worker.ts'
+import { startOperationsWorker } from '../../src/worker/operations-worker.ts'
 import { movableClock } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
 import { eventually } from '../support/eventually.ts'

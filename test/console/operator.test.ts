@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
-import type { AuditEntry, Job } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
+import type { AuditEntry, Job } from '../../src/index.ts'
 import { bury } from '../support/dead-letters.ts'
 import { connectTo } from '../support/database.ts'
 import { newJob, newName, startFor, workerScene } from '../support/workers.ts'

@@ -7,21 +7,21 @@ import type pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { render } from '../../src/db/statement.ts'
 import type { Statement } from '../../src/db/statement.ts'
-import { readRatesSql } from '../../src/numbers/read-rates.sql.ts'
-import { deadCountsSql } from '../../src/view/dead-counts.sql.ts'
-import { deadlyErrorsSql } from '../../src/view/deadly-errors.sql.ts'
-import { jobGlancesSql } from '../../src/view/job-glances.sql.ts'
-import { lastHourBinsSql } from '../../src/view/last-hour-bins.sql.ts'
-import { lastHourSql } from '../../src/view/last-hour.sql.ts'
-import { leasesSql } from '../../src/view/leases.sql.ts'
-import { queueKindsBinsSql } from '../../src/view/queue-kinds-bins.sql.ts'
-import { queueKindsSql } from '../../src/view/queue-kinds.sql.ts'
-import { seriesBinsSql } from '../../src/view/series-bins.sql.ts'
-import { seriesCountsSql } from '../../src/view/series-counts.sql.ts'
-import { seriesHourBinsSql } from '../../src/view/series-hour-bins.sql.ts'
-import { seriesHourCountsSql } from '../../src/view/series-hour-counts.sql.ts'
-import { totalsSql } from '../../src/view/totals.sql.ts'
-import { workersSql } from '../../src/view/workers.sql.ts'
+import { readRatesSql } from '../../src/stats/read/series/read-rates.sql.ts'
+import { deadCountsSql } from '../../src/stats/read/queues/dead-counts.sql.ts'
+import { deadlyErrorsSql } from '../../src/stats/read/deadly-errors.sql.ts'
+import { jobBriefsSql } from '../../src/stats/read/job-briefs.sql.ts'
+import { lastHourBinsSql } from '../../src/stats/read/queues/last-hour-bins.sql.ts'
+import { lastHourSql } from '../../src/stats/read/queues/last-hour.sql.ts'
+import { leasesSql } from '../../src/stats/read/fleet/leases.sql.ts'
+import { queueKindsBinsSql } from '../../src/stats/read/queues/queue-kinds-bins.sql.ts'
+import { queueKindsSql } from '../../src/stats/read/queues/queue-kinds.sql.ts'
+import { seriesBinsSql } from '../../src/stats/read/series/series-bins.sql.ts'
+import { seriesCountsSql } from '../../src/stats/read/series/series-counts.sql.ts'
+import { seriesHourBinsSql } from '../../src/stats/read/series/series-hour-bins.sql.ts'
+import { seriesHourCountsSql } from '../../src/stats/read/series/series-hour-counts.sql.ts'
+import { totalsSql } from '../../src/stats/read/series/totals.sql.ts'
+import { fleetSql } from '../../src/stats/read/fleet/fleet.sql.ts'
 import { connectTo, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { accessPaths, touchedBlocks } from '../support/plan.ts'
@@ -90,7 +90,7 @@ const lately = (ms: number): Record<string, unknown> => ({
 
 const cases: Record<string, Case> = {
   workers: {
-    statement: workersSql,
+    statement: fleetSql,
     params: () => ({ lostWithinMs: 3_600_000, mostRunning: 1_000, limit: 500 }),
     uses: /^job_running$/,
     blocks: 1_200,
@@ -107,8 +107,8 @@ const cases: Record<string, Case> = {
     uses: /^dead_(queue|died)( backward)?$/,
     blocks: 1_000,
   },
-  'job-glances': {
-    statement: jobGlancesSql,
+  'job-briefs': {
+    statement: jobBriefsSql,
     params: () => ({ ids: Array.from({ length: 20 }, () => randomUUID()) }),
     uses: /^(job_pkey|dead_pkey|finished_\d+_id_idx)$/,
     blocks: 2_000,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { middleOf } from '../../src/core/histogram.ts'
-import { Stint } from '../../src/entry/index.ts'
+import { Stint } from '../../src/index.ts'
 import { QueueDetail, QueueList, QueueSettings } from '../../src/server/api/queue.ts'
 import { bury } from '../support/dead-letters.ts'
 import { createTestDatabase } from '../support/database.ts'

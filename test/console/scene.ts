@@ -1,12 +1,12 @@
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { defineJob, Stint } from '../../src/entry/index.ts'
-import { createConsole } from '../../src/entry/server.ts'
-import type { Console, ConsoleOptions, Role } from '../../src/entry/server.ts'
+import { defineJob, Stint } from '../../src/index.ts'
+import { createConsole } from '../../src/server.ts'
+import type { Console, ConsoleOptions, Role } from '../../src/server.ts'
 import { createConsoleWithin } from '../../src/server/console.ts'
 import type { ConsoleLimits } from '../../src/server/console.ts'
 import type { Problem } from '../../src/server/api/common.ts'
-import { makeToken } from '../../src/server/tokens.ts'
+import { makeToken } from '../../src/server/auth/tokens.ts'
 
 export const sendMail = defineJob({
   kind: 'mail.send',

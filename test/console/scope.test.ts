@@ -4,9 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
-import type { JobContract } from '../../src/entry/index.ts'
-import type { Console, Identity } from '../../src/entry/server.ts'
+import { defineJob } from '../../src/index.ts'
+import type { JobContract } from '../../src/index.ts'
+import type { Console, Identity } from '../../src/server.ts'
 import { consoleOpenApi, createConsoleWithin } from '../../src/server/console.ts'
 import { bury } from '../support/dead-letters.ts'
 import { eventually, workerScene } from '../support/workers.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { bury } from '../support/dead-letters.ts'

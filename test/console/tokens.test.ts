@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { runStint } from '../support/cli.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
-import { findToken, makeToken, parseTokens } from '../../src/server/tokens.ts'
-import type { Console } from '../../src/entry/server.ts'
+import { findToken, makeToken, parseTokens } from '../../src/server/auth/tokens.ts'
+import type { Console } from '../../src/server.ts'
 import { call, openConsole, tokens } from './scene.ts'
 
 let db: TestDatabase

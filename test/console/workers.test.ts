@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { KindList, LeaseList, SystemReport, WorkerList } from '../../src/server/api/system.ts'
 import { latestVersion } from '../../src/schema/migrations.ts'
 import { gate, newJob, startFor, workerScene } from '../support/workers.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { holdRunningSql } from '../../src/jobs/hold-running.sql.ts'
+import { holdRunningSql } from '../../src/jobs/attempt/hold-running.sql.ts'
 import type { PgTransaction } from '../../src/db/foreign-tx.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { statementMarks } from '../support/statement-marks.ts'

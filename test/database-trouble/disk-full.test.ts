@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { WorkerOptions } from '../../src/entry/worker.ts'
+import type { WorkerOptions } from '../../src/worker.ts'
 import { newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -57,7 +57,7 @@ test('a full disk is waited out: loudly, without spinning, and work goes on by i
 })
 
 test('an enqueue that meets a full disk is a typed error after its time, and stores nothing', async () => {
-  const { Stint } = await import('../../src/entry/index.ts')
+  const { Stint } = await import('../../src/index.ts')
   // A statement has a third of it to be answered, and an answer that is late would say less.
   const stint = new Stint({ connection: scene.db.url, timeout: '6s' })
   await scene.db.query('drop sequence tries')

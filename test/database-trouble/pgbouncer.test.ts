@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { classify } from '../../src/db/classify.ts'
 import { Database } from '../../src/db/database.ts'
 import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts'

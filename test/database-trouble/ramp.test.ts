@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { waitAfterMs } from '../../src/db/wait.ts'
-import { Bell } from '../../src/wake-up/bell.ts'
+import { Bell } from '../../src/jobs/wake-up/bell.ts'
 import { Dispatcher } from '../../src/worker/claim/dispatcher.ts'
 import type { DispatcherConfig } from '../../src/worker/claim/dispatcher.ts'
 import type { Claims } from '../../src/worker/claim/claims.ts'

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { expect, test } from 'vitest'
-import { Stint } from '../../src/entry/index.ts'
+import { Stint } from '../../src/index.ts'
 import { connectTo } from '../support/database.ts'
 import { isOutOf } from '../support/lane.ts'
 import { attemptsOf, gate, newJob, startFor, stored, workerScene } from '../support/workers.ts'

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { movableClock } from '../support/clock.ts'
 import { connectTo, createEmptyDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { connectTo } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
 import { startOwnServer } from '../support/own-server.ts'

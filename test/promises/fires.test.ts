@@ -2,7 +2,7 @@ import { fork } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { movableClock } from '../support/clock.ts'
 import { eventually, workerScene } from '../support/workers.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { percentile } from '../guarantees/harness/audit.ts'
 import { connectTo, createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { connectTo } from '../support/database.ts'
 import { createLedger } from '../support/ledger.ts'
 import { logOf, startWorker } from '../support/worker-process.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'
 import { logOf, startWorker } from '../support/worker-process.ts'
 import { workerScene } from '../support/workers.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
@@ -93,7 +93,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     const answered = proxy.holdAnswers('/* jobs/enqueue-one.sql */')
     // Else it would be told of when it is sent again, because no answer came.
     const next = Promise.race([
-      proxy.saw('/* wake-up/notify.sql */', 1).then(() => 'told'),
+      proxy.saw('/* jobs/wake-up/notify.sql */', 1).then(() => 'told'),
       proxy.saw('/* jobs/enqueue-deciding.sql */', 1).then(() => 'sent again'),
     ])
     const enqueueing = far.enqueue(defineJob(job), {})

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { defineJob, Stint } from '../../src/entry/index.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { createLedger, monotonicMs } from '../support/ledger.ts'

@@ -1,7 +1,7 @@
 import { Database } from '../../src/db/database.ts'
-import type { Service } from '../../src/upkeep/service.ts'
-import { usualServices } from '../../src/upkeep/services.ts'
-import type { BlobStore } from '../../src/entry/index.ts'
+import type { Service } from '../../src/worker/upkeep/service.ts'
+import { usualServices } from '../../src/worker/upkeep/services.ts'
+import type { BlobStore } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface UpkeepHand {

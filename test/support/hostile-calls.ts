@@ -1,4 +1,4 @@
-import { nextId } from '../../src/intake/ids.ts'
+import { nextId } from '../../src/jobs/new/ids.ts'
 import { form } from './form.ts'
 import type { CallableFunction, Write } from './hostile-catalog.ts'
 import { kinds } from './hostile-planted.ts'

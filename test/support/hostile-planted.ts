@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { nextId } from '../../src/intake/ids.ts'
+import { nextId } from '../../src/jobs/new/ids.ts'
 import { isWritable } from './hostile-catalog.ts'
 import type { WritableColumn } from './hostile-catalog.ts'
 import { hostileValues, usualValue } from './hostile-values.ts'

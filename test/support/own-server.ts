@@ -10,7 +10,7 @@ import { findNative } from '../../src/embedded/native.ts'
 import { placeServer } from '../../src/embedded/placement.ts'
 import { startServer } from '../../src/embedded/server.ts'
 import type { RunningServer } from '../../src/embedded/server.ts'
-import { Stint } from '../../src/entry/index.ts'
+import { Stint } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
 
 /** A PostgreSQL that one test may stop and kill as it likes. */

@@ -5,7 +5,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { render } from '../../src/db/statement.ts'
-import { pruneFiresSql } from '../../src/upkeep/prune-fires.sql.ts'
+import { pruneFiresSql } from '../../src/worker/upkeep/prune/prune-fires.sql.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 import { form } from '../support/form.ts'

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { Stint } from '../../src/entry/index.ts'
+import { Stint } from '../../src/index.ts'
 import { movableClock } from '../support/clock.ts'
 import type { TestClock } from '../support/clock.ts'
 import { connectTo, createEmptyDatabase, createTestDatabase } from '../support/database.ts'

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob } from '../../src/entry/index.ts'
-import type { JobContract } from '../../src/entry/index.ts'
-import { PermanentError } from '../../src/entry/worker.ts'
-import type { BatchHandler, BatchJob, Worker } from '../../src/entry/worker.ts'
+import { defineJob } from '../../src/index.ts'
+import type { JobContract } from '../../src/index.ts'
+import { PermanentError } from '../../src/worker.ts'
+import type { BatchHandler, BatchJob, Worker } from '../../src/worker.ts'
 import {
   attemptsOf,
   eventually,

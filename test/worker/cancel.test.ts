@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { Stint } from '../../src/entry/index.ts'
-import type { HandlerContext } from '../../src/entry/worker.ts'
+import { Stint } from '../../src/index.ts'
+import type { HandlerContext } from '../../src/worker.ts'
 import { eventually, gate, newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()

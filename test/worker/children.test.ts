@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob } from '../../src/entry/index.ts'
-import { currentJob } from '../../src/entry/worker.ts'
-import type { Logger } from '../../src/entry/worker.ts'
+import { defineJob } from '../../src/index.ts'
+import { currentJob } from '../../src/worker.ts'
+import type { Logger } from '../../src/worker.ts'
 import { connectTo } from '../support/database.ts'
 import {
   attemptsOf,

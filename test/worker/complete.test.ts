@@ -6,7 +6,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { drizzle } from '../../src/adapters/drizzle.ts'
 import { kysely } from '../../src/adapters/kysely.ts'
-import type { PgTransaction, TxAdapter } from '../../src/entry/index.ts'
+import type { PgTransaction, TxAdapter } from '../../src/index.ts'
 import type { NotesApp } from '../adapters/scene.ts'
 import {
   attemptsOf,

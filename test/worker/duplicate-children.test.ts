@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
-import type { JobOptions } from '../../src/entry/index.ts'
-import type { HandlerContext } from '../../src/entry/worker.ts'
+import { defineJob } from '../../src/index.ts'
+import type { JobOptions } from '../../src/index.ts'
+import type { HandlerContext } from '../../src/worker.ts'
 import { connectTo } from '../support/database.ts'
 import { attemptsOf, newJob, newName, startFor, stored, workerScene } from '../support/workers.ts'
 

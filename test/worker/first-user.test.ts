@@ -1,7 +1,7 @@
 // What whoever wrote the guides stumbled over.
 import { expect, test } from 'vitest'
-import { defineJob, isStintError } from '../../src/entry/index.ts'
-import { Worker } from '../../src/entry/worker.ts'
+import { defineJob, isStintError } from '../../src/index.ts'
+import { Worker } from '../../src/worker.ts'
 import { newJob, newName, startFor, startWorker, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()

@@ -3,7 +3,7 @@
  * well, and ends with an error. Real processes, of which one statement each is never answered nor given up.
  */
 import { expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { createLedger } from '../support/ledger.ts'
 import type { Ledger } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
@@ -16,8 +16,8 @@ const parts: Record<string, { statement: string; delay?: string }> = {
   "claim of 'hangs.claim'": { statement: '/* jobs/claim.sql */' },
   settle: { statement: '/* jobs/succeed.sql */' },
   survey: { statement: '/* jobs/survey.sql */' },
-  promote: { statement: '/* maintenance/promote.sql */', delay: '1s' },
-  sweep: { statement: '/* leases/bury.sql */' },
+  promote: { statement: '/* worker/recovery/promote.sql */', delay: '1s' },
+  sweep: { statement: '/* jobs/leases/bury.sql */' },
   listen: { statement: 'listen "' },
 }
 

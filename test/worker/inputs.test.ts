@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { z } from 'zod'
-import { defineJob, fileBlobStore, Stint } from '../../src/entry/index.ts'
-import type { BlobStore } from '../../src/entry/index.ts'
+import { defineJob, fileBlobStore, Stint } from '../../src/index.ts'
+import type { BlobStore } from '../../src/index.ts'
 import {
   attemptsOf,
   newJob,

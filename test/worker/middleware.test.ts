@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/db/database.ts'
-import { defineJob } from '../../src/entry/index.ts'
-import { CancelJob, PermanentError, Snooze } from '../../src/entry/worker.ts'
-import type { HandlerContext, Logger } from '../../src/entry/worker.ts'
+import { defineJob } from '../../src/index.ts'
+import { CancelJob, PermanentError, Snooze } from '../../src/worker.ts'
+import type { HandlerContext, Logger } from '../../src/worker.ts'
 import { unknownKinds } from '../../src/jobs/survey.ts'
 import { claimOne } from '../support/claimed.ts'
 import {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { PermanentError } from '../../src/entry/worker.ts'
+import { PermanentError } from '../../src/worker.ts'
 import { Database } from '../../src/db/database.ts'
 import { HeldJobs } from '../../src/worker/attempt/held-job.ts'
 import type { HeldJob } from '../../src/worker/attempt/held-job.ts'

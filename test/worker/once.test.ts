@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
+import { defineJob } from '../../src/index.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import {
   eventually,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/entry/index.ts'
-import { Worker } from '../../src/entry/worker.ts'
+import { defineJob } from '../../src/index.ts'
+import { Worker } from '../../src/worker.ts'
 import { surveySql } from '../../src/jobs/survey.sql.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import { statementMarks } from '../support/statement-marks.ts'

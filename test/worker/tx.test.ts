@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { HandlerContext } from '../../src/entry/worker.ts'
-import type { PgTransaction } from '../../src/entry/index.ts'
+import type { HandlerContext } from '../../src/worker.ts'
+import type { PgTransaction } from '../../src/index.ts'
 import { connectTo } from '../support/database.ts'
 import { startFaultProxy } from '../support/fault-proxy.ts'
 import {
@@ -318,7 +318,7 @@ describe.each(['before', 'after'] as const)(
   (when) => {
     test.each([
       ['COMMIT', 'commit'],
-      ['the hold of the row', 'jobs/hold-running.sql'],
+      ['the hold of the row', 'jobs/attempt/hold-running.sql'],
       ['the completion', 'jobs/succeed.sql'],
       ['a statement of the block', 'insert into public.effect'],
     ])('%s: one effect, the job has succeeded and no attempt is burned, twice over', async (_what, text) => {

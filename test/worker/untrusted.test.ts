@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { JobContract } from '../../src/entry/index.ts'
+import type { JobContract } from '../../src/index.ts'
 import { isOutOf } from '../support/lane.ts'
 import { dropChecks } from '../support/planted-rows.ts'
 import { eventually, newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'

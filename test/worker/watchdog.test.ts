@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { Loop } from '../../src/upkeep/loop.ts'
+import { Loop } from '../../src/worker/loop.ts'
 import { Watchdog } from '../../src/worker/watch/watchdog.ts'
 
 afterEach(() => {

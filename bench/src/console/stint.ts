@@ -31,8 +31,8 @@ export async function loadStint(): Promise<{
   refreshGauges: (url: string) => Promise<void>
 }> {
   const [client, server] = await Promise.all([
-    loadBuilt<ClientModule>('entry/index.js'),
-    loadBuilt<ServerModule>('entry/server.js'),
+    loadBuilt<ClientModule>('index.js'),
+    loadBuilt<ServerModule>('server.js'),
   ])
   return {
     client,

@@ -20,7 +20,7 @@ export type Truth = Readonly<Record<string, Readonly<Record<string, number>>>>
  * keys; beside them some that are scheduled, retrying and waiting, and many small queues.
  */
 export async function fill(db: Client, url: string, ready: number): Promise<Truth> {
-  const { Stint } = await loadBuilt<ClientModule>('entry/index.js')
+  const { Stint } = await loadBuilt<ClientModule>('index.js')
   const stint = new Stint({ connection: url })
   await stint.migrate()
   await stint.close()

@@ -91,7 +91,7 @@ export async function measure(
   }
 }
 
-/** `/* numbers/gauge-probe.sql … ` is what each statement begins with. */
+/** `/* stats/write/gauge-probe.sql … ` is what each statement begins with. */
 function nameOf(text: string): string {
   return /^\/\* (\S+)/.exec(text)?.[1] ?? 'other'
 }

@@ -56,13 +56,14 @@ function folderUrl(folder: string | undefined): URL | undefined {
 /** The built package and not the sources: what is measured is what gets published. */
 function stintAt(name: string, root: URL | undefined): System {
   const fileOf = (path: string): URL => new URL(path, root ?? import.meta.url)
-  const entry = fileOf('dist/entry/index.js')
-  const workerEntry = fileOf('dist/entry/worker.js')
   const manifest = fileOf('package.json')
+  const { version, exports: subpaths } = readManifest(manifest)
+  const entry = fileOf(subpaths['.'])
+  const workerEntry = fileOf(subpaths['./worker'])
   const isBuilt = existsSync(entry)
   return {
     name,
-    version: isBuilt ? (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version : '',
+    version: isBuilt ? version : '',
     store: 'postgres',
     settings: {
       enqueue:
@@ -75,11 +76,21 @@ function stintAt(name: string, root: URL | undefined): System {
       ? undefined
       : root === undefined
         ? 'STINT_BEFORE does not name a checkout'
-        : 'dist/entry/index.js is not built (npm run build)',
+        : 'It is not built (npm run build)',
     missingWorker: existsSync(workerEntry) ? undefined : 'no worker in this build',
     setup: (url) => setup(entry, url),
     prepareWorker: (url, _tuning, work) => prepareWorker({ entry, workerEntry }, url, work),
   }
+}
+
+interface Manifest {
+  version: string
+  exports: { '.': string; './worker': string }
+}
+
+function readManifest(file: URL): Manifest {
+  if (existsSync(file)) return JSON.parse(readFileSync(file, 'utf8')) as Manifest
+  return { version: '', exports: { '.': 'missing', './worker': 'missing' } }
 }
 
 async function setup(entry: URL, url: string): Promise<Session> {

@@ -1,4 +1,4 @@
-/** Numbers, spans and names as people read them; the command line says them in the same way (src/cli/format.ts). */
+/** Numbers, spans and names as people read them; the command line says them in the same way (src/cli/output/format.ts). */
 const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 } as const
 const units = Object.entries(unitMs)
 

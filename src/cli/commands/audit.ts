@@ -1,7 +1,7 @@
 import { databaseHelp, databaseOptions, helpOption, noMore, parse, wholeNumber } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { relative } from '../format.ts'
-import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
+import { relative } from '../output/format.ts'
+import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 
 const help = `stint audit list    actions that people took or were refused, newest first

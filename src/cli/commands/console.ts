@@ -3,12 +3,12 @@ import type { AddressInfo } from 'node:net'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { once } from 'node:events'
-import { peek } from '../../core/thrown.ts'
-import { loadFile } from '../../loader/load-file.ts'
+import { peek } from '../../core/failures/thrown.ts'
+import { loadFile } from '../../node/load-file.ts'
 import { createConsole } from '../../server/console.ts'
 import type { Console } from '../../server/console.ts'
-import { isLoopback } from '../../server/known-host.ts'
-import { standaloneServer } from '../../server/standalone.ts'
+import { isLoopback } from '../../server/http/known-host.ts'
+import { standaloneServer } from '../../server/http/standalone.ts'
 import {
   databaseHelp,
   databaseOptions,
@@ -19,7 +19,7 @@ import {
   wholeNumber,
 } from '../arguments.ts'
 import { databaseUrl } from '../connect.ts'
-import { note, say } from '../output.ts'
+import { note, say } from '../output/output.ts'
 
 const help = `stint console    serve the HTTP API and the dashboard, until SIGTERM or Ctrl-C
 

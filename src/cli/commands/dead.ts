@@ -1,9 +1,9 @@
 import type { Stint } from '../../client/stint.ts'
-import { whyNoDeadLetter, whyNotReplay } from '../../client/dead-letters.ts'
+import { whyNoDeadLetter, whyNotReplay } from '../../client/dead/dead-letters.ts'
 import { durationMs } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
-import { deadReasons } from '../../jobs/list-dead.ts'
-import type { DeadLetterSummary } from '../../jobs/list-dead.ts'
+import { deadReasons } from '../../jobs/dead/list-dead.ts'
+import type { DeadLetterSummary } from '../../jobs/dead/list-dead.ts'
 import { actOn, checkedIds, findJob } from '../act.ts'
 import { asTyped } from '../actor.ts'
 import {
@@ -17,11 +17,11 @@ import {
   wholeNumber,
 } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { relative } from '../format.ts'
-import { jobPage, summary } from '../job-page.ts'
-import { lastLogs } from '../last-logs.ts'
+import { relative } from '../output/format.ts'
+import { jobPage, summary } from '../output/job-page.ts'
+import { lastLogs } from '../output/last-logs.ts'
 import { bulkHelp, bulkOptions, canaryHelp, operate } from '../operate.ts'
-import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
+import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 import { deadGroups } from './error.ts'
 

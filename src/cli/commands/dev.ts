@@ -5,9 +5,9 @@ import type { Connected } from '../../db/connect.ts'
 import { withoutPassword } from '../../db/unreachable.ts'
 import { startEmbedded } from '../../embedded/start.ts'
 import { helpOption, noMore, parse, UsageError } from '../arguments.ts'
-import { DevWorker } from '../dev-worker.ts'
-import { say } from '../output.ts'
-import { watchSources } from '../watch.ts'
+import { DevWorker } from '../work/dev-worker.ts'
+import { say } from '../output/output.ts'
+import { watchSources } from '../output/watch.ts'
 
 const workerFiles = ['worker', 'src/worker'].flatMap((name) =>
   ['ts', 'mts', 'js', 'mjs', 'cts', 'cjs'].map((extension) => `${name}.${extension}`),

@@ -1,12 +1,12 @@
 import { checkNames } from '../../doctor/checks.ts'
 import type { Finding, Level } from '../../doctor/finding.ts'
-import { printable } from '../../core/printable.ts'
+import { printable } from '../../core/json/printable.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { exitCodes } from '../errors.ts'
-import { paint } from '../format.ts'
-import type { Styled } from '../format.ts'
-import { formatHelp, isJson, outputOption, say, sayJson, table } from '../output.ts'
+import { exitCodes } from '../output/errors.ts'
+import { paint } from '../output/format.ts'
+import type { Styled } from '../output/format.ts'
+import { formatHelp, isJson, outputOption, say, sayJson, table } from '../output/output.ts'
 
 const help = `stint doctor    check server settings, schema, vacuum, snapshots, workers and upkeep for problems
 

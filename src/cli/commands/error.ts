@@ -1,6 +1,6 @@
-import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../numbers/error-groups.ts'
-import { errorStatuses } from '../../core/error-status.ts'
-import { missingGroup } from '../../client/error-groups.ts'
+import type { ErrorGroup, ErrorGroupSummary, ErrorHour } from '../../stats/errors/error-groups.ts'
+import { errorStatuses } from '../../core/failures/error-status.ts'
+import { missingGroup } from '../../client/dead/error-groups.ts'
 import { durationMs } from '../../core/duration.ts'
 import { asTyped } from '../actor.ts'
 import {
@@ -14,9 +14,9 @@ import {
   wholeNumber,
 } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { moment, oneLine, relative, sparkline } from '../format.ts'
-import { facts, note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
-import type { Output } from '../output.ts'
+import { moment, oneLine, relative, sparkline } from '../output/format.ts'
+import { facts, note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output/output.ts'
+import type { Output } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 
 const help = `stint error list      groups of the same error, last seen first

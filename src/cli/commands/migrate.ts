@@ -1,7 +1,7 @@
 import type { Stint } from '../../client/stint.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { say, table } from '../output.ts'
+import { say, table } from '../output/output.ts'
 
 const help = `stint migrate [up]      create or upgrade the tables; safe to run from many places at once
 stint migrate status    list applied and pending migrations

@@ -1,5 +1,5 @@
-import type { OperationInfo } from '../../client/operations.ts'
-import type { Operator } from '../../client/operator.ts'
+import type { OperationInfo } from '../../client/operations/operations.ts'
+import type { Operator } from '../../client/operator/operator.ts'
 import { isUuid } from '../../core/uuid.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { jobOutcomes, operationStates } from '../../core/operation.ts'
@@ -15,9 +15,9 @@ import {
   wholeNumber,
 } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { operationFacts, operationTable } from '../operation-page.ts'
-import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output.ts'
-import type { Output } from '../output.ts'
+import { operationFacts, operationTable } from '../output/operation-page.ts'
+import { note, outputHelp, outputOf, outputOption, say, sayJson, table } from '../output/output.ts'
+import type { Output } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 import type { Command } from '../verbs.ts'
 

@@ -1,6 +1,6 @@
 import { consoleOpenApi } from '../../server/console.ts'
 import { helpOption, noMore, parse } from '../arguments.ts'
-import { say, sayJson } from '../output.ts'
+import { say, sayJson } from '../output/output.ts'
 
 const help = `stint openapi    the HTTP API of the console as OpenAPI 3.1, for client generators
 

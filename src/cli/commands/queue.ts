@@ -1,9 +1,9 @@
-import type { QueueSettings } from '../../queues/settings.ts'
+import type { QueueSettings } from '../../jobs/queue-settings.ts'
 import { asTyped } from '../actor.ts'
 import { databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { moment, relative, span } from '../format.ts'
-import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
+import { moment, relative, span } from '../output/format.ts'
+import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 
 const help = `stint queue list    queues with their own settings

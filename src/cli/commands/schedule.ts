@@ -1,6 +1,6 @@
 import { nounOf } from '../verbs.ts'
 import { backfill } from './schedule/backfill.ts'
-import { get, list, next } from './schedule/look.ts'
+import { get, list, next } from './schedule/read.ts'
 import { set } from './schedule/set.ts'
 import { pause, remove, resume, runNow } from './schedule/steer.ts'
 

@@ -1,11 +1,11 @@
 import type { Stats } from '../../client/stats.ts'
 import { durationMs } from '../../core/duration.ts'
-import { seriesOf } from '../../numbers/read-stats.ts'
-import type { Percentiles } from '../../numbers/read-stats.ts'
+import { seriesOf } from '../../stats/read/series/read-stats.ts'
+import type { Percentiles } from '../../stats/read/series/read-stats.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { estimateText, short, span } from '../format.ts'
-import { note, say, sayJson, table } from '../output.ts'
+import { estimateText, short, span } from '../output/format.ts'
+import { note, say, sayJson, table } from '../output/output.ts'
 
 const help = `stint stats    recent rates, failures, and percentiles of wait and run time, by queue and kind
 

@@ -1,10 +1,10 @@
 import type { Status } from '../../client/status.ts'
 import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { countText, relative, short, span } from '../format.ts'
-import type { Styled } from '../format.ts'
-import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output.ts'
-import type { Count } from '../../queues/status.ts'
+import { countText, relative, short, span } from '../output/format.ts'
+import type { Styled } from '../output/format.ts'
+import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output/output.ts'
+import type { Count } from '../../stats/read/queues/queue-status.ts'
 
 const help = `stint status    job counts by queue and state, live workers, and upkeep
 

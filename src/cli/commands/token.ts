@@ -1,8 +1,8 @@
 import { durationMs } from '../../core/duration.ts'
 import { roles } from '../../server/api/common.ts'
-import { makeToken } from '../../server/tokens.ts'
+import { makeToken } from '../../server/auth/tokens.ts'
 import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
-import { facts, formatHelp, isJson, note, outputOption, say, sayJson } from '../output.ts'
+import { facts, formatHelp, isJson, note, outputOption, say, sayJson } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 
 const help = `stint token new    create a token for the console

@@ -1,11 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { choose, helpOption, noMore, parse, UsageError } from '../arguments.ts'
-import { report } from '../errors.ts'
-import { say } from '../output.ts'
-import { endWithParent, tellParent } from '../parent.ts'
-import { supervise } from '../supervise.ts'
-import { loadWorkerFile, workersOf } from '../worker-file.ts'
-import type { RunnableWorker } from '../worker-file.ts'
+import { report } from '../output/errors.ts'
+import { say } from '../output/output.ts'
+import { endWithParent, tellParent } from '../work/parent.ts'
+import { supervise } from '../work/supervise.ts'
+import { loadWorkerFile, workersOf } from '../work/worker-file.ts'
+import type { RunnableWorker } from '../work/worker-file.ts'
 
 const help = `stint work FILE    run the workers that a file exports, until SIGTERM or Ctrl-C
 

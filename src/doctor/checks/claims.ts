@@ -1,5 +1,5 @@
 import type { Check } from '../check.ts'
-import { readFailingClaims } from '../failing-claims.ts'
+import { readFailingClaims } from '../../stats/read/fleet/failing-claims.ts'
 import { listing } from '../listing.ts'
 
 export const claims: Check = async (db) => {

@@ -1,5 +1,5 @@
-import { findBloat, listIndexes } from '../../upkeep/index-bloat.ts'
-import type { Bloat } from '../../upkeep/index-bloat.ts'
+import { findBloat, listIndexes } from '../../schema/index-bloat.ts'
+import type { Bloat } from '../../schema/index-bloat.ts'
 import type { Check } from '../check.ts'
 import { listing } from '../listing.ts'
 import { size } from '../size.ts'

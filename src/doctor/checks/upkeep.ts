@@ -1,8 +1,7 @@
 import { span } from '../../core/span.ts'
 import { run } from '../../db/statement.ts'
-import { usualServices } from '../../upkeep/services.ts'
-import { upkeepStatus } from '../../upkeep/status.ts'
-import type { ServiceStatus } from '../../upkeep/status.ts'
+import { serviceEveryMs, upkeepStatus } from '../../stats/read/fleet/upkeep.ts'
+import type { ServiceStatus } from '../../stats/read/fleet/upkeep.ts'
 import type { Check } from '../check.ts'
 import { listing } from '../listing.ts'
 import { liveWorkersSql } from './live-workers.sql.ts'
@@ -15,7 +14,7 @@ export const upkeep: Check = async (db) => {
   const { now: asOf = new Date(), isAny = false } = found ?? {}
   const { leader, services } = await upkeepStatus(db)
   const failing = services.filter(({ lastError }) => lastError !== null)
-  const ages = new Map(usualServices({}).map(({ name, everyMs }) => [name, 3 * everyMs + graceMs]))
+  const ages = new Map(Object.entries(serviceEveryMs).map(([name, everyMs]) => [name, 3 * everyMs + graceMs]))
   const leadsMs = leader === null ? 0 : asOf.getTime() - leader.since.getTime()
   const late = services.filter((service) => {
     const lateMs = ages.get(service.name) ?? Infinity

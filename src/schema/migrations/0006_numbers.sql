@@ -10,7 +10,7 @@
 -- Counts of endings, written by the statement that ends the jobs, so that a killed worker loses none.
 --
 -- One row for each statement, queue and kind, appended and never changed: jobs wait for no counter row, and a held snapshot
--- slows none down. Workers move the rows to stat_minute every few seconds (src/numbers/count-settled.sql).
+-- slows none down. Workers move the rows to stat_minute every few seconds (src/stats/write/count-settled.sql).
 create table stint.stat_settle (
   minute          timestamptz     not null,
   queue           text collate "C" not null,

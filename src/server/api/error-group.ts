@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { errorStatuses } from '../../core/error-status.ts'
+import { errorStatuses } from '../../core/failures/error-status.ts'
 import { DurationText, pageOf, Reason, Time } from './common.ts'
 
 export const ErrorGroupItem = z

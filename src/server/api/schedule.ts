@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { missedPolicies, overlapPolicies } from '../../schedules/define-schedule.ts'
+import { missedPolicies, overlapPolicies } from '../../schedules/rules/define-schedule.ts'
 import { DurationText, Id, Name, Priority, Reason, Time } from './common.ts'
 
 export const Fire = z

@@ -1,4 +1,4 @@
-import type { Resource } from '../context.ts'
+import type { Resource } from '../auth/caller.ts'
 import { deltaOf } from './delta.ts'
 import type { State } from './delta.ts'
 import { Ring } from './ring.ts'

@@ -1,4 +1,4 @@
-import type { Resource } from '../context.ts'
+import type { Resource } from '../auth/caller.ts'
 
 /** Something that was said, as it was sent. */
 export interface Said {

@@ -1,10 +1,10 @@
 import type { Stint } from '../../client/stint.ts'
 import type { JobState } from '../../core/job.ts'
-import type { Caller, Resource } from '../context.ts'
-import type { Looks } from '../looks.ts'
-import { aboutOverview, overviewFor } from '../overview.ts'
-import { everything } from '../scope.ts'
-import { workerList } from '../worker-list.ts'
+import type { Caller, Resource } from '../auth/caller.ts'
+import type { SharedReads } from '../answers/shared-reads.ts'
+import { aboutOverview, overviewFor } from '../answers/overview.ts'
+import { everything } from '../auth/scope.ts'
+import { workerList } from '../answers/worker-list.ts'
 import type { State } from './delta.ts'
 
 /** What is looked at, as the API answers it. */
@@ -41,12 +41,12 @@ export interface JobBrief {
 /** What is looked at for streams: the same that the routes answer, read once for both. */
 export function liveSource(
   { view }: Pick<Stint, 'view'>,
-  looks: Looks,
-  { hasEar }: { hasEar: boolean },
+  reads: SharedReads,
+  { canListen }: { canListen: boolean },
 ): LiveSource {
   return {
     overview: async () => {
-      const facts = await looks.overview()
+      const facts = await reads.overview()
       return {
         all: overviewFor(seesAll, facts),
         about: aboutOverview(facts),
@@ -54,7 +54,7 @@ export function liveSource(
       }
     },
     workers: async () => {
-      const fleet = await looks.workers.get()
+      const fleet = await reads.workers.get()
       return {
         all: workerList(seesAll, fleet),
         about: [everything],
@@ -63,7 +63,7 @@ export function liveSource(
     },
     jobs: (ids) => view.jobs(ids),
     operations: (ids) => view.operations(ids),
-    listen: (onStored) => (hasEar ? view.listen(onStored) : Promise.resolve(() => Promise.resolve())),
+    listen: (onStored) => (canListen ? view.listen(onStored) : Promise.resolve(() => Promise.resolve())),
   }
 }
 

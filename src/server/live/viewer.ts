@@ -1,4 +1,4 @@
-import type { Caller } from '../context.ts'
+import type { Caller } from '../auth/caller.ts'
 import type { Topic } from './topic.ts'
 
 export interface ViewerConfig {

@@ -1,9 +1,9 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { AuditPage } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { problems } from '../route-parts.ts'
-import { mayAll, tooWide } from '../scope.ts'
+import { demand } from '../auth/demand.ts'
+import { problems } from '../http/route-parts.ts'
+import { mayAll, tooWide } from '../auth/scope.ts'
 
 const list = createRoute({
   method: 'get',

@@ -1,13 +1,13 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { LiveActivity, LiveDelta, LiveSnapshot, LiveTrouble, Topics } from '../api/events.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
+import { demand } from '../auth/demand.ts'
 import { missingOperation } from '../../operations/operation.ts'
-import { isWithin } from '../operation-scope.ts'
+import { isWithin } from '../answers/operation-scope.ts'
 import { topicsIn } from '../live/topic.ts'
 import type { Topic } from '../live/topic.ts'
-import { HttpProblem } from '../problem.ts'
-import { problems } from '../route-parts.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { problems } from '../http/route-parts.ts'
 
 const events = createRoute({
   method: 'get',

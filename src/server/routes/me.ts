@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi'
-import { stintVersion } from '../../version/version.ts'
+import { stintVersion } from '../../node/version.ts'
 import { actions } from '../api/common.ts'
 import { Me } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { problems } from '../route-parts.ts'
+import { demand } from '../auth/demand.ts'
+import { problems } from '../http/route-parts.ts'
 
 const me = createRoute({
   method: 'get',

@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { metricsText } from '../metrics.ts'
-import { problems } from '../route-parts.ts'
+import { demand } from '../auth/demand.ts'
+import { metricsText } from '../answers/metrics.ts'
+import { problems } from '../http/route-parts.ts'
 
 /** Under the API, and at the place where it is looked for. */
 const paths = ['/v1/metrics', '/metrics'] as const
@@ -25,8 +25,8 @@ export const metricRoutes: Routes = (app, parts) => {
   for (const path of paths) {
     app.openapi(metricsAt(path), async (c) => {
       const caller = demand(c, 'view')
-      const { looks, live, limits } = parts
-      const [queues, totals] = await Promise.all([looks.queues.get(), looks.totals.get()])
+      const { reads, live, limits } = parts
+      const [queues, totals] = await Promise.all([reads.queues.get(), reads.totals.get()])
       const text = metricsText({
         caller,
         queues,

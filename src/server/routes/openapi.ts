@@ -1,8 +1,8 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { openApiDocument } from '../openapi.ts'
-import { problems } from '../route-parts.ts'
+import { demand } from '../auth/demand.ts'
+import { openApiDocument } from '../http/openapi.ts'
+import { problems } from '../http/route-parts.ts'
 
 const openapi = createRoute({
   method: 'get',

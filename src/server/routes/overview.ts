@@ -1,9 +1,9 @@
 import { createRoute } from '@hono/zod-openapi'
 import { Overview } from '../api/overview.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { overviewFor } from '../overview.ts'
-import { problems } from '../route-parts.ts'
+import { demand } from '../auth/demand.ts'
+import { overviewFor } from '../answers/overview.ts'
+import { problems } from '../http/route-parts.ts'
 
 const overview = createRoute({
   method: 'get',
@@ -18,9 +18,9 @@ const overview = createRoute({
   },
 })
 
-export const overviewRoutes: Routes = (app, { looks }) => {
+export const overviewRoutes: Routes = (app, { reads }) => {
   app.openapi(overview, async (c) => {
     const caller = demand(c, 'view')
-    return c.json(overviewFor(caller, await looks.overview()), 200)
+    return c.json(overviewFor(caller, await reads.overview()), 200)
   })
 }

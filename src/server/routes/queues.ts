@@ -2,11 +2,11 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { Name } from '../api/common.ts'
 import { QueueDetail, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { demandOperator } from '../operator.ts'
-import { HttpProblem } from '../problem.ts'
-import { accepts, problems } from '../route-parts.ts'
-import { wire } from '../wire.ts'
+import { demand } from '../auth/demand.ts'
+import { demandOperator } from '../auth/operator.ts'
+import { HttpProblem } from '../http/problem.ts'
+import { accepts, problems } from '../http/route-parts.ts'
+import { wire } from '../http/wire.ts'
 
 const list = createRoute({
   method: 'get',
@@ -50,10 +50,10 @@ const set = createRoute({
 })
 
 export const queueRoutes: Routes = (app, parts) => {
-  const { looks, stint } = parts
+  const { reads, stint } = parts
   app.openapi(list, async (c) => {
     const caller = demand(c, 'view')
-    const { queues, asOf } = await looks.queues.get()
+    const { queues, asOf } = await reads.queues.get()
     const items = queues.filter(({ queue }) => caller.can('view', { queue }))
     return c.json(wire({ items, asOf }), 200)
   })

@@ -1,5 +1,5 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { missingSchedule } from '../../schedules/stored.ts'
+import { missingSchedule } from '../../schedules/rules/stored.ts'
 import type { Fire as StoredFire, ScheduleDetails, ScheduleInfo } from '../../schedules/read.ts'
 import { Id, Name, Reason, Time } from '../api/common.ts'
 import {
@@ -13,13 +13,14 @@ import {
   SetScheduleBody,
 } from '../api/schedule.ts'
 import type { ScheduleItem } from '../api/schedule.ts'
-import type { Caller, ConsoleParts, Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { shownText, timeOf } from '../job-item.ts'
-import { demandOperator } from '../operator.ts'
-import { redactFor } from '../redact.ts'
-import { accepts, problems } from '../route-parts.ts'
-import { wantedDefinition } from '../schedule-definition.ts'
+import type { Caller } from '../auth/caller.ts'
+import type { ConsoleParts, Routes } from '../context.ts'
+import { demand } from '../auth/demand.ts'
+import { shownText, timeOf } from '../answers/job-item.ts'
+import { demandOperator } from '../auth/operator.ts'
+import { redactFor } from '../auth/redact.ts'
+import { accepts, problems } from '../http/route-parts.ts'
+import { wantedDefinition } from '../answers/schedule-definition.ts'
 
 const params = z.object({ name: Name })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>

@@ -3,11 +3,11 @@ import { DurationText, Name, Time } from '../api/common.ts'
 import { StatSeries } from '../api/queue.ts'
 import type { Duration } from '../../core/duration.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { problems } from '../route-parts.ts'
-import { mayAll, tooWide } from '../scope.ts'
-import { wire } from '../wire.ts'
-import { workersFor } from '../worker-list.ts'
+import { demand } from '../auth/demand.ts'
+import { problems } from '../http/route-parts.ts'
+import { mayAll, tooWide } from '../auth/scope.ts'
+import { wire } from '../http/wire.ts'
+import { workersFor } from '../answers/worker-list.ts'
 
 const stats = createRoute({
   method: 'get',
@@ -32,7 +32,7 @@ const stats = createRoute({
 })
 
 export const statRoutes: Routes = (app, parts) => {
-  const { stint, looks } = parts
+  const { stint, reads } = parts
   app.openapi(stats, async (c) => {
     const { queue, kind, from, to, step } = c.req.valid('query')
     const caller = demand(c, 'view', queue === undefined && kind === undefined ? undefined : { queue, kind })
@@ -42,7 +42,7 @@ export const statRoutes: Routes = (app, parts) => {
       throw tooWide('Without a queue these are the figures of all queues, and you may see some.', '?queue=…')
     const series = await stint.view.series({ queue, kind, from, to, step: step as Duration | undefined })
     if (seesAll) return c.json(wire({ ...series, asOf: new Date() }), 200)
-    const { workers } = await looks.workers.get()
+    const { workers } = await reads.workers.get()
     const versions = new Set(workersFor(caller, workers).map(({ version }) => version))
     const deploys = series.deploys.filter(({ version }) => versions.has(version))
     return c.json(wire({ ...series, deploys, asOf: new Date() }), 200)

@@ -1,12 +1,12 @@
 import { createRoute } from '@hono/zod-openapi'
-import { stintVersion } from '../../version/version.ts'
+import { stintVersion } from '../../node/version.ts'
 import { KindList, SystemReport } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { jsonSchemaOf } from '../json-schema.ts'
-import { findingsFor } from '../overview.ts'
-import { problems } from '../route-parts.ts'
-import { wire } from '../wire.ts'
+import { demand } from '../auth/demand.ts'
+import { jsonSchemaOf } from '../http/json-schema.ts'
+import { findingsFor } from '../answers/overview.ts'
+import { problems } from '../http/route-parts.ts'
+import { wire } from '../http/wire.ts'
 
 const system = createRoute({
   method: 'get',
@@ -36,12 +36,12 @@ const kinds = createRoute({
 /** The doctor asks twenty things, some of them of the whole catalog. What it finds later is in the next answer. */
 const patienceMs = 50
 
-export const systemRoutes: Routes = (app, { stint, looks, live, limits, contracts, connections }) => {
+export const systemRoutes: Routes = (app, { stint, reads, live, limits, contracts, connections }) => {
   app.openapi(system, async (c) => {
     const caller = demand(c, 'view')
     const { version, applied, pending, asOf } = await stint.view.system()
-    const facts = await looks.overview()
-    const examined = await looks.findings.soon(patienceMs)
+    const facts = await reads.overview()
+    const examined = await reads.findings.soon(patienceMs)
     const report = {
       stintVersion: stintVersion(),
       schemaVersion: applied,

@@ -1,10 +1,10 @@
 import { createRoute } from '@hono/zod-openapi'
 import { LeaseList, WorkerList } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../demand.ts'
-import { problems } from '../route-parts.ts'
-import { wire } from '../wire.ts'
-import { workerList } from '../worker-list.ts'
+import { demand } from '../auth/demand.ts'
+import { problems } from '../http/route-parts.ts'
+import { wire } from '../http/wire.ts'
+import { workerList } from '../answers/worker-list.ts'
 
 const workers = createRoute({
   method: 'get',
@@ -32,14 +32,14 @@ const leases = createRoute({
   },
 })
 
-export const workerRoutes: Routes = (app, { looks }) => {
+export const workerRoutes: Routes = (app, { reads }) => {
   app.openapi(workers, async (c) => {
     const caller = demand(c, 'view')
-    return c.json(workerList(caller, await looks.workers.get()), 200)
+    return c.json(workerList(caller, await reads.workers.get()), 200)
   })
   app.openapi(leases, async (c) => {
     const caller = demand(c, 'view')
-    const { items, more } = await looks.leases.get()
+    const { items, more } = await reads.leases.get()
     const visible = items.filter(({ queue, kind, key }) => caller.can('view', { queue, kind, key }))
     return c.json(wire({ items: visible, more, asOf: new Date() }), 200)
   })

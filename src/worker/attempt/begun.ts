@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/statement.ts'
-import { noteBegun } from '../../jobs/while-running.ts'
+import { noteBegun } from '../../jobs/attempt/while-running.ts'
 import type { ClaimReport } from '../claim/claim-report.ts'
 import { LoopPart, newLoop } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'

@@ -1,5 +1,5 @@
 import type { ClaimedJob } from '../../jobs/claim.ts'
-import { describeFailure } from '../../core/stored-error.ts'
+import { describeFailure } from '../../core/failures/stored-error.ts'
 import { StintError } from '../../core/errors.ts'
 import type { Ending } from './outcome.ts'
 

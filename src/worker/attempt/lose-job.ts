@@ -1,4 +1,4 @@
-import type { Report } from '../report.ts'
+import type { Report } from '../report/report.ts'
 import { leaseLost } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
 

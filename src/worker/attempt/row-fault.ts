@@ -1,7 +1,7 @@
 import { StintError } from '../../core/errors.ts'
 import { longestMs, show } from '../../core/options.ts'
-import { describeFailure } from '../../core/stored-error.ts'
-import { messageOf } from '../../core/thrown.ts'
+import { describeFailure } from '../../core/failures/stored-error.ts'
+import { messageOf } from '../../core/failures/thrown.ts'
 import type { ClaimedDetails, ClaimedJob } from '../../jobs/claim.ts'
 import type { Ending } from './outcome.ts'
 

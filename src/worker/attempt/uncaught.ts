@@ -1,5 +1,5 @@
-import { currentJob } from '../../ambient/ambient.ts'
-import type { Ambient } from '../../ambient/ambient.ts'
+import { currentJob } from '../../node/ambient.ts'
+import type { Ambient } from '../../node/ambient.ts'
 
 /** What runs jobs in this process. */
 export interface Responsible {

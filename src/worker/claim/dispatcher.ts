@@ -1,5 +1,5 @@
 import type { Queryable } from '../../db/statement.ts'
-import type { Bell } from '../../wake-up/bell.ts'
+import type { Bell } from '../../jobs/wake-up/bell.ts'
 import { runNoted } from '../attempt/begun.ts'
 import { isSuspect, mustBeAlone, runsOnce } from '../attempt/crash.ts'
 import { endedBefore } from '../attempt/execute.ts'

@@ -2,11 +2,11 @@ import type { Database } from '../../db/database.ts'
 import { waitAfterMs } from '../../db/wait.ts'
 import { survey } from '../../jobs/survey.ts'
 import type { Finding, Served } from '../../jobs/survey.ts'
-import type { Parked } from '../../maintenance/parked.ts'
-import { promote } from '../../maintenance/promote.ts'
-import type { Returned } from '../../maintenance/promote.ts'
-import type { Bell } from '../../wake-up/bell.ts'
-import type { Hint } from '../../wake-up/hint.ts'
+import type { Parked } from '../recovery/parked.ts'
+import { promote } from '../recovery/promote.ts'
+import type { Returned } from '../recovery/promote.ts'
+import type { Bell } from '../../jobs/wake-up/bell.ts'
+import type { Hint } from '../../jobs/wake-up/hint.ts'
 import type { Part, Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import type { FloorBefore } from './floor.ts'
@@ -75,7 +75,7 @@ export class Scout implements Part {
     else for (const pool of this.#config.pools.all) pool.floors.probe()
   }
 
-  /** Looks at every queue, without waiting for its time. */
+  /** Surveys every queue, without waiting for its time. */
   surveySoon(): void {
     const isSurveying = this.#surveyingSince !== undefined
     this.#mustSurveyAgain = isSurveying
@@ -84,7 +84,7 @@ export class Scout implements Part {
     this.#config.bell.ring()
   }
 
-  /** Looks at every queue as soon as its cost allows: hints told of more than is believed without a look. */
+  /** Surveys every queue as soon as its cost allows: hints named more jobs than a worker believes unchecked. */
   #surveyWhenItPays(): void {
     this.#isUnsure = true
     if (this.#surveyingSince !== undefined) return

@@ -1,4 +1,4 @@
-import { peek } from '../../core/thrown.ts'
+import { peek } from '../../core/failures/thrown.ts'
 import type { FromChild, ToChild } from './messages.ts'
 
 /** What a child lives in. It is started by being made. */

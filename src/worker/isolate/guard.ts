@@ -1,5 +1,5 @@
 import { Worker as Thread } from 'node:worker_threads'
-import { builtFile } from '../../version/built-file.ts'
+import { builtFile } from '../../node/built-file.ts'
 
 /** The pipe on which the guard of a child process speaks; it breaks when the worker is gone. */
 export const guardFd = 4

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../../core/options.ts'
-import { toldEntry } from '../../loader/entry.ts'
+import { toldEntry } from '../../node/entry.ts'
 
 export type IsolateMode = 'process' | 'thread'
 

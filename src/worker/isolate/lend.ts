@@ -1,4 +1,4 @@
-import type { BlobConfig } from '../../intake/new-job.ts'
+import type { BlobConfig } from '../../jobs/new/new-job.ts'
 import type { Handlers } from '../handlers.ts'
 
 /** By this a worker gives its handlers away, also to another copy of the package. */

@@ -1,6 +1,6 @@
 import { Worker as Thread } from 'node:worker_threads'
-import { peek } from '../../core/thrown.ts'
-import { builtFile } from '../../version/built-file.ts'
+import { peek } from '../../core/failures/thrown.ts'
+import { builtFile } from '../../node/built-file.ts'
 import { isOurs } from './body.ts'
 import type { Body, BodyConfig } from './body.ts'
 import type { ToChild } from './messages.ts'

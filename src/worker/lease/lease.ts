@@ -4,9 +4,9 @@ import { measureSkew } from '../../db/clock-skew.ts'
 import type { ClockSkew } from '../../db/clock-skew.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { atMost } from '../../db/wait.ts'
-import { register, retire } from '../../leases/lease.ts'
-import type { AboutWorker } from '../../leases/lease.ts'
-import { builtFile } from '../../version/built-file.ts'
+import { register, retire } from '../../jobs/leases/lease.ts'
+import type { AboutWorker } from '../../jobs/leases/lease.ts'
+import { builtFile } from '../../node/built-file.ts'
 import { ageMs, inMs, leaseMemory, store } from './lease-memory.ts'
 import type { LeaseThreadData, LeaseThreadMessage, LeaseThreadOrder } from './lease-memory.ts'
 
@@ -244,7 +244,7 @@ export class Lease {
     void this.#thread?.terminate()
   }
 
-  /** Looks at the age of the last heartbeat, and again when it could have become too old. */
+  /** Checks the age of the last heartbeat, and again when it could have become too old. */
   #look(): void {
     clearTimeout(this.#watch)
     if (this.#isOver) return

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
-import type { AboutWorker } from '../../leases/lease.ts'
-import type { Parked } from '../../maintenance/parked.ts'
+import type { AboutWorker } from '../../jobs/leases/lease.ts'
+import type { Parked } from '../recovery/parked.ts'
 import type { ClaimReport } from '../claim/claim-report.ts'
 import { Claims } from '../claim/claims.ts'
 import type { Part } from '../part.ts'

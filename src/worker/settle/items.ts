@@ -1,4 +1,4 @@
-import type { DeadReason } from '../../jobs/list-dead.ts'
+import type { DeadReason } from '../../jobs/dead/list-dead.ts'
 import type { Ended, Outcome } from '../attempt/outcome.ts'
 
 /** The two lists by which a statement finds the rows that are ours. */

@@ -2,8 +2,8 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError } from '../../core/errors.ts'
 import { classify, DeadlineError, isLockTimeout, mayBeOneRows } from '../../db/classify.ts'
 import type { Database } from '../../db/database.ts'
-import { isRefusal } from '../../intake/refusal.ts'
-import type { JobHint } from '../../intake/new-job.ts'
+import { isRefusal } from '../../jobs/new/refusal.ts'
+import type { JobHint } from '../../jobs/new/new-job.ts'
 import { withPartitions } from '../../jobs/ensure-partitions.ts'
 import {
   cancelRunning,
@@ -15,7 +15,7 @@ import {
   settled,
   succeed,
 } from '../../jobs/settle.ts'
-import type { Announcer } from '../../wake-up/announcer.ts'
+import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import { failedWith } from '../attempt/execute.ts'
 import type { HeldJobs } from '../attempt/held-job.ts'
 import type { Notes } from '../attempt/notes.ts'

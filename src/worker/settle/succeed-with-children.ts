@@ -1,6 +1,6 @@
 import type { Queryable } from '../../db/statement.ts'
-import { refusalOf } from '../../intake/refusal.ts'
-import { sendBatch } from '../../intake/send-batch.ts'
+import { refusalOf } from '../../jobs/new/refusal.ts'
+import { sendBatch } from '../../jobs/new/send-batch.ts'
 import { succeed } from '../../jobs/settle.ts'
 import type { Child, Ended } from '../attempt/outcome.ts'
 import { leasesOf, resultsOf } from './items.ts'

@@ -2,7 +2,7 @@ import { longestTimerMs } from '../../core/duration.ts'
 import { StintError } from '../../core/errors.ts'
 import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
 import type { Part } from '../part.ts'
-import type { Report } from '../report.ts'
+import type { Report } from '../report/report.ts'
 
 /** Durations of the newest attempts of a kind. */
 class Durations {

@@ -1,6 +1,6 @@
-import { messageOf } from '../../core/thrown.ts'
+import { messageOf } from '../../core/failures/thrown.ts'
 import type { DatabaseTrouble } from '../../db/classify.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../report/log.ts'
 
 /** How often trouble that goes on is told. */
 const everyMs = 10_000

@@ -1,9 +1,9 @@
 import { classify } from '../../db/classify.ts'
 import type { DatabaseTrouble } from '../../db/classify.ts'
-import { Parked } from '../../maintenance/parked.ts'
-import type { Events } from '../events.ts'
+import { Parked } from '../recovery/parked.ts'
+import type { Events } from '../report/events.ts'
 import { FailingParts } from './failing-parts.ts'
-import type { Logger } from '../log.ts'
+import type { Logger } from '../report/log.ts'
 import { TroubleLog } from './trouble-log.ts'
 
 export interface TroublesConfig {

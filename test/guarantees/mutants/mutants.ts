@@ -45,14 +45,14 @@ export const mutants: readonly Mutant[] = [
     id: 'M03',
     what: 'a heartbeat of a lost worker is accepted',
     caughtBy: 'zombie.heartbeat',
-    file: 'leases/renew.sql.js',
+    file: 'jobs/leases/renew.sql.js',
     edits: edit('and lost_at is null', ''),
   },
   {
     id: 'M04a',
     what: 'progress without its lease',
     caughtBy: 'zombie.side-writes',
-    file: 'jobs/progress.sql.js',
+    file: 'jobs/attempt/progress.sql.js',
     edits: edit(
       String.raw`and lease_id = any($2::uuid[])\n     for no key update`,
       'and $2::uuid[] is not null for no key update',
@@ -62,7 +62,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M04b',
     what: 'log lines without their lease',
     caughtBy: 'zombie.side-writes',
-    file: 'jobs/add-log.sql.js',
+    file: 'jobs/attempt/add-log.sql.js',
     edits: edit(`and lease_id = (said ->> 'lease')::uuid`, ''),
   },
   {
@@ -76,28 +76,28 @@ export const mutants: readonly Mutant[] = [
     id: 'M04d',
     what: 'ctx.once and ctx.tx begin without the lease',
     caughtBy: 'zombie.side-writes',
-    file: 'jobs/hold-running.sql.js',
+    file: 'jobs/attempt/hold-running.sql.js',
     edits: edit('and lease_id = $3::uuid', 'and $3::uuid is not null'),
   },
   {
     id: 'M05a',
     what: 'the sweep decides by id, from what was read before',
     caughtBy: 'sweep.race',
-    file: 'maintenance/sweep.sql.js',
+    file: 'worker/recovery/sweep.sql.js',
     edits: edit('and not coalesce((select lost_at is null from ', 'and not coalesce((select false from '),
   },
   {
     id: 'M05b',
     what: 'workers are buried before their lease has run out',
     caughtBy: 'sweep.live',
-    file: 'leases/bury.sql.js',
+    file: 'jobs/leases/bury.sql.js',
     edits: edit('and lease_until < ', `and lease_until - interval '9 days' < `),
   },
   {
     id: 'M08',
     what: 'the sweep starts from the table of workers',
     caughtBy: 'sweep.orphan-claim',
-    file: 'maintenance/lost.sql.js',
+    file: 'worker/recovery/lost.sql.js',
     edits: [
       { from: 'not exists (select from ', to: 'exists (select from ' },
       { from: 'worker.lost_at is null', to: 'worker.lost_at is not null' },
@@ -114,7 +114,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M10',
     what: 'no hold-off after an outage',
     caughtBy: 'outage.no-blame',
-    file: 'leases/bury.sql.js',
+    file: 'jobs/leases/bury.sql.js',
     edits: edit('and pg_postmaster_start_time() < clock_timestamp() - (lease_until - renewed_at)', ''),
   },
   ...[
@@ -128,7 +128,7 @@ export const mutants: readonly Mutant[] = [
     id,
     what,
     caughtBy: 'fires.many-schedulers',
-    file: 'schedules/fire.sql.js',
+    file: 'schedules/fires/fire.sql.js',
     edits: [
       { from: 'select fires.job_id,', to: 'select judged.job_id,' },
       {
@@ -211,7 +211,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M26a',
     what: 'a job is quarantined that had not begun',
     caughtBy: 'crash.bystander',
-    file: 'maintenance/sweep.sql.js',
+    file: 'worker/recovery/sweep.sql.js',
     edits: edit(
       String.raw`coalesce(begun_lease = lease_id, false)\n           and crashes + suspect`,
       'crashes + suspect',
@@ -221,21 +221,21 @@ export const mutants: readonly Mutant[] = [
     id: 'M26b',
     what: 'a crash is counted for a job that had not begun',
     caughtBy: 'crash.bystander',
-    file: 'maintenance/sweep.sql.js',
+    file: 'worker/recovery/sweep.sql.js',
     edits: edit('+ coalesce(begun_lease = lease_id, false)::integer', '+ 1'),
   },
   {
     id: 'M27a',
     what: 'nothing is quarantined',
     caughtBy: 'crash.limit',
-    file: 'maintenance/sweep.sql.js',
+    file: 'worker/recovery/sweep.sql.js',
     edits: edit('and crashes + suspect::integer + 1 >= ', 'and crashes + suspect::integer + 1 >= 1000 + '),
   },
   {
     id: 'M27b',
     what: 'crashes are not counted',
     caughtBy: 'crash.limit',
-    file: 'maintenance/sweep.sql.js',
+    file: 'worker/recovery/sweep.sql.js',
     edits: edit('+ coalesce(begun_lease = lease_id, false)::integer', '+ 0'),
   },
   {
@@ -249,7 +249,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M28b',
     what: 'an attempt is burned by a lost worker',
     caughtBy: 'crash.bystander',
-    file: 'maintenance/sweep.sql.js',
+    file: 'worker/recovery/sweep.sql.js',
     edits: edit('= attempt - 1,', '= attempt,'),
   },
   {
@@ -263,7 +263,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M30',
     what: 'a frozen ctx.tx is left open by the server',
     caughtBy: 'tx.idle-bound',
-    file: 'jobs/hold-running.sql.js',
+    file: 'jobs/attempt/hold-running.sql.js',
     edits: edit('$1::text', '(0 * $1::integer)::text'),
   },
   {

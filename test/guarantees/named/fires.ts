@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
-import { dueSql } from '../../../src/schedules/due.sql.ts'
-import { fireSql } from '../../../src/schedules/fire.sql.ts'
+import { dueSql } from '../../../src/schedules/fires/due.sql.ts'
+import { fireSql } from '../../../src/schedules/fires/fire.sql.ts'
 import { movableClock } from '../../support/clock.ts'
 import type { TestDatabase } from '../../support/database.ts'
 import { eventually } from '../../support/eventually.ts'

@@ -1,5 +1,5 @@
 import { expect } from 'vitest'
-import { messageOf } from '../../../src/core/thrown.ts'
+import { messageOf } from '../../../src/core/failures/thrown.ts'
 import { connectTo } from '../../support/database.ts'
 import { startFaultProxy } from '../../support/fault-proxy.ts'
 import type { Line } from '../../support/ledger.ts'

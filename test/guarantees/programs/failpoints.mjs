@@ -38,8 +38,8 @@ function reach(point) {
 const { query } = pg.Client.prototype
 pg.Client.prototype.query = function (config, ...rest) {
   const text = typeof config === 'string' ? config : String(config?.text)
-  const isLook = text.startsWith('/* schedules/due.sql */')
-  const isFire = text.startsWith('/* schedules/fire.sql */')
+  const isLook = text.startsWith('/* schedules/fires/due.sql */')
+  const isFire = text.startsWith('/* schedules/fires/fire.sql */')
   if (isLook) reach('beforeLook')
   if (isFire && ++fires === 2) reach('betweenFires')
   const answering = Reflect.apply(query, this, [config, ...rest])

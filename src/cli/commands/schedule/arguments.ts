@@ -1,5 +1,5 @@
 import { databaseOptions, helpOption, noMore, UsageError } from '../../arguments.ts'
-import { outputOption } from '../../output.ts'
+import { outputOption } from '../../output/output.ts'
 
 /** What nearly every command of schedules takes. */
 export const common = { ...outputOption, ...databaseOptions, ...helpOption } as const

@@ -1,9 +1,9 @@
 import { asTyped } from '../../actor.ts'
 import { databaseHelp, parse, UsageError } from '../../arguments.ts'
 import { withStint } from '../../connect.ts'
-import { moment } from '../../format.ts'
-import { formatHelp, isJson, note, say, sayJson, table } from '../../output.ts'
-import { askedText } from '../../schedule-page.ts'
+import { moment } from '../../output/format.ts'
+import { formatHelp, isJson, note, say, sayJson, table } from '../../output/output.ts'
+import { askedText } from '../../output/schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
 const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided

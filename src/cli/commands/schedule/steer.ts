@@ -1,8 +1,8 @@
 import { asTyped } from '../../actor.ts'
 import { databaseHelp, databaseOptions, helpOption, parse } from '../../arguments.ts'
 import { withStint } from '../../connect.ts'
-import { formatHelp, isJson, note, say, sayJson } from '../../output.ts'
-import { askedText, showSchedule } from '../../schedule-page.ts'
+import { formatHelp, isJson, note, say, sayJson } from '../../output/output.ts'
+import { askedText, showSchedule } from '../../output/schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
 const runHelp = `stint schedule run NAME    make a job of it now, beside its own times; prints the job's id

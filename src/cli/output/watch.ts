@@ -1,0 +1,83 @@
+import { readdirSync, watch } from 'node:fs'
+import type { Dirent, FSWatcher } from 'node:fs'
+import { join, relative } from 'node:path'
+import { afterReading } from '../../db/standstill.ts'
+
+const ignored = new Set(['node_modules', '.git', '.stint', 'dist'])
+/** What a worker is made of. Not every .json: one that it writes itself would restart it for ever. */
+const sources = /\.[cm]?[jt]sx?$|^(package|tsconfig.*)\.json$|^\.env/
+/** One save is several events, and a checkout many. */
+const settleMs = 150
+
+/**
+ * Calls back with the first source file, relative to `root`, of each burst of changes below it.
+ *
+ * A watcher for each folder: the recursive one of Node looks into node_modules too, which on Linux takes a watch for
+ * each of its thousands of folders.
+ */
+export function watchSources(root: string, onChange: (file: string) => void): () => void {
+  const watchers = new Map<string, FSWatcher>()
+  let callOff: (() => void) | undefined
+  let first: string | undefined
+
+  const changed = (path: string): void => {
+    first ??= relative(root, path)
+    callOff?.()
+    callOff = afterReading(settleMs, () => {
+      const file = first ?? ''
+      first = undefined
+      onChange(file)
+    })
+  }
+  const forget = (folder: string): void => {
+    watchers.get(folder)?.close()
+    watchers.delete(folder)
+  }
+  const follow = (folder: string, isNew: boolean): void => {
+    if (watchers.has(folder)) return
+    try {
+      const watcher = watch(folder, (_event, name) => {
+        if (name === null || ignored.has(name)) return
+        const path = join(folder, name)
+        if (sources.test(name)) changed(path)
+        else if (isFolder(path)) follow(path, true)
+      })
+      watcher.on('error', () => {
+        forget(folder)
+      })
+      watchers.set(folder, watcher)
+    } catch {
+      // Gone between its listing and now, or not ours to read.
+      return
+    }
+    for (const entry of entriesOf(folder)) {
+      if (ignored.has(entry.name)) continue
+      const path = join(folder, entry.name)
+      if (entry.isDirectory()) follow(path, isNew)
+      // What came with a new folder was there before its watcher.
+      else if (isNew && sources.test(entry.name)) changed(path)
+    }
+  }
+  follow(root, false)
+  return () => {
+    callOff?.()
+    for (const folder of [...watchers.keys()]) forget(folder)
+  }
+}
+
+function entriesOf(folder: string): Dirent[] {
+  try {
+    return readdirSync(folder, { withFileTypes: true })
+  } catch {
+    return []
+  }
+}
+
+function isFolder(path: string): boolean {
+  try {
+    readdirSync(path)
+    return true
+  } catch {
+    return false
+  }
+}

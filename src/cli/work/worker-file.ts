@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { StintError } from '../../core/errors.ts'
+import { tellEntry } from '../../node/entry.ts'
+import { loadFile } from '../../node/load-file.ts'
+import { UsageError } from '../arguments.ts'
+
+/** What the command line needs of a worker. */
+export interface RunnableWorker {
+  /** Starts, drains at the first signal, hurries at the second; resolves when it has stopped. */
+  run(): Promise<void>
+  stop(): Promise<void>
+}
+
+const brand = Symbol.for('stint.worker')
+
+const example = `  import { Worker } from 'stint/worker'
+  import { sendMail } from '../contracts.ts'
+
+  export const worker = new Worker({ queues: { mail: 10 } })
+  worker.handle(sendMail, async (input, ctx) => {
+    await deliver(input.to, { signal: ctx.signal })
+  })`
+
+/** Loads a file for its workers, and gives what it exports. */
+export async function loadWorkerFile(file: string): Promise<object> {
+  const path = resolve(file)
+  if (!existsSync(path)) throw new UsageError(`File not found: ${path}.`)
+  // Before its workers are made: those that run handlers in children say to these where to find them.
+  tellEntry(path)
+  return loadFile(path)
+}
+
+/** The workers among what a file exports, each once. A CommonJS file has them in its default export too. */
+export function workersOf(file: string, exported: object): RunnableWorker[] {
+  const { default: byDefault } = exported as { default?: unknown }
+  const inDefault = typeof byDefault === 'object' && byDefault !== null ? Object.values(byDefault) : []
+  const found = new Set(
+    [...(Object.values(exported) as unknown[]), ...(inDefault as unknown[])].filter(isWorker),
+  )
+  if (found.size > 0) return [...found]
+  throw new StintError('invalid-option', `${file} exports no worker. Export one:\n\n${example}\n`, {
+    issues: [{ path: 'file', message: 'exports no worker' }],
+  })
+}
+
+/** By its brand: `instanceof` fails where the file has a copy of the package of its own. */
+function isWorker(value: unknown): value is RunnableWorker {
+  return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true
+}

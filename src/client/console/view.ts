@@ -1,0 +1,199 @@
+import { StintError } from '../../core/errors.ts'
+import { nameOption } from '../../core/names.ts'
+import type { Database } from '../../db/database.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { Subscription } from '../../db/subscription.ts'
+import { DeadLetterCounts } from '../../stats/read/queues/dead-counts.ts'
+import { readFleet, readLeases } from '../../stats/read/fleet/fleet.ts'
+import type { Fleet, Leases } from '../../stats/read/fleet/fleet.ts'
+import { CurrentGauges } from '../../stats/read/queues/gauges.ts'
+import { readJobBriefs, readOperationBriefs } from '../../stats/read/briefs.ts'
+import type { JobBrief, OperationBrief } from '../../stats/read/briefs.ts'
+import { LastHour } from '../../stats/read/queues/last-hour.ts'
+import type { QueueHour } from '../../stats/read/queues/last-hour.ts'
+import { readQueue } from '../../stats/read/queues/queue.ts'
+import type { QueueDetails } from '../../stats/read/queues/queue.ts'
+import { readQueues } from '../../stats/read/queues/queues.ts'
+import type { QueuesView, QueueView } from '../../stats/read/queues/queues.ts'
+import { readSeries } from '../../stats/read/series/series.ts'
+import type { MergedSeries } from '../../stats/read/series/series.ts'
+import { readSystem } from '../../stats/read/fleet/server.ts'
+import type { SystemView } from '../../stats/read/fleet/server.ts'
+import { RunningTotals } from '../../stats/read/series/totals.ts'
+import type { Totals } from '../../stats/read/series/totals.ts'
+import { readTrouble } from '../../stats/read/trouble.ts'
+import type { Trouble } from '../../stats/read/trouble.ts'
+import { channelOf, hintsIn } from '../../jobs/wake-up/hint.ts'
+import type { Calls } from '../calls.ts'
+import { checkId } from '../job-id.ts'
+import type { Connection } from '../connection.ts'
+import { resolveStatsOptions } from '../stats.ts'
+import type { StatsOptions } from '../stats.ts'
+
+/** All queues, and the workers that serve them. */
+export interface QueuesOverview extends Fleet {
+  /** By name: every queue that has jobs, had some within the hour, or is served by a worker. */
+  queues: QueueView[]
+  /** What happened within the last hour, by queue. */
+  hours: ReadonlyMap<string, QueueHour>
+}
+
+export interface Overview extends QueuesOverview {
+  trouble: Trouble
+}
+
+export interface ViewConfig {
+  connection: Connection
+  schema: string
+  notify: boolean
+}
+
+const listenDeadlineMs = 5_000
+const probeEveryMs = 15_000
+
+/**
+ * The data behind the dashboard: `stint.view`. Nothing here counts jobs: figures come from gauges and from the counts
+ * that workers write by the minute, lists are read through indexes and end after some hundreds. Statements that belong
+ * together share one transaction: with server limits each would otherwise have its own, and wait for three answers.
+ */
+export class View {
+  readonly #calls: Calls
+  readonly #config: ViewConfig
+  readonly #hour = new LastHour()
+  readonly #current = new CurrentGauges()
+  readonly #letters = new DeadLetterCounts()
+  readonly #totals = new RunningTotals()
+
+  constructor(calls: Calls, config: ViewConfig) {
+    this.#calls = calls
+    this.#config = config
+  }
+
+  /** The current state: queues, workers, and what a person should look at. */
+  async overview(): Promise<Overview> {
+    return { ...(await this.queues()), trouble: await this.trouble() }
+  }
+
+  /** What every queue has and how it fares, with the workers that serve them. */
+  queues(): Promise<QueuesOverview> {
+    return this.#calls.send(async (db) => {
+      const fleet = await this.#fleet(db)
+      const { queues, hours } = await db.transaction((tx) => this.#queues(tx, fleet))
+      return { ...fleet, queues, hours }
+    })
+  }
+
+  /** One queue with its kinds, priorities, busiest keys and settings; undefined where nothing is known of it. */
+  async queue(name: string): Promise<(QueueDetails & { asOf: Date }) | undefined> {
+    const queue = nameOption('queue', name)
+    return this.#calls.send(async (db) => {
+      const fleet = await this.#fleet(db)
+      const { workers, asOf } = fleet
+      return db.transaction(async (tx) => {
+        const { queues, gauges } = await this.#queues(tx, fleet)
+        const found = queues.find((one) => one.queue === queue)
+        if (found === undefined) return undefined
+        return { ...(await readQueue(tx, found, { gauge: gauges.get(queue), workers })), asOf }
+      })
+    })
+  }
+
+  /**
+   * What happened to a queue, a kind, both or everything, as one line of at most 1,000 points, and when versions of the app
+   * were first started. Options are those of `stint.stats()`, but `by`.
+   */
+  async series(options?: Omit<StatsOptions, 'by'>): Promise<MergedSeries> {
+    const request = resolveStatsOptions({ ...options, by: 'all' })
+    return this.#calls.send((db) => db.transaction((tx) => readSeries(tx, request)))
+  }
+
+  /** The workers that live and those lost within the last hour, who of them leads, and how upkeep fares. */
+  workers(): Promise<Fleet> {
+    return this.#calls.send((db) => db.transaction(readFleet))
+  }
+
+  /** Jobs that run, up to 200, those whose lease ends first first. */
+  leases(): Promise<Leases> {
+    return this.#calls.send(readLeases)
+  }
+
+  /** What is wrong beside queues and workers: errors, schedules, operations, migrations. */
+  trouble(): Promise<Trouble> {
+    return this.#calls.send(readTrouble)
+  }
+
+  /** The database: its version, and that of the tables in it. */
+  system(): Promise<SystemView> {
+    return this.#calls.send(readSystem)
+  }
+
+  /** Connections that this client has open, a `listen()` not counted. */
+  get connections(): number {
+    return this.#config.connection.connections
+  }
+
+  /**
+   * Totals by queue and kind that only grow while this client lives: for a reader that polls them and takes the
+   * difference.
+   */
+  totals(): Promise<Totals[]> {
+    return this.#calls.send((db) => this.#totals.read(db))
+  }
+
+  /** How some jobs are, up to 1,000, without what they carry; those that are not there (any more) are left out. */
+  async jobs(ids: readonly string[]): Promise<JobBrief[]> {
+    const asked = checkIds(ids)
+    return asked.length === 0 ? [] : this.#calls.send((db) => readJobBriefs(db, asked))
+  }
+
+  /** How some operations are, up to 1,000. */
+  async operations(ids: readonly string[]): Promise<OperationBrief[]> {
+    const asked = checkIds(ids)
+    return asked.length === 0 ? [] : this.#calls.send((db) => readOperationBriefs(db, asked))
+  }
+
+  /**
+   * Hears of queues in which something was stored or falls due, on a connection of its own, until the function that comes
+   * back is called. A hint and no more: some are lost, and none comes with `notify: false` or through a pooler.
+   */
+  async listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>> {
+    const { connection, schema, notify } = this.#config
+    await connection.database()
+    const { url } = connection
+    if (!notify || url === undefined) return () => Promise.resolve()
+    const subscription = new Subscription({
+      url,
+      channel: channelOf(schema),
+      applicationName: 'stint listen',
+      deadlineMs: listenDeadlineMs,
+      probeEveryMs,
+      onPayload: (payload) => {
+        const queues = new Set(hintsIn(payload, () => true).map(({ queue }) => queue))
+        if (queues.size > 0) onStored([...queues])
+      },
+      onConnected: () => undefined,
+    })
+    subscription.start()
+    return () => subscription.stop()
+  }
+
+  /** The workers; where none of them lives, the gauges are refreshed for what is read next. */
+  async #fleet(db: Database): Promise<Fleet> {
+    const fleet = await db.transaction(readFleet)
+    if (!fleet.workers.some(({ status }) => status === 'active')) await this.#current.refresh(db)
+    return fleet
+  }
+
+  #queues(db: Queryable, { workers }: Fleet): Promise<QueuesView> {
+    return readQueues(db, { hour: this.#hour, current: this.#current, letters: this.#letters, workers })
+  }
+}
+
+const mostIds = 1_000
+
+function checkIds(ids: readonly string[]): string[] {
+  if (ids.length > mostIds)
+    throw new StintError('invalid-option', `Expected at most ${mostIds} ids, got ${ids.length}.`)
+  for (const id of ids) checkId(id)
+  return [...new Set(ids)]
+}

@@ -1,0 +1,59 @@
+import { invalidOption, integerOption, oneOfOption, rejectUnknown } from '../../core/options.ts'
+import { isUuid } from '../../core/uuid.ts'
+import { deadReasons } from '../../jobs/dead/list-dead.ts'
+import type { DeadReason, ListDeadRequest } from '../../jobs/dead/list-dead.ts'
+import { textOption } from '../jobs/list-options.ts'
+
+export interface ListDeadOptions {
+  queue?: string | undefined
+  kind?: string | undefined
+  key?: string | undefined
+  reason?: DeadReason | undefined
+  fingerprint?: string | undefined
+  /** Those in the trash instead of those that are not. @default false */
+  discarded?: boolean | undefined
+  /** Also those that were edited into another job. @default false */
+  replaced?: boolean | undefined
+  /** Dead letters a page, 1 to 200. @default 50 */
+  limit?: number | undefined
+  /** `next` of the page before. */
+  before?: string | undefined
+}
+
+const known = [
+  ...['queue', 'kind', 'key', 'reason', 'fingerprint'],
+  ...['discarded', 'replaced', 'limit', 'before'],
+]
+
+export function resolveListDeadOptions({
+  queue,
+  kind,
+  key,
+  reason,
+  fingerprint,
+  discarded = false,
+  replaced = false,
+  limit = 50,
+  before,
+  ...rest
+}: ListDeadOptions = {}): ListDeadRequest {
+  rejectUnknown('dead.list', rest, known)
+  if (before !== undefined && !isUuid(before))
+    throw invalidOption('before', 'the `next` of an earlier page', before)
+  return {
+    queue: textOption('queue', queue),
+    kind: textOption('kind', kind),
+    key: textOption('key', key),
+    reason: reason === undefined ? null : oneOfOption('reason', reason, deadReasons),
+    fingerprint: textOption('fingerprint', fingerprint),
+    discarded: booleanOption('discarded', discarded),
+    replaced: booleanOption('replaced', replaced),
+    before: before ?? null,
+    limit: integerOption('limit', limit, { min: 1, max: 200 }),
+  }
+}
+
+function booleanOption(name: string, value: unknown): boolean {
+  if (typeof value === 'boolean') return value
+  throw invalidOption(name, 'true or false', value)
+}

@@ -1,0 +1,364 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { checkContract } from '../../contracts/check-contract.ts'
+import type { InputOf, JobContract } from '../../contracts/contract.ts'
+import { isStintError, StintError } from '../../core/errors.ts'
+import { given, invalidOption } from '../../core/options.ts'
+import { isSchemaMissing, mayBeOneRows } from '../../db/classify.ts'
+import { foreignTx } from '../../db/foreign-tx.ts'
+import type { Database } from '../../db/database.ts'
+import type { Bound, Queryable } from '../../db/statement.ts'
+import { isPlain } from '../../jobs/enqueue.ts'
+import type { Placed } from '../../jobs/enqueue.ts'
+import { batchesOf, KeptBatches } from './batches.ts'
+import { Coalescer } from './coalesce.ts'
+import type { Flushed } from './coalesce.ts'
+import type { Connection } from '../connection.ts'
+import { CallerError, deliver, rejected } from './deliver.ts'
+import type { EnqueueStats } from './enqueue-stats.ts'
+import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
+import { prepareJob } from '../../jobs/new/new-job.ts'
+import type { PreparedJob } from '../../jobs/new/new-job.ts'
+import type { StintConfig } from '../options.ts'
+import { refusalOf } from '../../jobs/new/refusal.ts'
+import { sendBatch } from '../../jobs/new/send-batch.ts'
+import type { Announcer } from '../../jobs/wake-up/announcer.ts'
+
+/** What enqueue() returns: the job that was stored, or the earlier one that it duplicates. */
+export interface EnqueuedJob {
+  id: string
+  kind: string
+  queue: string
+  /** Another job stands for this one: it is unique, or its idempotency key was used before. */
+  duplicate: boolean
+  /** That other job took over this input. */
+  replaced: boolean
+}
+
+export interface EnqueueOptions<Tx> extends JobOptions {
+  /** Store it in your transaction: it is there when you commit, and not when you roll back. */
+  tx?: Tx | undefined
+}
+
+export interface Progress {
+  /** Jobs sent so far; of an array they are all stored together at the end, of a stream as they come. */
+  sent: number
+  /** Jobs in all, where that is known. */
+  total: number | undefined
+}
+
+export interface EnqueueManyOptions<Contract, Tx> extends JobOptions {
+  /** Options of a single job, before those of all. */
+  each?: ((input: InputOf<Contract>, index: number) => JobOptions) | undefined
+  /** Store them in your transaction. */
+  tx?: Tx | undefined
+  /** Told after each statement, of 5,000 jobs at most. When it throws, that stops it. */
+  onProgress?: ((progress: Progress) => void) | undefined
+  /** Stops between two statements; of an array nothing is stored then. */
+  signal?: AbortSignal | undefined
+}
+
+export interface EnqueuedJobs {
+  /** In the order of the inputs. */
+  jobs: EnqueuedJob[]
+  stored: number
+  duplicates: number
+}
+
+/** The answers for many jobs, and the blobs that no job refers to once they are committed. */
+interface Stored {
+  jobs: EnqueuedJob[]
+  unused: string[]
+}
+
+const flushLimits = { maxItems: 500, maxBytes: 1024 * 1024 }
+
+/** The producer's side: checks, gathers, sends, answers. */
+export class Enqueuer<Tx> {
+  readonly #config: StintConfig<Tx>
+  readonly #connection: Connection
+  readonly #announcer: Announcer
+  readonly #stats: EnqueueStats
+  /** Two coalescers, so that one unique job among many does not send all of them through the deciding function. */
+  readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
+  readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
+
+  constructor(
+    config: StintConfig<Tx>,
+    { connection, announcer, stats }: { connection: Connection; announcer: Announcer; stats: EnqueueStats },
+  ) {
+    this.#config = config
+    this.#connection = connection
+    this.#announcer = announcer
+    this.#stats = stats
+  }
+
+  async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {
+    checkOptions(options)
+    const { tx, ...jobOptions } = options
+    const preparing = this.#prepare(contract, input, jobOptions)
+    const prepared = preparing instanceof Promise ? await preparing : preparing
+    let placed: Placed
+    try {
+      placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
+    } catch (error) {
+      // A new error is made here, so that its stack leads to this caller: many callers share a flush.
+      throw tx === undefined ? forJob(error, prepared.job.id) : error
+    }
+    const job = this.#answer(prepared, placed)
+    this.#stats.stored([job])
+    return job
+  }
+
+  async enqueueMany<Contract extends JobContract>(
+    contract: Contract,
+    inputs: Iterable<InputOf<Contract>> | AsyncIterable<InputOf<Contract>>,
+    options: EnqueueManyOptions<Contract, Tx>,
+  ): Promise<EnqueuedJobs> {
+    checkContract(contract)
+    checkInputs(inputs)
+    checkOptions(options)
+    const { each, tx, onProgress, signal, ...common } = options
+    const batches = batchesOf(inputs, (input: InputOf<Contract>, index) =>
+      this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
+    )
+    const total = Array.isArray(inputs) ? inputs.length : undefined
+    const report = (sent: number): void => {
+      onProgress?.({ sent, total })
+      signal?.throwIfAborted()
+    }
+    signal?.throwIfAborted()
+    if (tx === undefined && Symbol.asyncIterator in inputs)
+      return this.#summary(await this.#storeStream(batches, report))
+    const kept = new KeptBatches(batches)
+    if (tx !== undefined) {
+      const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(
+        unwrap,
+      )
+      this.#announcer.storedInTransaction(kept.hints())
+      this.#drop(stored.unused)
+      return this.#summary(stored.jobs)
+    }
+    const isWatched = onProgress !== undefined || signal !== undefined
+    const stored = await this.#storeAll(kept, { isWatched, report })
+    this.#announcer.stored(kept.hints())
+    // Only now: a transaction that was rolled back and sent again may store a job that was a duplicate the first time.
+    this.#drop(stored.unused)
+    return this.#summary(stored.jobs)
+  }
+
+  #summary(jobs: EnqueuedJob[]): EnqueuedJobs {
+    this.#stats.stored(jobs)
+    const duplicates = jobs.filter(({ duplicate }) => duplicate).length
+    return { jobs, stored: jobs.length - duplicates, duplicates }
+  }
+
+  /** Resolves when all that was enqueued so far has been answered. */
+  async drained(): Promise<void> {
+    await Promise.all([this.#plain.drained(), this.#deciding.drained()])
+  }
+
+  #prepare(contract: JobContract, input: unknown, options: JobOptions): PreparedJob | Promise<PreparedJob> {
+    const { ambient, blobs } = this.#config
+    const around = ambient()
+    return prepareJob(contract, input, around === undefined ? options : overlay(around, options), blobs)
+  }
+
+  #gather(prepared: PreparedJob): Promise<Placed> {
+    const coalescer = isPlain(prepared.job) ? this.#plain : this.#deciding
+    return coalescer.add(prepared, prepared.bytes)
+  }
+
+  async #storeIn(tx: Tx, prepared: PreparedJob): Promise<Placed> {
+    const [placed] = await sendBatch(this.#foreign(tx), [prepared], false)
+    if (placed === undefined) throw new Error('The transaction gave back no row for its enqueue')
+    this.#announcer.storedInTransaction(new Set([prepared.hint]))
+    this.#drop(unusedOf([prepared], [placed]))
+    return placed
+  }
+
+  #foreign(tx: Tx): Queryable {
+    const { adapter, schema } = this.#config
+    const foreign = foreignTx(tx, adapter, schema)
+    // An error in the caller's transaction reaches the caller unchanged (its retry may depend on the SQLSTATE); only
+    // missing tables are ours to explain.
+    const explain = (error: unknown): never => {
+      throw isSchemaMissing(error) ? rejected(error, schema) : error
+    }
+    return { schema, query: (text, values) => foreign.query(text, values).catch(explain) }
+  }
+
+  /** All or none: in one transaction, unless one statement is all there is and nothing can stop it halfway. */
+  async #storeAll(
+    batches: KeptBatches,
+    { isWatched, report }: { isWatched: boolean; report: (sent: number) => void },
+  ): Promise<Stored> {
+    const { schema, timeoutMs } = this.#config
+    const first = await batches.at(0)
+    if (first === undefined) return { jobs: [], unused: [] }
+    const isOneStatement =
+      !isWatched && first.every(({ job }) => isPlain(job)) && (await batches.at(1)) === undefined
+    const database = await this.#connection.database()
+    const delivery = { schema, timeoutMs, jobIds: () => batches.ids() }
+    return deliver(delivery, (isRepeat) => {
+      const store = (db: Queryable): Promise<Stored> => this.#storeAllIn(db, batches, { isRepeat, report })
+      return isOneStatement ? store(database) : database.transaction(store)
+    })
+  }
+
+  /** Sends batch after batch, checking the next while the server works on one. */
+  async #storeAllIn(
+    db: Queryable,
+    batches: KeptBatches,
+    { isRepeat, report }: { isRepeat: boolean; report: (sent: number) => void },
+  ): Promise<Stored> {
+    const jobs: EnqueuedJob[] = []
+    const unused: string[] = []
+    let batch = await callersOwn(() => batches.at(0))
+    for (let number = 1; batch !== undefined; number++) {
+      const sending = sendBatch(db, batch, isRepeat)
+      // Awaited below; until then a failure must not count as unhandled.
+      sending.catch(() => undefined)
+      // The driver writes in the next turn, and preparing 5,000 jobs takes a while.
+      await nextTurn()
+      let next: readonly PreparedJob[] | undefined
+      try {
+        next = await callersOwn(() => batches.at(number))
+      } finally {
+        // Also after a failure: a caller must not roll back while a statement is still on its way.
+        await sending.catch(() => undefined)
+      }
+      const placed = await sending
+      this.#answerAll(batch, placed, jobs)
+      if (!isRepeat) unused.push(...unusedOf(batch, placed))
+      await callersOwn(() => {
+        report(jobs.length)
+      })
+      batch = next
+    }
+    return { jobs, unused }
+  }
+
+  /** A stream may never end, so it is stored as it comes, a statement at a time. */
+  async #storeStream(
+    batches: AsyncIterable<PreparedJob[]>,
+    report: (sent: number) => void,
+  ): Promise<EnqueuedJob[]> {
+    const jobs: EnqueuedJob[] = []
+    for await (const batch of batches) {
+      this.#answerAll(batch, await this.#deliver(batch), jobs)
+      report(jobs.length)
+    }
+    return jobs
+  }
+
+  /** One flush for many callers: where the database refuses one of their jobs, only the caller who sent it is told so. */
+  async #flush(jobs: readonly PreparedJob[]): Promise<Flushed<Placed>[]> {
+    try {
+      const placed = await this.#deliver(jobs)
+      return placed.map((result) => ({ ok: true, result }))
+    } catch (error) {
+      if (jobs.length === 1 || !isStintError(error) || !mayBeOneRows(error.cause)) {
+        return jobs.map(() => ({ ok: false, error }))
+      }
+      const answers: Flushed<Placed>[] = []
+      for (const job of jobs) answers.push(...(await this.#flush([job])))
+      return answers
+    }
+  }
+
+  async #deliver(jobs: readonly PreparedJob[]): Promise<Placed[]> {
+    const { schema, timeoutMs } = this.#config
+    const delivery = { jobIds: () => jobs.map(({ job }) => job.id), schema, timeoutMs }
+    const database = await this.#connection.database()
+    const hints = new Set(jobs.map(({ hint }) => hint))
+    let isTold = false
+    const placed = await deliver(delivery, async (isRepeat) => {
+      // Only behind a single call: with many calls the next one would wait for it, and the workers are awake anyway.
+      const hint = jobs.length === 1 ? this.#announcer.behind(hints, schema) : undefined
+      isTold = hint !== undefined
+      const answers = await sendBatch(hint === undefined ? database : before(database, hint), jobs, isRepeat)
+      if (!isRepeat) this.#drop(unusedOf(jobs, answers))
+      return answers
+    })
+    this.#announcer.stored(hints, { isTold })
+    return placed
+  }
+
+  /** Adds to `jobs` what became of a batch, in its order. */
+  #answerAll(batch: readonly PreparedJob[], placed: readonly Placed[], jobs: EnqueuedJob[]): void {
+    for (const [index, prepared] of batch.entries()) {
+      jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared)))
+    }
+  }
+
+  /** Should this fail, the pruning finds them. */
+  #drop(blobs: readonly string[]): void {
+    for (const key of blobs) this.#config.blobs?.store.delete(key).catch(() => undefined)
+  }
+
+  #answer({ kind, queue }: PreparedJob, placed: Placed): EnqueuedJob {
+    const { id, placement } = placed
+    const refusal = refusalOf({ kind }, placed)
+    if (refusal !== undefined) throw refusal
+    return { id, kind, queue, duplicate: placement !== 'stored', replaced: placement === 'replaced' }
+  }
+}
+
+/**
+ * The blobs that no job refers to, because another job stands in for theirs. Do not call it after a repeat, which also
+ * answers `kept` if the try before it replaced the input and lost its reply: then a live job refers to the blob.
+ */
+function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): string[] {
+  return batch.flatMap(({ blob }, index) => {
+    const placement = placed[index]?.placement
+    return blob === undefined || placement === 'stored' || placement === 'replaced' ? [] : [blob.key]
+  })
+}
+
+/** The database for one statement that has another close behind it. */
+function before(database: Database, next: Bound): Queryable {
+  const { schema } = database
+  return { schema, query: (text, values) => database.queryThen({ text, values }, next) }
+}
+
+/** Options over others; one that is undefined is as good as left out. */
+function overlay(below: JobOptions, above: JobOptions): JobOptions {
+  return { ...below, ...given(above) }
+}
+
+function checkOptions(options: unknown): void {
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw invalidOption('options', 'an object', options)
+}
+
+function checkInputs(inputs: unknown): void {
+  const isMany =
+    typeof inputs === 'object' &&
+    inputs !== null &&
+    (Symbol.iterator in inputs || Symbol.asyncIterator in inputs)
+  if (!isMany) throw invalidOption('inputs', 'an array, or another iterable, of inputs', inputs)
+}
+
+/** Runs the caller's code inside a database call: its errors are no reason to try the call again. */
+async function callersOwn<Result>(work: () => Result): Promise<Awaited<Result>> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new CallerError(error)
+  }
+}
+
+function unwrap(error: unknown): never {
+  throw error instanceof CallerError ? error.cause : error
+}
+
+/** A failure that many callers share, as the one that has this job sees it. */
+function forJob(error: unknown, jobId: string): unknown {
+  if (!isStintError(error)) return error
+  const { code, message, cause, issues } = error
+  return new StintError(code, message, { cause, issues, jobIds: [jobId] })
+}
+
+function missing({ job }: PreparedJob): never {
+  throw new Error(`The database gave no answer for job ${job.id}`)
+}

@@ -1,0 +1,60 @@
+import { priorityOption } from '../../contracts/define-job.ts'
+import type { Duration } from '../../core/duration.ts'
+import type { Job } from '../../core/job.ts'
+import { durationOption, invalidOption } from '../../core/options.ts'
+import { timeOption } from '../../jobs/new/enqueue-options.ts'
+import { reprioritize } from '../../jobs/change/reprioritize.ts'
+import { reschedule } from '../../jobs/change/reschedule.ts'
+import { checkId } from '../job-id.ts'
+import type { Calls } from '../calls.ts'
+import { cancelJob, resolveCancel } from './cancel.ts'
+import type { CancelOptions } from './cancel.ts'
+
+/** When a job shall run: at a time, or after a while. */
+export type When = { runAt: Date | string } | { delay: Duration }
+
+/** What is done to one job that lives; `stint.cancel()` and its neighbours. */
+export class JobVerbs {
+  readonly #calls: Calls
+  /** Told of what may run at another time or place. */
+  readonly #onMoved: (job: Job) => void
+  /** Told of workers whose job was asked to stop. */
+  readonly #onAsked: (worker: string) => void
+
+  constructor(calls: Calls, told: { onMoved: (job: Job) => void; onAsked: (worker: string) => void }) {
+    this.#calls = calls
+    this.#onMoved = told.onMoved
+    this.#onAsked = told.onAsked
+  }
+
+  async cancel(id: string, options?: CancelOptions): Promise<Job> {
+    checkId(id)
+    return cancelJob(this.#calls, resolveCancel(id, options), this.#onAsked)
+  }
+
+  async reschedule(id: string, when: When): Promise<Job> {
+    checkId(id)
+    const request = { id, ...resolveWhen(when) }
+    const isDone = await this.#calls.write((db) => reschedule(db, request), { isDone: Boolean })
+    const job = await this.#calls.changed(id, isDone)
+    this.#onMoved(job)
+    return job
+  }
+
+  async reprioritize(id: string, priority: number): Promise<Job> {
+    checkId(id)
+    const request = { id, priority: priorityOption(priority) }
+    const isDone = await this.#calls.write((db) => reprioritize(db, request), { isDone: Boolean })
+    return this.#calls.changed(id, isDone)
+  }
+}
+
+function resolveWhen(when: When): { runAt: string | null; delayMs: number | null } {
+  const { runAt, delay } = when as { runAt?: unknown; delay?: unknown }
+  if ((runAt === undefined) === (delay === undefined))
+    throw invalidOption('when', '{ runAt } or { delay }', when)
+  return {
+    runAt: runAt === undefined ? null : timeOption('runAt', runAt),
+    delayMs: delay === undefined ? null : durationOption('delay', delay),
+  }
+}

@@ -1,0 +1,2 @@
+export { startEmbedded } from './embedded/start.ts'
+export type { EmbeddedOptions, EmbeddedServer } from './embedded/start.ts'

@@ -1,0 +1,110 @@
+export { Stint } from './client/stint.ts'
+export type {
+  EnqueuedJob,
+  EnqueuedJobs,
+  EnqueueManyOptions,
+  EnqueueOptions,
+  Progress,
+} from './client/enqueue/enqueuer.ts'
+
+export type { GetOptions } from './client/calls.ts'
+export type { DeadLetter, DeadLetters, EditOptions, ReplayOptions } from './client/dead/dead-letters.ts'
+export type { ListDeadOptions } from './client/dead/dead-letter-options.ts'
+export type { DoctorOptions } from './client/doctor-options.ts'
+export type { JobOptions } from './jobs/new/enqueue-options.ts'
+export type { ErrorGroups, ListErrorsOptions } from './client/dead/error-groups.ts'
+export type { ListOptions } from './client/jobs/list-options.ts'
+export type { LogsOptions } from './client/jobs/log-options.ts'
+export type { BlobOptions } from './jobs/new/blob-options.ts'
+export type { AmbientOptions, StintOptions } from './client/options.ts'
+export type { Queues, SetQueueOptions } from './client/queues.ts'
+export type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './client/stats.ts'
+export type { Overview, QueuesOverview, View } from './client/console/view.ts'
+export type { Fleet, Leases, LeaseView, WorkerView } from './stats/read/fleet/fleet.ts'
+export type { JobBrief, OperationBrief } from './stats/read/briefs.ts'
+export type { QueueHour } from './stats/read/queues/last-hour.ts'
+export type { KindView, QueueDetails } from './stats/read/queues/queue.ts'
+export type { CappedCount } from './stats/read/queues/dead-counts.ts'
+export type { QueueView } from './stats/read/queues/queues.ts'
+export type { MergedSeries, SeriesPoint } from './stats/read/series/series.ts'
+export type { SystemView } from './stats/read/fleet/server.ts'
+export type { Totals } from './stats/read/series/totals.ts'
+export type { DeadlyError, StoppedOperation, Trouble, TroubledSchedule } from './stats/read/trouble.ts'
+export type { QueueState, Status } from './client/status.ts'
+export type { BlobStore } from './jobs/blobs/store.ts'
+export { fileBlobStore } from './jobs/blobs/file-store.ts'
+export type { FileBlobStoreOptions } from './jobs/blobs/file-store.ts'
+export type { PruneResult } from './jobs/blobs/prune.ts'
+export { defineJob, typed } from './contracts/define-job.ts'
+export type {
+  Backoff,
+  ClassRuleOptions,
+  ConflictPolicy,
+  EnqueueArguments,
+  FailureClass,
+  InputOf,
+  JobContract,
+  JobDefinition,
+  OutputOf,
+  ParsedInputOf,
+  RetryOptions,
+  SearchTokens,
+  UniqueOptions,
+} from './contracts/contract.ts'
+export type { Duration } from './core/duration.ts'
+export { defineSchedule } from './schedules/rules/define-schedule.ts'
+export type {
+  MissedOptions,
+  MissedPolicy,
+  OverlapPolicy,
+  Schedule,
+  ScheduleDefinition,
+  ScheduledJobOptions,
+} from './schedules/rules/define-schedule.ts'
+export type { RuleOptions } from './schedules/rules/rule.ts'
+export type { Fire, FireOutcome, ScheduleDetails, ScheduleInfo } from './schedules/read.ts'
+export type { BackfilledFire, BackfillOptions, NextFire, RanSchedule, Schedules } from './client/schedules.ts'
+export type { CheckName } from './doctor/checks.ts'
+export type { Examination } from './doctor/examine.ts'
+export type { Finding, Level } from './doctor/finding.ts'
+export { isStintError, StintError } from './core/errors.ts'
+export type { ErrorCode, Issue } from './core/errors.ts'
+export type { Job, JobProgress, JobState, JobSummary } from './core/job.ts'
+export type { PgTransaction, Send, TxAdapter } from './db/foreign-tx.ts'
+export type { Attempt } from './jobs/attempt/attempts.ts'
+export type { DeadLetterFacts, DeadLetterPage, DeadLetterSummary, DeadReason } from './jobs/dead/list-dead.ts'
+export type { JobPage } from './jobs/search/list.ts'
+export type { LogLine } from './jobs/attempt/logs.ts'
+export type { ErrorGroup, ErrorGroupSummary, ErrorHour } from './stats/errors/error-groups.ts'
+export type { ErrorStatus } from './core/failures/error-status.ts'
+export type {
+  Percentiles,
+  QueueGauge,
+  StatCounts,
+  StatPoint,
+  StatSeries,
+  StatSummary,
+} from './stats/read/series/read-stats.ts'
+export type { QueueSettings } from './jobs/queue-settings.ts'
+export type { Count, QueueStatus } from './stats/read/queues/queue-status.ts'
+export type { LiveWorker } from './stats/read/fleet/workers.ts'
+export type { LeaderStatus, ServiceStatus, UpkeepStatus } from './stats/read/fleet/upkeep.ts'
+export type { AppliedMigration, MigrateOptions, MigrateResult, MigrationStatus } from './schema/migrate.ts'
+export type { AuditEntry, AuditPage, Origin } from './operations/audit/audit.ts'
+export type { Actor } from './client/operator/actor.ts'
+export type { Expect } from './client/operator/act.ts'
+export type { Audit, ListAuditOptions } from './client/operator/audit.ts'
+export type { When } from './client/jobs/job-verbs.ts'
+export type {
+  ListOperationJobsOptions,
+  ListOperationsOptions,
+  PreviewOptions,
+  StartOptions,
+} from './client/operations/operation-options.ts'
+export type { OperationInfo, Operations, Preview } from './client/operations/operations.ts'
+export type { ActOptions, Operator, OperatorSchedules } from './client/operator/operator.ts'
+export type { SearchOptions } from './client/jobs/search-options.ts'
+export type { FoundJob, SearchPage } from './jobs/search/search.ts'
+export type { OperationJob, OperationJobPage } from './operations/jobs.ts'
+export type { CanaryResult, Operation, OperationPage, StopRule } from './operations/operation.ts'
+export type { Fates, JobFate, JobOutcome, OperationAction, OperationState } from './core/operation.ts'

@@ -1,0 +1,89 @@
+import { priorityRange } from '../../core/priority.ts'
+import { peek } from '../../core/failures/thrown.ts'
+
+/** Says that a job was stored and where to look for it. Only a hint: a lost one costs one poll, never a job. */
+export interface Hint {
+  queue: string
+  priority: number
+  /** Whether it has a key. */
+  keyed: boolean
+  /** When it falls due from now; 0 when it is ready. */
+  inMs: number
+}
+
+/** The channel of one schema; two Stints in one database do not wake each other. */
+export function channelOf(schema: string): string {
+  return `${schema}_ready`
+}
+
+/** Jobs that fall due later than this are not announced: polling finds them long before. */
+export const farthestHintMs = 60_000
+
+/** Postgres takes payloads below 8,000 bytes. */
+const maxPayload = 7_900
+
+/** Hints as payloads of NOTIFY, each short enough. */
+export function payloadsOf(hints: readonly Hint[]): string[] {
+  const payloads: string[] = []
+  let current = ''
+  for (const { queue, priority, keyed, inMs } of hints) {
+    const entry = JSON.stringify([queue, priority, keyed ? 1 : 0, Math.round(inMs)])
+    // A queue's name has at most 128 characters of ASCII, so an entry always fits.
+    if (current !== '' && current.length + entry.length + 3 > maxPayload) {
+      payloads.push(`[${current}]`)
+      current = ''
+    }
+    current += current === '' ? entry : `,${entry}`
+  }
+  if (current !== '') payloads.push(`[${current}]`)
+  return payloads
+}
+
+/** Says that a job of this worker was asked to stop. */
+export function cancelPayload(worker: string): string {
+  return JSON.stringify({ cancel: [worker] })
+}
+
+/** Says that schedules were changed: the next fire may be sooner than workers expect. */
+export const schedulesPayload = JSON.stringify({ schedules: true })
+
+/** Whether a payload says so. */
+export function saysSchedules(payload: string): boolean {
+  return payload === schedulesPayload
+}
+
+/** Whether a payload tells this worker to look for cancellations. */
+export function saysCancel(payload: string, worker: string): boolean {
+  try {
+    const said = peek(JSON.parse(payload), 'cancel')
+    return Array.isArray(said) && said.includes(worker)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The hints of a payload that are about queues of ours. Any login of the database may send any text on the channel, so
+ * what no producer would send is ignored.
+ */
+export function hintsIn(payload: string, serves: (queue: string) => boolean): Hint[] {
+  try {
+    const entries = JSON.parse(payload) as unknown
+    if (!Array.isArray(entries)) return []
+    return entries.flatMap((entry: unknown) => {
+      if (!Array.isArray(entry)) return []
+      const [queue, priority, keyed, inMs] = entry as unknown[]
+      if (typeof queue !== 'string' || !serves(queue)) return []
+      if (!isWithin(priority, priorityRange) || !Number.isInteger(priority)) return []
+      if (keyed !== 0 && keyed !== 1) return []
+      if (!isWithin(inMs, { min: 0, max: farthestHintMs })) return []
+      return [{ queue, priority, keyed: keyed === 1, inMs }]
+    })
+  } catch {
+    return []
+  }
+}
+
+function isWithin(value: unknown, { min, max }: { min: number; max: number }): value is number {
+  return typeof value === 'number' && value >= min && value <= max
+}

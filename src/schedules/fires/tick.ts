@@ -1,0 +1,267 @@
+import { mayBeOneRows } from '../../db/classify.ts'
+import { run } from '../../db/statement.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { cleanText } from '../../core/json/storable.ts'
+import { messageOf } from '../../core/failures/thrown.ts'
+import { nextId } from '../../jobs/new/ids.ts'
+import { withPartitions } from '../../jobs/ensure-partitions.ts'
+import { failAsked, fireAsked } from './asked.ts'
+import type { AskedFire } from './asked.ts'
+import { checkSchedule } from '../rules/checked.ts'
+import type { Schedule } from '../rules/define-schedule.ts'
+import { dueSql } from './due.sql.ts'
+import { failSql } from './fail.sql.ts'
+import { fireSql } from './fire.sql.ts'
+import { decide } from './missed.ts'
+import { nextOccurrence } from '../rules/occurrences.ts'
+import { instant } from '../rules/rule.ts'
+import { missingSchedule, runAtMs, scheduledJob } from '../rules/stored.ts'
+import type { ScheduleRow } from '../rules/stored.ts'
+
+/**
+ * One look at what is due, by any process that schedules.
+ *
+ * There is no leader: all of them may read the same schedule and work out the same times, and the one statement that
+ * stores fires and jobs lets the first through (`turn`); the key of stint.fire is what holds. A process that dies leaves
+ * either nothing or all of a fire.
+ */
+export interface Fired {
+  schedule: string
+  queue: string
+  kind: string
+  fires: readonly { fireAt: string; outcome: string; jobId: string | null; reason: string | null }[]
+  hints: readonly { queue: string; priority: number; keyed: boolean; inMs: number }[]
+  /** Workers whose running job was asked to stop. */
+  asked: readonly string[]
+}
+
+export interface Tick {
+  fired: Fired[]
+  failed: { schedule: string; error: unknown }[]
+  /** When something is due next; undefined where nothing is. */
+  nextInMs: number | undefined
+}
+
+interface Mine {
+  readonly schedule: Schedule
+  readonly digest: string
+}
+
+const dueLimit = 100
+/** After this the tick looks at what is due again: fires that were asked for, maybe a thousand, delay no other. */
+const askedForMs = 1_000
+const inputDeadlineMs = 10_000
+
+/** `onTurn` is called while it goes on: with many schedules whose code is slow it takes minutes. */
+export async function tick(
+  db: Queryable,
+  mine: ReadonlyMap<string, Mine>,
+  onTurn: () => void = () => undefined,
+): Promise<Tick> {
+  const names = [...mine].map(([name, { digest }]) => `${name} ${digest}`)
+  const [look] = await run(
+    db,
+    dueSql,
+    { mine: names, limit: dueLimit },
+    (row: { now: number; nextInMs: number | null; due: DueSchedule[]; asked: AskedFire[] }) => row,
+  )
+  if (look === undefined) return { fired: [], failed: [], nextInMs: undefined }
+  const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
+  // Each process begins somewhere else, so that they do not all wait at the same row.
+  for (const row of shuffled(look.due)) {
+    const schedule = mine.get(row.name)?.schedule
+    const outcome = await fireOne(db, row, { nowMs: look.now, schedule, onTurn })
+    if ('fired' in outcome) {
+      if (outcome.fired !== undefined) result.fired.push(outcome.fired)
+      continue
+    }
+    result.failed.push({ schedule: row.name, error: outcome.error })
+    await holdBack(db, row, outcome.error)
+  }
+  if (look.due.length === dueLimit || (await makeAsked(db, look.asked, { mine, onTurn, result })))
+    result.nextInMs = 0
+  return result
+}
+
+/** Makes the jobs of fires that were asked for; true where there may be more. */
+async function makeAsked(
+  db: Queryable,
+  asked: readonly AskedFire[],
+  { mine, onTurn, result }: { mine: ReadonlyMap<string, Mine>; onTurn: () => void; result: Tick },
+): Promise<boolean> {
+  const untilMs = performance.now() + askedForMs
+  for (const fire of shuffled(asked)) {
+    if (performance.now() > untilMs) return true
+    onTurn()
+    const outcome = await makeOne(db, fire, mine.get(fire.name)?.schedule)
+    if ('error' in outcome) {
+      result.failed.push({ schedule: fire.name, error: outcome.error })
+      await failAsked(db, fire, outcome.error)
+    } else if (outcome.fired !== undefined) result.fired.push(outcome.fired)
+  }
+  return asked.length === dueLimit
+}
+
+/** As fireOne(): what only this fire suffers from is its outcome. */
+async function makeOne(
+  db: Queryable,
+  fire: AskedFire,
+  schedule: Schedule | undefined,
+): Promise<{ fired: Fired | undefined } | { error: unknown }> {
+  const { name, fire_at: fireAt, job_id: jobId } = fire
+  let own = ''
+  try {
+    const ms = instant('fire_at', fireAt)
+    if (fire.input_from_code) own = await ownJob(name, schedule, ms)
+  } catch (error) {
+    return { error }
+  }
+  try {
+    const made = await fireAsked(db, fire, `{${own.slice(1)}}`)
+    if (made === undefined) return { fired: undefined }
+    const { queue, kind, reason, priority, keyed } = made
+    return {
+      fired: {
+        schedule: name,
+        queue,
+        kind,
+        asked: [],
+        fires: [{ fireAt, outcome: 'fired', jobId, reason }],
+        hints: [{ queue, priority, keyed, inMs: 0 }],
+      },
+    }
+  } catch (error) {
+    if (!mayBeOneRows(error)) throw error
+    return { error }
+  }
+}
+
+/** One with something to decide. */
+interface DueSchedule extends ScheduleRow {
+  /** As text: JavaScript has no number for all that a bigint can be. */
+  turn: string
+}
+
+/** Parks a schedule that could not be fired, with the reason, for longer each time: the others do not wait for it. */
+async function holdBack(db: Queryable, { name, turn }: DueSchedule, error: unknown): Promise<void> {
+  try {
+    await run(db, failSql, { name, turn, error: cleanText(messageOf(error), 2_000) }, () => undefined)
+  } catch (failure) {
+    // Its row cannot even be marked: it fails again at the next look, and stops no other.
+    if (!mayBeOneRows(failure)) throw failure
+  }
+}
+
+interface Look {
+  nowMs: number
+  schedule: Schedule | undefined
+  onTurn: () => void
+}
+
+/** What only this schedule suffers from is its outcome; what is thrown is of the database as a whole. */
+async function fireOne(
+  db: Queryable,
+  row: DueSchedule,
+  look: Look,
+): Promise<{ fired: Fired | undefined } | { error: unknown }> {
+  let decision: Decision
+  look.onTurn()
+  try {
+    decision = await decisionOf(row, look)
+  } catch (error) {
+    // No statement of ours was sent: however much it looks like the database's, it comes from the schedule's own code.
+    return { error }
+  }
+  try {
+    return { fired: await store(db, row, decision) }
+  } catch (error) {
+    if (!mayBeOneRows(error)) throw error
+    return { error }
+  }
+}
+
+/** Which times have come and what becomes of them: in the names that fire.sql reads. */
+interface Decision {
+  times: string
+  decidedTo: string
+  nextFireAt: string | null
+}
+
+async function decisionOf(row: DueSchedule, { nowMs, schedule, onTurn }: Look): Promise<Decision> {
+  const { schedule: stored, decidedToMs, queuedMs } = checkSchedule(row)
+  const { rule, missed, jitterMs } = stored
+  const decided = decide(rule, missed, { decidedToMs, nowMs })
+  if (queuedMs !== undefined)
+    decided.unshift({ ms: queuedMs, isMissed: false, reason: 'it waited for the job before it' })
+  const times: string[] = []
+  for (const { ms, isMissed, reason } of decided) {
+    const runAt = new Date(runAtMs(row.name, ms, jitterMs)).toISOString()
+    const time = { fireAt: new Date(ms).toISOString(), runAt, jobId: nextId(), missed: isMissed, reason }
+    const own = row.input_from_code && !isMissed ? await ownJob(row.name, schedule, ms) : ''
+    times.push(`${JSON.stringify(time).slice(0, -1)}${own}}`)
+    onTurn()
+  }
+  const next = nextOccurrence(rule, Math.max(nowMs, decidedToMs))
+  return {
+    times: `[${times.join(',')}]`,
+    decidedTo: new Date(nowMs).toISOString(),
+    nextFireAt: next === undefined ? null : new Date(next).toISOString(),
+  }
+}
+
+async function store(db: Queryable, row: DueSchedule, decision: Decision): Promise<Fired | undefined> {
+  const [done] = await withPartitions(db, () =>
+    run(
+      db,
+      fireSql,
+      { name: row.name, turn: row.turn, ...decision },
+      (stored: {
+        queue: string
+        fires: Fired['fires']
+        jobs: Omit<Fired['hints'][number], 'queue'>[]
+        asked: string[]
+      }) => stored,
+    ),
+  )
+  if (done === undefined) return undefined
+  const { queue, fires, jobs, asked } = done
+  return {
+    schedule: row.name,
+    queue,
+    kind: row.kind,
+    fires,
+    hints: jobs.map((job) => ({ queue, ...job })),
+    asked,
+  }
+}
+
+/** What code makes for one time, as further members of it. */
+export async function ownJob(name: string, schedule: Schedule | undefined, ms: number): Promise<string> {
+  if (schedule?.makeInput === undefined) return missingSchedule(name)
+  const input = await within(inputDeadlineMs, schedule.makeInput(new Date(ms)))
+  const made = await scheduledJob(schedule, input)
+  return `,"job":${JSON.stringify(made.job)},"input":${made.input}`
+}
+
+/** A function that never answers must not stop the other schedules. */
+async function within<Value>(ms: number, value: Value): Promise<Awaited<Value>> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      reject(new Error(`the function that makes its input gave no answer within ${ms / 1_000} s`))
+    }, ms)
+    timer.unref()
+  })
+  try {
+    return await Promise.race([value, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((a, b) => a.place - b.place)
+    .map(({ item }) => item)
+}

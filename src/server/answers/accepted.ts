@@ -1,0 +1,24 @@
+import type { JobState } from '../../core/job.ts'
+import type { AcceptedItem, AcceptedJob } from '../api/job.ts'
+import type { ConsoleParts } from '../context.ts'
+
+export interface StoredJob {
+  id: string
+  state: JobState
+  /** Another job stands for it. */
+  duplicate: boolean
+}
+
+/** The answer to who has stored a job. */
+export function acceptedJob(parts: Pick<ConsoleParts, 'basePath'>, stored: StoredJob): AcceptedJob {
+  return { ...acceptedItem(parts, stored), asOf: new Date().toISOString() }
+}
+
+/** The same within the answer to many. */
+export function acceptedItem(
+  { basePath }: Pick<ConsoleParts, 'basePath'>,
+  { id, state, duplicate }: StoredJob,
+): AcceptedItem {
+  const self = `${basePath}/v1/jobs/${id}`
+  return { id, state, duplicate, links: { self, result: `${self}/result`, logs: `${self}/logs` } }
+}

@@ -1,0 +1,151 @@
+import type { QueuesOverview } from '../../client/console/view.ts'
+import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
+import type { Caller } from '../auth/caller.ts'
+import { workersFor } from './worker-list.ts'
+
+export interface MetricFacts {
+  caller: Pick<Caller, 'can'>
+  queues: QueuesOverview
+  totals: readonly Totals[]
+  console: { viewers: number; waits: number; dropped: number; refused: number }
+}
+
+type Labels = Readonly<Record<string, string>>
+
+/** Figures in the text format of Prometheus: of what this caller may see. */
+export function metricsText({ caller, queues: all, totals, console: own }: MetricFacts): string {
+  const page = new Page()
+  const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
+
+  const jobs = page.metric(
+    'stint_jobs',
+    'gauge',
+    'Jobs of a queue by state; dead ones are counted up to some thousands.',
+  )
+  for (const queue of queues) {
+    for (const state of ['scheduled', 'waiting', 'ready', 'running', 'retrying'] as const)
+      jobs({ queue: queue.queue, state }, queue[state])
+    jobs({ queue: queue.queue, state: 'dead' }, queue.dead.count)
+  }
+  const each = (
+    name: string,
+    help: string,
+    of: (queue: (typeof queues)[number]) => number | null | undefined,
+  ): void => {
+    const metric = page.metric(name, 'gauge', help)
+    for (const queue of queues) metric({ queue: queue.queue }, of(queue))
+  }
+  each('stint_queue_oldest_ready_seconds', 'How long the oldest ready job has waited.', (queue) =>
+    queue.ready === 0 ? 0 : seconds(queue.oldestReadyMs),
+  )
+  each('stint_queue_slots', 'Jobs of a queue that live workers run at once.', ({ slots }) => slots)
+  each('stint_queue_workers', 'Live workers that serve a queue.', ({ workers }) => workers)
+  each('stint_queue_empty_in_seconds', 'Until nothing is ready, if it goes on like this.', (queue) =>
+    seconds(queue.emptyInMs),
+  )
+  each('stint_queue_gauge_age_seconds', 'How old the figures of a queue are.', ({ gaugesAt }) =>
+    gaugesAt === null ? null : seconds(all.asOf.getTime() - gaugesAt.getTime()),
+  )
+  for (const [name, help, of] of [
+    ['stint_queue_wait_seconds', 'From when a job was due to its start, over the last hour.', 'wait'],
+    ['stint_queue_run_seconds', 'Of an attempt, over the last hour.', 'run'],
+  ] as const) {
+    const metric = page.metric(name, 'gauge', help)
+    for (const queue of queues) {
+      metric({ queue: queue.queue, quantile: '0.5' }, seconds(queue[of].p50))
+      metric({ queue: queue.queue, quantile: '0.95' }, seconds(queue[of].p95))
+      metric({ queue: queue.queue, quantile: '0.99' }, seconds(queue[of].p99))
+    }
+  }
+
+  const visible = totals.filter(({ queue, kind }) => caller.can('view', { queue, kind }))
+  for (const [name, [metricName, help]] of Object.entries(counters)) {
+    const metric = page.metric(metricName, 'counter', help)
+    for (const total of visible) metric({ queue: total.queue, kind: total.kind }, total[name as TotalName])
+  }
+
+  const fleet = workersFor(caller, all.workers)
+  const workers = page.metric('stint_workers', 'gauge', 'Workers by status; those lost within the last hour.')
+  for (const status of ['active', 'late', 'lost'])
+    workers({ status }, fleet.filter((worker) => worker.status === status).length)
+  const memory = page.metric('stint_workers_resident_memory_bytes', 'gauge', 'Of live workers together.')
+  memory(
+    {},
+    fleet.reduce((sum, { status, rssBytes }) => sum + (status === 'lost' ? 0 : (rssBytes ?? 0)), 0),
+  )
+
+  const age = (at: Date | null): number | null =>
+    at === null ? null : seconds(Math.max(0, all.asOf.getTime() - at.getTime()))
+  const leader = page.metric('stint_upkeep_leader', 'gauge', 'Whether a worker leads upkeep.')
+  leader({}, all.leader === null ? 0 : 1)
+  const since = page.metric('stint_upkeep_leader_age_seconds', 'gauge', 'For how long it has.')
+  since({}, age(all.leader?.since ?? null))
+  const okAge = page.metric(
+    'stint_service_ok_age_seconds',
+    'gauge',
+    'Since a service of upkeep last went well.',
+  )
+  for (const { name, lastOkAt } of all.services) okAge({ service: name }, age(lastOkAt))
+  const failing = page.metric('stint_service_failing', 'gauge', 'Whether the last pass of a service failed.')
+  for (const { name, lastError } of all.services) failing({ service: name }, lastError === null ? 0 : 1)
+
+  page.metric('stint_console_viewers', 'gauge', 'Streams of events that are open.')({}, own.viewers)
+  page.metric('stint_console_waits', 'gauge', 'Requests that wait for the end of a job.')({}, own.waits)
+  page.metric(
+    'stint_console_streams_dropped_total',
+    'counter',
+    'Streams whose reader was too slow.',
+  )({}, own.dropped)
+  page.metric(
+    'stint_console_refused_total',
+    'counter',
+    'Requests that met a limit of this console, since it started',
+  )({}, own.refused)
+  return page.text
+}
+
+const counters: Readonly<Record<TotalName, readonly [name: string, help: string]>> = {
+  enqueued: ['stint_jobs_enqueued_total', 'Jobs stored by clients and handlers of Stint.'],
+  started: ['stint_attempts_started_total', 'Attempts that began.'],
+  succeeded: ['stint_jobs_succeeded_total', 'Jobs that succeeded.'],
+  failed: ['stint_attempts_failed_total', 'Attempts that failed and are followed by another.'],
+  dead: ['stint_jobs_dead_total', 'Jobs that died.'],
+  cancelled: ['stint_jobs_cancelled_total', 'Jobs that were cancelled.'],
+  snoozed: ['stint_attempts_snoozed_total', 'Attempts that were put off by their handler.'],
+  released: ['stint_attempts_released_total', 'Attempts that were given back.'],
+  crashed: ['stint_attempts_crashed_total', 'Attempts whose process ended.'],
+  leaseExpired: ['stint_leases_expired_total', 'Jobs taken back from workers that were lost.'],
+  refused: ['stint_settles_refused_total', 'Endings that came too late.'],
+}
+
+function seconds(ms: number | null): number | null {
+  return ms === null ? null : ms / 1_000
+}
+
+/** Metrics one after the other; one without a value is left out, with its name and help. */
+class Page {
+  #lines: string[] = []
+
+  get text(): string {
+    return `${this.#lines.join('\n')}\n`
+  }
+
+  metric(
+    name: string,
+    type: 'gauge' | 'counter',
+    help: string,
+  ): (labels: Labels, value: number | null | undefined) => void {
+    let isNamed = false
+    return (labels, value) => {
+      if (value === null || value === undefined) return
+      if (!isNamed) this.#lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`)
+      isNamed = true
+      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${escaped(text)}"`)
+      this.#lines.push(`${name}${pairs.length === 0 ? '' : `{${pairs.join(',')}}`} ${value}`)
+    }
+  }
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n')
+}

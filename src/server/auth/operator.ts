@@ -1,0 +1,90 @@
+import type { Context } from 'hono'
+import type { Operator } from '../../client/operator/operator.ts'
+import { isStintError } from '../../core/errors.ts'
+import type { Job } from '../../core/job.ts'
+import type { Action } from '../api/common.ts'
+import type { Resource } from './caller.ts'
+import type { ConsoleParts, Env } from '../context.ts'
+import { demand } from './demand.ts'
+import { jobToItem } from '../answers/job-item.ts'
+import { HttpProblem, toProblem } from '../http/problem.ts'
+
+/** Whoever asks, as the one whose acts are noted. */
+export function operatorOf(c: Context<Env>, { stint }: ConsoleParts): Operator {
+  const { actor, role, origin } = c.get('caller')
+  return stint.as({ actor, role, origin, requestId: c.get('requestId') })
+}
+
+/** What is about to be done, for the audit: `job.replay` of this job. */
+export interface Doing {
+  action: Action
+  act: string
+  target: string
+  resource?: Resource | undefined
+  reason?: string | undefined
+}
+
+/** The operator, where the caller may do this; where not, that is noted, and thrown. */
+export async function demandOperator(
+  c: Context<Env>,
+  parts: ConsoleParts,
+  { action, act, target, resource, reason }: Doing,
+): Promise<Operator> {
+  const operator = operatorOf(c, parts)
+  try {
+    demand(c, action, resource)
+  } catch (error) {
+    if (error instanceof HttpProblem && error.status === 403)
+      await operator.refused({ action: act, target, why: error.detail, reason })
+    throw error
+  }
+  return operator
+}
+
+/** Does it; what was refused because the job is another by now is answered with the job as it is. */
+export async function withCurrent<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    if (!isStintError(error, 'state-changed') || error.current === undefined) throw error
+    const { status, code, title, detail, hint } = toProblem(error)
+    throw new HttpProblem({
+      status,
+      code,
+      title,
+      detail,
+      hint,
+      current: jobToItem(error.current as Job),
+    })
+  }
+}
+
+const nouns: Readonly<Record<string, string>> = {
+  jobs: 'job',
+  operations: 'operation',
+  schedules: 'schedule',
+  queues: 'queue',
+  'error-groups': 'error',
+}
+
+/** Notes an act that was refused because of who asked, before its route was reached. */
+export async function noteRefused(c: Context<Env>, parts: ConsoleParts): Promise<void> {
+  const [, noun = '', id, verb] = c.req.path.split('/').slice(1)
+  const usual = c.req.method === 'DELETE' ? 'delete' : id === undefined ? 'start' : 'set'
+  const action = `${nouns[noun] ?? noun}.${verb ?? usual}`
+  const target = (id === undefined ? c.req.path : decoded(id)).slice(0, 2_000)
+  const why = `${c.get('caller').role} may not`
+  // What cannot be noted is refused all the same.
+  await operatorOf(c, parts)
+    .refused({ action, target, why })
+    .catch(() => undefined)
+}
+
+/** A part of a path; as it was sent where it is no text, which is anybody's to send. */
+function decoded(part: string): string {
+  try {
+    return decodeURIComponent(part)
+  } catch {
+    return part
+  }
+}

@@ -1,0 +1,100 @@
+import type { Board, Watched } from './board.ts'
+import type { State } from './delta.ts'
+import type { JobBrief, LiveSource } from './source.ts'
+import type { Topic } from './topic.ts'
+import { tellEnded } from './waits.ts'
+import type { Waits } from './waits.ts'
+
+const mostIds = 1_000
+/** Gauges are refreshed every two seconds. */
+const queuesEveryMs = 1_000
+const workersEveryMs = 2_000
+
+/** Reads what anybody looks at or waits for, all of a sort at once, and puts it on the board. */
+export class Poll {
+  readonly #source: LiveSource
+  readonly #board: Board
+  readonly #waits: Waits
+  readonly #readAt = { queues: -Infinity, workers: -Infinity }
+
+  constructor({ source, board, waits }: { source: LiveSource; board: Board; waits: Waits }) {
+    this.#source = source
+    this.#board = board
+    this.#waits = waits
+  }
+
+  /** What this topic is read from is due with the next look. */
+  soon({ type }: Topic): void {
+    if (type === 'overview' || type === 'queue') this.#readAt.queues = -Infinity
+    if (type === 'workers') this.#readAt.workers = -Infinity
+  }
+
+  /** All of it is due with the next look. */
+  allSoon(): void {
+    this.#readAt.queues = this.#readAt.workers = -Infinity
+  }
+
+  async once(): Promise<void> {
+    await this.#atJobs()
+    await this.#atOperations()
+    const now = performance.now()
+    await this.#atQueues(now)
+    await this.#atWorkers(now)
+  }
+
+  async #atJobs(): Promise<void> {
+    const waits = this.#waits.all
+    // What has succeeded or was cancelled stays so.
+    const open = this.#board.seen('job').filter((one) => !isOver(one))
+    const ids = [...new Set([...open.map(ofTopic), ...waits.map(({ id }) => id)])]
+    const jobs = new Map<string, JobBrief>()
+    for (let at = 0; at < ids.length; at += mostIds)
+      for (const job of await this.#source.jobs(ids.slice(at, at + mostIds))) jobs.set(job.id, job)
+    for (const one of open) {
+      const job = jobs.get(ofTopic(one))
+      const about = job === undefined ? [] : [{ queue: job.queue, kind: job.kind, key: job.key }]
+      this.#board.found(one, (job ?? null) as State, about)
+    }
+    tellEnded(waits, jobs)
+  }
+
+  async #atOperations(): Promise<void> {
+    const watched = this.#board.seen('operation')
+    if (watched.length === 0) return
+    const ids = watched.slice(0, mostIds).map(ofTopic)
+    const found = new Map((await this.#source.operations(ids)).map((one) => [one.id, one as State]))
+    for (const one of watched) this.#board.found(one, found.get(ofTopic(one)) ?? null, [])
+  }
+
+  /** The overview has all queues in it: one read for both. */
+  async #atQueues(now: number): Promise<void> {
+    const [overviews, queues] = [this.#board.seen('overview'), this.#board.seen('queue')]
+    if (overviews.length + queues.length === 0 || now - this.#readAt.queues < queuesEveryMs) return
+    const view = await this.#source.overview()
+    this.#board.setView('overview', view)
+    this.#readAt.queues = now
+    for (const watched of overviews) this.#board.found(watched, view.all, view.about)
+    const byName = new Map(view.all.queues.map((queue) => [queue.queue, queue as NonNullable<State>]))
+    for (const watched of queues) {
+      const queue = ofTopic(watched)
+      this.#board.found(watched, byName.get(queue) ?? null, [{ queue }])
+    }
+  }
+
+  async #atWorkers(now: number): Promise<void> {
+    const workers = this.#board.seen('workers')
+    if (workers.length === 0 || now - this.#readAt.workers < workersEveryMs) return
+    const view = await this.#source.workers()
+    this.#board.setView('workers', view)
+    this.#readAt.workers = now
+    for (const watched of workers) this.#board.found(watched, view.all, view.about)
+  }
+}
+
+function isOver({ state, isFresh }: Watched): boolean {
+  return isFresh && (state?.['state'] === 'succeeded' || state?.['state'] === 'cancelled')
+}
+
+function ofTopic({ topic }: Watched): string {
+  return 'of' in topic ? topic.of : topic.name
+}

@@ -1,0 +1,86 @@
+import { run } from '../../../db/statement.ts'
+import type { Queryable } from '../../../db/statement.ts'
+import { gaugesEveryMs } from '../../write/gauges.ts'
+import { leaderStatusSql } from './leader-status.sql.ts'
+import { servicesStatusSql } from './services-status.sql.ts'
+
+/** The worker that does upkeep for all. */
+export interface LeaderStatus {
+  workerId: string
+  host: string | null
+  pid: number | null
+  since: Date
+  /** Another one takes over after this, unless it is renewed. */
+  until: Date
+}
+
+/** How a service of upkeep fares. */
+export interface ServiceStatus {
+  name: string
+  lastOkAt: Date | null
+  /** How long it took then. */
+  tookMs: number | null
+  /** Of its last pass; null where that went well. */
+  lastError: string | null
+  lastErrorAt: Date | null
+}
+
+export interface UpkeepStatus {
+  /** Null where no worker leads. */
+  leader: LeaderStatus | null
+  services: ServiceStatus[]
+}
+
+/** What is led: the services of upkeep. */
+export const upkeepName = 'upkeep'
+
+const minuteMs = 60_000
+
+/** How often the leader runs each service. */
+export const serviceEveryMs = {
+  partitions: 60 * minuteMs,
+  'old-days': 10 * minuteMs,
+  'short-kept': minuteMs,
+  'dead-letters': 10 * minuteMs,
+  fires: 10 * minuteMs,
+  expired: 5 * minuteMs,
+  gauges: gaugesEveryMs,
+  'roll-up': 5 * minuteMs,
+  'old-numbers': 60 * minuteMs,
+  indexes: 10 * minuteMs,
+  blobs: 60 * minuteMs,
+}
+
+export async function upkeepStatus(db: Queryable): Promise<UpkeepStatus> {
+  const [leader = null] = await run(db, leaderStatusSql, { name: upkeepName }, toLeader)
+  return { leader, services: await run(db, servicesStatusSql, {}, toService) }
+}
+
+interface LeaderRow {
+  holder: string
+  about: { host?: string; pid?: number }
+  since: Date
+  until: Date
+}
+
+function toLeader({ holder, about, since, until }: LeaderRow): LeaderStatus {
+  return { workerId: holder, host: about.host ?? null, pid: about.pid ?? null, since, until }
+}
+
+interface ServiceRow {
+  name: string
+  last_ok_at: Date | null
+  took_ms: number | null
+  last_error: string | null
+  last_error_at: Date | null
+}
+
+function toService(row: ServiceRow): ServiceStatus {
+  return {
+    name: row.name,
+    lastOkAt: row.last_ok_at,
+    tookMs: row.took_ms,
+    lastError: row.last_error,
+    lastErrorAt: row.last_error_at,
+  }
+}

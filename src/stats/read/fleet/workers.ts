@@ -1,0 +1,55 @@
+import { numberIn, numbersIn, textIn } from '../../../core/json/stored-json.ts'
+import { peek } from '../../../core/failures/thrown.ts'
+import { run } from '../../../db/statement.ts'
+import type { Queryable } from '../../../db/statement.ts'
+import { workersSql } from './workers.sql.ts'
+
+/** A worker that is not known to be lost. */
+export interface LiveWorker {
+  id: string
+  host: string | null
+  pid: number | null
+  /** Of the code that it runs, as it was told. */
+  version: string | null
+  stintVersion: string | null
+  /** How many jobs of each queue it runs at once. */
+  queues: Readonly<Record<string, number>>
+  kinds: readonly string[]
+  startedAt: Date
+  /** Past, by the database's clock, for one that missed its heartbeats. */
+  leaseUntil: Date
+}
+
+interface WorkerRow {
+  as_of: Date
+  id: string | null
+  started_at: Date
+  lease_until: Date
+  about: unknown
+}
+
+const limit = 500
+
+/** Up to 500 live workers, oldest first, and the database's time. */
+export async function liveWorkers(db: Queryable): Promise<{ asOf: Date; workers: LiveWorker[] }> {
+  const rows = await run(db, workersSql, { limit }, (row: WorkerRow) => row)
+  return { asOf: rows[0]?.as_of ?? new Date(), workers: rows.flatMap(toWorker) }
+}
+
+function toWorker({ id, started_at: startedAt, lease_until: leaseUntil, about }: WorkerRow): LiveWorker[] {
+  if (id === null) return []
+  return [{ id, ...aboutWorker(about), startedAt, leaseUntil }]
+}
+
+/** What a worker said of itself: one of any version, so nothing is taken for granted. */
+export function aboutWorker(about: unknown): Omit<LiveWorker, 'id' | 'startedAt' | 'leaseUntil'> {
+  const kinds = peek(about, 'kinds')
+  return {
+    host: textIn(about, 'host'),
+    pid: numberIn(about, 'pid'),
+    version: textIn(about, 'version'),
+    stintVersion: textIn(about, 'stintVersion'),
+    queues: numbersIn(peek(about, 'queues')),
+    kinds: Array.isArray(kinds) ? kinds.filter((kind) => typeof kind === 'string') : [],
+  }
+}

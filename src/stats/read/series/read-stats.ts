@@ -1,0 +1,224 @@
+import { mergeBins, percentile } from '../../../core/histogram.ts'
+import type { Bins } from '../../../core/histogram.ts'
+import { numberIn, numbersIn, objectIn, textIn } from '../../../core/json/stored-json.ts'
+import { run } from '../../../db/statement.ts'
+import type { Queryable } from '../../../db/statement.ts'
+import { readGaugesSql } from './read-gauges.sql.ts'
+import { readHoursSql } from './read-hours.sql.ts'
+import { readRatesSql } from './read-rates.sql.ts'
+import { readStatsSql } from './read-stats.sql.ts'
+
+/** Milliseconds, within 5 % of the exact ones; null where nothing was measured. */
+export interface Percentiles {
+  p50: number | null
+  p95: number | null
+  p99: number | null
+}
+
+/** What happened within a time. */
+export interface StatCounts {
+  /** By clients and handlers of Stint; enqueues from SQL are not counted. Those in a transaction may have been rolled back. */
+  enqueued: number
+  started: number
+  succeeded: number
+  /** Attempts that failed and were followed by another. */
+  failed: number
+  dead: number
+  /** Taken back from workers that were lost. */
+  leaseExpired: number
+  /** Endings that came too late, and were refused. */
+  refused: number
+  cancelled: number
+  snoozed: number
+  released: number
+  crashed: number
+}
+
+export interface StatSummary extends StatCounts {
+  /** Jobs that succeeded in a second. */
+  perSecond: number
+  /** Failed attempts of all that ended, 0 to 1; null where none did. */
+  failureRate: number | null
+  /** Attempts that a job took to succeed, on average; null where none did. */
+  attemptsPerSuccess: number | null
+  /** From `run_at` to the start of its handler. */
+  wait: Percentiles
+  /** Of an attempt, from start to end, however it ended. */
+  run: Percentiles
+}
+
+export interface StatPoint extends StatSummary {
+  /** When the step begins. */
+  at: Date
+}
+
+export interface StatSeries extends StatSummary {
+  /** Null where all queues are one series. */
+  queue: string | null
+  /** Null where all kinds are. */
+  kind: string | null
+  /** In order; steps in which nothing happened are left out. */
+  points: StatPoint[]
+}
+
+interface StatRow extends StatCounts {
+  at: Date
+  queue: string
+  kind: string
+  attempts: number
+  wait: Bins
+  run: Bins
+}
+
+/** What is a series: each queue and kind, each queue, or everything. */
+export const seriesOf = ['kind', 'queue', 'all'] as const
+
+export interface StatsRequest {
+  queue: string | null
+  kind: string | null
+  from: Date
+  to: Date
+  stepMs: number
+  by: (typeof seriesOf)[number]
+}
+
+const hourMs = 3_600_000
+
+export async function readStats(db: Queryable, { by, ...request }: StatsRequest): Promise<StatSeries[]> {
+  const statement = request.stepMs % hourMs === 0 ? readHoursSql : readStatsSql
+  const rows = await run(db, statement, request, (row: StatRow) => row)
+  const groups = new Map<string, StatRow[]>()
+  for (const row of rows) {
+    const name = JSON.stringify(by === 'kind' ? [row.queue, row.kind] : by === 'queue' ? [row.queue] : [])
+    const group = groups.get(name)
+    if (group === undefined) groups.set(name, [row])
+    else group.push(row)
+  }
+  const wholeMs = request.to.getTime() - request.from.getTime()
+  return [...groups.values()].map((group) => ({
+    queue: by === 'all' ? null : (group[0]?.queue ?? null),
+    kind: by === 'kind' ? (group[0]?.kind ?? null) : null,
+    ...summaryOf(group, wholeMs),
+    points: pointsOf(group, request),
+  }))
+}
+
+function pointsOf(
+  rows: readonly StatRow[],
+  { stepMs, to }: Pick<StatsRequest, 'stepMs' | 'to'>,
+): StatPoint[] {
+  const steps = new Map<number, StatRow[]>()
+  for (const row of rows) {
+    const at = row.at.getTime()
+    const step = steps.get(at)
+    if (step === undefined) steps.set(at, [row])
+    else step.push(row)
+  }
+  return [...steps]
+    .sort(([a], [b]) => a - b)
+    .map(([at, step]) => ({
+      at: new Date(at),
+      // The last step may not be over.
+      ...summaryOf(step, Math.max(1_000, Math.min(stepMs, to.getTime() - at))),
+    }))
+}
+
+const countNames = [
+  ...(['enqueued', 'started', 'succeeded', 'failed', 'dead', 'leaseExpired', 'refused'] as const),
+  ...(['cancelled', 'snoozed', 'released', 'crashed'] as const),
+]
+
+function summaryOf(rows: readonly StatRow[], overMs: number): StatSummary {
+  const total = (name: (typeof countNames)[number] | 'attempts'): number =>
+    rows.reduce((sum, row) => sum + row[name], 0)
+  const counts = Object.fromEntries(countNames.map((name) => [name, total(name)])) as unknown as StatCounts
+  const { succeeded, failed, dead } = counts
+  const ended = succeeded + failed + dead
+  return {
+    ...counts,
+    perSecond: (succeeded * 1_000) / overMs,
+    failureRate: ended === 0 ? null : (failed + dead) / ended,
+    attemptsPerSuccess: succeeded === 0 ? null : total('attempts') / succeeded,
+    wait: percentilesOf(mergeBins(...rows.map(({ wait }) => wait))),
+    run: percentilesOf(mergeBins(...rows.map((row) => row.run))),
+  }
+}
+
+function percentilesOf(bins: Bins): Percentiles {
+  return { p50: percentile(bins, 0.5), p95: percentile(bins, 0.95), p99: percentile(bins, 0.99) }
+}
+
+type GaugeState = 'ready' | 'running' | 'scheduled' | 'retrying' | 'waiting'
+
+/** What a queue has, as of a few seconds ago. */
+export interface QueueGauge extends Record<GaugeState, number> {
+  queue: string
+  /** When it was counted, by the database's clock. */
+  asOf: Date
+  /** How long ago that was. */
+  ageMs: number
+  /** The states whose figure is an estimate: of those with more than 10,000 jobs, or fewer where there are many queues. */
+  estimated: readonly GaugeState[]
+  oldestReadyMs: number | null
+  /** By kind and state. */
+  kinds: Readonly<Record<string, Readonly<Partial<Record<GaugeState, number>>>>>
+  /** Ready jobs by priority. */
+  priorities: Readonly<Record<string, number>>
+  /** The keys with the most ready jobs, up to 50. */
+  topKeys: readonly { key: string; ready: number }[]
+}
+
+/** Gauges are refreshed at least every 12 s: if they are older than this, no worker refreshes them. */
+const oldestMs = 30_000
+
+/** Of every queue that has jobs; none where they are older than that, because there is no worker to refresh them. */
+export function readGauges(
+  db: Queryable,
+  request: { oldestMs: number } = { oldestMs },
+): Promise<QueueGauge[]> {
+  return run(db, readGaugesSql, request, (row: QueueGauge) => ({
+    ...row,
+    kinds: Object.fromEntries(
+      Object.entries(objectIn(row.kinds)).map(([kind, states]) => [kind, numbersIn(states)]),
+    ),
+    priorities: numbersIn(row.priorities),
+    topKeys: (Array.isArray(row.topKeys) ? row.topKeys : []).flatMap((one: unknown) => {
+      const [key, ready] = [textIn(one, 'key'), numberIn(one, 'ready')]
+      return key === null || ready === null ? [] : [{ key, ready }]
+    }),
+  }))
+}
+
+/** How fast a queue goes. */
+export interface QueueRate {
+  queue: string
+  /** Jobs enqueued in a second, and jobs that left for good, over the last minutes. */
+  inPerSecond: number
+  outPerSecond: number
+}
+
+/** Rates are over the last 5 minutes. */
+export const rateMs = 300_000
+/** A rate over less time than this means nothing. */
+const leastMs = 5_000
+
+/** What a count is divided by to get a rate. */
+export function rateSeconds(overMs: number): number {
+  return Math.max(overMs, leastMs) / 1_000
+}
+
+export async function readRates(db: Queryable): Promise<QueueRate[]> {
+  type Row = { queue: string; cameIn: number; wentOut: number; overMs: number }
+  const rows = await run(db, readRatesSql, { windowMs: rateMs }, (row: Row) => row)
+  return rows.map(({ queue, cameIn, wentOut, overMs }) => {
+    const seconds = rateSeconds(overMs)
+    return { queue, inPerSecond: cameIn / seconds, outPerSecond: wentOut / seconds }
+  })
+}
+
+/** How long until a queue has no ready jobs, if it goes on like this; null where it does not get shorter. */
+export function emptyInMs(ready: number, rate: QueueRate | undefined): number | null {
+  if (ready === 0) return 0
+  const perSecond = rate === undefined ? 0 : rate.outPerSecond - rate.inPerSecond
+  return perSecond > 0 ? Math.round((ready / perSecond) * 1_000) : null
+}

@@ -1,0 +1,21 @@
+export { Worker } from './worker/worker.ts'
+export type { WorkerOptions, QueueOptions } from './worker/options.ts'
+export type { Fence, HandlerContext, JobLog } from './worker/attempt/context.ts'
+export type {
+  ChildrenOptions,
+  HandleOptions,
+  IsolateMode,
+  IsolateOptions,
+} from './worker/isolate/isolate-options.ts'
+export type { BatchHandler, BatchJob, BatchOptions, Handler, Middleware } from './worker/handlers.ts'
+export { defineSchedule } from './schedules/rules/define-schedule.ts'
+export type { Schedule, ScheduleDefinition } from './schedules/rules/define-schedule.ts'
+export type { Fired } from './schedules/fires/tick.ts'
+export type { JobFacts, WorkerEvents } from './worker/report/events.ts'
+export type { DeadReason } from './jobs/dead/list-dead.ts'
+export type { UnknownKind } from './jobs/survey.ts'
+export type { StoredCause, StoredError } from './core/failures/stored-error.ts'
+export type { Logger } from './worker/report/log.ts'
+export { CancelJob, PermanentError, RetryAfter, Snooze } from './core/failures/verdict.ts'
+export { currentJob } from './node/ambient.ts'
+export type { Ambient } from './node/ambient.ts'

@@ -1,0 +1,111 @@
+import { EventEmitter } from 'node:events'
+import type { StoredError } from '../../core/failures/stored-error.ts'
+import type { Fired } from '../../schedules/fires/tick.ts'
+import type { UnknownKind } from '../../jobs/survey.ts'
+import type { DeadReason } from '../../jobs/dead/list-dead.ts'
+import type { Regressed } from '../../stats/errors/write-errors.ts'
+
+/** Which job an event is about. */
+export interface JobFacts {
+  id: string
+  kind: string
+  queue: string
+  key: string | null
+  attempt: number
+  maxAttempts: number
+  epoch: number
+  correlationId: string
+}
+
+/** What a worker tells, by name. Job events come when their ending is stored, not before. */
+export interface WorkerEvents {
+  /** It has its lease and claims. */
+  ready: [{ workerId: string }]
+  started: [JobFacts]
+  succeeded: [JobFacts & { ranMs: number }]
+  /** An attempt failed and there will be another. */
+  failed: [JobFacts & { ranMs: number; error: StoredError; delayMs: number }]
+  dead: [JobFacts & { ranMs: number; error: StoredError | null; reason: DeadReason }]
+  cancelled: [JobFacts & { reason: string }]
+  snoozed: [JobFacts & { delayMs: number; reason: string | null }]
+  released: [JobFacts & { reason: string }]
+  /** The child process that it ran in ended under it; it will run again. */
+  crashed: [JobFacts & { ranMs: number; delayMs: number; reason: string }]
+  /**
+   * A child that its handler enqueued was not stored with its success: `duplicateOf` stands for it, unique or by its
+   * idempotency key, and took over its input where it was `replaced`.
+   */
+  duplicateChild: [
+    JobFacts & {
+      /** As ctx.enqueue() gave it; there is no job of this id. */
+      child: { id: string; kind: string; queue: string }
+      duplicateOf: string
+      replaced: boolean
+    },
+  ]
+  /** Its handler does not end although it was told to: its ending is stored, and its slot given to others. */
+  stuck: [JobFacts & { ranMs: number; stuckSlots: number }]
+  /** Something was thrown in its name after its attempt was over: a timer, a promise that nobody awaits. */
+  thrownLate: [JobFacts & { error: StoredError }]
+  /** What it did was refused: the job is another lease's by now. */
+  leaseLost: [JobFacts & { ranMs: number }]
+  /** It has been running for much longer than its kind usually does. */
+  slow: [JobFacts & { ranMs: number; usualMs: number }]
+  /** Jobs of lost workers were taken back or put aside. */
+  swept: [
+    {
+      returned: number
+      quarantined: readonly { id: string; queue: string; kind: string; attempt: number }[]
+    },
+  ]
+  /** An error that was resolved is back. */
+  regressed: [Regressed]
+  /** Jobs wait here that this worker has no handler for. */
+  unknownKinds: [readonly UnknownKind[]]
+  /** Times of a schedule were decided by this worker: jobs made, or not, and why. */
+  fired: [Fired]
+  /** A schedule could not be fired; it is tried again later. */
+  scheduleFailed: [{ schedule: string; error: unknown }]
+  /** This worker was declared lost, and begins anew under another id. */
+  workerLost: [{ workerId: string }]
+  /** The database cannot be reached, or refuses; it is being tried again. `jobIds` where only these are in the way. */
+  trouble: [{ what: string; error: unknown; jobIds?: readonly string[] }]
+  stopping: [{ reason: string }]
+  stopped: []
+}
+
+/** The only emitter. A listener that throws is reported and stops nothing. */
+export class Events {
+  readonly #emitter = new EventEmitter()
+  readonly #onListenerError: (error: unknown) => void
+
+  constructor(onListenerError: (error: unknown) => void) {
+    this.#emitter.setMaxListeners(0)
+    this.#onListenerError = onListenerError
+  }
+
+  on<Name extends keyof WorkerEvents>(
+    name: Name,
+    listener: (...args: WorkerEvents[Name]) => void,
+  ): () => void {
+    const guarded = (...args: unknown[]): void => {
+      try {
+        const returned = (listener as (...said: unknown[]) => unknown)(...args)
+        if (returned instanceof Promise) returned.catch(this.#onListenerError)
+      } catch (error) {
+        this.#onListenerError(error)
+      }
+    }
+    this.#emitter.on(name, guarded)
+    return () => this.#emitter.off(name, guarded)
+  }
+
+  /** Whether anybody listens: what nobody hears need not be put together. */
+  has(name: keyof WorkerEvents): boolean {
+    return this.#emitter.listenerCount(name) > 0
+  }
+
+  emit<Name extends keyof WorkerEvents>(name: Name, ...args: WorkerEvents[Name]): void {
+    this.#emitter.emit(name, ...args)
+  }
+}

@@ -1,0 +1,23 @@
+import type { Queryable } from '../../../db/statement.ts'
+import { prune } from './batches.ts'
+import { pruneAuditSql } from './prune-audit.sql.ts'
+import { pruneEffectsSql } from './prune-effects.sql.ts'
+import { pruneKeysSql } from './prune-keys.sql.ts'
+import { pruneOperationJobsSql } from './prune-operation-jobs.sql.ts'
+import { pruneOperationsSql } from './prune-operations.sql.ts'
+import { pruneRepliesSql } from './prune-replies.sql.ts'
+import { pruneWorkersSql } from './prune-workers.sql.ts'
+import type { ServiceContext } from '../service.ts'
+
+/** Removes keys, effects, kept answers and notes of the audit whose time is over, and workers and operations of long ago. */
+export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
+  const statements = [
+    ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql],
+    ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql],
+  ]
+  await prune(
+    db,
+    context,
+    statements.map((statement) => ({ statement, what: statement.name })),
+  )
+}

@@ -1,0 +1,88 @@
+import { mayBeOneRows } from '../../../db/classify.ts'
+import { run } from '../../../db/statement.ts'
+import type { Queryable } from '../../../db/statement.ts'
+import { batchSize } from './batches.ts'
+import { pruneDaySql } from './prune-day.sql.ts'
+import type { ServiceContext } from '../service.ts'
+import { shortKeptSql } from './short-kept.sql.ts'
+
+interface Walk {
+  kept: string
+  dayTable: string
+}
+
+/** Pages that one statement reads: 8 MB. */
+const pagesAtOnce = 1_024
+/** Rows that were added to pages behind us (a late commit, space freed by vacuum) are found when we begin anew. */
+const forgetAfterMs = 6 * 3_600_000
+const mostBad = 20
+
+/**
+ * Removes finished jobs of queues that keep theirs for a shorter time than the longest: those go with their day.
+ *
+ * A walk through the pages of a day, for each such time. How far it got is remembered here: up to there nothing is left
+ * to become old. Another process, or this one tomorrow, begins at the first page; that costs reading, and nothing else.
+ */
+export class ShortKept {
+  readonly #pages = new Map<string, number>()
+  #forgetAt = performance.now() + forgetAfterMs
+
+  async prune(db: Queryable, context: ServiceContext): Promise<void> {
+    if (performance.now() > this.#forgetAt) {
+      this.#pages.clear()
+      this.#forgetAt = performance.now() + forgetAfterMs
+    }
+    const walks = await run(db, shortKeptSql, {}, (row: Walk) => row)
+    const names = new Set(walks.map(nameOf))
+    for (const name of this.#pages.keys()) if (!names.has(name)) this.#pages.delete(name)
+    for (const walk of walks) await this.#walk(db, walk, context)
+  }
+
+  async #walk(db: Queryable, walk: Walk, { signal, onPassedBy }: ServiceContext): Promise<void> {
+    const name = nameOf(walk)
+    let fromPage = this.#pages.get(name) ?? 0
+    let pages = pagesAtOnce
+    let isClean = true
+    let bad = 0
+    while (!signal.aborted) {
+      let found: { removed: number; isHeld: boolean; isEnd: boolean }
+      try {
+        found = await this.#pruneSome(db, { ...walk, fromPage, pages })
+      } catch (error) {
+        if (!mayBeOneRows(error) || bad >= mostBad) throw error
+        if (pages > 1) {
+          pages = Math.ceil(pages / 2)
+          continue
+        }
+        // The page of the row that is in the way: passed by, and looked at again when we begin anew.
+        onPassedBy(`page ${fromPage} of '${walk.dayTable}'`, error)
+        bad++
+        fromPage++
+        pages = pagesAtOnce
+        continue
+      }
+      if (found.removed === batchSize) continue
+      if (found.isHeld) isClean = false
+      // The last pages may be written to yet.
+      if (found.isEnd) return
+      fromPage += pages
+      pages = pagesAtOnce
+      if (isClean) this.#pages.set(name, fromPage)
+      // In the order of time: what comes after is younger still.
+      else return
+    }
+  }
+
+  async #pruneSome(
+    db: Queryable,
+    part: Walk & { fromPage: number; pages: number },
+  ): Promise<{ removed: number; isHeld: boolean; isEnd: boolean }> {
+    type Row = { removed: number; isHeld: boolean; isEnd: boolean }
+    const [row] = await run(db, pruneDaySql, { ...part, most: batchSize }, (found: Row) => found)
+    return row ?? { removed: 0, isHeld: false, isEnd: true }
+  }
+}
+
+function nameOf({ kept, dayTable }: Walk): string {
+  return `${dayTable} ${kept}`
+}
