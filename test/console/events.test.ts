@@ -372,12 +372,12 @@ describe('what streams cost', () => {
     counted()
     await new Promise((resolve) => setTimeout(resolve, 500))
     expect(live.ticks).toBe(ticks)
-    expect([...counted().keys()].filter((name) => name.startsWith('view/'))).toEqual([])
+    expect([...counted().keys()].filter((name) => name.startsWith('stats/read/'))).toEqual([])
   })
 
   /** Not in every second. */
   function isNowAndThen(name: string): boolean {
-    return /^(numbers|schema|upkeep|doctor)\/|view\/(deadly|troubled|stopped|workers|last-hour|dead-counts)/.test(
+    return /^(stats\/write|schema|doctor)\/|(read-gauges|read-rates|upkeep|leader-status|services-status|failing-claims|deadly|troubled|stopped|fleet|last-hour|dead-counts)/.test(
       name,
     )
   }

@@ -1,5 +1,5 @@
 // A process that executes operations, on the built package, until it is killed.
-import { startOperationsWorker } from '../../../dist/console-worker/operations-worker.js'
+import { startOperationsWorker } from '../../../dist/worker/operations-worker.js'
 
 await startOperationsWorker({ connection: process.argv[2] })
 process.send('ready')

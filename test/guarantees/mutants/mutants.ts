@@ -107,7 +107,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M09',
     what: 'nobody reconciles',
     caughtBy: 'claim.lost-reply',
-    file: 'worker/upkeep.js',
+    file: 'worker/recovery/recovery.js',
     edits: edit('if (unknown.size === 0)', 'if (unknown.size >= 0)'),
   },
   {
@@ -166,7 +166,7 @@ export const mutants: readonly Mutant[] = [
     id: 'M15',
     what: 'an enqueue is repeated without the second look',
     caughtBy: 'commit.cut-enqueue',
-    file: 'client/deliver.js',
+    file: 'client/enqueue/deliver.js',
     edits: edit('isRepeat = true;', 'isRepeat = false;'),
   },
   {

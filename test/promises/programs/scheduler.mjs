@@ -1,6 +1,6 @@
 // Ticks for schedules as fast as it can, on the built package, and says so before each tick: for a test to kill it there.
 import { Database } from '#dist/db/database'
-import { tick } from '#dist/schedules/tick'
+import { tick } from '#dist/schedules/fires/tick'
 
 const [url] = process.argv.slice(2)
 const db = new Database({
