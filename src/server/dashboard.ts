@@ -3,7 +3,7 @@ import { wantsPage } from './assets.ts'
 import type { Assets } from './assets.ts'
 import type { App } from './context.ts'
 import type { Authenticator } from './auth/authenticator.ts'
-import { notFound, unauthorized } from './auth/gate.ts'
+import { notFound, unauthorized } from './auth/authorize.ts'
 import { html, page } from './http/page.ts'
 import { signInPath } from './auth/sign-in.ts'
 

@@ -4,7 +4,7 @@ import type { SetScheduleBody } from '../api/schedule.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConsoleParts } from '../context.ts'
 import { invalidRequest } from '../http/invalid-request.ts'
-import { leftRedacted, masked } from '../auth/left-redacted.ts'
+import { maskedByHost, maskWithoutOriginal } from '../auth/redacted-input.ts'
 import { contractOf } from './new-job.ts'
 import type { HttpProblem } from '../http/problem.ts'
 import { redactFor, restoreRedacted } from '../auth/redact.ts'
@@ -57,10 +57,10 @@ function wholeInput(
   if (stored !== undefined && original !== undefined) {
     const job = { kind, queue: stored.options?.queue ?? stored.job.queue, key: null }
     if (redactFor(caller, { contracts }, job, original).isByHost)
-      throw masked('Leave `input` out: then it stays as it is.')
+      throw maskedByHost('Leave `input` out: then it stays as it is.')
   }
   const { value, pointer } = restoreRedacted(given, original, contracts.get(kind)?.redact ?? [])
-  if (pointer !== undefined) throw leftRedacted(`/input${pointer}`)
+  if (pointer !== undefined) throw maskWithoutOriginal(`/input${pointer}`)
   return value
 }
 

@@ -10,16 +10,16 @@ import type { SessionsConfig } from './sessions.ts'
 import { findToken, hashOf, isValid } from './tokens.ts'
 import type { Token } from './tokens.ts'
 
-/** Who a request is of, as the host's `auth` says. */
+/** The caller of a request, as returned by the host's `auth`. */
 export interface Identity {
-  /** A name for people and the audit. */
+  /** The caller's name, shown to people and stored in the audit log. */
   actor: string
   role: Role
-  /** Narrows what the role may do, by queue, kind or key too; asked for each act, it cannot add rights. */
+  /** Narrows the role, optionally by queue, kind or key. The console calls it for every action; it cannot add rights. */
   can?: ((action: Action, resource?: Resource) => boolean) | undefined
-  /** Replaces more of a value that a job carries, after `redact` of its contract. */
+  /** Hides more of an input, result or log value of a job, after `redact` of its contract. */
   redact?: ((value: unknown, job: RedactedJob) => unknown) | undefined
-  /** `'api'` for what no browser sends by itself, such as a header of its own: it needs no check of its origin. @default 'api' with Authorization: Bearer, else 'dashboard' */
+  /** `'api'` for credentials that a browser does not send by itself, such as a custom header: no same-origin check is needed. @default 'api' with Authorization: Bearer, else 'dashboard' */
   origin?: 'dashboard' | 'api' | undefined
 }
 
@@ -28,9 +28,9 @@ export type Authenticate = (request: Request) => Identity | null | Promise<Ident
 export interface AuthenticatorConfig extends SessionsConfig {
   auth: Authenticate | undefined
   tokens: readonly Token[]
-  /** Nobody has to say who they are. */
+  /** Requests without credentials are admitted, as an admin. */
   isInsecure: boolean
-  /** Whether there is a link that lets one browser in, for where nothing is configured. */
+  /** Whether one browser can sign in with a one-time link: for a console without `auth` and tokens. */
   hasLink: boolean
   publicOrigin: string | undefined
 }
@@ -38,7 +38,7 @@ export interface AuthenticatorConfig extends SessionsConfig {
 /** The holder of the one-time link; no token can have this name. */
 const linkHolder = ':link'
 
-/** Who comes in: by a token, by a session that was begun with one, or by what the host says. Otherwise nobody. */
+/** Finds the caller of a request: by its token, by a session that began with a token, or by the host's `auth`. */
 export class Authenticator {
   readonly #config: AuthenticatorConfig
   readonly #sessions: Sessions
@@ -51,12 +51,12 @@ export class Authenticator {
     this.#link = config.hasLink ? randomBytes(32).toString('base64url') : undefined
   }
 
-  /** The path of the one-time link, until it is used. */
+  /** The path of the one-time link; undefined once it is used. */
   get link(): string | undefined {
     return this.#link === undefined ? undefined : `${this.#config.basePath}/login?once=${this.#link}`
   }
 
-  /** Whether people can sign in here, and not only by the host's own means. */
+  /** Whether the sign-in page works here; otherwise people sign in only through the host. */
   get hasSignIn(): boolean {
     return this.#config.tokens.length > 0 || this.#config.hasLink
   }
@@ -79,21 +79,21 @@ export class Authenticator {
     return isInsecure ? callerOf({ actor: 'anonymous', role: 'admin', origin: 'dashboard' }) : undefined
   }
 
-  /** Begins a session with a token; undefined where it is none. Gives the cookie. */
+  /** Begins a session with a token and returns its cookie; undefined if the token is not valid. */
   signIn(text: string, isSecure: boolean): string | undefined {
     const token = findToken(this.#config.tokens, text)
     if (token === undefined) return undefined
     return this.#sessions.begin({ name: token.name, binding: token.hash.toString('hex') }, isSecure)
   }
 
-  /** Begins a session with the one-time link, which then is of no use to anybody else. */
+  /** Begins a session with the one-time link, which stops working, and returns the cookie; undefined for a wrong link. */
   useLink(text: string, isSecure: boolean): string | undefined {
     if (this.#link === undefined || !timingSafeEqual(hashOf(text), hashOf(this.#link))) return undefined
     this.#link = undefined
     return this.#sessions.begin({ name: linkHolder, binding: this.#linkBinding }, isSecure)
   }
 
-  /** Ends the session of a request, for every console; gives the cookie that takes it from the browser. */
+  /** Ends the session of a request, for every console, and returns the cookie that deletes it from the browser. */
   signOut(request: Request, isSecure: boolean): Promise<string> {
     return this.#sessions.end(request, { bindingOf: (name) => this.#bindingOf(name), isSecure })
   }
@@ -109,7 +109,7 @@ function bearerOf(request: Request): string | undefined {
   return /^Bearer +([\w.~+/=-]+)$/i.exec(request.headers.get('Authorization') ?? '')?.[1]
 }
 
-function asked(can: NonNullable<Identity['can']>, action: Action, resource?: Resource): boolean {
+function hostAllows(can: NonNullable<Identity['can']>, action: Action, resource?: Resource): boolean {
   return resource instanceof AllOf ? saysYesToAll(can, action, resource) : can(action, resource)
 }
 
@@ -120,22 +120,22 @@ function callerOf({ actor, role, can, redact, origin = 'dashboard' }: Identity):
     role,
     origin,
     isNarrowed: can !== undefined,
-    can: (action, resource) => own.has(action) && (can === undefined || asked(can, action, resource)),
+    can: (action, resource) => own.has(action) && (can === undefined || hostAllows(can, action, resource)),
     redact,
   }
 }
 
-/** What the host's code gave: a wrong answer is its mistake, and lets nobody in. */
+/** Checks what the host's `auth` returned. An invalid identity is a bug of the host: it throws, so the caller is not admitted. */
 function checked(identity: Identity): Identity {
   const { actor, role } = identity as { actor: unknown; role: unknown }
   const isRole = roles.some((one) => one === role)
   if (typeof actor === 'string' && actor !== '' && actor.length <= 200 && isRole) return clean(identity)
   throw new Error(
-    "`auth` of the console answered neither null nor { actor: 'a name', role: 'viewer' | 'operator' | 'admin' }",
+    "`auth` of the console returned neither null nor { actor: 'a name', role: 'viewer' | 'operator' | 'admin' }",
   )
 }
 
-/** Without what is undefined, so that it does not hide a default. */
+/** Removes an undefined `origin`, so that it does not override the default. */
 function clean({ actor, role, can, redact, origin }: Identity): Identity {
   return { actor, role, can, redact, ...(origin === undefined ? {} : { origin }) }
 }

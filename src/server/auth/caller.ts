@@ -1,13 +1,13 @@
 import type { Action, Role } from '../api/common.ts'
 
-/** Who asks, as `auth` or a token says. */
+/** The caller of a request, known by a token or by the host's `auth`. */
 export interface Caller {
-  /** A name for people and the audit. */
+  /** The caller's name, shown to people and stored in the audit log. */
   actor: string
   role: Role
-  /** Whether this caller may do it; a role's actions, narrowed by `can` of the host's `auth`. */
+  /** Whether this caller may do the action: the role's actions, narrowed by `can` of the host's `auth`. */
   can: (action: Action, resource?: Resource) => boolean
-  /** False where no host narrows it: then no job has to be asked about. */
+  /** False if the host does not narrow the role: then no check per job is needed. */
   isNarrowed?: boolean | undefined
   /** A browser with a cookie, or a program with a token. */
   origin: 'dashboard' | 'api'
@@ -15,7 +15,7 @@ export interface Caller {
   redact?: ((value: unknown, job: RedactedJob) => unknown) | undefined
 }
 
-/** What an action is about, for a host that scopes its people. What is left out is meant with all there is of it. */
+/** The jobs that an action concerns, for a host that narrows roles. A field that is left out means all its values. */
 export interface Resource {
   queue?: string | undefined
   kind?: string | undefined

@@ -5,8 +5,8 @@ import type { Env } from '../context.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /**
- * The caller, who may do this; thrown out otherwise. What a caller may not even see is not there for it: 404, so that
- * nobody learns by asking what exists outside their scope.
+ * Returns the caller, or throws 403 if the caller lacks the permission. For a resource that the caller may not view it
+ * throws 404 instead, so that a caller cannot find out what exists outside its scope.
  */
 export function demand(c: Context<Env>, action: Action, resource?: Resource): Caller {
   const caller = c.get('caller')

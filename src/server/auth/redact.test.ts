@@ -3,7 +3,7 @@ import { redact, restoreRedacted } from './redact.ts'
 
 const paths = ['card.number', 'items[].token', '[].code']
 
-test('what the contract names and what has a telling name is replaced, at any depth; the rest stays', () => {
+test('redact() replaces values at the contract’s paths and under secret names, at any depth', () => {
   const input = {
     card: { number: '4242', brand: 'visa' },
     items: [{ token: 't1', id: 1 }, { id: 2 }],
@@ -28,14 +28,14 @@ test('what the contract names and what has a telling name is replaced, at any de
   expect(input.card.number).toBe('4242')
 })
 
-test('a list at the root, a path that leads nowhere, and values that are no objects', () => {
+test('redact() accepts a list at the root, a path without a value, and values that are not objects', () => {
   expect(JSON.stringify(redact([{ code: 1 }, 2], paths).value)).toBe('[{"code":"[redacted]"},2]')
   expect(redact('text', paths)).toEqual({ value: 'text', isRedacted: false })
   expect(redact(null, paths)).toEqual({ value: null, isRedacted: false })
   expect(redact({ card: '4242' }, paths).isRedacted).toBe(false)
 })
 
-test('a name such as __proto__ is data, and what is nested too deep is not shown', () => {
+test('redact() treats __proto__ as an ordinary name and hides values that are nested too deeply', () => {
   const hostile: unknown = JSON.parse('{"__proto__":{"password":"x"},"constructor":1}')
   expect(JSON.stringify(redact(hostile, []).value)).toBe(
     '{"__proto__":{"password":"[redacted]"},"constructor":1}',
@@ -45,7 +45,7 @@ test('a name such as __proto__ is data, and what is nested too deep is not shown
   expect(JSON.stringify(redact(deep, []).value)).not.toContain('"x"')
 })
 
-test('an edit keeps what its editor did not see', () => {
+test('an edit keeps the values that its editor did not see', () => {
   const original = { card: { number: '4242' }, amount: 1, password: 'p' }
   const seen = JSON.parse(JSON.stringify(redact(original, paths).value)) as typeof original
   const { value, isWhole } = restoreRedacted({ ...seen, amount: 2 }, original, paths)
@@ -56,7 +56,7 @@ test('an edit keeps what its editor did not see', () => {
   expect(JSON.parse(JSON.stringify(changed.value))).toEqual({ ...original, password: 'new' })
 })
 
-test('items of a list never get another one’s secret', () => {
+test('an edited list never gives one item the secret of another', () => {
   const original = {
     items: [
       { id: 1, token: 'a' },
@@ -79,7 +79,7 @@ test('items of a list never get another one’s secret', () => {
       ],
     },
   })
-  // An item that was changed is none that is known: its secret has to be given.
+  // A changed item matches no stored item: the editor has to give its secret.
   const edited = { items: [{ id: 3, token: '[redacted]' }] }
   expect(restoreRedacted(edited, original, paths).isWhole).toBe(false)
 })
@@ -110,7 +110,7 @@ test.each([
     'jwts',
   ],
   ...['authorizationHeader', 'set-cookie', 'session_cookies', 'credentials', 'bearer', 'pass', 'ssn'],
-])('a text, a list and an object under %s are replaced', (name) => {
+])('redact() replaces a text, a list and an object under %s', (name) => {
   for (const value of ['x', ['x'], { a: 'x' }])
     expect(shownAs({ [name]: value })).toEqual({ [name]: '[redacted]' })
 })
@@ -120,11 +120,11 @@ test.each([
   ...['secretName', 'passwordless', 'password_policy', 'passenger', 'passengers', 'boardingPass', 'compass'],
   ...['pinnedAt', 'spinner', 'author', 'authors', 'authority', 'japan', 'monkey', 'turnkey', 'key', 'keys'],
   ...['cardholder', 'cards', 'signal', 'cookbook', 'session', 'accessLevel', 'apiVersion'],
-])('a text under %s stays', (name) => {
+])('redact() keeps a text under %s', (name) => {
   expect(shownAs({ [name]: 'x', deep: { [name]: 'x' } })).toEqual({ [name]: 'x', deep: { [name]: 'x' } })
 })
 
-test('a number under a plural name is a count and stays; under a singular name it is replaced', () => {
+test('redact() keeps a number under a plural name, which is a count, and replaces it under a singular name', () => {
   const counts = { tokens: 1200, maxTokens: 10, max_tokens: 10, maxtokens: 1, promptTokens: 5, tokensUsed: 3 }
   expect(shownAs(counts)).toEqual(counts)
   expect(shownAs({ pin: 1234, cvv: 123, otp: 9, token: 5, cardNumber: 4242, otps: 7 })).toEqual({
@@ -148,12 +148,12 @@ test.each([
   ['connect to "https://a:p@ss@b.example/x" failed', 'connect to "https://a:[redacted]@b.example/x" failed'],
   ['amqp://a:1@h,amqp://b:2@h', 'amqp://a:[redacted]@h,amqp://b:[redacted]@h'],
   ['https://h/cb?id=7&access_token=abc#x', 'https://h/cb?id=7&access_token=[redacted]#x'],
-])('the password in %s is not shown', (text, shown) => {
+])('redact() hides the password in %s', (text, shown) => {
   expect(shownAs({ note: [text] })).toEqual({ note: [shown] })
   expect(redact(text, [])).toEqual({ value: shown, isRedacted: true })
 })
 
-test('other texts with colons and at signs stay', () => {
+test('redact() keeps texts with colons and at signs that are no passwords', () => {
   for (const text of [
     ...['http://localhost:8080/a@b', 'mailto:ana@example.com', 'https://ana@example.com/x', 'a:b@c', '://:@'],
     ...[
@@ -166,7 +166,7 @@ test('other texts with colons and at signs stay', () => {
     expect(shownAs(text)).toBe(text)
 })
 
-test('texts are looked through in linear time', () => {
+test('redact() reads a text in linear time', () => {
   const hostile = [
     ...['a'.repeat(1_000_000), '://'.repeat(300_000), '://a:'.repeat(200_000), `://${':'.repeat(1_000_000)}`],
     ...['?a='.repeat(300_000), '&'.repeat(1_000_000), `?${'a'.repeat(1_000_000)}`, 'a.'.repeat(500_000)],
@@ -176,7 +176,7 @@ test('texts are looked through in linear time', () => {
   expect(performance.now() - before).toBeLessThan(2_000)
 })
 
-test('an edited text keeps the password in its URL, and says where a mask has no original', () => {
+test('an edited text keeps the password in its URL, and a mask without an original is reported with its place', () => {
   const original = { db: 'postgres://a:secret@h/x', list: [{ url: 'redis://:p@h' }], note: 'n' }
   const seen = shownAs(original) as typeof original
   const kept = restoreRedacted({ ...seen, note: 'm' }, original, [])
@@ -190,7 +190,7 @@ test('an edited text keeps the password in its URL, and says where a mask has no
     ['[redacted]', ''],
   ] as const)
     expect(restoreRedacted(edited, original, [])).toMatchObject({ isWhole: false, pointer })
-  // What says so itself is data.
+  // A stored text that is `[redacted]` itself is data.
   const said = { note: '[redacted]' }
   expect(restoreRedacted(said, said, []).isWhole).toBe(true)
 })

@@ -11,16 +11,16 @@ export interface Redacted {
 }
 
 export interface RedactedForCaller extends Redacted {
-  /** The host's own redaction changed it: what stands there now cannot be told from data, and not be put back. */
+  /** The host's own redaction changed it. Stint cannot tell its mask from data, so it cannot restore the original. */
   isByHost: boolean
 }
 
 /**
- * A value that a job carries as this caller may see it: an input, a result, the data of a log line. What the contract
- * names, what has a telling name and passwords of URLs are replaced for everybody; the host's `redact` comes after that.
+ * A value of a job as this caller may see it: an input, a result, the data of a log line. For every caller this replaces
+ * the paths in `redact` of the contract, values with a secret name, and passwords in URLs. The host's `redact` runs last.
  *
- * In messages of errors and log lines only passwords of URLs are (`hidePasswords`): a handler that puts another secret into
- * one has published it.
+ * In messages of errors and log lines only passwords in URLs are replaced (`hidePasswords`): a handler that puts another
+ * secret into a message has published it.
  */
 export function redactFor(
   caller: Caller,
@@ -30,7 +30,7 @@ export function redactFor(
 ): RedactedForCaller {
   const ours = redact(value, contracts.get(job.kind)?.redact ?? [])
   if (caller.redact === undefined) return { ...ours, isByHost: false }
-  // By what is in it and taken before: the host may copy what it leaves alone, and change what it was given.
+  // Compare contents, with a copy made before the call: the host may return a copy, or change the value in place.
   const before = asJson(ours.value)
   const theirs = caller.redact(ours.value, job)
   const isByHost = !isDeepStrictEqual(asJson(theirs), before)
@@ -41,7 +41,7 @@ function asJson(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value ?? null)) as unknown
 }
 
-/** Replaces what the paths name, what has a telling name, and passwords of URLs. The value itself is left as it is. */
+/** Returns a copy with the values at the paths, values with a secret name, and passwords in URLs replaced. */
 export function redact(value: unknown, paths: readonly string[]): Redacted {
   const walk = new Walk(false)
   const copy = walk.copy(value, paths.map(stepsOf))
@@ -49,9 +49,9 @@ export function redact(value: unknown, paths: readonly string[]): Redacted {
 }
 
 /**
- * An edited value with the original's parts where it still says `[redacted]`, so that an editor changes what it saw and
- * keeps what it did not see. `isWhole` is false where it says so at a place whose original is none, or was shown in another
- * way: that would be stored as it stands. `pointer` says where.
+ * Returns the edited value with the original wherever it still contains `[redacted]`: an editor changes what it saw and
+ * keeps what it did not see. `isWhole` is false if a `[redacted]` has no original, or its original was shown differently:
+ * the mask would be stored as data. `pointer` is the place of the first one.
  */
 export function restoreRedacted(
   edited: unknown,
@@ -64,7 +64,7 @@ export function restoreRedacted(
 }
 
 type Step = string | typeof each
-const each = Symbol('each of a list')
+const each = Symbol('each item of a list')
 
 /** `items[].token` → items, each, token */
 function stepsOf(path: string): Step[] {
@@ -73,17 +73,17 @@ function stepsOf(path: string): Step[] {
   return steps
 }
 
-/** Deeper than anything that was stored through us; below it nothing is shown. */
+/** Deeper than any value that Stint stores; what is nested deeper is replaced. */
 const maxDepth = 200
 
 class Walk {
-  /** The first place that was replaced; of a value that is put back, the first that could not be. */
+  /** JSON pointer of the first value that was replaced; when restoring, of the first that could not be restored. */
   replacedAt: string | undefined
   readonly #isRestoring: boolean
-  /** The names and places that lead to what is being looked at. */
+  /** The path of the current value. */
   readonly #at: (string | number)[] = []
 
-  /** With `isRestoring` it puts back instead of replacing. */
+  /** With `isRestoring` it restores originals instead of replacing values. */
   constructor(isRestoring: boolean) {
     this.#isRestoring = isRestoring
   }
@@ -103,8 +103,8 @@ class Walk {
   }
 
   /**
-   * Items of a list may have been moved or removed, so an item is put back whole, where it is just as it was shown:
-   * by its place alone, one item would get another one's secret.
+   * The editor may have moved or removed items, so an item is restored only as a whole, and only if it equals an item as
+   * shown. If items were matched by their index, one item could get the secret of another.
    */
   #list(value: readonly unknown[], below: readonly Step[][], original: unknown): unknown[] {
     const copied = (item: unknown, index: number): unknown => this.#below(index, () => this.copy(item, below))
@@ -139,7 +139,7 @@ class Walk {
     }
     if (!value.includes(redacted) || value === original) return value
     if (typeof original === 'string' && hidePasswords(original) === value) return original
-    // Within a longer text it may be prose; in a URL, or alone, it is our mask.
+    // `[redacted]` inside a longer text may be prose; alone or in a URL it is our mask.
     if (value === redacted || value.includes('://')) this.#note()
     return value
   }

@@ -1,6 +1,6 @@
 import type { Action, Role } from '../api/common.ts'
 
-/** What each role may do beyond the one before it. */
+/** The actions that each role adds to those of the role before it. */
 const own: Readonly<Record<Role, readonly Action[]>> = {
   viewer: ['view'],
   operator: [
@@ -14,5 +14,5 @@ const viewer = new Set(own.viewer)
 const operator = new Set([...viewer, ...own.operator])
 const admin = new Set([...operator, ...own.admin])
 
-/** The actions of a role: a viewer's are an operator's too, and those an admin's. */
+/** All actions of a role: an operator has those of a viewer, an admin those of an operator. */
 export const actionsOf: Readonly<Record<Role, ReadonlySet<Action>>> = { viewer, operator, admin }

@@ -4,20 +4,20 @@ import type { Caller, Resource } from './caller.ts'
 import { HttpProblem } from '../http/problem.ts'
 
 /*
- * What somebody sees whom the host narrows to some queues, kinds or keys.
+ * What a caller sees if the host narrows it to some queues, kinds or keys.
  *
- * `can` of the host is a function: it has no list of what it lets through, it can only be asked. So every list is cut by
- * asking about each of its items, and what cannot be cut is shown only to callers for whom `can` says yes to all of it.
- * Whether it does is found out without trusting names that happen to be known: a host may deny a single key that nobody
- * has heard of yet. `can` is asked about `AllOf`, whose unnamed fields note that they are read. A yes that did not depend on
- * them is a yes to every value they could have.
+ * `can` of the host is a function: it has no list of what it allows, the console can only call it. So the console filters
+ * every list by calling `can` for each item. An answer that cannot be filtered is shown only to callers for whom `can`
+ * allows all of it. The names that the console knows cannot show that: a host may deny a single key that no job has yet.
+ * So the console calls `can` with the fields of an `AllOf`, and notes whether `can` reads an unnamed field. If it returns
+ * true without reading one, it returns true for every value of that field.
  *
- * A question with a plain resource leaves out what it is not about: `{ queue: 'mail' }` is the whole queue, and the host
- * decides whether that is for people whom it narrows to a key. A queue is never left out to mean all of them: a host that
- * checks queues by name would take that for a question about none.
+ * A plain resource leaves out the fields that do not matter: `{ queue: 'mail' }` is the whole queue, and the host decides
+ * whether a caller that it narrows to a key may see it. The console never leaves out the queue to mean all queues: a host
+ * that checks queues by name would take that for no queue.
  */
 
-/** All jobs that have what is named here, whatever the fields are that are not. */
+/** All jobs with the values named here; a field that is not named may have any value. */
 export class AllOf implements Resource {
   readonly queue: string | undefined
   readonly kind: string | undefined
@@ -32,7 +32,7 @@ export class AllOf implements Resource {
 
 export const everything = new AllOf()
 
-/** Whether `can` says yes to all of it: without reading a field that is not named. */
+/** Whether `can` allows all of these jobs: it returns true and reads no field that is not named. */
 export function saysYesToAll(
   can: (action: Action, resource: Resource) => boolean,
   action: Action,
@@ -49,20 +49,20 @@ export function saysYesToAll(
   return can(action, Object.defineProperties({}, Object.fromEntries(fields))) && !isRead
 }
 
-/** Whether nothing at all is kept from this caller. */
+/** Whether the caller may do the action on all jobs. */
 export function mayAll(caller: Pick<Caller, 'can'>, action: Action = 'view'): boolean {
   return caller.can(action, everything)
 }
 
-/** A name that nothing has. */
-export const unheardOf = nobody()
+/** Names that no queue, kind or key has. */
+export const unheardOf = unusedNames()
 
-function nobody(): Required<{ [Name in keyof Resource]: string }> {
+function unusedNames(): Required<{ [Name in keyof Resource]: string }> {
   const name = `unheard-of-${randomUUID()}`
   return { queue: name, kind: name, key: name }
 }
 
-/** What is answered where something is about more than a caller may see, and cannot be cut to that. */
+/** Refuses an answer that includes more than the caller may see and cannot be filtered. */
 export function tooWide(what: string, hint: string): HttpProblem {
   return new HttpProblem({ status: 403, code: 'forbidden', title: 'Not allowed', detail: what, hint })
 }

@@ -5,18 +5,18 @@ import { isStintError } from '../../core/errors.ts'
 const lastsMs = 12 * 3_600_000
 const cookieName = 'stint_session'
 
-/** Whom a session is of: a token by its name, or the holder of the one-time link. */
+/** Who holds a session: a token, by its name, or the browser that used the one-time link. */
 export interface SessionHolder {
   name: string
-  /** Changes with the token: a new one under the same name does not keep old sessions alive. */
+  /** Changes with the token: old sessions end when a new token replaces it under the same name. */
   binding: string
 }
 
-/** What a cookie says that we have signed. */
+/** The content of a cookie with a valid signature. */
 interface SignedSession {
   name: string
   until: number
-  /** SHA-256 of its signature. */
+  /** SHA-256 of the signature. */
   digest: Buffer
 }
 
@@ -28,15 +28,15 @@ export interface SessionsConfig {
 
 /**
  * Sessions of browsers that signed in with a token. A session is a signed cookie, so nothing is stored while it lasts, and
- * it ends with its token. One that its holder ends is noted in the database until its time is over: every console looks
- * there. It is signed with the process's own secret unless one is given: then several consoles behind one address know
- * each other's.
+ * it ends when its token does. A session that is signed out is recorded in the database until it would expire, and every
+ * console checks there. Without `secret` each process signs with a random key of its own; several consoles behind one
+ * address need the same `secret` to accept each other's sessions.
  */
 export class Sessions {
   readonly #secret: Buffer | string
   readonly #path: string
   readonly #store: SessionsConfig['store']
-  /** Ended here; the database may not take them from a console whose login only looks. */
+  /** Sessions that ended in this process: a console with a read-only database login cannot record them there. */
   readonly #ended = new Map<string, number>()
 
   constructor({ secret, basePath, store }: SessionsConfig) {
@@ -53,7 +53,7 @@ export class Sessions {
     return this.#cookie(value, lastsMs / 1_000, isSecure)
   }
 
-  /** Ends the session of a request, where it has one, and gives the cookie that takes it from the browser. */
+  /** Ends the session of a request, if it has one, and returns the cookie that deletes it from the browser. */
   async end(
     request: Request,
     { bindingOf, isSecure }: { bindingOf: (name: string) => string | undefined; isSecure: boolean },
@@ -63,7 +63,7 @@ export class Sessions {
     return this.#cookie('', 0, isSecure)
   }
 
-  /** The holder that the cookie is of, where `bindingOf` still knows it and nobody has ended it. */
+  /** The name of the session's holder; undefined if `bindingOf` no longer knows the holder or the session has ended. */
   async holderOf(
     request: Request,
     bindingOf: (name: string) => string | undefined,
@@ -97,7 +97,7 @@ export class Sessions {
     const binding = bindingOf(name)
     if (binding === undefined) return undefined
     if (!isEqual(signature, this.#sign({ name, binding }, Number(until), nonce))) return undefined
-    // Of what is signed: base64url has several texts for the same bytes, and each would be another session.
+    // Digest the signature, not the cookie: base64url can write a name in several ways, and each would be another session.
     const digest = createHash('sha256').update(signature).digest()
     return { name, until: Number(until), digest }
   }

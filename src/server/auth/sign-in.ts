@@ -1,5 +1,5 @@
 import type { Context } from 'hono'
-import { Attempts } from './attempts.ts'
+import { SignInAttempts } from './sign-in-attempts.ts'
 import { readBody } from '../http/body.ts'
 import type { App, Env } from '../context.ts'
 import type { Authenticator } from './authenticator.ts'
@@ -11,28 +11,29 @@ export interface SignInOptions {
   publicOrigin: string | undefined
 }
 
-/** Trades a token, or the one-time link, for a session; and ends one. Without a line of script. */
+/** The pages that sign in with a token or the one-time link, and that sign out. They need no script. */
 export function signInPages(
   app: App,
   authenticator: Authenticator,
   { basePath, publicOrigin }: SignInOptions,
 ): void {
-  const attempts = new Attempts()
+  const attempts = new SignInAttempts()
   const isSecure = (request: Request): boolean =>
     request.url.startsWith('https:') ||
     publicOrigin?.startsWith('https:') === true ||
     request.headers.get('X-Forwarded-Proto') === 'https'
 
   /**
-   * Only what failed is counted and told to wait. Behind a proxy everybody comes from one address, so a limit that is
-   * looked at first would let anyone lock out all others with ten wrong tries a minute. Looking first gives nothing
-   * away: tokens and links have 256 bits, and to check one is a hash in memory, without the database or a log line.
+   * Only failed sign-ins are counted and limited; the token is checked before the limit. Behind a proxy all people share
+   * one address, so a limit that is checked first would let one person lock out all others with ten wrong tries a minute.
+   * Checking the token first is safe: tokens and links have 256 bits, and a check is one hash in memory, without the
+   * database or a log line.
    */
   const refused = (c: Context<Env>, { to, failure }: { to: string; failure: string }): Response => {
-    const place = placeOf(c)
-    const wait = attempts.waitFor(place)
+    const address = addressOf(c)
+    const wait = attempts.waitFor(address)
     if (wait > 0) return tooMany(basePath, to, wait)
-    attempts.failed(place)
+    attempts.failed(address)
     return form({ basePath, to, failure, status: 401 })
   }
 
@@ -44,12 +45,12 @@ export function signInPages(
   app.get('/login', (c) => {
     const once = c.req.query('once')
     const to = c.req.query('to') ?? '/'
-    // Programs that only look at a link, such as mail scanners, send HEAD: it must not use the link up.
+    // Programs that only inspect links, such as mail scanners, send HEAD: it must not use up the link.
     if (once === undefined || c.req.method === 'HEAD') return form({ basePath, to, status: 200 })
     const cookie = authenticator.useLink(once, isSecure(c.req.raw))
     if (cookie !== undefined) return seeOther(`${basePath}/`, cookie)
     const failure =
-      'This link was used already, or is of a console that has ended. Start it again for another.'
+      'This link was already used, or its console has stopped. Restart the console to get a new link.'
     return refused(c, { to, failure })
   })
 
@@ -60,7 +61,7 @@ export function signInPages(
     const to = fields.get('to') ?? '/'
     const cookie = authenticator.signIn((fields.get('token') ?? '').trim(), isSecure(c.req.raw))
     if (cookie !== undefined) return seeOther(`${basePath}${ownPath(to)}`, cookie)
-    return refused(c, { to, failure: 'This is no token that is valid here.' })
+    return refused(c, { to, failure: 'This token is not valid here.' })
   })
 
   app.post('/logout', async (c) => {
@@ -69,18 +70,18 @@ export function signInPages(
   })
 }
 
-/** Where to sign in, and to come back from there. */
+/** The path of the sign-in page, which then leads back to the wanted path. */
 export function signInPath(basePath: string, wanted: string): string {
   const query = wanted === '/' ? '' : `?to=${encodeURIComponent(wanted)}`
   return `${basePath}/login${query}`
 }
 
-/** Only ever a path of ours: no other site is led to from here. */
+/** The path if it is a path of this console, else '/': the sign-in page must not redirect to another site. */
 function ownPath(to: string): string {
   return /^\/(?![/\\])[^\\\s]*$/.test(to) && to.length <= 2_000 ? to : '/'
 }
 
-function placeOf(c: Context<Env>): string {
+function addressOf(c: Context<Env>): string {
   return c.env.address ?? ''
 }
 
@@ -97,15 +98,15 @@ interface FormOptions {
 }
 
 function form({ basePath, to, status, failure, headers = {} }: FormOptions): Response {
-  const said = failure === undefined ? html`` : html`<p class="failure" role="alert">${failure}</p>`
-  const body = html`${said}
+  const alert = failure === undefined ? html`` : html`<p class="failure" role="alert">${failure}</p>`
+  const body = html`${alert}
     <form method="post" action="${basePath}/login">
       <input type="hidden" name="to" value="${ownPath(to)}" />
       <label for="token">Token</label>
       <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
       <button type="submit">Sign in</button>
     </form>
-    <p><code>stint token new</code> makes one.</p>`
+    <p><code>stint token new</code> creates a token.</p>`
   return page({ basePath, title: 'Sign in', body, status, headers })
 }
 

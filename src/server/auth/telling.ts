@@ -1,16 +1,16 @@
-/** What stands where something is not shown. */
+/** The mask that replaces a hidden value. */
 export const redacted = '[redacted]'
 
 /*
- * Which names tell that a value is a secret. A name is cut into words (`apiKeys`, `api_keys` and `API-KEYS` are `api key`)
- * and is telling where
+ * Names that show that a value is a secret. A name is split into words (`apiKeys`, `api_keys` and `API-KEYS` are `api key`)
+ * and is secret if
  *
  * - one of its words is one of `secretWords`, or two neighbours are one of `secretPairs`: `access_token_hash`;
  * - its last word is one of `secretEndings`: `cardPin`;
- * - all of it is one of `secretNames`: `pass`, but not `boardingPass`;
- * - it is written as one word and ends like one: `clientsecret`;
+ * - the whole name is one of `secretNames`: `pass`, but not `boardingPass`;
+ * - it is written as one word and ends with one of `joinedEndings`: `clientsecret`;
  *
- * unless its last word says that it is about the secret and not the secret: `tokenCount`, `passwordPolicy`.
+ * unless its last word is one of `aboutWords`: `tokenCount` and `passwordPolicy` describe a secret but are none.
  */
 const secretWords = new Set([
   ...['password', 'passwd', 'passphrase', 'passcode', 'secret', 'token', 'credential', 'authorization'],
@@ -41,22 +41,22 @@ const aboutWords = new Set([
   ...['at', 'ttl', 'expiry', 'expiration', 'expires', 'brand', 'strength', 'hint'],
 ])
 
-/** Longer names are not looked through: what is stored under one is not shown. */
+/** Longer names are not parsed: their values are always hidden. */
 const longestName = 256
 
 /**
- * Whether a value under this name is a secret. A flag (`hasToken: true`) and null tell nothing, and a number under a plural
- * name is a count: `maxTokens: 1200`.
+ * Whether a value under this name is a secret. A flag (`hasToken: true`) and null reveal nothing, and a number under a
+ * plural name is a count: `maxTokens: 1200`.
  */
 export function isSecret(name: string, value: unknown): boolean {
   if (typeof value === 'boolean' || value === null) return false
   if (name.length > longestName) return true
   const words = wordsOf(name)
-  if (!isTelling(words)) return false
+  if (!isSecretName(words)) return false
   return typeof value !== 'number' || !words.some((word) => word !== singular(word))
 }
 
-function isTelling(words: readonly string[]): boolean {
+function isSecretName(words: readonly string[]): boolean {
   const plain = words.map(singular)
   const last = plain.at(-1) ?? ''
   if (aboutWords.has(last)) return false
@@ -83,7 +83,7 @@ function singular(word: string): string {
 const inAuthority = /(:\/\/[^\s/?#:@"'<>]*:)[^\s/?#"'<>]+@/g
 const inQuery = /([?&]([\w.-]{1,100})=)([^\s&#"'<>]+)/g
 
-/** A text without passwords of URLs, and without values of their queries that have a telling name. */
+/** A text with the passwords of its URLs replaced, and the query values that have a secret name. */
 export function hidePasswords(text: string): string {
   if (!text.includes('://')) return text
   return text

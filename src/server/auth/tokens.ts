@@ -3,12 +3,12 @@ import { StintError } from '../../core/errors.ts'
 import { roles } from '../api/common.ts'
 import type { Role } from '../api/common.ts'
 
-/** A token that may be used: its hash, never itself. */
+/** A configured token. Only its hash is kept. */
 export interface Token {
-  /** Who it is, for people and the audit. */
+  /** The name of its holder, shown to people and stored in the audit log. */
   name: string
   role: Role
-  /** Null: never. */
+  /** Null if it never expires. */
   expiresAt: Date | null
   /** SHA-256 of the token. */
   hash: Buffer
@@ -16,7 +16,7 @@ export interface Token {
 
 const namePattern = /^[A-Za-z0-9_][\w.@-]{0,63}$/
 
-/** A new one, 256 bits; shown once, for only its hash is kept. */
+/** Makes a token of 256 random bits. It is shown once: only its hash is kept. */
 export function makeToken({ name, role, expiresAt }: { name: string; role: Role; expiresAt: Date | null }): {
   token: string
   line: string
@@ -24,7 +24,7 @@ export function makeToken({ name, role, expiresAt }: { name: string; role: Role;
   const token = `stint_${randomBytes(32).toString('base64url')}`
   const expiry = expiresAt === null ? 'never' : expiresAt.toISOString()
   const line = `${name}:${role}:${expiry}:${hashOf(token).toString('hex')}`
-  // Read back, so that what is printed is what is understood.
+  // Parse the line, so that an invalid one is never printed.
   parseToken(line)
   return { token, line }
 }
@@ -33,7 +33,7 @@ export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest()
 }
 
-/** `name:role:expiry|never:sha256hex`, one a line or with commas between them. */
+/** Tokens as `name:role:expiry|never:sha256hex`, separated by line breaks or commas. */
 export function parseTokens(text: string): Token[] {
   const lines = text
     .split(/[\n,]/)
@@ -43,11 +43,11 @@ export function parseTokens(text: string): Token[] {
 }
 
 export function parseToken(line: string): Token {
-  // An expiry has colons of its own.
+  // The expiry contains colons.
   const [, name, role, expiry, hash] = /^([^:]*):([^:]*):(.*):([^:]*)$/.exec(line) ?? []
   const known = roles.find((one) => one === role)
   const expiresAt = expiry === 'never' ? null : new Date(expiry ?? '')
-  // The line itself is not shown: whoever puts a token there by mistake must not find it in a log.
+  // The messages do not quote the line: a person may have put the token itself there, and it must not get into a log.
   if (name === undefined || !namePattern.test(name))
     throw invalidToken('its name is not 1 to 64 letters, digits and _ . @ -')
   if (known === undefined) throw invalidToken(`the role of '${name}' is none of ${roles.join(', ')}`)
@@ -61,7 +61,7 @@ export function parseToken(line: string): Token {
 export function uniquelyNamed(tokens: readonly Token[]): Token[] {
   const names = new Set<string>()
   for (const { name } of tokens) {
-    if (names.has(name)) throw invalidToken(`two have the name '${name}'`)
+    if (names.has(name)) throw invalidToken(`two tokens have the name '${name}'`)
     names.add(name)
   }
   return [...tokens]
@@ -75,7 +75,7 @@ function invalidToken(why: string): StintError {
   )
 }
 
-/** The token that this text is, where it is one that has not expired. All are compared, each in the same time. */
+/** Finds the unexpired token with this text. It compares all tokens, each in constant time. */
 export function findToken(tokens: readonly Token[], text: string, now = new Date()): Token | undefined {
   const hash = hashOf(text)
   let found: Token | undefined

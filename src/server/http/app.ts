@@ -7,7 +7,7 @@ import type { App, ConsoleParts, Env, Routes } from '../context.ts'
 import { showDashboard } from '../dashboard.ts'
 import type { Authenticator } from '../auth/authenticator.ts'
 import { signInPages } from '../auth/sign-in.ts'
-import { guard, notFound } from '../auth/gate.ts'
+import { authorize, notFound } from '../auth/authorize.ts'
 import { frameAnswers } from './headers.ts'
 import type { Frame } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
@@ -35,7 +35,7 @@ import { operationRoutes } from '../routes/operations.ts'
 import { scheduleRoutes } from '../routes/schedules.ts'
 import { isSafe } from './same-origin.ts'
 
-/** Everything under /v1: a resource's routes are a line here. */
+/** All routes under /v1, and /metrics; each resource has one entry. */
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
   ...[jobRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
@@ -47,13 +47,13 @@ export interface AppOptions {
   assets: Assets
   frame: Frame
   publicOrigin: string | undefined
-  /** The only names it answers to, beside those of this machine; undefined: to any. */
+  /** The host names that the console answers to, besides those of this machine; undefined: any name. */
   hosts: ReadonlySet<string> | undefined
-  /** Told of what no problem explains: a failure of ours. */
+  /** Called with every error that is answered with status 500. */
   onError: (error: unknown, requestId: string) => void
 }
 
-/** What a request passes, from the outside in: headers, whether it is for us, who may write, who comes in, its body, repeats, its route. */
+/** Builds the app. A request passes, in this order: headers, host check, read-only check, authorization, body, idempotency, route. */
 export function createApp(parts: ConsoleParts, options: AppOptions): App {
   const { authenticator, assets, frame, publicOrigin, hosts, onError } = options
   const app: App = new OpenAPIHono<Env>({
@@ -78,9 +78,9 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
     })
   }
   const onRefused = (c: Context<Env>): Promise<void> => noteRefused(c, parts)
-  const gate = guard({ app, identify: authenticator.identify, publicOrigin, onRefused })
-  app.use('/v1/*', gate, takeBody(), answerOnce(parts))
-  app.use('/metrics', gate)
+  const authorization = authorize({ app, identify: authenticator.identify, publicOrigin, onRefused })
+  app.use('/v1/*', authorization, takeBody(), answerOnce(parts))
+  app.use('/metrics', authorization)
   for (const routes of allRoutes) routes(app, parts)
   signInPages(app, authenticator, { basePath: parts.basePath, publicOrigin })
   showDashboard(app, { authenticator, assets, basePath: parts.basePath })

@@ -12,7 +12,7 @@ import { findJob } from '../answers/find-job.ts'
 import { toJobDetail } from '../answers/job-detail.ts'
 import { resourceOf } from '../answers/job-item.ts'
 import { demandOperator, withCurrent } from '../auth/operator.ts'
-import { leftRedacted, masked } from '../auth/left-redacted.ts'
+import { maskedByHost, maskWithoutOriginal } from '../auth/redacted-input.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { redactFor, restoreRedacted } from '../auth/redact.ts'
 import { accepts, problems } from '../http/route-parts.ts'
@@ -197,9 +197,9 @@ async function editJob(
   if (contract === undefined) throw unknownKind(job.kind)
   const original = job.inputBlob === null ? job : await parts.stint.get(job.id)
   if (redactFor(caller, parts, job, original?.input).isByHost)
-    throw masked('Replay the job unchanged, or ask a person who may see the whole input to edit it.')
+    throw maskedByHost('Replay the job unchanged, or ask a person who may see the whole input to edit it.')
   const { value, pointer } = restoreRedacted(input, original?.input, contract.redact)
-  if (pointer !== undefined) throw leftRedacted(`/input${pointer}`)
+  if (pointer !== undefined) throw maskWithoutOriginal(`/input${pointer}`)
   return operator.editAndReplay(job.id, { contract, input: value, expect, reason })
 }
 

@@ -7,22 +7,28 @@ import { demand } from './demand.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { demandSameOrigin, isSafe } from '../http/same-origin.ts'
 
-export interface GateOptions {
+export interface AuthorizeOptions {
   app: App
   identify: (request: Request) => Promise<Caller | undefined>
   publicOrigin: string | undefined
-  /** Told of an act that a role may not do. */
+  /** Called when the caller's role does not allow an action that changes data. */
   onRefused: (c: Context<Env>) => Promise<void>
 }
 
 /**
- * Who may come in, before a route looks at anything of the request. Its table is made of the routes themselves: one
- * that is not described, or names no action, cannot be reached. Routes check again with the resource in hand.
+ * Identifies the caller and checks the permission of the route, before the route reads the request. The table is built
+ * from the routes' own descriptions: a route that is not described, or names no action, cannot be reached. A route checks
+ * again once it knows the resource.
  */
-export function guard({ app, identify, publicOrigin, onRefused }: GateOptions): MiddlewareHandler<Env> {
+export function authorize({
+  app,
+  identify,
+  publicOrigin,
+  onRefused,
+}: AuthorizeOptions): MiddlewareHandler<Env> {
   let table: readonly KnownRoute[] | undefined
   return async (c, next) => {
-    // At the first request: by then all routes are there.
+    // Built at the first request, when all routes are registered.
     table ??= routesOf(app)
     const { method, path } = c.req
     const here = table.filter(({ pattern }) => pattern.test(path))
@@ -30,7 +36,7 @@ export function guard({ app, identify, publicOrigin, onRefused }: GateOptions): 
     if (route?.action === null) return next()
     const caller = await identify(c.req.raw)
     if (caller === undefined) throw unauthorized()
-    // A program's token is not sent by a browser on its own.
+    // Only cookies need the same-origin check: a browser does not send a bearer token by itself.
     if (!isSafe(method) && caller.origin === 'dashboard') demandSameOrigin(c.req.raw, publicOrigin)
     c.set('caller', caller)
     if (route === undefined)
@@ -44,11 +50,11 @@ export function guard({ app, identify, publicOrigin, onRefused }: GateOptions): 
 interface KnownRoute {
   method: string
   pattern: RegExp
-  /** Null where it is open to all: `security: []`. */
+  /** Null for a route without authentication: `security: []`. */
   action: Action | null
 }
 
-/** The routes as they are described, those without parameters first, as the router has it too. */
+/** The described routes; those without parameters come first, as in the router. */
 export function routesOf(app: App): KnownRoute[] {
   const found = app.openAPIRegistry.definitions.flatMap((definition) =>
     definition.type === 'route' ? [definition.route] : [],
@@ -74,7 +80,7 @@ function patternOf(path: string): RegExp {
 function actionOf(route: { path: string; security?: unknown; 'x-action'?: unknown }): Action | null {
   if (Array.isArray(route.security) && route.security.length === 0) return null
   const action = actions.find((one) => one === route['x-action'])
-  if (action === undefined) throw new Error(`The route ${route.path} names no action it demands`)
+  if (action === undefined) throw new Error(`The route ${route.path} names no action in x-action`)
   return action
 }
 
