@@ -8,8 +8,8 @@ const megabyte = 1_048_576
 const bodyWithinMs = 20_000
 
 /**
- * Reads the body of a request that changes something: bounded while it streams, JSON only. What follows finds it whole
- * in `c.req` and, byte by byte, in the variable `body`.
+ * Reads the body of a request that changes data: JSON only, with a limit that is checked while the body streams. Later
+ * handlers find the body in `c.req`, and its bytes in the variable `body`.
  */
 export function takeBody(): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -34,7 +34,7 @@ export function takeBody(): MiddlewareHandler<Env> {
   }
 }
 
-/** The whole body, or a refusal as soon as it is too large: the rest is not read. */
+/** Reads the whole body. Throws as soon as it is too large, without reading the rest. */
 export async function readBody(
   request: Request,
   { maxBytes, withinMs }: { maxBytes: number; withinMs: number },
@@ -87,27 +87,27 @@ function textOf(body: Uint8Array): string {
 }
 
 /**
- * JSON's tokens that matter here: strings, to be passed over, and numbers, whole. Only for text that is JSON: there each
- * match ends where it began to look for its end. A string that nobody closes would be read anew from each of its quotes.
+ * The JSON tokens that matter here: strings, which are skipped, and numbers. Only for text that is valid JSON, where
+ * matching takes linear time: with an unclosed string it would start again at each later quote.
  */
 const tokens = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/g
 
 /**
- * JavaScript would round an integer past 2^53 in silence, and the job would carry another one than was sent: an order
- * of somebody else. Its sender has to say it as text.
+ * Refuses an integer past 2^53 that JavaScript would round silently: the job would get another number than was sent, such
+ * as the id of another order. The sender has to send it as a string.
  */
 function checkNumbers(text: string): void {
   if (!/\d{16}/.test(text)) return
-  demandJson(text)
+  requireJson(text)
   for (const [token] of text.matchAll(tokens)) {
     if (token.length < 16 || !/^-?\d+$/.test(token)) continue
-    // Past 309 digits it is infinite; and comparing thousands of them would take a while.
+    // A number of more than 309 digits is infinite as a double; BigInt of thousands of digits would be slow.
     if (!Number.isFinite(Number(token)) || BigInt(token) !== BigInt(Number(token)))
       throw tooLargeNumber(token)
   }
 }
 
-function demandJson(text: string): void {
+function requireJson(text: string): void {
   try {
     JSON.parse(text)
   } catch {

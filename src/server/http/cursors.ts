@@ -8,9 +8,9 @@ const idBytes = 16
 const tagBytes = 16
 
 /**
- * Cursors that tell nothing. Where a page ends at a row that the caller may see, its cursor is the id of that row. Where
- * the search stopped among rows that the caller may not see, the id is encrypted: the caller gives it back and learns
- * neither that id nor when the job was made.
+ * Cursors that reveal no hidden job. If a page ends at a row that the caller may see, the cursor is the id of that row. If
+ * the search stopped among rows that the caller may not see, the id is encrypted: the caller sends the cursor back and
+ * learns neither that id nor when the job was created.
  */
 export class Cursors {
   readonly #readKey: () => Promise<Buffer>
@@ -27,7 +27,7 @@ export class Cursors {
     return Buffer.concat([nonce, hidden, encrypting.final(), encrypting.getAuthTag()]).toString('base64url')
   }
 
-  /** The id to go on below. */
+  /** The id after which the next page begins. */
   async open(cursor: string): Promise<string> {
     if (isUuid(cursor)) return cursor
     const bytes = Buffer.from(cursor, 'base64url')

@@ -4,7 +4,7 @@ import type { Env } from '../context.ts'
 import { problemResponse } from './problem.ts'
 import type { HttpProblem } from './problem.ts'
 
-/** Nothing inline, nothing from elsewhere, framed by nobody unless the host says by whom. */
+/** Allows no inline code, nothing from other origins, and only the frame ancestors that the host names. */
 function contentSecurityPolicy(frameAncestors: string): string {
   return [
     "default-src 'none'",
@@ -14,10 +14,10 @@ function contentSecurityPolicy(frameAncestors: string): string {
   ].join('; ')
 }
 
-/** Puts on an answer what every one has. */
+/** Sets the headers that every answer has. */
 export type Frame = (headers: Headers, requestId: string) => void
 
-/** On every answer, also on failures: the request's id, and what browsers may do with it. */
+/** The headers of every answer, also of failures: the request id, and what browsers may do with the answer. */
 export function frameWith({ frameAncestors }: { frameAncestors: string }): Frame {
   const always = {
     'Content-Security-Policy': contentSecurityPolicy(frameAncestors),
@@ -29,12 +29,12 @@ export function frameWith({ frameAncestors }: { frameAncestors: string }): Frame
   return (headers, requestId) => {
     headers.set('X-Request-Id', requestId)
     for (const [name, value] of Object.entries(always)) headers.set(name, value)
-    // What it shows is of this moment, and of this caller.
+    // An answer is for this caller and out of date a moment later.
     if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
   }
 }
 
-/** All that the app answers. */
+/** Middleware that sets these headers on every answer of the app. */
 export function frameAnswers(frame: Frame): MiddlewareHandler<Env> {
   return async (c, next) => {
     const requestId = requestIdOf(c.req.header('X-Request-Id'))
@@ -44,7 +44,7 @@ export function frameAnswers(frame: Frame): MiddlewareHandler<Env> {
   }
 }
 
-/** An answer from in front of the app: too busy, too late, or with a body that is not there any more. */
+/** The answer to a request that fails outside the app: the console is busy, too slow, or the body was already read. */
 export function refusal(
   problem: HttpProblem,
   { request, instance, frame }: { request: Request; instance: string; frame: Frame },
@@ -55,7 +55,7 @@ export function refusal(
   return response
 }
 
-/** A proxy's id is taken over where it is harmless in a log. */
+/** The request id of a proxy, if it is safe to log, else a new one. */
 export function requestIdOf(given: string | undefined): string {
   return given !== undefined && /^[\w.:-]{1,128}$/.test(given) ? given : randomUUID()
 }

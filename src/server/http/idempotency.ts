@@ -8,13 +8,13 @@ import { demand } from '../auth/demand.ts'
 import { HttpProblem } from './problem.ts'
 import { AllOf } from '../auth/scope.ts'
 
-/** Routes that keep their answer in the transaction of what they do. */
+/** Routes that store their answer themselves, in the same transaction as the jobs. */
 const ownKeepers = new Set(['/v1/jobs', '/v1/jobs/batch'])
 
 /**
- * `Idempotency-Key` on every POST: the first request is done, its repeats are answered as it was. Only success is kept;
- * after a refusal the same key may be tried again. With an answer the rights are kept that it took, and a repeat is given
- * it only where the caller still has them all.
+ * `Idempotency-Key` on every POST: the first request is executed, and its repeats get the same answer. Only a successful
+ * answer is stored; after a failure the same key may be used again. The permissions that the request needed are stored
+ * with the answer, and a repeat gets the answer only if the caller still has them all.
  */
 export function answerOnce({ stint }: ConsoleParts): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -23,11 +23,11 @@ export function answerOnce({ stint }: ConsoleParts): MiddlewareHandler<Env> {
     c.set('intentId', intentIdOf(request))
     if (ownKeepers.has(c.req.path)) return next()
     const earlier = await stint.replies.take(request)
-    if (earlier?.type === 'kept') demandAgain(c, earlier.reply.asked)
+    if (earlier?.type === 'kept') requireAgain(c, earlier.reply.asked)
     if (earlier !== undefined) return earlierResponse(earlier)
     const asked = noteRights(c)
     await next()
-    // Done or not, it is answered: what goes wrong with keeping that is not the caller's.
+    // The request is answered even if its answer cannot be stored: that is no failure of the request.
     const ending = c.res.ok
       ? stint.replies.keep(request, { ...(await replyOf(c.res.clone())), asked: [...asked.values()] })
       : stint.replies.drop(request)
@@ -36,10 +36,10 @@ export function answerOnce({ stint }: ConsoleParts): MiddlewareHandler<Env> {
   }
 }
 
-/** More are not kept: only an operation over many queues and kinds asks about so many, and its answer names none of them. */
+/** Permissions stored at most: only an operation over many queues and kinds checks more, and its answer names none of them. */
 const mostAsked = 1_000
 
-/** Notes from now on what the caller is asked for and has the right to. */
+/** Records each permission that is checked from now on and that the caller has. */
 function noteRights(c: Context<Env>): ReadonlyMap<string, AskedRight> {
   const asked = new Map<string, AskedRight>()
   const caller = c.get('caller')
@@ -55,16 +55,16 @@ function noteRights(c: Context<Env>): ReadonlyMap<string, AskedRight> {
   return asked
 }
 
-function demandAgain(c: Context<Env>, asked: readonly AskedRight[]): void {
+function requireAgain(c: Context<Env>, asked: readonly AskedRight[]): void {
   for (const { action, of, isAll } of asked) demand(c, action as Action, isAll === true ? new AllOf(of) : of)
 }
 
-/** The request as it is to be done once; undefined without a key. */
+/** The idempotency key of a request with its scope and body digest; undefined without a key. */
 export function onceRequest(c: Context<Env>): OnceRequest | undefined {
   if (c.req.method !== 'POST') return undefined
   const given = c.req.header('Idempotency-Key')
   if (given === undefined) return undefined
-  // The header is a string of RFC 8941, with quotes; most send it without.
+  // The header is a string of RFC 8941, in quotes; most clients send it without.
   const key = given.replace(/^"(.*)"$/, '$1')
   if (!/^[\x21-\x7e]{1,200}$/.test(key)) throw invalidKey()
   return { scope: scopeOf(c), key, digest: digestOf(c) }
@@ -110,7 +110,7 @@ async function replyOf(response: Response): Promise<Omit<KeptReply, 'asked'>> {
   return { status: response.status, headers, body: await response.text() }
 }
 
-/** A UUID made of the scope and key. */
+/** A UUID derived from the scope and key. */
 function intentIdOf({ scope, key }: OnceRequest): string {
   const hex = createHash('sha256').update(`${scope}\n${key}`).digest('hex')
   const variant = ((Number.parseInt(hex.slice(16, 17), 16) & 3) | 8).toString(16)
@@ -122,7 +122,7 @@ function invalidKey(): HttpProblem {
     status: 400,
     code: 'invalid-idempotency-key',
     title: 'Invalid Idempotency-Key',
-    detail: 'An Idempotency-Key is 1 to 200 printable characters of ASCII without spaces, such as a UUID.',
+    detail: 'An Idempotency-Key is 1 to 200 printable ASCII characters without spaces, such as a UUID.',
   })
 }
 

@@ -5,14 +5,14 @@ interface SchemaIssue {
   path: readonly PropertyKey[]
   message: string
   keys?: readonly string[] | undefined
-  /** Of a union: what is wrong with it as each of its members. */
+  /** For a union: the issues of each of its members. */
   errors?: readonly (readonly SchemaIssue[])[] | undefined
 }
 
 const mostErrors = 100
 const places = { param: 'path', query: 'query', header: 'header', cookie: 'cookie' } as const
 
-/** A request that is not what its route is described to take: 422 for the body, 400 for the rest. */
+/** Refuses a request that does not match the schema of its route: 422 for the body, 400 for parameters. */
 export function invalidRequest(target: string, issues: readonly object[]): HttpProblem {
   const isBody = target === 'json' || target === 'form'
   const place = isBody ? [] : [places[target as keyof typeof places]]
@@ -27,7 +27,7 @@ export function invalidRequest(target: string, issues: readonly object[]): HttpP
   })
 }
 
-/** The first of them, short: `errors` has all. */
+/** The first error, shortened; `errors` has all of them. */
 function summary(errors: readonly PointedError[]): string {
   const [first] = errors
   if (first === undefined) return 'The request does not match its schema.'
@@ -38,7 +38,7 @@ function summary(errors: readonly PointedError[]): string {
 
 function pointed({ path, message, keys }: SchemaIssue, place: readonly string[]): PointedError[] {
   const at = [...place, ...path]
-  // Names that nobody knows, each at its own place.
+  // One error per unknown field, each with its own pointer.
   if (keys !== undefined && keys.length > 0)
     return keys.map((key) => ({ pointer: toPointer([...at, key]), message: 'unknown field' }))
   return [{ pointer: toPointer(at), message }]

@@ -3,8 +3,8 @@ import type { $ZodType } from 'zod/v4/core'
 import { peek } from '../../core/failures/thrown.ts'
 
 /**
- * The JSON Schema of what a producer sends, where the schema's library can say: by the Standard JSON Schema interface
- * (zod from 4.2, ArkType), or, for an older zod 4, by ours. Null where it cannot, or where the schema has no such form.
+ * The JSON Schema of a job's input as a producer sends it. The schema's own library converts it by the Standard JSON
+ * Schema interface (zod from 4.2, ArkType); for an older zod 4, our zod does. Null if neither can.
  */
 export function jsonSchemaOf(schema: unknown): unknown {
   if (schema === undefined) return null

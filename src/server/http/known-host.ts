@@ -3,18 +3,18 @@ import type { Env } from '../context.ts'
 import { HttpProblem } from './problem.ts'
 
 /**
- * Refuses a request that was sent to a name we do not have.
+ * Refuses a request whose Host is not a name of this console.
  *
- * A console that asks nobody who they are is guarded by where it can be reached from: this machine. A page of another
- * site gets there all the same where its own name is made to resolve to 127.0.0.1 after it was loaded (DNS rebinding):
- * to the browser the console is then of the page's own origin, so no cookie, CORS or Sec-Fetch-Site stands in its way.
- * What it cannot do is send another Host than the name in its address.
+ * A console without sign-in is protected only because it can be reached from this machine alone. A page of another site
+ * can reach it if the site's name resolves to 127.0.0.1 after the page is loaded (DNS rebinding). For the browser the
+ * console then has the page's own origin, so neither cookies nor CORS nor Sec-Fetch-Site stop it. But the page cannot
+ * send another Host than the name in its address.
  */
 export function demandKnownHost(names: ReadonlySet<string>): MiddlewareHandler<Env> {
   return async (c, next) => {
-    const said = c.req.header('Host')
-    // Some hosts put a name of their own into the address and leave the header, so both are asked.
-    const isKnown = [new URL(c.req.url).host, ...(said === undefined ? [] : [said])].every((host) => {
+    const header = c.req.header('Host')
+    // Some hosts put their own name into the URL and keep the header, so both are checked.
+    const isKnown = [new URL(c.req.url).host, ...(header === undefined ? [] : [header])].every((host) => {
       const name = nameOf(host)
       return name !== undefined && (isLoopback(name) || names.has(name))
     })
@@ -23,12 +23,12 @@ export function demandKnownHost(names: ReadonlySet<string>): MiddlewareHandler<E
   }
 }
 
-/** Names and addresses that only this machine has. */
+/** Whether the host is a loopback name or address, which only this machine can use. */
 export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
-/** The name in `name:port`, as a browser writes it; undefined where it is none. */
+/** The name in `name:port`, as a browser writes it; undefined if the text is not a host. */
 export function nameOf(host: string): string | undefined {
   const isPlain = /^[^/@?#\\\s]+$/.test(host) && URL.canParse(`http://${host}`)
   return isPlain ? new URL(`http://${host}`).hostname : undefined

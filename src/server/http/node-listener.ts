@@ -4,7 +4,7 @@ import { bodyConsumed } from './body.ts'
 import type { Console } from '../console.ts'
 import { frameWith, refusal } from './headers.ts'
 
-/** The console for `node:http` and what is built on it: Express, Fastify, Connect, Koa. */
+/** A request listener for `node:http` and frameworks built on it: Express, Fastify, Connect, Koa. */
 export function nodeListener(
   served: Pick<Console, 'fetch'>,
 ): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
@@ -13,25 +13,25 @@ export function nodeListener(
       isConsumed(incoming as IncomingMessage)
         ? Promise.resolve(consumed(request))
         : served.fetch(request, { address: (incoming as IncomingMessage).socket.remoteAddress }),
-    // The host's Request and Response are left as they are.
+    // Do not replace the host's global Request and Response.
     { overrideGlobalObjects: false },
   )
   return (incoming, outgoing) => {
-    // Express takes the mount path away from `url` and keeps the whole here.
+    // Express removes the mount path from `url` and keeps the whole URL here.
     const { originalUrl } = incoming as { originalUrl?: unknown }
     if (typeof originalUrl === 'string') incoming.url = originalUrl
     void listener(incoming, outgoing)
   }
 }
 
-/** Whether a body parser in front of us has it already; there would be nothing left to read. */
+/** Whether a body parser has already read the body, so that nothing is left to read. */
 function isConsumed(incoming: IncomingMessage): boolean {
   const { headers } = incoming
   const hasBody = Number(headers['content-length'] ?? 0) > 0 || headers['transfer-encoding'] !== undefined
   return hasBody && (incoming.readableDidRead || incoming.readableEnded)
 }
 
-/** Whoever may frame the console, nobody has to frame this. */
+/** This answer never needs to be shown in a frame, even if the console may be. */
 const frame = frameWith({ frameAncestors: "'none'" })
 
 function consumed(request: Request): Response {

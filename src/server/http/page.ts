@@ -1,4 +1,4 @@
-/** The few pages that the server makes itself: no script, no style but one file, nothing that is not escaped. */
+/** A page that the server renders itself: without script, with one style sheet, all text escaped. */
 export function page({
   basePath,
   title,
@@ -44,7 +44,7 @@ export class Html {
   }
 }
 
-/** A piece of HTML; what is put in is escaped, unless it is such a piece itself. */
+/** A template of HTML. Values are escaped unless they are `Html` themselves. */
 export function html(parts: TemplateStringsArray, ...values: readonly (string | Html)[]): Html {
   const pieces = parts.map((part, index) => {
     const value = values[index]

@@ -1,6 +1,6 @@
 import { invalidOption } from '../../core/options.ts'
 
-/** '' or '/admin/jobs': what stands before every path of the console. */
+/** The prefix of every path of the console: '' or, for example, '/admin/jobs'. */
 export function basePathOption(value: unknown): string {
   if (typeof value === 'string') {
     const path = value.replace(/\/+$/, '')
@@ -9,7 +9,7 @@ export function basePathOption(value: unknown): string {
   throw invalidOption('basePath', "a path such as '/admin/jobs', of letters, digits and - . _ ~", value)
 }
 
-/** The path of a URL from the base on, as it was sent; undefined where it is outside. */
+/** The path of a URL below the base path, not decoded; undefined if the URL is outside it. */
 export function pathBelow(url: string, basePath: string): string | undefined {
   const { pathname } = new URL(url)
   if (pathname === basePath) return '/'

@@ -9,14 +9,14 @@ export const PreferHeader = z.object({
     .string()
     .max(200)
     .optional()
-    .describe('`wait=10`: answer when the job has ended, or after so many seconds, 30 at most.')
+    .describe('`wait=10`: answer when the job has ended, or after 10 seconds. At most 30 seconds.')
     .openapi({ example: 'wait=10' }),
 })
 
 const longestWaitS = 30
 const ended = new Set(['succeeded', 'cancelled', 'dead'])
 
-/** `Prefer: wait=n` (RFC 7240): the answer with the job's ending where it comes in time, else the one there is. */
+/** `Prefer: wait=n` (RFC 7240): answers with the job's final state if the job ends in time, else with `accepted`. */
 export async function afterWait(
   c: Context<Env>,
   { live, stint, contracts }: ConsoleParts,
@@ -24,7 +24,7 @@ export async function afterWait(
   accepted: Response,
 ): Promise<Response> {
   const seconds = secondsOf(c.req.header('Prefer'))
-  // A preference may be passed over (RFC 7240), and then is not said to be applied.
+  // A server may ignore a preference (RFC 7240), and then sends no Preference-Applied.
   if (seconds === 0 || !live.hasRoomToWait) return accepted
   await live.jobEnded(id, seconds * 1_000)
   accepted.headers.set('Preference-Applied', `wait=${seconds}`)

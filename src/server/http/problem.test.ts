@@ -4,7 +4,7 @@ import { HttpProblem, pointerOf, problemResponse, toProblem } from './problem.ts
 
 const at = { instance: '/v1/jobs', requestId: 'r1' }
 
-test('every error of ours is a problem with a slug, a status and words of its own', async () => {
+test('every error code of Stint becomes a problem with its own slug, status and text', async () => {
   for (const code of errorCodes) {
     const problem = toProblem(new StintError(code, 'what happened'))
     expect(problem.code).toBe(code)
@@ -15,12 +15,12 @@ test('every error of ours is a problem with a slug, a status and words of its ow
     expect(response.headers.get('Cache-Control')).toBe('no-store')
     const body = (await response.json()) as object
     expect(body).toMatchObject({ type: `urn:stint:problem:${code}`, status: problem.status, ...at })
-    // What may be tried again says when.
+    // A problem that may be retried has Retry-After.
     if (problem.status === 503) expect(Number(response.headers.get('Retry-After'))).toBeGreaterThan(0)
   }
 })
 
-test('nothing of the database, a stack or a stranger’s error gets into a problem', async () => {
+test('a problem reveals no text of the database, no stack and no message of an unknown error', async () => {
   const secret = 'select * from secret_table where password = $1'
   const cause = Object.assign(new Error(secret), { code: '42703' })
   const thrown = [
@@ -48,7 +48,7 @@ test('nothing of the database, a stack or a stranger’s error gets into a probl
   }
 })
 
-test('past a limit of the console is busy, and not a database that is down', () => {
+test('a reached limit of the console is answered as busy, not as an unavailable database', () => {
   const of = (cause: unknown) => toProblem(new StintError('database-unavailable', 'x', { cause })).code
   expect(
     of(Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' })),
@@ -60,12 +60,12 @@ test('past a limit of the console is busy, and not a database that is down', () 
   )
 })
 
-test('a problem that is thrown is answered as it is', () => {
+test('a thrown problem is answered unchanged', () => {
   const problem = new HttpProblem({ status: 418, code: 'teapot', title: 't', detail: 'd', current: { a: 1 } })
   expect(toProblem(problem)).toBe(problem)
 })
 
-test('paths become JSON pointers', () => {
+test('pointerOf() turns paths into JSON pointers', () => {
   expect(pointerOf('input.items[3].width')).toBe('/input/items/3/width')
   expect(pointerOf('options.runAt')).toBe('/runAt')
   expect(pointerOf('input["a.b/c~d"][0]')).toBe('/input/a.b~1c~0d/0')

@@ -3,7 +3,7 @@ import { isStintError } from '../../core/errors.ts'
 import { isPastLimit } from '../../db/classify.ts'
 import type { Problem } from '../api/common.ts'
 
-/** One thing wrong with a request: where, as a JSON Pointer, and what. */
+/** One error in a request: its place as a JSON Pointer, and a message. */
 export interface PointedError {
   pointer: string
   message: string
@@ -18,12 +18,12 @@ export interface ProblemOptions {
   /** The next step, where there is one. */
   hint?: string | undefined
   errors?: readonly PointedError[] | undefined
-  /** How it is now, where something else was expected. Redacted by whoever gives it. */
+  /** The current state, if the request expected another one. The code that throws the problem redacts it. */
   current?: unknown
   headers?: Readonly<Record<string, string>> | undefined
 }
 
-/** An answer that is a failure (RFC 9457). Thrown anywhere below a route, answered by the app. */
+/** A failure as problem details (RFC 9457). Routes and the code below them throw it; the app answers it. */
 export class HttpProblem extends Error {
   readonly status: number
   readonly code: string
@@ -48,7 +48,7 @@ export class HttpProblem extends Error {
   }
 }
 
-/** Its answer. Nothing gets in but what the problem says itself: no stack, no SQL, no input. */
+/** The response for a problem. It contains only the fields of the problem: no stack, no SQL, no input. */
 export function problemResponse(
   problem: HttpProblem,
   { instance, requestId }: { instance: string; requestId: string },
@@ -75,7 +75,7 @@ export function problemResponse(
   })
 }
 
-/** Whatever was thrown, as what the caller may know of it. */
+/** Turns any thrown value into a problem that reveals nothing internal. */
 export function toProblem(thrown: unknown): HttpProblem {
   if (thrown instanceof HttpProblem) return thrown
   if (isStintError(thrown)) return ofStintError(thrown)
@@ -93,7 +93,7 @@ export function internal(): HttpProblem {
   })
 }
 
-/** Past a limit of the console: it says so at once, and nothing piles up behind it. */
+/** A limit of the console is reached. It refuses at once, so that requests do not pile up. */
 export function busy(): HttpProblem {
   return new HttpProblem({
     status: 503,
@@ -109,7 +109,7 @@ export function busy(): HttpProblem {
 interface Known {
   status: number
   title: string
-  /** Instead of the error's own message, where that may quote the database or a value. */
+  /** Replaces the error's own message if that may quote the database or a value. */
   detail?: string
   hint?: string
   headers?: Readonly<Record<string, string>>
@@ -117,7 +117,7 @@ interface Known {
 
 const soon = { 'Retry-After': '2' }
 
-/** Every code of ours; those that no request can cause are failures of the console. */
+/** Every error code of Stint. A code that no request can cause has status 500: the console failed. */
 const known: Readonly<Record<ErrorCode, Known>> = {
   'invalid-option': { status: 422, title: 'Invalid value' },
   'invalid-input': {
@@ -247,7 +247,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
 function ofStintError(error: StintError): HttpProblem {
   const isOfDatabase = error.code === 'database-unavailable' || error.code === 'database-rejected'
   if (isOfDatabase && isPastLimit(error.cause)) return busy()
-  // A code of another copy of this package, which may be newer.
+  // The code may come from another copy of this package, which may be newer.
   const entry = Object.hasOwn(known, error.code) ? known[error.code] : undefined
   if (entry === undefined) return internal()
   const { status, title, detail = error.message, hint, headers } = entry
@@ -263,10 +263,10 @@ function ofStintError(error: StintError): HttpProblem {
   })
 }
 
-/** `input.items[3].width` → `/input/items/3/width`; options of a job stand beside its input: `options.runAt` → `/runAt`. */
+/** `input.items[3].width` → `/input/items/3/width`. A request has options beside the input: `options.runAt` → `/runAt`. */
 export function pointerOf(path: string): string {
   const steps: string[] = []
-  // Names, [3] and ["any name"], one after the other.
+  // A path consists of names, [3] and ["any name"].
   for (const [, name, index, quoted] of path.matchAll(/([^.[\]]+)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/g)) {
     steps.push(name ?? index ?? unquoted(quoted ?? '""'))
   }

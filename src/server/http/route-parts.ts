@@ -1,9 +1,9 @@
 import type { z } from '@hono/zod-openapi'
 import { Problem } from '../api/common.ts'
 
-/** What routes say of themselves in the same words. */
+/** Parts of route descriptions that several routes share. */
 
-/** A JSON body that has to be there. */
+/** A required JSON body. */
 export function accepts<Schema extends z.ZodType>(schema: Schema) {
   return { required: true, content: { 'application/json': { schema } } } as const
 }
@@ -25,7 +25,7 @@ const descriptions = {
 
 type Failing = keyof typeof descriptions
 
-/** The failures of a route, all of one shape. */
+/** The failure responses of a route; all of them are problem details. */
 export function problems<Status extends Failing>(...statuses: readonly Status[]) {
   const entries = statuses.map((status) => [
     status,

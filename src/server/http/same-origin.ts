@@ -1,6 +1,6 @@
 import { HttpProblem } from './problem.ts'
 
-/** Methods that only look. */
+/** Methods that only read. */
 const safe = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 export function isSafe(method: string): boolean {
@@ -8,10 +8,10 @@ export function isSafe(method: string): boolean {
 }
 
 /**
- * Refuses a request that a page of another site made a browser send. What a browser sends by itself (a cookie, a
- * network's trust) proves nothing about who asked, so it has to say that it comes from our own page: by
- * Sec-Fetch-Site, which no script can forge, or by Origin where a browser does not know that yet. Neither is a no.
- * The content type does not matter: a form, text and JSON can all be sent across sites.
+ * Refuses a request that a page of another site made a browser send. A cookie, or access from a trusted network, does not
+ * prove that our own page sent the request. Sec-Fetch-Site proves it, because no script can forge it; for browsers without
+ * that header, Origin does. A request with neither header is refused. The content type does not matter: a form, text and
+ * JSON can all be sent across sites.
  */
 export function demandSameOrigin(request: Request, publicOrigin: string | undefined): void {
   const site = request.headers.get('Sec-Fetch-Site')
@@ -22,12 +22,12 @@ export function demandSameOrigin(request: Request, publicOrigin: string | undefi
     code: 'cross-site',
     title: 'Request from another site',
     detail:
-      'This request is authenticated by what a browser sends by itself, and nothing shows that our own page made it.',
+      'A browser sends the credentials of this request by itself, and nothing shows that a page of this console made it.',
     hint: 'Programs authenticate with a token: Authorization: Bearer …',
   })
 }
 
-/** By host and port; the scheme is lost where a proxy ends TLS, unless the host told us its origin. */
+/** Compares host and port. Behind a proxy that ends TLS the scheme is lost, so it is compared only with `publicOrigin`. */
 function isOurs(request: Request, publicOrigin: string | undefined): boolean {
   const origin = request.headers.get('Origin')
   if (origin === null || origin === 'null') return false

@@ -6,19 +6,19 @@ import { nodeListener } from './node-listener.ts'
 
 const maxConnections = 1_000
 /**
- * Connections on which no whole request is being answered: new ones, idle ones, and those whose request is half sent. One
- * address may have as many as the console answers requests at once, since behind a proxy that is everybody. All together
- * leave room for those that are answered.
+ * Limits of unfinished connections: new ones, idle ones, and those whose request has not arrived completely. One address
+ * may have as many as the console answers requests at once, because behind a proxy all clients share one address. The
+ * limit for all addresses leaves room for connections whose request is being answered.
  */
 const mostUnfinished = { each: 256, all: 768 }
 
-/** The server of `stint console`. A client that dawdles with its headers or body gives its place up. */
+/** The server of `stint console`. A client that sends its headers or body too slowly is disconnected. */
 export function standaloneServer(served: Pick<Console, 'fetch'>): Server {
   const server = createServer({
     headersTimeout: 5_000,
     requestTimeout: 30_000,
     keepAliveTimeout: 5_000,
-    // How often the first two are looked at; by default every 30 seconds.
+    // How often the first two timeouts are checked; by default every 30 seconds.
     connectionsCheckingInterval: 1_000,
   })
   server.maxConnections = maxConnections
@@ -28,33 +28,33 @@ export function standaloneServer(served: Pick<Console, 'fetch'>): Server {
 }
 
 /**
- * Closes the oldest unfinished connection where there are too many. A client that opens a thousand connections and sends
- * half a request on each loses them again, and a request that is sent at once, such as a health probe, is let in. To refuse
- * new connections instead would shut out others of the same address.
+ * Closes the oldest unfinished connection when there are too many. A client that opens a thousand connections and sends
+ * half a request on each loses them, while a request that is sent at once, such as a health probe, is answered. Refusing
+ * new connections instead would shut out other clients with the same address.
  */
 function limitUnfinished(server: Server): void {
-  // Sets keep their order: the first is the one that has waited longest.
+  // Sets keep insertion order: the first has waited longest.
   const unfinished = new Set<Socket>()
   const byAddress = new Map<string, Set<Socket>>()
 
   const remove = (socket: Socket, address: string): void => {
     unfinished.delete(socket)
-    const alike = byAddress.get(address)
-    alike?.delete(socket)
-    if (alike?.size === 0) byAddress.delete(address)
+    const sameAddress = byAddress.get(address)
+    sameAddress?.delete(socket)
+    if (sameAddress?.size === 0) byAddress.delete(address)
   }
   const add = (socket: Socket, address: string): void => {
     if (socket.destroyed) return
-    const alike = byAddress.get(address) ?? new Set<Socket>()
-    byAddress.set(address, alike.add(socket))
+    const sameAddress = byAddress.get(address) ?? new Set<Socket>()
+    byAddress.set(address, sameAddress.add(socket))
     unfinished.add(socket)
     const { each, all } = mostUnfinished
-    const [oldest] = alike.size > each ? alike : unfinished.size > all ? unfinished : []
+    const [oldest] = sameAddress.size > each ? sameAddress : unfinished.size > all ? unfinished : []
     oldest?.destroy()
   }
 
   server.on('connection', (socket: Socket) => {
-    // Kept here: a socket that is closed has forgotten it.
+    // Read now: a closed socket no longer has it.
     const address = socket.remoteAddress ?? ''
     const done = (): void => {
       remove(socket, address)

@@ -1,4 +1,4 @@
-/** A value as JSON carries it: times are texts. */
+/** The type of a value after JSON: dates become strings. */
 export type Wire<Value> = Value extends Date
   ? string
   : Value extends readonly (infer Item)[]
