@@ -5,16 +5,16 @@ import type { ConsoleParts } from '../context.ts'
 export interface StoredJob {
   id: string
   state: JobState
-  /** Another job stands for it. */
+  /** No new job was stored: `id` is a job that existed before. */
   duplicate: boolean
 }
 
-/** The answer to who has stored a job. */
+/** The answer to a request that stored one job. */
 export function acceptedJob(parts: Pick<ConsoleParts, 'basePath'>, stored: StoredJob): AcceptedJob {
   return { ...acceptedItem(parts, stored), asOf: new Date().toISOString() }
 }
 
-/** The same within the answer to many. */
+/** The same, as an item of the answer to a batch. */
 export function acceptedItem(
   { basePath }: Pick<ConsoleParts, 'basePath'>,
   { id, state, duplicate }: StoredJob,

@@ -8,7 +8,7 @@ import { demand } from '../auth/demand.ts'
 import { resourceOf } from './job-item.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** The job, where the caller may see it: 404 where there is none, 410 where one of this id would be gone by now. */
+/** The job, if the caller may see it. Throws 404 if there is none, 410 if a job with this id would be pruned by now. */
 export async function findJob(
   c: Context<Env>,
   parts: ConsoleParts,
@@ -17,7 +17,7 @@ export async function findJob(
 ): Promise<Job> {
   const job = await parts.stint.get(id, { blob: false })
   if (job === undefined) throw await missing(parts, id)
-  // The same answer as for none: nobody learns by asking what exists outside their scope.
+  // The same answer as for a missing job, so that a caller cannot find out what exists outside its scope.
   if (!c.get('caller').can('view', resourceOf(job))) throw await missing(parts, id)
   if (action !== 'view') demand(c, action, resourceOf(job))
   return job
@@ -40,14 +40,14 @@ async function missing({ stint }: ConsoleParts, id: string): Promise<Error> {
   }
   return new StintError(
     'job-not-found',
-    `There is no job ${id}; it may have been dropped with its history.`,
+    `There is no job ${id}; it may have been deleted after its retention.`,
     {
       jobIds: [id],
     },
   )
 }
 
-/** When an id of ours was made; undefined for one of another kind. */
+/** The creation time in a UUIDv7; undefined for another UUID. */
 function timeIn(id: string): number | undefined {
   return id[14] === '7' ? Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16) : undefined
 }

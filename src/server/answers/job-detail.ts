@@ -8,10 +8,10 @@ import { redactFor } from '../auth/redact.ts'
 
 type Detail = z.infer<typeof JobDetail>
 
-/** Larger ones are not sent: a page that shows a job is no place for megabytes. */
+/** Larger inputs are not sent: the page of a job cannot show megabytes. */
 const mostShownBytes = 256 * 1024
 
-/** A job with all that this caller may see of it, and may do to it. */
+/** A job with all that this caller may see, and the actions that this caller may do. */
 export function toJobDetail(job: Job, caller: Caller, parts: ConsoleParts, asOf: Date): Detail {
   const { basePath, contracts } = parts
   const mayRead = caller.can('view.input', resourceOf(job))
@@ -48,7 +48,7 @@ function hiddenBy(job: Job, mayRead: boolean): Detail['inputHidden'] {
 const live = new Set(['scheduled', 'waiting', 'ready', 'running', 'retrying'])
 const timed = new Set(['scheduled', 'ready', 'retrying'])
 
-/** What can be done to a job as it is, and by whom: what is not here is refused. */
+/** The actions that the state of the job allows and that the caller may do. All others are refused. */
 function verbsFor(job: Job, caller: Caller, canEdit: boolean): Detail['can'] {
   const { id, state, discardedAt, replacedBy } = job
   const isDead = state === 'dead' && replacedBy === null

@@ -8,7 +8,7 @@ import type { JobItem, StoredError } from '../api/job.ts'
 import type { Resource } from '../auth/caller.ts'
 import { hidePasswords } from '../auth/telling.ts'
 
-/** What rights to a job hang on. */
+/** The fields of a job that decide who may see or change it. */
 export function resourceOf({ queue, kind, key }: Pick<JobSummary, 'queue' | 'kind' | 'key'>): Resource {
   return { queue, kind, key }
 }
@@ -50,7 +50,7 @@ export function toJobItem(job: JobSummary & Partial<Pick<FoundJob, 'error'>>): z
   }
 }
 
-/** A whole job as a list would have it: its error in a line. */
+/** A whole job in the form of a list item: with a short error, without its input and result. */
 export function jobToItem(job: Job): z.infer<typeof JobItem> {
   const { error, ...summary } = job
   const stored = toStoredError(error)
@@ -61,7 +61,7 @@ export function jobToItem(job: Job): z.infer<typeof JobItem> {
   return toJobItem({ ...summary, error: job.state === 'dead' ? line : null })
 }
 
-/** What was stored of a failure: by a worker of any version, so nothing is taken for granted. */
+/** Reads a stored error. A worker of any version may have written it, so every field may be missing or invalid. */
 export function toStoredError(error: unknown): z.infer<typeof StoredError> | null {
   if (typeof error !== 'object' || error === null) return null
   const causes = peek(error, 'causes')
@@ -82,12 +82,12 @@ function shownIn(value: unknown, name: string): string | null {
   return shownText(textIn(value, name))
 }
 
-/** A text that code or people wrote, such as the message of an error; anything else that is stored there stays as it is. */
+/** Hides passwords in a text that code or people wrote, such as an error message. A stored value that is no text stays unchanged. */
 export function shownText<Text extends string | null>(text: Text): Text | string {
   return typeof text === 'string' ? hidePasswords(text) : text
 }
 
-/** Null also for a time that ISO 8601 cannot write: what was stored instead is in `broken`. */
+/** The time as ISO 8601. Null also for a stored time that ISO 8601 cannot express; `broken` then has its text. */
 export function timeOf(time: Date | null): string | null {
   return time === null || time instanceof FarTime ? null : time.toISOString()
 }

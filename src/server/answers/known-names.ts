@@ -2,7 +2,7 @@ import type { JobContract } from '../../contracts/contract.ts'
 import type { ConsoleParts } from '../context.ts'
 import type { OverviewFacts } from './overview.ts'
 
-/** Names that are known: of queues, and of kinds of jobs. */
+/** The queues and kinds of jobs that the console knows. */
 export interface Known {
   queues: readonly string[]
   kinds: readonly string[]

@@ -12,7 +12,7 @@ export interface MetricFacts {
 
 type Labels = Readonly<Record<string, string>>
 
-/** Figures in the text format of Prometheus: of what this caller may see. */
+/** The metrics that this caller may see, in the text format of Prometheus. */
 export function metricsText({ caller, queues: all, totals, console: own }: MetricFacts): string {
   const page = new Page()
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
@@ -20,7 +20,7 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   const jobs = page.metric(
     'stint_jobs',
     'gauge',
-    'Jobs of a queue by state; dead ones are counted up to some thousands.',
+    'Jobs of a queue by state. The count of dead jobs stops at some thousands.',
   )
   for (const queue of queues) {
     for (const state of ['scheduled', 'waiting', 'ready', 'running', 'retrying'] as const)
@@ -40,15 +40,17 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   )
   each('stint_queue_slots', 'Jobs of a queue that live workers run at once.', ({ slots }) => slots)
   each('stint_queue_workers', 'Live workers that serve a queue.', ({ workers }) => workers)
-  each('stint_queue_empty_in_seconds', 'Until nothing is ready, if it goes on like this.', (queue) =>
-    seconds(queue.emptyInMs),
+  each(
+    'stint_queue_empty_in_seconds',
+    'Estimated time until no job is ready, at the current rate.',
+    (queue) => seconds(queue.emptyInMs),
   )
-  each('stint_queue_gauge_age_seconds', 'How old the figures of a queue are.', ({ gaugesAt }) =>
+  each('stint_queue_gauge_age_seconds', 'Age of the figures of a queue.', ({ gaugesAt }) =>
     gaugesAt === null ? null : seconds(all.asOf.getTime() - gaugesAt.getTime()),
   )
   for (const [name, help, of] of [
-    ['stint_queue_wait_seconds', 'From when a job was due to its start, over the last hour.', 'wait'],
-    ['stint_queue_run_seconds', 'Of an attempt, over the last hour.', 'run'],
+    ['stint_queue_wait_seconds', 'Time from when a job was due to its start, over the last hour.', 'wait'],
+    ['stint_queue_run_seconds', 'Run time of an attempt, over the last hour.', 'run'],
   ] as const) {
     const metric = page.metric(name, 'gauge', help)
     for (const queue of queues) {
@@ -65,10 +67,18 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   }
 
   const fleet = workersFor(caller, all.workers)
-  const workers = page.metric('stint_workers', 'gauge', 'Workers by status; those lost within the last hour.')
+  const workers = page.metric(
+    'stint_workers',
+    'gauge',
+    'Workers by status. Lost workers are counted for an hour.',
+  )
   for (const status of ['active', 'late', 'lost'])
     workers({ status }, fleet.filter((worker) => worker.status === status).length)
-  const memory = page.metric('stint_workers_resident_memory_bytes', 'gauge', 'Of live workers together.')
+  const memory = page.metric(
+    'stint_workers_resident_memory_bytes',
+    'gauge',
+    'Resident memory of all live workers together.',
+  )
   memory(
     {},
     fleet.reduce((sum, { status, rssBytes }) => sum + (status === 'lost' ? 0 : (rssBytes ?? 0)), 0),
@@ -76,30 +86,34 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
 
   const age = (at: Date | null): number | null =>
     at === null ? null : seconds(Math.max(0, all.asOf.getTime() - at.getTime()))
-  const leader = page.metric('stint_upkeep_leader', 'gauge', 'Whether a worker leads upkeep.')
+  const leader = page.metric('stint_upkeep_leader', 'gauge', '1 if a worker is the upkeep leader, else 0.')
   leader({}, all.leader === null ? 0 : 1)
-  const since = page.metric('stint_upkeep_leader_age_seconds', 'gauge', 'For how long it has.')
+  const since = page.metric('stint_upkeep_leader_age_seconds', 'gauge', 'How long the upkeep leader has led.')
   since({}, age(all.leader?.since ?? null))
   const okAge = page.metric(
     'stint_service_ok_age_seconds',
     'gauge',
-    'Since a service of upkeep last went well.',
+    'Time since an upkeep service last succeeded.',
   )
   for (const { name, lastOkAt } of all.services) okAge({ service: name }, age(lastOkAt))
-  const failing = page.metric('stint_service_failing', 'gauge', 'Whether the last pass of a service failed.')
+  const failing = page.metric(
+    'stint_service_failing',
+    'gauge',
+    '1 if the last run of an upkeep service failed, else 0.',
+  )
   for (const { name, lastError } of all.services) failing({ service: name }, lastError === null ? 0 : 1)
 
-  page.metric('stint_console_viewers', 'gauge', 'Streams of events that are open.')({}, own.viewers)
-  page.metric('stint_console_waits', 'gauge', 'Requests that wait for the end of a job.')({}, own.waits)
+  page.metric('stint_console_viewers', 'gauge', 'Open event streams.')({}, own.viewers)
+  page.metric('stint_console_waits', 'gauge', 'Requests that wait for a job to end.')({}, own.waits)
   page.metric(
     'stint_console_streams_dropped_total',
     'counter',
-    'Streams whose reader was too slow.',
+    'Event streams closed because their reader was too slow.',
   )({}, own.dropped)
   page.metric(
     'stint_console_refused_total',
     'counter',
-    'Requests that met a limit of this console, since it started',
+    'Requests refused because of a limit of this console, since it started.',
   )({}, own.refused)
   return page.text
 }
@@ -108,21 +122,21 @@ const counters: Readonly<Record<TotalName, readonly [name: string, help: string]
   enqueued: ['stint_jobs_enqueued_total', 'Jobs stored by clients and handlers of Stint.'],
   started: ['stint_attempts_started_total', 'Attempts that began.'],
   succeeded: ['stint_jobs_succeeded_total', 'Jobs that succeeded.'],
-  failed: ['stint_attempts_failed_total', 'Attempts that failed and are followed by another.'],
+  failed: ['stint_attempts_failed_total', 'Attempts that failed and are retried.'],
   dead: ['stint_jobs_dead_total', 'Jobs that died.'],
   cancelled: ['stint_jobs_cancelled_total', 'Jobs that were cancelled.'],
-  snoozed: ['stint_attempts_snoozed_total', 'Attempts that were put off by their handler.'],
-  released: ['stint_attempts_released_total', 'Attempts that were given back.'],
-  crashed: ['stint_attempts_crashed_total', 'Attempts whose process ended.'],
-  leaseExpired: ['stint_leases_expired_total', 'Jobs taken back from workers that were lost.'],
-  refused: ['stint_settles_refused_total', 'Endings that came too late.'],
+  snoozed: ['stint_attempts_snoozed_total', 'Attempts that their handler snoozed.'],
+  released: ['stint_attempts_released_total', 'Attempts that their worker released.'],
+  crashed: ['stint_attempts_crashed_total', 'Attempts whose process crashed.'],
+  leaseExpired: ['stint_leases_expired_total', 'Jobs taken back from lost workers.'],
+  refused: ['stint_settles_refused_total', 'Results of attempts refused because the lease was lost.'],
 }
 
 function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1_000
 }
 
-/** Metrics one after the other; one without a value is left out, with its name and help. */
+/** The text of all metrics. A metric without a value is left out, with its HELP and TYPE lines. */
 class Page {
   #lines: string[] = []
 

@@ -11,35 +11,35 @@ import type { Caller, Resource } from '../auth/caller.ts'
 import type { ConsoleParts } from '../context.ts'
 import { HttpProblem } from '../http/problem.ts'
 
-/** A job that a producer sent and that can be stored as it is. */
+/** A job from a request that has passed all checks. */
 export interface CheckedJob {
   contract: JobContract
   input: unknown
   options: ScopedJobOptions
-  /** For the right to store it. */
+  /** Decides who may store the job. */
   resource: Resource
-  /** Its state when it is stored, unless another stands for it. */
+  /** The job's first state, unless it is a duplicate. */
   startState: 'ready' | 'scheduled'
 }
 
-/** Whoever sends it. */
+/** The producer that sent the job, and the check of its permission. */
 export interface Admission {
   caller: Pick<Caller, 'actor' | 'can'>
-  /** Throws where they may not store such a job. */
+  /** Throws if the caller may not store such a job. */
   admit: (resource: Resource) => void
 }
 
-/** Inputs past what fits a row are refused, or go to the blob store, when they are stored. */
+/** No limit of input size here: enqueue() refuses an input that does not fit a row, or puts it into the blob store. */
 const anySize = 67_108_864
 
-/** Checks all of it, input and options, as enqueue() will; throws what is wrong with it. */
+/** Checks the input and options of a job in the same way as enqueue(); throws if they are invalid. */
 export async function checkNewJob(
   parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { kind, queue, input, deadline, ...rest }: z.infer<typeof NewJob>,
   { caller, admit }: Admission,
 ): Promise<CheckedJob> {
   const contract = contractOf(parts, { kind, queue }, { caller })
-  // Before anything is said about its input: what a contract asks for is not for everybody.
+  // Before the input is checked: an error about the input reveals the contract, which not every caller may see.
   admit({ kind, queue: queue ?? contract.queue })
   const options: ScopedJobOptions = {
     ...rest,
@@ -60,7 +60,7 @@ export async function checkNewJob(
   }
 }
 
-/** The contract of a kind, where the console has it; throws where it takes none that it does not have. */
+/** The contract of a kind. For an unknown kind it makes one if the console accepts unknown kinds, else it throws. */
 export function contractOf(
   { contracts, acceptUnknownKinds }: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { kind, queue }: { kind: string; queue: string | undefined },

@@ -11,28 +11,31 @@ import { redactFor, restoreRedacted } from '../auth/redact.ts'
 
 export interface WantedSchedule {
   name: string
-  /** What is to be another. */
+  /** The fields to change. */
   body: Omit<SetScheduleBody, 'reason'>
-  /** As it is stored; undefined where it is new. */
+  /** The stored definition; undefined for a new schedule. */
   stored: ScheduleDefinition | undefined
   caller: Caller
 }
 
-/** A schedule as a request wants it: what that does not say of a stored one stays as it is. */
+/** The definition that a request asks for. Fields that the request leaves out keep their stored value. */
 export function wantedDefinition(
   parts: Pick<ConsoleParts, 'contracts' | 'acceptUnknownKinds'>,
   { name, body, stored, caller }: WantedSchedule,
 ): ScheduleDefinition {
   const { kind = stored?.job.kind, queue, priority, attempts, input: given, ...changes } = body
-  if (kind === undefined) throw missing('kind', 'is required of a new schedule')
+  if (kind === undefined) throw missing('kind', 'is required for a new schedule')
   const input = given === undefined ? undefined : wholeInput(parts, { kind, given, stored, caller })
   if (input === undefined && stored !== undefined && !('input' in stored))
-    throw missing('input', 'is required: it is made by code, which is not known here')
-  // One that is not for whoever asks is as one that is not there.
+    throw missing(
+      'input',
+      'is required: the stored schedule makes its input with code, which the console does not have',
+    )
+  // A contract that the caller may not see is treated as missing.
   const contracts = new Map(
     [...parts.contracts].filter(([, one]) => caller.can('view', { queue: one.queue, kind: one.kind })),
   )
-  // What is stored was checked when it was; a new input, or kind, is for the contract to judge.
+  // The stored input was checked when it was stored. Only a new input or kind needs the contract.
   const isKept = stored?.job.kind === kind && (input === undefined || !contracts.has(kind))
   const job = isKept
     ? stored.job
@@ -43,7 +46,7 @@ export function wantedDefinition(
   )
 }
 
-/** The input with what is stored where it still says `[redacted]`; of another kind nothing is put back. */
+/** The given input, with stored values in place of `[redacted]`. If the kind changes, no value is restored. */
 function wholeInput(
   { contracts }: Pick<ConsoleParts, 'contracts'>,
   {
@@ -57,7 +60,7 @@ function wholeInput(
   if (stored !== undefined && original !== undefined) {
     const job = { kind, queue: stored.options?.queue ?? stored.job.queue, key: null }
     if (redactFor(caller, { contracts }, job, original).isByHost)
-      throw maskedByHost('Leave `input` out: then it stays as it is.')
+      throw maskedByHost('Leave out `input` to keep the stored one.')
   }
   const { value, pointer } = restoreRedacted(given, original, contracts.get(kind)?.redact ?? [])
   if (pointer !== undefined) throw maskWithoutOriginal(`/input${pointer}`)

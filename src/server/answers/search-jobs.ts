@@ -13,14 +13,14 @@ export interface SearchQuery {
 }
 
 const usualLimit = 50
-/** The most that one search gives. */
+/** Jobs that one search returns at most. */
 const mostAtOnce = 200
 
 /**
- * A page of the jobs that a filter names and this caller may see. Jobs that it may not see leave no trace: they are not
- * counted as looked at, and a page is filled with what comes after them.
+ * A page of the jobs that match a filter and that this caller may see. Hidden jobs leave no trace: they are not counted
+ * as read, and the page is filled with the visible jobs that follow them.
  */
-export async function searchFor(
+export async function searchJobs(
   caller: Caller,
   { stint, cursors }: Pick<ConsoleParts, 'stint' | 'cursors'>,
   { where, cursor, limit = usualLimit }: SearchQuery,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Shared } from './shared-reads.ts'
 
-/** Something that is asked, and answers when it is told to. */
+/** A `Shared` whose reads end when the test calls `answer`. */
 function answering(): {
   shared: Shared<string>
   answer: (text: string) => Promise<void>
@@ -23,7 +23,7 @@ function answering(): {
   }
 }
 
-test('who asks while it is being asked gets the same answer', async () => {
+test('callers that ask during one read share its answer', async () => {
   const { shared, answer, asked } = answering()
   const both = [shared.get(), shared.get()]
   await answer('one')
@@ -31,7 +31,7 @@ test('who asks while it is being asked gets the same answer', async () => {
   expect(asked()).toBe(1)
 })
 
-test('who does not want to wait gets nothing at first, then the last answer, while a newer one is on its way', async () => {
+test('soon() returns undefined before the first answer, then the last answer while a newer read is running', async () => {
   const { shared, answer, asked } = answering()
   expect(await shared.soon(1)).toBeUndefined()
   await answer('one')
@@ -42,7 +42,7 @@ test('who does not want to wait gets nothing at first, then the last answer, whi
   expect(await soon).toBe('two')
 })
 
-test('a failure is told to who waits for it, and the next one asks anew', async () => {
+test('a failed read rejects for its callers, and the next caller starts a new read', async () => {
   let isBroken = true
   const shared = new Shared(
     () => (isBroken ? Promise.reject(new Error('away')) : Promise.resolve('here')),

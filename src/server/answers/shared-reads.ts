@@ -2,7 +2,7 @@ import type { Stint } from '../../client/stint.ts'
 import type { Finding } from '../api/system.ts'
 import type { OverviewFacts } from './overview.ts'
 
-/** An answer that all who ask within a moment share: asked for once, however many ask. */
+/** A read whose answer all callers share for a short time: it runs once, for any number of callers. */
 export class Shared<Answer> {
   readonly #ask: () => Promise<Answer>
   readonly #freshMs: number
@@ -14,7 +14,7 @@ export class Shared<Answer> {
     this.#freshMs = freshMs
   }
 
-  /** The answer where it comes within `ms`, else the last one, however old that is; undefined where there is none yet. */
+  /** The answer if it comes within `ms`, else the last answer of any age; undefined if there is none yet. */
   async soon(ms: number): Promise<Answer | undefined> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<undefined>((resolve) => {
@@ -27,7 +27,7 @@ export class Shared<Answer> {
     }
   }
 
-  /** The last answer, without waiting for one; a newer one is asked for where it is old. */
+  /** The last answer, without waiting; if it is old, this starts a new read. */
   latest(): Answer | undefined {
     this.get().catch(() => undefined)
     return this.#last
@@ -46,7 +46,7 @@ export class Shared<Answer> {
         begun.at = performance.now()
       },
       () => {
-        // A failure is told to those who asked for it, and not kept.
+        // A failure rejects for the callers of this read and is not kept.
         if (this.#asked === begun) this.#asked = undefined
       },
     )
@@ -56,15 +56,15 @@ export class Shared<Answer> {
 
 type View = Stint['view']
 
-/** What the doctor found, and when. */
+/** The findings of the doctor, and their time. */
 export interface Examined {
   findings: readonly Finding[]
   asOf: Date
 }
 
 /**
- * What all screens and streams of a console look at: read once for all of them, as often as it can change. Gauges are
- * refreshed every two seconds, so whoever asks twice within one of them gets the same.
+ * The reads that all screens and streams of a console share: each runs once for all of them, as often as its data can
+ * change. Gauges are refreshed every two seconds, so a more frequent read would return the same.
  */
 export class SharedReads {
   readonly queues: Shared<Awaited<ReturnType<View['queues']>>>
@@ -85,8 +85,8 @@ export class SharedReads {
   }
 
   /**
-   * What the overview is made of. What the doctor finds takes its time, so it is what was found last; and it is asked when
-   * the rest is there, for it would take the connections that the rest waits for.
+   * The facts of the overview. The doctor is slow, so its last findings are used. It starts after the other reads have
+   * ended: it would take the connections that they need.
    */
   async overview(): Promise<OverviewFacts> {
     const [queues, trouble] = await Promise.all([this.queues.get(), this.trouble.get()])

@@ -5,7 +5,7 @@ import { mayAll } from '../auth/scope.ts'
 import { hidePasswords } from '../auth/telling.ts'
 import { wire } from '../http/wire.ts'
 
-/** The workers as the API answers them to somebody. */
+/** The workers that the caller may see, as the API answers them. */
 export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerList {
   const { leader, services, asOf } = fleet
   const seesAll = mayAll(caller)
@@ -16,7 +16,7 @@ export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerLis
       kinds: [...worker.kinds],
     })),
     leader: leader === null ? null : { workerId: leader.workerId, since: leader.since, until: leader.until },
-    // An error may name what it was about.
+    // The message may name a queue or kind that the caller may not see.
     services: services.map((one) => ({
       ...one,
       lastError: one.lastError === null ? null : seesAll ? hidePasswords(one.lastError) : 'It failed',
@@ -26,8 +26,8 @@ export function workerList(caller: Pick<Caller, 'can'>, fleet: Fleet): WorkerLis
 }
 
 /**
- * Workers that serve a queue which this caller may see. Of one that serves others too, only the queues that it may: which
- * of its kinds belong to them nobody knows.
+ * Workers that serve a queue which this caller may see. For a worker that also serves other queues, only the visible
+ * queues are listed, and no kinds: it is not known which kind belongs to which queue.
  */
 export function workersFor(caller: Pick<Caller, 'can'>, workers: readonly WorkerView[]): WorkerView[] {
   return workers.flatMap((worker) => {

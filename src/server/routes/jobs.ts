@@ -15,7 +15,7 @@ import { resourceOf, shownText, timeOf, toJobItem, toStoredError } from '../answ
 import { HttpProblem } from '../http/problem.ts'
 import { redactFor } from '../auth/redact.ts'
 import { problems } from '../http/route-parts.ts'
-import { searchFor } from '../answers/search-for.ts'
+import { searchJobs } from '../answers/search-jobs.ts'
 import { hidePasswords } from '../auth/telling.ts'
 
 const params = z.object({ id: Id })
@@ -29,7 +29,7 @@ const JobLogs = z
     next: z
       .string()
       .nullable()
-      .describe('`after` of the lines that follow, whether there are some yet or not.'),
+      .describe('The `after` of the next request, also if there are no more lines yet.'),
     asOf: Time,
   })
   .openapi('JobLogs')
@@ -41,24 +41,24 @@ const listJobs = createRoute({
   method: 'get',
   path: '/v1/jobs',
   tags: ['Jobs'],
-  summary: 'Jobs that a filter names, newest first',
+  summary: 'Jobs that match a filter, newest first',
   'x-action': 'view',
   'x-cli': 'stint job list --where {where}',
   request: { query: JobFilter },
-  responses: { 200: json('A page of them.', JobPage), ...problems(401, 403, 422, 503) },
+  responses: { 200: json('A page of jobs.', JobPage), ...problems(401, 403, 422, 503) },
 })
 
 const getJob = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}',
   tags: ['Jobs'],
-  summary: 'One job, in every state, with an ETag',
+  summary: 'One job in any state, with an ETag',
   'x-action': 'view',
   'x-cli': 'stint job get {id}',
   request: { params },
   responses: {
     200: json('The job.', JobDetail),
-    304: { description: 'As you have it.' },
+    304: { description: 'Unchanged.' },
     ...problems(401, 403, 404, 410, 422, 503),
   },
 })
@@ -67,7 +67,7 @@ const getAttempts = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}/attempts',
   tags: ['Jobs'],
-  summary: 'Its attempts, in order: the last 1,000',
+  summary: 'The last 1,000 attempts of a job, oldest first',
   'x-action': 'view',
   'x-cli': 'stint job get {id}',
   request: { params },
@@ -78,18 +78,24 @@ const getLogs = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}/logs',
   tags: ['Jobs'],
-  summary: 'What its handler logged, in order',
+  summary: 'The log lines of the handler, oldest first',
   'x-action': 'view',
   'x-cli': 'stint job get {id} --logs 200',
   request: {
     params,
     query: z.object({
-      attempt: z.coerce.number().int().min(0).max(2_147_483_647).optional().describe('Of this epoch only.'),
+      attempt: z.coerce
+        .number()
+        .int()
+        .min(0)
+        .max(2_147_483_647)
+        .optional()
+        .describe('Only lines of the attempt with this epoch.'),
       after: z
         .string()
         .regex(/^\d{1,9}\.\d{1,9}$/)
         .optional()
-        .describe('`next` of the lines before.'),
+        .describe('The `next` of the previous answer.'),
       limit: z.coerce.number().int().min(1).max(1_000).optional(),
     }),
   },
@@ -100,24 +106,24 @@ const getLineage = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}/lineage',
   tags: ['Jobs'],
-  summary: 'Where it came from, and what came of it',
+  summary: 'The parent, children, replays and correlated jobs of a job',
   'x-action': 'view',
   'x-cli': 'stint job get {id}',
   request: { params },
-  responses: { 200: json('Its relatives.', Lineage), ...problems(401, 403, 404, 410, 422, 503) },
+  responses: { 200: json('The related jobs.', Lineage), ...problems(401, 403, 404, 410, 422, 503) },
 })
 
 const getResult = createRoute({
   method: 'get',
   path: '/v1/jobs/{id}/result',
   tags: ['Jobs'],
-  summary: 'What it came to',
+  summary: 'The result of a job',
   'x-action': 'view.input',
   'x-cli': 'stint job get {id} -o json',
   request: { params },
   responses: {
-    200: json('It succeeded: its result.', JobResult),
-    202: json('Not yet: ask again.', JobResult),
+    200: json('The job succeeded.', JobResult),
+    202: json('The job has not ended yet; ask again.', JobResult),
     ...problems(401, 403, 404, 409, 410, 422, 503),
   },
 })
@@ -127,7 +133,7 @@ export const jobRoutes: Routes = (app, parts) => {
 
   app.openapi(listJobs, async (c) => {
     const caller = demand(c, 'view')
-    const page = await searchFor(caller, parts, c.req.valid('query'))
+    const page = await searchJobs(caller, parts, c.req.valid('query'))
     return c.json(
       {
         items: page.jobs.map(toJobItem),
@@ -204,7 +210,7 @@ export const jobRoutes: Routes = (app, parts) => {
   })
 }
 
-/** The one that no row is kept of: it runs, or simply succeeded. */
+/** The last attempt, if it runs or succeeded: no row of `attempt` is stored for it. */
 function lastAttempt(job: Job): z.infer<typeof JobAttempt>[] {
   if (job.state !== 'running' && job.state !== 'succeeded') return []
   return [
@@ -221,7 +227,7 @@ function lastAttempt(job: Job): z.infer<typeof JobAttempt>[] {
   ]
 }
 
-/** Up to 200 of each; children are found among the jobs of the same correlation, which they take over. */
+/** Up to 200 of each. A child inherits the correlation id, so children are found among the correlated jobs. */
 async function lineageOf(
   job: Job,
   caller: Caller,
@@ -229,7 +235,7 @@ async function lineageOf(
 ): Promise<z.infer<typeof Lineage>> {
   const near = [job.parentId, job.replaces, job.replacedBy].filter((id) => id !== null)
   const named = near.length === 0 ? [] : (await stint.search({ where: `id:${near.join(',')}` })).jobs
-  // No filter can name a correlation id that is empty or too long: then there is only the job itself.
+  // A filter cannot contain a correlation id that is empty or too long: then only the job itself is found.
   const isNamed = !job.broken.some((one) => one.startsWith('correlationId:'))
   const chain = isNamed ? { correlations: [job.correlationId] } : { ids: [job.id] }
   const page = await stint.search({ where: printWhere(chain), limit: 200 })
