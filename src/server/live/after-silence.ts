@@ -1,8 +1,8 @@
 import { stoodStillAt } from '../../db/standstill.ts'
 
 /**
- * Tells when nothing was heard for so long. Where this process stood still, it waits as long again: the answer may be
- * there, unread. Gives the way to end it.
+ * Calls `tell` after `ms`, unless the returned function is called before. If this process was suspended in the meantime,
+ * it waits `ms` once more: the answer may have arrived and not be read yet.
  */
 export function afterSilence(ms: number, tell: () => void): () => void {
   const dueAt = performance.now() + ms

@@ -10,30 +10,31 @@ import type { Viewer } from './viewer.ts'
 export interface Watched {
   topic: Topic
   viewers: Set<Viewer>
-  /** Undefined until it was looked at for the first time. */
+  /** The last state; undefined until the topic is read for the first time. */
   state: State | undefined
-  /** What one has to be allowed to see to see it. */
+  /** The resources that a caller must be allowed to view to see this topic. */
   about: readonly Resource[]
-  /** Read since somebody looks at it: what is remembered of before may not be so any more. */
+  /** The state was read while the topic has viewers. A state from before may be out of date. */
   isFresh: boolean
-  /** The first number after which it is known. */
+  /** The number from which on all deltas of this topic are known. */
   sinceSeq: number
+  /** When its last viewer left. */
   leftAt: number
 }
 
 export interface BoardOptions {
-  /** Deltas that are remembered. */
+  /** Deltas that are kept for viewers that reconnect. */
   ring: number
-  /** How long a topic is remembered that nobody looks at. */
+  /** How long the state of a topic without viewers is kept. */
   lingerMs: number
 }
 
 const mostRingBytes = 8_000_000
 
-/** What is known of each topic, and who looks at it: what is found is kept here, and told to them. */
+/** Keeps the last state and the viewers of each topic, and sends changes to the viewers. */
 export class Board {
   readonly #watched = new Map<string, Watched>()
-  /** Of the topics that not everybody sees the same of. */
+  /** For topics of which a narrowed caller sees only a part. */
   readonly #views = new Map<Topic['type'], Pick<LiveView<unknown>, 'for'>>()
   readonly #ring: Ring
   readonly #lingerMs: number
@@ -43,7 +44,7 @@ export class Board {
     this.#lingerMs = lingerMs
   }
 
-  /** Somebody looks at a topic from now on. True where nobody else does: what is known of it may be old. */
+  /** Adds a viewer to a topic. True for the first viewer: then the known state may be old. */
   join(topic: Topic, viewer: Viewer): boolean {
     let watched = this.#watched.get(topic.name)
     if (watched === undefined) {
@@ -79,10 +80,10 @@ export class Board {
       if (viewers.size === 0 && leftAt < before) this.#watched.delete(name)
   }
 
-  /** What it has not seen; undefined where that cannot be said. */
+  /** The deltas after the last event that the viewer saw; undefined if some of them are not known any more. */
   missed(viewer: Viewer, lastEventId: string, epoch: string): { text: string; seq: number }[] | undefined {
-    const [, said, number] = /^([0-9a-f]+)-(\d{1,15})$/.exec(lastEventId) ?? []
-    if (said !== epoch) return undefined
+    const [, itsEpoch, number] = /^([0-9a-f]+)-(\d{1,15})$/.exec(lastEventId) ?? []
+    if (itsEpoch !== epoch) return undefined
     const seq = Number(number)
     const after = this.#ring.after(seq)
     const isKnown = [...viewer.topics.values()].every((topic) => {
@@ -93,23 +94,23 @@ export class Board {
     return isKnown && own?.every(({ about }) => maySee(viewer, about)) === true ? own : undefined
   }
 
-  /** The topics of a type that somebody looks at. */
+  /** The topics of a type that have viewers. */
   seen(type: Topic['type']): Watched[] {
     return [...this.#watched.values()].filter((one) => one.topic.type === type && one.viewers.size > 0)
   }
 
-  /** How those see the overview, or the workers, who may not see all of it. */
+  /** Sets the view of the overview, or of the workers, for callers that may not see all of it. */
   setView(type: 'overview' | 'workers', view: Pick<LiveView<unknown>, 'for'>): void {
     this.#views.set(type, view)
   }
 
-  /** Keeps what was found, and tells those who look what is new about it. */
+  /** Stores the new state of a topic and sends the difference to its viewers. */
   found(watched: Watched, now: State, about: readonly Resource[]): void {
     const { topic, state: before } = watched
-    // What is told of is what was and what is.
+    // The delta covers both the old and the new resources.
     const both = together(watched.about, about)
     watched.about = both.length === about.length ? both : about
-    // As it is sent: times are texts.
+    // In the form in which it is sent: dates become strings.
     const state = JSON.parse(JSON.stringify(now)) as State
     watched.state = state
     watched.isFresh = watched.viewers.size > 0
@@ -121,13 +122,13 @@ export class Board {
     const delta = deltaOf(topic, before, state)
     if (delta !== undefined) {
       const text =
-        delta === 'anew'
+        delta === 'replaced'
           ? eventText('snapshot', { topic: topic.name, data: state })
           : eventText('delta', delta)
-      const said = this.#ring.add({ topic: topic.name, text, about: both })
+      const event = this.#ring.add({ topic: topic.name, text, about: both })
       for (const viewer of [...watched.viewers]) {
         if (viewer.unseen.has(topic.name)) continue
-        if (maySee(viewer, both)) viewer.send(said.text, said.seq)
+        if (maySee(viewer, both)) viewer.send(event.text, event.seq)
         else this.#showOwn(topic, viewer)
       }
     }
@@ -135,7 +136,7 @@ export class Board {
       if (viewer.unseen.has(topic.name)) this.show(topic.name, viewer)
   }
 
-  /** Shows a topic to a viewer who has not seen it, where it is known. */
+  /** Sends the state of a topic to a viewer that has not seen it, if the state is known and fresh. */
   show(name: string, viewer: Viewer): void {
     const watched = this.#watched.get(name)
     if (watched?.state === undefined || !watched.isFresh) return
@@ -144,7 +145,7 @@ export class Board {
     else viewer.send(eventText('snapshot', { topic: name, data: watched.state }), this.#ring.seq)
   }
 
-  /** For those who may not see all of it: of the overview and the workers what they may, of the rest nothing. */
+  /** For a viewer that may not see the whole topic: its part of the overview or the workers, else null. */
   #showOwn(topic: Topic, viewer: Viewer): void {
     const data = this.#views.get(topic.type)?.for(viewer.caller) ?? null
     viewer.send(eventText('snapshot', { topic: topic.name, data }), this.#ring.seq)
@@ -155,7 +156,7 @@ function maySee({ caller }: Viewer, about: readonly Resource[]): boolean {
   return about.every((resource) => caller.can('view', resource))
 }
 
-/** The first list itself where the second adds nothing: what is told is remembered, and most of it is about the same. */
+/** The union of both lists. It returns the first list itself if the second adds nothing: the ring keeps many deltas, and most share one list. */
 function together(before: readonly Resource[], now: readonly Resource[]): readonly Resource[] {
   const known = new Set(before.map((resource) => JSON.stringify(resource)))
   const added = now.filter((resource) => !known.has(JSON.stringify(resource)))

@@ -1,10 +1,10 @@
 import type { LiveDelta } from '../api/events.ts'
 import type { Topic } from './topic.ts'
 
-/** What is known of a topic: an answer of the API, or null where there is none. */
+/** The state of a topic: an answer of the API, or null if the resource does not exist. */
 export type State = Readonly<Record<string, unknown>> | null
 
-/** The lists of a topic whose items have a name of their own. */
+/** The lists of a topic whose items are compared one by one, with the field that identifies an item. */
 const namedLists: Readonly<Record<Topic['type'], Readonly<Record<string, string>>>> = {
   overview: { queues: 'queue' },
   workers: { items: 'id', services: 'name' },
@@ -13,12 +13,12 @@ const namedLists: Readonly<Record<Topic['type'], Readonly<Record<string, string>
   operation: {},
 }
 
-/** Differs each time it is looked at, and says nothing by itself. */
+/** This field differs at each read; alone it is no change. */
 const ageOnly = 'asOf'
 
-/** What makes the new state of the old one; undefined where nothing but its age is another. */
-export function deltaOf(topic: Topic, before: State, now: State): LiveDelta | 'anew' | undefined {
-  if (before === null || now === null) return before === now ? undefined : 'anew'
+/** The difference between two states; undefined if only `asOf` differs. 'replaced': the whole state has to be sent. */
+export function deltaOf(topic: Topic, before: State, now: State): LiveDelta | 'replaced' | undefined {
+  if (before === null || now === null) return before === now ? undefined : 'replaced'
   const set: Record<string, unknown> = {}
   const lists: LiveDelta['lists'] = {}
   for (const [field, value] of Object.entries(now)) {

@@ -13,54 +13,57 @@ import { eventText, Viewer } from './viewer.ts'
 import { Waits } from './waits.ts'
 
 /*
- * What changes, told to whoever looks: server-sent events, and the end of a job for those who wait for it.
+ * Live updates: streams of server-sent events, and requests that wait for a job to end.
  *
- * There is one Live for a console, and it is one loop. Every half second it reads what anybody looks at: all jobs in one
- * statement, all operations in one, the queues and the workers once for all. So a hundred viewers cost the database what
- * one costs. The loop begins with the first viewer or wait and ends with the last: when nobody looks nothing is asked.
- * Beside it there is at most one LISTEN, for what is stored meanwhile; it only makes things faster, and nothing hangs on it.
+ * A console has one Live, and a Live has one loop. Every half second the loop reads all topics that have viewers: all jobs
+ * in one statement, all operations in one, the queues and the workers once for all viewers. So a hundred viewers cost the
+ * database as much as one. The loop starts with the first viewer or wait and stops with the last: without viewers the
+ * console reads nothing. Besides the loop there is at most one LISTEN, which reports queues with new jobs. It only makes
+ * the screens faster: without it they show the same.
  *
- * A topic is what is looked at: `overview`, `workers`, `queue:q`, `job:id`, `operation:id`. The loop keeps the last state
- * of each. A viewer gets the state (`snapshot`), then what changes (`delta`). Deltas are made of states and not of events,
- * so what happened between two looks is in the next one: a tick that is late, or fails, loses nothing but time.
+ * A viewer is an open stream. A topic is what it shows: `overview`, `workers`, `queue:q`, `job:id`, `operation:id`. The
+ * loop keeps the last state of each topic. A viewer gets the state (`snapshot`), then the changes (`delta`). A delta is
+ * the difference of two states, not an event of the database, so a tick that is late or fails loses no change: the next
+ * tick includes it.
  *
- * Every delta has a number, one row of them for all topics, and stays in a ring for a while. A viewer that comes back says
- * the last number it saw (Last-Event-ID) and gets what followed, each once. That needs three things: the number is of this
- * process and of these topics (both are in the id), the ring still has all that followed, and each topic is remembered
- * since. A topic without viewers is remembered for a minute, unread; whoever comes back within it gets the difference.
- * Otherwise the viewer gets `reset`, and everything anew. Until a viewer has been shown all its topics, what it gets has
- * no id: it could not go on from there.
+ * Deltas are numbered, with one sequence for all topics, and stay in a ring buffer for a while. A viewer that reconnects
+ * sends the last number it saw (Last-Event-ID) and gets each later delta once. This needs three things: the number is from
+ * this process and for the same topics (the event id contains both), the ring still has all later deltas, and the state of
+ * each topic was kept since. The state of a topic without viewers is kept for a minute and not read; a viewer that
+ * reconnects within that minute gets the difference. Otherwise the viewer gets `reset` and new snapshots. Until a viewer
+ * has a snapshot of all its topics, its events have no id: it could not continue from there.
  *
- * What a viewer may see is asked of its caller, for every event; whether the caller still is one, every minute. A caller who
- * sees only some queues gets the overview of these, and the workers that serve them, whole each time: it shares no deltas
- * with others. Who may see an operation is asked when the stream is opened (routes/events.ts).
+ * Before each event the viewer's caller is checked for permission; every minute the caller itself is identified again. A
+ * caller who sees only some queues gets the overview of these queues, and the workers that serve them, as a snapshot each
+ * time: it cannot share deltas with others. The permission for an operation is checked when the stream is opened
+ * (routes/events.ts).
  *
- * A reader that does not read is cut off when a megabyte waits for it, and comes back by itself. When the database does not
- * answer, all are told so (`trouble`), and when it does again (`healed`); what they show is then brought up to date.
+ * A viewer that reads too slowly is disconnected when a megabyte waits for it, and reconnects by itself. When the database
+ * does not answer, all viewers get `trouble`, and `healed` when it answers again; the next deltas bring them up to date.
  *
- * Here are the loop and who looks. What a look reads is in live/poll.ts, what is known and told of each topic in
- * live/board.ts, the LISTEN in live/queue-listener.ts, and those who wait for a job in live/waits.ts.
+ * This file has the loop and the viewers. live/poll.ts reads the topics, live/board.ts keeps and sends their states,
+ * live/queue-listener.ts has the LISTEN, and live/waits.ts the requests that wait for a job.
  */
 
 export interface LiveOptions {
   source: LiveSource
-  /** How often to look. @default 500 */
+  /** How often to read the topics. @default 500 */
   tickMs?: number
-  /** How often to say that the stream lives. @default 15,000 */
+  /** How often to send a `ping` on each stream. @default 15,000 */
   pingMs?: number
-  /** How often to ask whether a caller still may look. @default 60,000 */
+  /** How often to check whether the caller of a stream may still view it. @default 60,000 */
   recheckMs?: number
-  /** How long a topic is remembered that nobody looks at. @default 60,000 */
+  /** How long the state of a topic without viewers is kept. @default 60,000 */
   lingerMs?: number
-  /** Deltas that are remembered. @default 2,000 */
+  /** Deltas that are kept for viewers that reconnect. @default 2,000 */
   ring?: number
-  /** Bytes that may wait for a reader. @default 1,000,000 */
+  /** Bytes that may wait for a slow reader. @default 1,000,000 */
   mostBytes?: number
-  /** Streams of one actor. @default 20 */
+  /** Streams of one actor at most. @default 20 */
   mostPerActor?: number
-  /** Streams in all. @default 500 */
+  /** Streams in all at most. @default 500 */
   mostViewers?: number
-  /** Told why it cannot look, once until it can again. @default nobody */
+  /** Called with the error when a read fails, once until a read succeeds again. @default does nothing */
   onTrouble?: (error: unknown) => void
 }
 
@@ -68,16 +71,16 @@ export interface ViewRequest {
   caller: Caller
   topics: readonly Topic[]
   lastEventId?: string | undefined
-  /** Aborted where its reader is gone, maybe before anybody reads the stream and so could cancel it. */
+  /** Aborted when the client disconnects. Needed because a stream that was never read is never cancelled. */
   signal?: AbortSignal | undefined
-  /** Asks again who it is; undefined where the caller is none any more. */
+  /** Identifies the caller again; undefined if its credentials are no longer valid. */
   recheck: () => Promise<Caller | undefined>
 }
 
-/** An answer that takes longer than this is told as trouble, whether it comes or not. */
+/** If a read takes longer, the viewers get `trouble` before it ends. */
 const patienceMs = 3_000
 const longestPauseMs = 5_000
-/** However many come at once, the loop is not woken more often. */
+/** The shortest time between two reads, even if many viewers join at once. */
 const shortestPauseMs = 100
 
 export class Live {
@@ -94,9 +97,9 @@ export class Live {
   #failures = 0
   #beat: NodeJS.Timeout | undefined
   #isClosed = false
-  /** Readers that were cut off, since it was made. */
+  /** Streams closed because their reader was too slow, since the start. */
   dropped = 0
-  /** Times that it has looked. */
+  /** Reads of the topics since the start. */
   ticks = 0
 
   constructor({ source, ...options }: LiveOptions) {
@@ -117,22 +120,22 @@ export class Live {
     this.#listener = new QueueListener(source)
   }
 
-  /** Streams that are open. */
+  /** Number of open streams. */
   get viewers(): number {
     return this.#viewers.size
   }
 
-  /** Requests that wait for the end of a job. */
+  /** Number of requests that wait for a job to end. */
   get waits(): number {
     return this.#waits.size
   }
 
-  /** Whether its loop runs. */
+  /** Whether the loop runs. */
   get isLooking(): boolean {
     return this.#looking !== undefined
   }
 
-  /** Whether it has a connection of its own to hear of what is stored. */
+  /** Whether the LISTEN has its connection. */
   get isListening(): boolean {
     return this.#listener.isListening
   }
@@ -146,7 +149,7 @@ export class Live {
     return own < mostPerActor
   }
 
-  /** A stream of what changes about some topics. */
+  /** Opens a stream of the changes of some topics. */
   open({ caller, topics, lastEventId, signal, recheck }: ViewRequest): ReadableStream<Uint8Array> {
     this.#board.forgetOld()
     const epoch = `${this.#epoch}${digestOf(topics)}`
@@ -160,7 +163,7 @@ export class Live {
         this.#leave(viewer)
       },
     })
-    // At once, so that whoever opened it knows that it is open.
+    // Sent at once, so that the client knows that the stream is open.
     viewer.send(': stint\n')
     const missed = lastEventId === undefined ? undefined : this.#board.missed(viewer, lastEventId, epoch)
     if (lastEventId !== undefined && missed === undefined) viewer.send('id:\nevent: reset\ndata: {}\n')
@@ -181,12 +184,12 @@ export class Live {
     return viewer.stream
   }
 
-  /** Whether another may wait for the end of a job. */
+  /** Whether another request may wait for a job to end. */
   get hasRoomToWait(): boolean {
     return !this.#isClosed && this.#waits.hasRoom
   }
 
-  /** How a job ended, within `ms`; undefined where it has not, or is not there. One loop serves all who wait. */
+  /** Waits up to `ms` for a job to end and returns its state; undefined if it has not ended or does not exist. One loop serves all waits. */
   jobEnded(id: string, ms: number): Promise<JobState | undefined> {
     if (!this.hasRoomToWait) return Promise.resolve(undefined)
     const ended = this.#waits.add(id, ms)
@@ -224,7 +227,7 @@ export class Live {
     if (this.#looking === undefined)
       this.#looking = this.#loop().finally(() => {
         this.#looking = undefined
-        // Somebody may have come at the very end.
+        // A viewer may have joined while the loop was ending.
         if (!this.#isOver()) this.#start()
       })
     else this.#wake?.()
@@ -244,8 +247,8 @@ export class Live {
       } catch (error) {
         this.#failures++
         if (this.#trouble === undefined) this.#options.onTrouble(error)
-        // Whatever it is, no statement, address or value of it is for those who look.
-        this.#tellTrouble('The console cannot reach its database, or was refused there')
+        // Viewers get a fixed text: the error may quote a statement, an address or a value.
+        this.#tellTrouble('The console cannot reach its database, or the database rejected a statement')
       } finally {
         endPatience()
       }
@@ -260,12 +263,12 @@ export class Live {
     this.#listener.end()
   }
 
-  /** Nobody looks any more. A method, for it changes while it is waited for. */
+  /** No viewer and no wait is left. A method, so that it is evaluated again after `await`. */
   #isOver(): boolean {
     return this.#isClosed || (this.#viewers.size === 0 && this.#waits.size === 0)
   }
 
-  /** Until the second time, or from the first on until somebody wakes it. */
+  /** Waits until `toAt`. `#wake` ends it earlier, but not before `fromAt`. */
   async #pause(fromAt: number, toAt: number): Promise<void> {
     await new Promise<void>((resolve) => {
       const end = (): void => {
@@ -318,7 +321,7 @@ export class Live {
   }
 
   async #recheck(viewer: Viewer, recheck: ViewRequest['recheck']): Promise<void> {
-    // Whoever cannot be asked about is let be for now: it is the database that is away, and then there is nothing to see.
+    // A check that fails keeps the viewer: the database is unavailable, so there is nothing new to see either.
     const caller = await recheck().catch(() => viewer.caller)
     if (caller?.can('view') === true) viewer.caller = caller
     else viewer.close()

@@ -10,7 +10,7 @@ const mostIds = 1_000
 const queuesEveryMs = 1_000
 const workersEveryMs = 2_000
 
-/** Reads what anybody looks at or waits for, all of a sort at once, and puts it on the board. */
+/** Reads all topics that have viewers, and the jobs of all waits: one read per type. Passes the states to the board. */
 export class Poll {
   readonly #source: LiveSource
   readonly #board: Board
@@ -23,28 +23,28 @@ export class Poll {
     this.#waits = waits
   }
 
-  /** What this topic is read from is due with the next look. */
+  /** Makes the next poll read this topic, even if its type is not due yet. */
   soon({ type }: Topic): void {
     if (type === 'overview' || type === 'queue') this.#readAt.queues = -Infinity
     if (type === 'workers') this.#readAt.workers = -Infinity
   }
 
-  /** All of it is due with the next look. */
+  /** Makes the next poll read all types. */
   allSoon(): void {
     this.#readAt.queues = this.#readAt.workers = -Infinity
   }
 
   async once(): Promise<void> {
-    await this.#atJobs()
-    await this.#atOperations()
+    await this.#readJobs()
+    await this.#readOperations()
     const now = performance.now()
-    await this.#atQueues(now)
-    await this.#atWorkers(now)
+    await this.#readQueues(now)
+    await this.#readWorkers(now)
   }
 
-  async #atJobs(): Promise<void> {
+  async #readJobs(): Promise<void> {
     const waits = this.#waits.all
-    // What has succeeded or was cancelled stays so.
+    // A job that has succeeded or was cancelled does not change any more.
     const open = this.#board.seen('job').filter((one) => !isOver(one))
     const ids = [...new Set([...open.map(ofTopic), ...waits.map(({ id }) => id)])]
     const jobs = new Map<string, JobBrief>()
@@ -58,7 +58,7 @@ export class Poll {
     tellEnded(waits, jobs)
   }
 
-  async #atOperations(): Promise<void> {
+  async #readOperations(): Promise<void> {
     const watched = this.#board.seen('operation')
     if (watched.length === 0) return
     const ids = watched.slice(0, mostIds).map(ofTopic)
@@ -66,8 +66,8 @@ export class Poll {
     for (const one of watched) this.#board.found(one, found.get(ofTopic(one)) ?? null, [])
   }
 
-  /** The overview has all queues in it: one read for both. */
-  async #atQueues(now: number): Promise<void> {
+  /** The overview contains all queues: one read serves both topics. */
+  async #readQueues(now: number): Promise<void> {
     const [overviews, queues] = [this.#board.seen('overview'), this.#board.seen('queue')]
     if (overviews.length + queues.length === 0 || now - this.#readAt.queues < queuesEveryMs) return
     const view = await this.#source.overview()
@@ -81,7 +81,7 @@ export class Poll {
     }
   }
 
-  async #atWorkers(now: number): Promise<void> {
+  async #readWorkers(now: number): Promise<void> {
     const workers = this.#board.seen('workers')
     if (workers.length === 0 || now - this.#readAt.workers < workersEveryMs) return
     const view = await this.#source.workers()

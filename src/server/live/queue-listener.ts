@@ -1,9 +1,12 @@
 import type { LiveSource } from './source.ts'
 
-/** However much is stored, no more queues are remembered from one look to the next. */
+/** Queues remembered at most between two polls. */
 const mostQueues = 1_000
 
-/** Hears of queues in which something is stored: the one LISTEN of a console, while somebody looks. Nothing hangs on it. */
+/**
+ * The one LISTEN of a console: it collects the names of queues with new jobs, while there are viewers. It only makes
+ * screens faster; if it fails, polling still finds everything.
+ */
 export class QueueListener {
   readonly #source: Pick<LiveSource, 'listen'>
   readonly #stored = new Set<string>()
@@ -18,7 +21,7 @@ export class QueueListener {
     return this.#listening !== undefined
   }
 
-  /** Never fails. */
+  /** Starts listening. A failure is ignored. */
   begin(): void {
     this.#listening ??= this.#source
       .listen((queues) => {
@@ -27,7 +30,7 @@ export class QueueListener {
       .catch(() => () => Promise.resolve())
   }
 
-  /** The queues it has heard of since it was asked last. */
+  /** The queues with new jobs since the last call. */
   take(): string[] {
     const queues = [...this.#stored]
     this.#stored.clear()
@@ -41,7 +44,7 @@ export class QueueListener {
     this.#ending = listening?.then((stop) => stop())
   }
 
-  /** When its connection is given back. */
+  /** Resolves when the connection is released. */
   async ended(): Promise<void> {
     await this.#ending
   }

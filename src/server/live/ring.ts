@@ -1,20 +1,20 @@
 import type { Resource } from '../auth/caller.ts'
 
-/** Something that was said, as it was sent. */
-export interface Said {
+/** An event as it was sent. */
+export interface SentEvent {
   seq: number
   topic: string
   /** The event without its id. */
   text: string
-  /** What one has to be allowed to see to hear it. */
+  /** The resources that a caller must be allowed to view to get it. */
   about: readonly Resource[]
 }
 
-/** The last things that were said, up to a number and a size: for those whose connection broke. */
+/** The last events, limited by number and size, for viewers that reconnect. */
 export class Ring {
   readonly #most: number
   readonly #mostBytes: number
-  readonly #said: Said[] = []
+  readonly #events: SentEvent[] = []
   #bytes = 0
   #seq = 0
 
@@ -23,24 +23,24 @@ export class Ring {
     this.#mostBytes = mostBytes
   }
 
-  /** Of the last one. */
+  /** The number of the last event. */
   get seq(): number {
     return this.#seq
   }
 
-  add(what: Omit<Said, 'seq'>): Said {
-    const said = { ...what, seq: ++this.#seq }
-    this.#said.push(said)
-    this.#bytes += said.text.length
-    while (this.#said.length > this.#most || (this.#bytes > this.#mostBytes && this.#said.length > 0))
-      this.#bytes -= this.#said.shift()?.text.length ?? 0
-    return said
+  add(given: Omit<SentEvent, 'seq'>): SentEvent {
+    const event = { ...given, seq: ++this.#seq }
+    this.#events.push(event)
+    this.#bytes += event.text.length
+    while (this.#events.length > this.#most || (this.#bytes > this.#mostBytes && this.#events.length > 0))
+      this.#bytes -= this.#events.shift()?.text.length ?? 0
+    return event
   }
 
-  /** All that came after `seq`; undefined where some of it is forgotten. */
-  after(seq: number): readonly Said[] | undefined {
+  /** All events after `seq`; undefined if some of them are no longer kept. */
+  after(seq: number): readonly SentEvent[] | undefined {
     if (seq > this.#seq) return undefined
-    const oldest = this.#said[0]?.seq ?? this.#seq + 1
-    return seq < oldest - 1 ? undefined : this.#said.filter((said) => said.seq > seq)
+    const oldest = this.#events[0]?.seq ?? this.#seq + 1
+    return seq < oldest - 1 ? undefined : this.#events.filter((event) => event.seq > seq)
   }
 }

@@ -4,22 +4,22 @@ import type { Topic } from './topic.ts'
 export interface ViewerConfig {
   caller: Caller
   topics: readonly Topic[]
-  /** Of its ids: the console's, and that of what it asked for. */
+  /** The prefix of its event ids: identifies this process and the topics of the viewer. */
   epoch: string
-  /** Bytes that may wait for it; a reader that is further behind is cut off. */
+  /** Bytes that may wait for the reader; a slower reader is disconnected. */
   mostBytes: number
-  /** `isSlow`: it was cut off. */
+  /** `isSlow`: it was disconnected because it read too slowly. */
   onGone: (isSlow: boolean) => void
 }
 
 const encoder = new TextEncoder()
 
-/** One stream to one reader. */
+/** One stream of events to one client. */
 export class Viewer {
   readonly topics: ReadonlyMap<string, Topic>
   readonly stream: ReadableStream<Uint8Array>
   caller: Caller
-  /** Topics it has not been shown yet. Until then nothing it gets has an id: it could not go on from there. */
+  /** Topics without a snapshot so far. Until there are none, events have no id: the viewer could not continue from there. */
   readonly unseen: Set<string>
   readonly #config: ViewerConfig
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined
@@ -42,11 +42,11 @@ export class Viewer {
     )
   }
 
-  /** Sends an event; with `seq` it is one to go on from. False where the reader is gone. */
+  /** Sends an event; with `seq` it gets an id, from which the viewer can continue. False if the reader is gone. */
   send(text: string, seq?: number): boolean {
     const controller = this.#controller
     if (controller === undefined) return false
-    // What waits already counts, not this one: a snapshot may be large, and is worth nothing in part.
+    // Only bytes that already wait count, not this event: a snapshot may be large, and cannot be sent in part.
     if ((controller.desiredSize ?? 0) < 0) {
       this.#leave(true)
       controller.error(new Error('The reader of a stream of events is too slow'))
@@ -57,14 +57,14 @@ export class Viewer {
     return true
   }
 
-  /** Ends the stream after what was sent. */
+  /** Ends the stream after the events that were sent. */
   close(): void {
     const controller = this.#controller
     this.#leave()
     try {
       controller?.close()
     } catch {
-      // The reader has gone in the meantime.
+      // The reader has already gone.
     }
   }
 

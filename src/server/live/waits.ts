@@ -1,18 +1,18 @@
 import type { JobState } from '../../core/job.ts'
 import type { JobBrief } from './source.ts'
 
-/** One of them. */
+/** One request that waits for a job to end. */
 export interface Wait {
   id: string
   ended: (state: JobState | undefined) => void
 }
 
-/** Each holds a request: half of those that the console answers at once (console.ts), so that it answers others too. */
+/** Each wait holds a request. The limit is half of the requests that the console answers at once (console.ts), so that it can answer others too. */
 const mostWaits = 128
 
 const endings: ReadonlySet<string> = new Set<JobState>(['succeeded', 'cancelled', 'dead'])
 
-/** Requests that wait for the end of a job, whichever look finds it. */
+/** The requests that wait for a job to end. */
 export class Waits {
   readonly #waits = new Set<Wait>()
 
@@ -24,12 +24,12 @@ export class Waits {
     return this.#waits.size < mostWaits
   }
 
-  /** Those that are there now. */
+  /** A copy of the current waits. */
   get all(): readonly Wait[] {
     return [...this.#waits]
   }
 
-  /** How a job ended, within `ms`; undefined where it has not, or is not there. */
+  /** Waits up to `ms` for a job to end and returns its state; undefined if it has not ended or does not exist. */
   add(id: string, ms: number): Promise<JobState | undefined> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
@@ -52,7 +52,7 @@ export class Waits {
   }
 }
 
-/** Ends those whose job has ended or is not there. */
+/** Ends the waits whose job has ended or does not exist. */
 export function tellEnded(waits: readonly Wait[], jobs: ReadonlyMap<string, JobBrief>): void {
   for (const wait of waits) {
     const job = jobs.get(wait.id)
