@@ -25,8 +25,8 @@ const types: Readonly<Record<string, string>> = {
 }
 
 /**
- * The built dashboard. All of it is in memory (well under a megabyte) under the names that were found at the start: a
- * path of a request is looked up there and never meets the file system.
+ * The files of the built dashboard. They are read into memory at the start (well under a megabyte), so the path of a
+ * request never reaches the file system.
  */
 export class Assets {
   readonly #files: ReadonlyMap<string, Asset>
@@ -50,7 +50,7 @@ export class Assets {
     return this.#index !== undefined
   }
 
-  /** The file at a path, or the page for whatever a browser opens; undefined where there is neither. */
+  /** The file at a path, or the page if a browser opens another path; undefined if neither applies. */
   answer(path: string, request: Request): Response | undefined {
     const file = path === '/index.html' ? undefined : this.#files.get(path)
     if (file !== undefined) return fileResponse(file, request.headers.get('Accept-Encoding') ?? '')
@@ -59,7 +59,7 @@ export class Assets {
   }
 }
 
-/** A browser that opens an address, and no script that asks for data. */
+/** Whether a browser opens this URL as a page, and not a script that fetches data. */
 export function wantsPage(request: Request): boolean {
   return (request.headers.get('Accept') ?? '').includes('text/html')
 }
@@ -75,7 +75,7 @@ function read(folder: string): Map<string, Asset> {
     const path = name.slice(folder.length).split(sep).join('/')
     files.set(path, {
       type,
-      // The build puts a hash of the content into their names.
+      // The build puts a hash of the content into the names of these files.
       isImmutable: path.startsWith('/assets/'),
       plain: readFileSync(name),
       br: packed(`${name}.br`),
@@ -113,7 +113,7 @@ function indexResponse(text: string): Response {
   })
 }
 
-/** The page's addresses are relative, so one build serves under every path. */
+/** The page uses relative URLs, so one build works under every base path. */
 function withBase(text: string, basePath: string): string {
   const base = `<base href="${escapeHtml(basePath)}/">`
   const without = text.replace(/<base\b[^>]*>/i, '')
@@ -122,6 +122,8 @@ function withBase(text: string, basePath: string): string {
 
 function notBuilt(basePath: string): Response {
   const body = html`<p>The API under <code>${basePath}/v1</code> works; the dashboard was not built.</p>
-    <p>In a checkout of Stint: <code>npm run build</code>. The published package has it inside.</p>`
+    <p>
+      In a checkout of Stint run <code>npm run build</code>. The published package contains the dashboard.
+    </p>`
   return page({ basePath, title: 'No dashboard here', body, status: 503 })
 }

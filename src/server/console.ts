@@ -19,33 +19,33 @@ import { pathBelow } from './http/path.ts'
 import { busy, HttpProblem } from './http/problem.ts'
 import { isSafe } from './http/same-origin.ts'
 
-/** The console: the HTTP API and the dashboard, behind one function from a request to its answer. */
+/** The console: the HTTP API and the dashboard, behind one `fetch` function. */
 export interface Console {
-  /** Answers whatever comes, also what fails; it does not throw. */
+  /** Answers every request, failures too; it does not throw. */
   readonly fetch: (request: Request, from?: RequestOrigin) => Promise<Response>
-  /** The path that lets one browser in, once, where neither `auth` nor tokens are configured; print it. */
+  /** The path of the one-time link, which signs in one browser; only without `auth` and tokens. Print it for the user. */
   readonly link: string | undefined
   readonly basePath: string
   /**
-   * Executes operations in this process from now on. Without a call it does so from the first that is started or seen
-   * through this console; a console that only looks never does.
+   * Executes operations in this process from now on. Without this call it begins with the first operation that is started
+   * or viewed through this console. A read-only console never executes operations.
    */
   readonly executeOperations: () => void
-  /** Answers what is under way, then closes its connections. */
+  /** Stops operations, ends streams, waits for running statements, then closes the connections. */
   readonly close: () => Promise<void>
 }
 
 export interface RequestOrigin {
-  /** The address it came from, for counting failed sign-ins. */
+  /** The address of the client, for counting failed sign-ins. */
   address?: string | undefined
 }
 
-/** How long it waits for its database. */
+/** How long the console waits for its database. */
 export type ConsoleLimits = Required<
   Pick<StintOptions, 'timeout' | 'poolWait' | 'statementTimeout' | 'lockTimeout'>
 >
 
-/** So few connections and such short patience that the console never slows the queue; past them it answers 503. */
+/** Few connections and short timeouts, so that the console never slows the queue; beyond them it answers 503. */
 const usualLimits: ConsoleLimits = {
   timeout: '1s',
   poolWait: '1s',
@@ -53,21 +53,21 @@ const usualLimits: ConsoleLimits = {
   lockTimeout: '250ms',
 }
 
-/** Longer than the longest `Prefer: wait` and its statements: what takes longer hangs. */
+/** Longer than the longest `Prefer: wait` with its statements, so a request that takes longer hangs. */
 const answerWithinMs = 60_000
-/** Requests under way at most: each may hold a body of megabytes. Those that wait for a job are half of it (live/waits.ts). */
+/** Requests at once: each may hold a body of megabytes. At most half of them may wait for a job (live/waits.ts). */
 const mostAtOnce = 256
 
 export function createConsole(options: ConsoleOptions = {}): Console {
   return createConsoleWithin(usualLimits, options)
 }
 
-/** With another patience: for tests of everything else, on machines that stand still for a while. */
+/** With other timeouts, for tests of everything else on machines that may stand still for a while. */
 export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptions = {}): Console {
   const config = resolveConsoleOptions(options, process.env)
   const { basePath, environment = null, readOnly, insecure, onError } = config
   const { connection, schema, blobs } = config
-  // Of all its connections one is for hearing of what is stored, while somebody looks.
+  // One of the connections is for the LISTEN, which is open while there are viewers.
   const canListen = config.poolSize > 1
   const poolSize = canListen ? config.poolSize - 1 : config.poolSize
   const stint =
@@ -89,7 +89,7 @@ export function createConsoleWithin(limits: ConsoleLimits, options: ConsoleOptio
     limits: { refused: 0 },
     connections: config.poolSize,
     identify: authenticator.identify,
-    ...eyesOf(stint, { canListen, onError }),
+    ...liveReads(stint, { canListen, onError }),
     cursors: cursorsOf(stint),
     executor,
   }
@@ -125,14 +125,14 @@ function cursorsOf(stint: Stint): Cursors {
   return new Cursors(() => stint.consoleStore.cursorKey())
 }
 
-/** What its screens show. Nothing is read before the first request. */
-function eyesOf(
+/** The shared reads and live updates of the screens. Nothing is read before the first request. */
+function liveReads(
   stint: Stint,
   { canListen, onError }: { canListen: boolean; onError: ConsoleConfig['onError'] },
 ): Pick<ConsoleParts, 'reads' | 'live'> {
   const reads = new SharedReads(stint)
   const onTrouble = (error: unknown): void => {
-    // A database that is away is told to those who look; anything else is a failure of ours.
+    // Viewers are told when the database is unavailable; any other error is a bug of the console.
     if (!isStintError(error)) onError(error, { requestId: 'events' })
   }
   return { reads, live: new Live({ source: liveSource(stint, reads, { canListen }), onTrouble }) }
@@ -140,7 +140,7 @@ function eyesOf(
 
 /** The API as OpenAPI 3.1, without a database. */
 export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): object {
-  // Makes no connection until it is asked something, and nobody asks.
+  // A client connects with its first statement, and here it never sends one.
   const stint = new Stint()
   const authenticator = new Authenticator({
     auth: () => null,
@@ -159,7 +159,7 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
     limits: { refused: 0 },
     connections: 1,
     identify: authenticator.identify,
-    ...eyesOf(stint, { canListen: false, onError: () => undefined }),
+    ...liveReads(stint, { canListen: false, onError: () => undefined }),
     cursors: cursorsOf(stint),
     about: { environment: null, readOnly: false, insecure: false },
     acceptUnknownKinds: false,
@@ -176,22 +176,22 @@ export function consoleOpenApi({ basePath = '' }: { basePath?: string } = {}): o
 }
 
 function answering(app: App, parts: ConsoleParts, frame: Frame): Console['fetch'] {
-  let underWay = 0
+  let requestsInProgress = 0
   return async (request, { address } = {}) => {
     const path = pathBelow(request.url, parts.basePath) ?? '/'
-    // Holds nothing; and a console that is busy is not to be taken for one that is gone, and ended.
+    // Probes need no resources, and an orchestrator must not kill a busy console because its probe is refused.
     if (isSafe(request.method) && probes.has(path)) return app.fetch(request, { address })
-    if (underWay >= mostAtOnce) {
+    if (requestsInProgress >= mostAtOnce) {
       parts.limits.refused++
       return refusal(busy(), { request, instance: path, frame })
     }
-    underWay++
+    requestsInProgress++
     let timer: NodeJS.Timeout | undefined
     const answer = Promise.resolve(app.fetch(request, { address }))
     const tooLate = new Promise<Response>((resolve) => {
       timer = setTimeout(() => {
         resolve(refusal(timedOut(), { request, instance: path, frame }))
-        // It may be a stream that stays open until somebody cancels it.
+        // The late answer may be a stream, which stays open until it is cancelled.
         void answer.then((late) => late.body?.cancel()).catch(() => undefined)
       }, answerWithinMs)
     })
@@ -199,7 +199,7 @@ function answering(app: App, parts: ConsoleParts, frame: Frame): Console['fetch'
       return await Promise.race([answer, tooLate])
     } finally {
       clearTimeout(timer)
-      underWay--
+      requestsInProgress--
     }
   }
 }

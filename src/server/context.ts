@@ -6,20 +6,20 @@ import type { Live } from './live/live.ts'
 import type { SharedReads } from './answers/shared-reads.ts'
 import type { Caller } from './auth/caller.ts'
 
-/** What every request carries through the routes. */
+/** The variables of a request that middleware and routes share. */
 export interface Env {
   Bindings: {
-    /** Where the request came from, where the host's server says so. */
+    /** The address of the client, if the host's server passes it. */
     address?: string | undefined
   }
   Variables: {
     caller: Caller
     requestId: string
-    /** The body of a request that changes something, as it came. */
+    /** The bytes of the body of a request that changes data. */
     body?: Uint8Array<ArrayBuffer> | undefined
     /**
-     * With an Idempotency-Key: an id that is the same for every repeat of this request. What is stored under it is
-     * stored once, also where a crash came between the act and its kept answer.
+     * With an Idempotency-Key: an id that is the same for every repeat of this request. A row with this id is stored only
+     * once, even if a crash came between the action and the storing of its answer.
      */
     intentId?: string | undefined
   }
@@ -27,30 +27,30 @@ export interface Env {
 
 export type App = OpenAPIHono<Env>
 
-/** What the routes work with. They hold no SQL: what they need of the database is a method of the client. */
+/** What the routes work with. Routes contain no SQL: they call methods of the client. */
 export interface ConsoleParts {
   /** The console's own client: few connections, short timeouts; never the host's pool. */
   stint: Stint
   contracts: ReadonlyMap<string, JobContract>
-  /** Where it is mounted: '' or '/admin/jobs'. */
+  /** The path where the console is mounted: '' or, for example, '/admin/jobs'. */
   basePath: string
-  /** What `/v1/me` says of this console. */
+  /** Facts about this console for `/v1/me`. */
   about: { environment: string | null; readOnly: boolean; insecure: boolean }
-  /** Kinds without a contract here may be enqueued, unchecked, into a queue that the request names. */
+  /** Requests may enqueue kinds without a contract, unchecked, if they name the queue. */
   acceptUnknownKinds: boolean
-  /** Requests answered with 503 because a limit of the console was met, since it started. */
+  /** Requests refused with 503 because of a limit of the console, since it started. */
   limits: { refused: number }
-  /** Executes operations in this process, from when it is first woken on; undefined where the console only looks. */
+  /** Executes operations in this process, from the first `wake()` on; undefined for a read-only console. */
   executor?: { wake(): void } | undefined
-  /** Connections it may have open, that of its LISTEN among them. */
+  /** Connections at most, including that of the LISTEN. */
   connections: number
-  /** Who a request is of, asked again while its stream lasts. */
+  /** Finds the caller of a request; called again while a stream is open. */
   identify: (request: Request) => Promise<Caller | undefined>
-  /** Of pages that are cut to what a caller may see. */
+  /** Cursors of pages that are filtered to what a caller may see. */
   cursors: Cursors
-  /** What all screens share. */
+  /** Reads that all screens share. */
   reads: SharedReads
-  /** Streams of what changes, and requests that wait for the end of a job. */
+  /** Streams of changes, and requests that wait for a job to end. */
   live: Live
 }
 

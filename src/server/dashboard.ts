@@ -13,14 +13,14 @@ export interface DashboardOptions {
   basePath: string
 }
 
-/** The dashboard for whoever is let in; others are sent to the sign-in page. Every address of it is the same page. */
+/** Serves the dashboard to callers that are signed in and redirects others to the sign-in page. Every URL gets the same page. */
 export function showDashboard(app: App, { authenticator, assets, basePath }: DashboardOptions): void {
   app.get('*', async (c) => {
     const { raw, path } = c.req
     if (path === '/outside') throw notFound()
-    if (!(await isLetIn(authenticator, raw))) {
+    if (!(await isSignedIn(authenticator, raw))) {
       if (!wantsPage(raw)) throw unauthorized()
-      if (!authenticator.hasSignIn) return notLetIn(basePath)
+      if (!authenticator.hasSignIn) return notSignedIn(basePath)
       const { search } = new URL(raw.url)
       return new Response(null, {
         status: 303,
@@ -33,8 +33,8 @@ export function showDashboard(app: App, { authenticator, assets, basePath }: Das
   })
 }
 
-/** The page holds no data: it is shown to a session that cannot be looked up now, and says that the database is away. */
-async function isLetIn(authenticator: Authenticator, request: Request): Promise<boolean> {
+/** The page contains no data. So it is served even if the session cannot be checked, and shows that the database is unavailable. */
+async function isSignedIn(authenticator: Authenticator, request: Request): Promise<boolean> {
   try {
     return (await authenticator.identify(request)) !== undefined
   } catch (error) {
@@ -43,10 +43,10 @@ async function isLetIn(authenticator: Authenticator, request: Request): Promise<
   }
 }
 
-function notLetIn(basePath: string): Response {
+function notSignedIn(basePath: string): Response {
   const body = html`<p>
-      This console asks the application that it is part of who you are, and it did not say.
+      This console is part of an application, and you are not signed in to that application.
     </p>
-    <p>Sign in there, then open this page again.</p>`
+    <p>Sign in to the application, then open this page again.</p>`
   return page({ basePath, title: 'Not signed in', body, status: 401 })
 }

@@ -16,46 +16,46 @@ import { parseTokens } from './auth/tokens.ts'
 import type { Token } from './auth/tokens.ts'
 
 export interface ConsoleOptions {
-  /** Your client: the console makes one of its own for the same database, with few connections and short timeouts. */
+  /** Your client. The console makes its own client for the same database, with few connections and short timeouts. */
   stint?: Pick<Stint, 'clone'> | undefined
   /** Instead of `stint`: postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
   connection?: string | undefined
-  /** With `connection`: the Postgres schema that Stint lives in. @default 'stint' */
+  /** With `connection`: the Postgres schema of Stint. @default 'stint' */
   schema?: string | undefined
-  /** With `connection`: where large inputs are. */
+  /** With `connection`: the store of large inputs. */
   blobs?: BlobOptions | undefined
   /** Connections at most; 1 to 4. @default 4 */
   poolSize?: number | undefined
-  /** The contracts of your jobs, as a list or a module of them: what is sent is checked against them. @default none */
+  /** The contracts of your jobs, as a list or a module. The console checks new inputs with them. @default none */
   contracts?: Iterable<JobContract> | Readonly<Record<string, unknown>> | undefined
-  /** Where it is mounted, such as '/admin/jobs'. @default '' */
+  /** The path where the console is mounted, such as '/admin/jobs'. @default '' */
   basePath?: string | undefined
-  /** Who a request is of; null for nobody. */
+  /** Returns the caller of a request; null if the request has no valid credentials. */
   auth?: Authenticate | undefined
   /** Lines `name:role:expiry|never:sha256`, as `stint token new` prints them. @default STINT_TOKENS */
   tokens?: string | readonly string[] | undefined
-  /** Refuses whatever would change something. @default false */
+  /** Refuses every request that would change data. @default false */
   readOnly?: boolean | undefined
   /** Shown on every screen: 'production'. @default none */
   environment?: string | undefined
-  /** Where people reach it, 'https://ops.example.com', where a proxy hides that. @default what requests say */
+  /** The origin that people open, such as 'https://ops.example.com', if a proxy hides it. @default the URL of the request */
   publicOrigin?: string | undefined
-  /** Who may show it in a frame, as in CSP's frame-ancestors. @default "'none'" */
+  /** The sites that may show the console in a frame, as in CSP's frame-ancestors. @default "'none'" */
   frameAncestors?: string | undefined
-  /** Signs sessions, at least 32 characters; the same for all consoles behind one address. @default STINT_CONSOLE_SECRET, else a new one at each start */
+  /** The key that signs sessions, at least 32 characters; the same for all consoles behind one address. @default STINT_CONSOLE_SECRET, else a new one at each start */
   secret?: string | undefined
-  /** Kinds without a contract here may be stored, unchecked, where a request names their queue. @default false */
+  /** Requests may store kinds without a contract, unchecked, if they name the queue. @default false */
   acceptUnknownKinds?: boolean | undefined
-  /** Everybody may do everything. @default false */
+  /** No sign-in: every caller is an admin. @default false */
   insecure?: boolean | undefined
   /**
-   * Names it is reached by where nobody has to sign in, or one browser does by the link: beside those of this machine and
-   * that of `publicOrigin`. 'any': whatever a request says. @default none
+   * For a console with `insecure` or the one-time link: host names that it answers to, besides those of this machine and
+   * of `publicOrigin`. 'any' accepts every host name. @default none
    */
   hosts?: readonly string[] | 'any' | undefined
-  /** With neither `auth` nor tokens: let one browser in by a link that works once (`link` of the console). @default outside production */
+  /** Without `auth` and tokens: one browser can sign in with a link that works once (`link` of the console). @default true unless NODE_ENV is production */
   oneTimeLink?: boolean | undefined
-  /** Told of failures of the console itself. @default a warning of the process */
+  /** Called with errors of the console itself. @default emits a process warning */
   onError?: ((error: unknown, request: { requestId: string }) => void) | undefined
 }
 
@@ -77,7 +77,7 @@ export interface ConsoleConfig {
   readonly acceptUnknownKinds: boolean
   readonly insecure: boolean
   readonly hasLink: boolean
-  /** The only names it answers to, beside those of this machine; undefined: to any. */
+  /** The host names that the console answers to, besides those of this machine; undefined: any name. */
   readonly hosts: ReadonlySet<string> | undefined
   readonly onError: (error: unknown, request: { requestId: string }) => void
 }
@@ -117,7 +117,7 @@ export function resolveConsoleOptions(
   if (stint !== undefined && [connection, schema, blobs].some((own) => own !== undefined))
     throw invalidOption(
       'stint',
-      'given without `connection`, `schema` and `blobs`, which it has itself',
+      'given without `connection`, `schema` and `blobs`: the client has its own',
       stint,
     )
   const isProduction = env['NODE_ENV'] === 'production'
@@ -140,12 +140,12 @@ export function resolveConsoleOptions(
     insecure: booleanOption('insecure', insecure),
     onError: functionOption('onError', onError),
   }
-  const isOpenToNobody = config.auth === undefined && config.tokens.length === 0 && !config.insecure
+  const hasNoSignIn = config.auth === undefined && config.tokens.length === 0 && !config.insecure
   const mayLink = booleanOption('oneTimeLink', oneTimeLink ?? !isProduction)
-  if (isOpenToNobody && !mayLink) throw closed()
+  if (hasNoSignIn && !mayLink) throw closed()
   const names = hostsOption(hosts, config.publicOrigin)
-  const isGuarded = isOpenToNobody || config.insecure
-  return Object.freeze({ ...config, hasLink: isOpenToNobody, hosts: isGuarded ? names : undefined })
+  const isGuarded = hasNoSignIn || config.insecure
+  return Object.freeze({ ...config, hasLink: hasNoSignIn, hosts: isGuarded ? names : undefined })
 }
 
 function closed(): StintError {
@@ -157,7 +157,7 @@ function closed(): StintError {
   )
 }
 
-/** Of a module, whatever else it exports is passed over. */
+/** Reads the contracts from a list or a module; other exports of a module are ignored. */
 function contractsOption(
   given: Iterable<JobContract> | Readonly<Record<string, unknown>>,
 ): ReadonlyMap<string, JobContract> {
@@ -171,7 +171,7 @@ function contractsOption(
       if (contracts.has(value.kind) && contracts.get(value.kind) !== value)
         throw invalidOption('contracts', 'of different kinds', `two of '${value.kind}'`)
       contracts.set(value.kind, value)
-    } else if (isList) throw invalidOption('contracts', 'a list of what defineJob() gives', value)
+    } else if (isList) throw invalidOption('contracts', 'a list of contracts made by defineJob()', value)
   }
   return contracts
 }
@@ -191,7 +191,7 @@ function tokensOption(given: unknown): Token[] {
   if (typeof given === 'string') return parseTokens(given)
   if (Array.isArray(given) && given.every((line) => typeof line === 'string'))
     return parseTokens(given.join('\n'))
-  // What was given may be a token: it is not shown.
+  // The value may be a token, so the message shows only its type.
   throw invalidOption('tokens', 'text, or a list of lines', typeof given)
 }
 
@@ -222,7 +222,7 @@ function hostsOption(given: unknown, publicOrigin: string | undefined): Readonly
   return new Set([...names, ...(publicOrigin === undefined ? [] : [new URL(publicOrigin).hostname])])
 }
 
-/** It becomes part of a header. */
+/** The value becomes part of a header. */
 function frameAncestorsOption(value: unknown): string {
   if (typeof value === 'string' && /^[\w'"*:/. -]{1,500}$/.test(value)) return value
   throw invalidOption('frameAncestors', "sources such as 'none', 'self' or https://admin.example.com", value)
