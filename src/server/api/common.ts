@@ -3,10 +3,10 @@ import { jobStates } from '../../core/job.ts'
 import { priorityRange } from '../../core/priority.ts'
 
 /**
- * What all answers share. These schemas check requests, type the routes and the dashboard, and make the OpenAPI
- * document: there is no second description of the API anywhere.
+ * Schemas that all answers share. The schemas check requests, give the routes and the dashboard their types, and make the
+ * OpenAPI document: the API is described only here.
  */
-/** Any UUID that Postgres stores, and not only those of a version that RFC 9562 names. */
+/** Any UUID that Postgres accepts, also one without a version of RFC 9562. */
 export const Id = z.guid().openapi({ example: '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f' })
 export const Time = z.iso.datetime({ offset: true }).openapi({ example: '2026-11-16T10:06:31.412Z' })
 export const Name = z.string().min(1).max(200)
@@ -22,7 +22,7 @@ export const roles = ['viewer', 'operator', 'admin'] as const
 export const Role = z.enum(roles)
 export type Role = z.infer<typeof Role>
 
-/** What can be done, and is asked of `auth` by this name. */
+/** The actions that a role allows. `can` of the host's `auth` gets these names. */
 export const actions = [
   'view',
   'view.input',
@@ -44,16 +44,16 @@ export const actions = [
 ] as const
 export type Action = (typeof actions)[number]
 
-/** Every answer that is a page: no total, no offset. */
+/** A page of items, with a cursor and without a total. */
 export function pageOf<Item extends z.ZodType>(item: Item) {
   return z.object({
     items: z.array(item),
-    next: z.string().nullable().describe('The `cursor` of the next page; null where there is none.'),
+    next: z.string().nullable().describe('The `cursor` of the next page; null on the last page.'),
     asOf: Time,
   })
 }
 
-/** RFC 9457, with the way out. */
+/** Problem details of RFC 9457, with a hint. */
 export const Problem = z
   .object({
     type: z.string().openapi({ example: 'urn:stint:problem:state-changed' }),
@@ -61,20 +61,20 @@ export const Problem = z
     status: z.int(),
     detail: z.string(),
     instance: z.string(),
-    hint: z.string().optional().describe('The next step, where there is one.'),
+    hint: z.string().optional().describe('What to do next.'),
     errors: z
       .array(z.object({ pointer: z.string(), message: z.string() }))
       .optional()
-      .describe('What is wrong with the request, each with a JSON Pointer into its body.'),
-    current: z.unknown().optional().describe('How it is now, where something else was expected.'),
+      .describe('The errors of the request, each with a JSON Pointer to its place.'),
+    current: z.unknown().optional().describe('The current state, if the request expected another one.'),
     requestId: z.string(),
   })
   .openapi('Problem')
 export type Problem = z.infer<typeof Problem>
 
-export const Reason = z.string().min(1).max(1_000).describe('Why, for the audit.')
+export const Reason = z.string().min(1).max(1_000).describe('The reason, for the audit log.')
 
-/** A duration as everywhere in Stint. */
+/** A duration such as '30s', in the syntax that all of Stint uses. */
 export const DurationText = z
   .string()
   .regex(/^\d+(\.\d+)?(ms|s|m|h|d|w)$/)

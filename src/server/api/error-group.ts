@@ -8,7 +8,7 @@ export const ErrorGroupItem = z
     kind: z.string(),
     class: z.string(),
     name: z.string(),
-    title: z.string().describe('Its message without what differs from one failure to the next.'),
+    title: z.string().describe('The error message without the parts that differ between failures.'),
     status: z.enum(errorStatuses),
     firstSeen: Time,
     lastSeen: Time,
@@ -18,14 +18,14 @@ export const ErrorGroupItem = z
     resolvedIn: z.string().nullable(),
     ignoredUntil: Time.nullable(),
     regressedAt: Time.nullable(),
-    failures: z.int().describe('Attempts that failed so within 24 hours, and were followed by another.'),
-    deaths: z.int().describe('Jobs that died of it within 24 hours.'),
+    failures: z.int().describe('Attempts of the last 24 hours that failed with this error and are retried.'),
+    deaths: z.int().describe('Jobs of the last 24 hours that died of this error.'),
     dead: z
       .object({ count: z.int(), exact: z.boolean() })
-      .describe('Dead letters of it now, counted up to 1,000.'),
+      .describe('Dead letters with this error now; the count stops at 1,000.'),
     trend: z
       .array(z.object({ at: Time, failures: z.int(), deaths: z.int() }))
-      .describe('24 hours, one each.'),
+      .describe('One item for each of the last 24 hours.'),
   })
   .openapi('ErrorGroupItem')
 export type ErrorGroupItem = z.infer<typeof ErrorGroupItem>
@@ -36,9 +36,11 @@ export const ErrorGroupPage = pageOf(ErrorGroupItem)
 export type ErrorGroupPage = z.infer<typeof ErrorGroupPage>
 
 export const ErrorGroupDetail = ErrorGroupItem.extend({
-  message: z.string().describe('As it was said last.'),
-  stack: z.string().nullable().describe('Of the sample job.'),
-  hours: z.array(z.object({ at: Time, failures: z.int(), deaths: z.int() })).describe('Up to 30 days.'),
+  message: z.string().describe('The message of the last failure.'),
+  stack: z.string().nullable().describe('The stack of the sample job.'),
+  hours: z
+    .array(z.object({ at: Time, failures: z.int(), deaths: z.int() }))
+    .describe('One item per hour, for up to 30 days.'),
   asOf: Time,
 }).openapi('ErrorGroupDetail')
 export type ErrorGroupDetail = z.infer<typeof ErrorGroupDetail>

@@ -24,22 +24,22 @@ export const JobItem = z
     correlationId: z.string(),
     parentId: Id.nullable(),
     search: z.record(z.string(), z.string()),
-    reason: z.string().nullable().describe('Why it was cancelled or died.'),
+    reason: z.string().nullable().describe('Why the job was cancelled or died.'),
     error: z
       .object({
         name: z.string().nullable(),
         message: z.string().nullable(),
-        group: z.string().nullable().describe('Its error group.'),
+        group: z.string().nullable().describe('The error group.'),
       })
       .nullable()
-      .describe('The last one, in a line; of dead letters only.'),
+      .describe('The last error, shortened; only for dead letters.'),
     replaces: Id.nullable(),
     replacedBy: Id.nullable(),
     discardedAt: Time.nullable(),
     cancelRequestedAt: Time.nullable(),
     broken: z
       .array(z.string())
-      .describe('Values of its row that Stint does not store, such as `runAt: infinity`; none as a rule.'),
+      .describe('Invalid values in the row of the job, such as `runAt: infinity`; usually empty.'),
   })
   .openapi('JobItem')
 export type JobItem = z.infer<typeof JobItem>
@@ -48,7 +48,9 @@ export const JobPage = pageOf(JobItem)
   .extend({
     looked: z
       .object({ rows: z.int(), complete: z.boolean() })
-      .describe('How far a filter without an index looked: complete, or up to `next`.'),
+      .describe(
+        'How many rows a filter without an index has read. `complete` is false if the search stopped early; continue with `next`.',
+      ),
   })
   .openapi('JobPage')
 export type JobPage = z.infer<typeof JobPage>
@@ -72,16 +74,16 @@ export const JobAttempt = z
     outcome: z.string().openapi({ example: 'failed' }),
     workerId: Id.nullable(),
     startedAt: Time.nullable(),
-    endedAt: Time.nullable().describe('Null while it runs.'),
+    endedAt: Time.nullable().describe('Null while the attempt runs.'),
     error: StoredError.nullable(),
     reason: z.string().nullable(),
   })
   .openapi('JobAttempt')
 export type JobAttempt = z.infer<typeof JobAttempt>
 
-/** A job with all that is known of it. */
+/** A job with all its fields. */
 export const JobDetail = JobItem.extend({
-  input: z.unknown().describe('Absent where `inputHidden` says why.'),
+  input: z.unknown().describe('Null if the input is hidden; `inputHidden` then says why.'),
   inputHidden: z.enum(['role', 'size', 'blob']).nullable(),
   redacted: z.boolean().describe('Parts of the input, result or error were replaced.'),
   result: z.unknown(),
@@ -93,10 +95,12 @@ export const JobDetail = JobItem.extend({
   flowId: Id.nullable(),
   contract: z
     .object({ known: z.boolean(), version: z.int().nullable() })
-    .describe('Whether the console knows the contract of its kind, and which version of it.'),
+    .describe('Whether the console has the contract of this kind, and its version.'),
   can: z
     .array(z.object({ verb: z.string(), cli: z.string() }))
-    .describe('What this caller may do to it as it is, each with its command line.'),
+    .describe(
+      'The actions that this caller may do in the current state of the job, each with its CLI command.',
+    ),
   links: z.object({ self: z.string(), result: z.string(), logs: z.string() }),
   asOf: Time,
 }).openapi('JobDetail')
@@ -120,17 +124,19 @@ export const Lineage = z
     children: z.array(JobItem).describe('Up to 200, newest first.'),
     replaces: JobItem.nullable(),
     replacedBy: JobItem.nullable(),
-    correlated: z.array(JobItem).describe('Others of the same correlation id, up to 200.'),
+    correlated: z.array(JobItem).describe('Up to 200 other jobs with the same correlation id.'),
     asOf: Time,
   })
   .openapi('Lineage')
 export type Lineage = z.infer<typeof Lineage>
 
-/** What a producer sends. */
+/** A job as a producer sends it. */
 export const NewJob = z
   .strictObject({
     kind: Name,
-    queue: Name.optional().describe("The contract's, where the console knows it; required otherwise."),
+    queue: Name.optional().describe(
+      'By default the queue of the contract; required if the console has no contract for this kind.',
+    ),
     input: z.unknown().optional(),
     runAt: Time.optional(),
     delay: DurationText.optional(),
@@ -144,7 +150,7 @@ export const NewJob = z
   .openapi('NewJob')
 export type NewJob = z.infer<typeof NewJob>
 
-/** One of a batch. */
+/** One job of a batch. */
 export const AcceptedItem = z
   .object({
     id: Id,
@@ -156,7 +162,7 @@ export const AcceptedItem = z
 export type AcceptedItem = z.infer<typeof AcceptedItem>
 
 export const AcceptedJob = AcceptedItem.extend({
-  result: z.unknown().optional().describe('With `Prefer: wait`, where it ended in time.'),
+  result: z.unknown().optional().describe('With `Prefer: wait`: the result, if the job ended in time.'),
   asOf: Time,
 }).openapi('AcceptedJob')
 export type AcceptedJob = z.infer<typeof AcceptedJob>
@@ -167,7 +173,7 @@ export const AcceptedJobs = z
   .openapi('AcceptedJobs')
 export type AcceptedJobs = z.infer<typeof AcceptedJobs>
 
-/** The state the caller saw: what changed since is refused. */
+/** The state that the caller saw. The request is refused if the job has changed since. */
 export const Expect = z.strictObject({ state: State, epoch: z.int().optional() })
 
 export const Act = z.strictObject({ expect: Expect.optional(), reason: Reason.optional() }).openapi('Act')
@@ -180,7 +186,7 @@ export const JobFilter = z.object({
     .string()
     .max(2_000)
     .optional()
-    .describe('Tokens: state queue kind key error worker correlation age reason input.<name> is:discarded.')
+    .describe('Terms: state queue kind key error worker correlation age reason input.<name> is:discarded.')
     .openapi({ example: 'state:dead queue:billing error:b02c age>1h' }),
   cursor: z.string().max(200).optional(),
   limit: z.coerce.number().int().min(1).max(200).optional(),

@@ -18,8 +18,8 @@ export const ScheduleItem = z
     name: z.string(),
     kind: z.string(),
     queue: z.string(),
-    rule: z.string().describe('In words.'),
-    spec: z.unknown().describe('As it was given.'),
+    rule: z.string().describe('The rule in words.'),
+    spec: z.unknown().describe('The rule as it was defined.'),
     timeZone: z.string(),
     overlap: z.string(),
     missed: z.object({ policy: z.string(), limit: z.int(), windowMs: z.number() }),
@@ -35,11 +35,8 @@ export const ScheduleItem = z
     lastFireAt: Time.nullable(),
     lastOutcome: z.string().nullable(),
     failures: z.int(),
-    invalid: z
-      .string()
-      .nullable()
-      .describe('Why what is stored of it is not valid, so that it does not fire.'),
-    recent: z.array(Fire).describe('The last 20, newest first.'),
+    invalid: z.string().nullable().describe('Why the stored schedule is invalid and does not fire.'),
+    recent: z.array(Fire).describe('The last 20 fires, newest first.'),
   })
   .openapi('ScheduleItem')
 export type ScheduleItem = z.infer<typeof ScheduleItem>
@@ -56,17 +53,21 @@ export const ScheduleDetail = ScheduleItem.extend({
   lastError: z.string().nullable(),
   askedFires: z
     .int()
-    .describe('Fires that were asked for and wait for a worker that has its code; counted up to 10,000.'),
-  upcoming: z.array(NextFire).describe('The next five.'),
+    .describe(
+      'Requested fires that wait for a worker with the code of the schedule; the count stops at 10,000.',
+    ),
+  upcoming: z.array(NextFire).describe('The next five fires.'),
   asOf: Time,
 }).openapi('ScheduleDetail')
 export type ScheduleDetail = z.infer<typeof ScheduleDetail>
 
 export const SetScheduleBody = z
   .strictObject({
-    kind: Name.optional().describe('Of its jobs; a new schedule needs one.'),
-    queue: Name.optional().describe("Of its jobs. The contract's, where the console knows it."),
-    cron: z.string().min(1).max(200).optional().describe('5 fields, or 6 with seconds in front.'),
+    kind: Name.optional().describe('The kind of its jobs; required for a new schedule.'),
+    queue: Name.optional().describe(
+      'The queue of its jobs; by default that of the contract, if the console has it.',
+    ),
+    cron: z.string().min(1).max(200).optional().describe('5 fields, or 6 with the seconds first.'),
     every: DurationText.optional().describe('Instead of `cron`.'),
     at: z.array(Time).min(1).max(1_000).optional().describe('Instead of `cron`.'),
     timeZone: z.string().min(1).max(100).optional().describe('For `cron`.'),

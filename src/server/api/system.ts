@@ -6,7 +6,7 @@ export const WorkerItem = z
     id: Id,
     host: z.string().nullable(),
     pid: z.int().nullable(),
-    version: z.string().nullable().describe("Of the app's code."),
+    version: z.string().nullable().describe("The version of the app's code."),
     stintVersion: z.string().nullable(),
     queues: z.record(z.string(), z.int()).describe('Slots by queue.'),
     kinds: z.array(z.string()),
@@ -16,7 +16,7 @@ export const WorkerItem = z
     renewedAt: Time,
     leaseUntil: Time,
     status: z.enum(['active', 'late', 'lost']),
-    death: z.string().nullable().describe('How its process ended, where it is known.'),
+    death: z.string().nullable().describe('How its process ended, if known.'),
     isLeader: z.boolean(),
   })
   .openapi('WorkerItem')
@@ -24,7 +24,7 @@ export type WorkerItem = z.infer<typeof WorkerItem>
 
 export const WorkerList = z
   .object({
-    items: z.array(WorkerItem).describe('Up to 500; the lost ones of the last hour too.'),
+    items: z.array(WorkerItem).describe('Up to 500 workers, with those lost in the last hour.'),
     leader: z.object({ workerId: Id, since: Time, until: Time }).nullable(),
     services: z.array(
       z.object({
@@ -40,7 +40,7 @@ export const WorkerList = z
   .openapi('WorkerList')
 export type WorkerList = z.infer<typeof WorkerList>
 
-/** A job that runs, with the lease it runs under. */
+/** A running job with its lease. */
 export const LeaseItem = z
   .object({
     jobId: Id,
@@ -59,7 +59,7 @@ export const LeaseItem = z
 export type LeaseItem = z.infer<typeof LeaseItem>
 export const LeaseList = z
   .object({
-    items: z.array(LeaseItem).describe('Up to 200, those that end first first.'),
+    items: z.array(LeaseItem).describe('Up to 200 leases, sorted by `leaseUntil`.'),
     more: z.boolean(),
     asOf: Time,
   })
@@ -85,13 +85,13 @@ export const SystemReport = z
     postgresVersion: z.string().nullable(),
     findings: z.array(Finding),
     findingsAsOf: Time.nullable().describe(
-      'When the doctor looked, some seconds ago; null while it looks for the first time, and `findings` are still to come.',
+      'When the doctor made the findings, at most some seconds ago; null while its first run lasts and `findings` is empty.',
     ),
     console: z.object({
       connections: z.int(),
       maxConnections: z.int(),
       viewers: z.int(),
-      refusedByLimit: z.int().describe('Requests answered with 503 since it started.'),
+      refusedByLimit: z.int().describe('Requests that the console has refused with 503 since it started.'),
     }),
     asOf: Time,
   })
@@ -103,7 +103,10 @@ export const KindItem = z
     kind: z.string(),
     queue: z.string(),
     version: z.int(),
-    jsonSchema: z.unknown().nullable().describe('Of its input, where the schema library can say.'),
+    jsonSchema: z
+      .unknown()
+      .nullable()
+      .describe('JSON Schema of the input; null if the schema library cannot make one.'),
   })
   .openapi('KindItem')
 export const KindList = z.object({ items: z.array(KindItem), asOf: Time }).openapi('KindList')
@@ -113,10 +116,12 @@ export const Me = z
   .object({
     actor: z.string(),
     role: Role,
-    can: z.array(z.string()).describe('Actions.'),
+    can: z.array(z.string()).describe('The allowed actions.'),
     environment: z.string().nullable(),
     readOnly: z.boolean(),
-    insecure: z.boolean().describe('Everybody may do everything here: to be seen on every screen.'),
+    insecure: z
+      .boolean()
+      .describe('The console has no sign-in: every caller is an admin. Every screen shows a warning.'),
     basePath: z.string(),
     stintVersion: z.string(),
     asOf: Time,

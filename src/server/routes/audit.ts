@@ -9,20 +9,20 @@ const list = createRoute({
   method: 'get',
   path: '/v1/audit',
   tags: ['Audit'],
-  summary: 'What people did, and what they were refused, newest first',
+  summary: 'Actions of people, and refused actions, newest first',
   'x-action': 'audit',
   'x-cli': 'stint audit list',
   request: {
     query: z.object({
       actor: z.string().max(512).optional(),
       target: z.string().max(2_000).optional().describe('A job, schedule, queue, error group or operation.'),
-      action: z.string().max(100).optional().describe('`job.replay`, or all of a noun: `job`.'),
+      action: z.string().max(100).optional().describe('`job.replay`, or all actions on jobs: `job`.'),
       cursor: z.string().max(200).optional(),
       limit: z.coerce.number().int().min(1).max(200).optional(),
     }),
   },
   responses: {
-    200: { description: 'A page of it.', content: { 'application/json': { schema: AuditPage } } },
+    200: { description: 'A page of the audit log.', content: { 'application/json': { schema: AuditPage } } },
     ...problems(401, 403, 422, 503),
   },
 })
@@ -31,7 +31,7 @@ export const auditRoutes: Routes = (app, parts) => {
   const { stint } = parts
   app.openapi(list, async (c) => {
     const caller = demand(c, 'audit')
-    // An entry names what it is about, and by then that may be gone: nobody could say whose it was.
+    // An entry names its target, which may be deleted by now, so the console cannot tell which queue it belonged to.
     if (!mayAll(caller, 'audit'))
       throw tooWide(
         'The audit covers all queues, and you may see only some of them.',

@@ -22,14 +22,14 @@ const list = createRoute({
   method: 'get',
   path: '/v1/error-groups',
   tags: ['Error groups'],
-  summary: 'Errors that people would call the same, those seen last first',
+  summary: 'Groups of similar errors, last seen first',
   'x-action': 'view',
   'x-cli': 'stint error list',
   request: {
     query: z.object({
       status: z.enum(errorStatuses).optional(),
       kind: z.string().max(200).optional(),
-      deadly: z.enum(['true', 'false']).optional().describe('Only those that jobs died of.'),
+      deadly: z.enum(['true', 'false']).optional().describe('`true`: only groups that killed jobs.'),
       cursor: z.string().max(200).optional().describe('There is one page.'),
       limit: z.coerce.number().int().min(1).max(200).optional(),
     }),
@@ -41,7 +41,7 @@ const get = createRoute({
   method: 'get',
   path: '/v1/error-groups/{group}',
   tags: ['Error groups'],
-  summary: 'One of them, with every hour that is kept',
+  summary: 'One error group, with its counts per hour',
   'x-action': 'view',
   'x-cli': 'stint error get {group}',
   request: { params },
@@ -64,9 +64,9 @@ function triage<Body extends z.ZodType>(verb: string, summary: string, body: Bod
   })
 }
 
-const resolve = triage('resolve', 'Say that it is repaired, in a version or as of now', ResolveBody)
+const resolve = triage('resolve', 'Mark an error group as resolved, now or in a version', ResolveBody)
 const ignore = triage('ignore', 'Ignore an error group', IgnoreBody)
-const reopen = triage('reopen', 'Take back what was decided', ReopenBody)
+const reopen = triage('reopen', 'Reopen an error group', ReopenBody)
 
 export const errorGroupRoutes: Routes = (app, parts) => {
   const { stint } = parts
@@ -76,7 +76,7 @@ export const errorGroupRoutes: Routes = (app, parts) => {
     const { status, kind, deadly, limit = 50 } = c.req.valid('query')
     const seesAll = mayAll(caller)
     const request = { status, kind, deadly: deadly === 'true' }
-    // For those who see only some, a page is filled from as many as can be read at once.
+    // A caller who sees only some groups gets a page filtered from as many groups as one read returns.
     const found = await stint.errors.list({ ...request, limit: seesAll ? limit : mostAtOnce })
     const shown = seesAll ? found : (await visibleTo(caller, parts, found)).slice(0, limit)
     const counts = await stint.dead.counts(shown.map(({ fingerprint }) => fingerprint))
@@ -137,12 +137,12 @@ export const errorGroupRoutes: Routes = (app, parts) => {
 
 const mostAtOnce = 200
 
-/** For those who may see only some dead letters: all of them are not counted by queue. */
+/** For a caller who may see only some dead letters: the total is not counted by queue. */
 const notCounted = { trash: { count: 0, isExact: false }, oldestDiedAt: null }
 
 /**
- * The group and what it is about: the same answer for one that is not there and for one that this caller may not see. What
- * a group says is what its last job said, so whoever may see that job may see the group.
+ * The group and the resource that decides who may see it. The answer is the same for a missing group and for one that the
+ * caller may not see. A group shows the error of its sample job, so a caller who may see that job may see the group.
  */
 async function findFor(
   caller: Caller,

@@ -13,9 +13,9 @@ const events = createRoute({
   method: 'get',
   path: '/v1/events',
   tags: ['Console'],
-  summary: 'What changes, as server-sent events',
+  summary: 'Live changes as server-sent events',
   description:
-    'Events: snapshot, delta, activity, trouble, healed, reset, ping. One that has an id can be gone on from: send it as Last-Event-ID, with the same topics.',
+    'Events: snapshot, delta, activity, trouble, healed, reset, ping. To continue after a lost connection, send the id of the last event as Last-Event-ID, with the same topics.',
   'x-action': 'view',
   request: {
     query: z.object({ topics: Topics }),
@@ -48,7 +48,7 @@ export const eventRoutes: Routes = (app, parts) => {
       if (operation !== undefined && !isWithin(caller, operation)) missingOperation(topic.of)
     }
     if (!live.hasRoomFor(caller.actor)) throw tooMany()
-    // The router takes it for a GET whose body nobody reads: a stream would stay open for ever.
+    // The router handles HEAD as GET and drops the body unread: a stream would stay open for ever.
     if (c.req.method === 'HEAD') return new Response(null, { headers: streamHeaders })
     const request = c.req.raw
     const stream = live.open({
@@ -62,7 +62,7 @@ export const eventRoutes: Routes = (app, parts) => {
   })
 }
 
-/** Neither kept nor changed nor gathered by anything in between. */
+/** Proxies must not store, change or buffer the stream. */
 const streamHeaders = {
   'Content-Type': 'text/event-stream; charset=utf-8',
   'Cache-Control': 'no-store, no-transform',

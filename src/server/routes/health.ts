@@ -3,7 +3,7 @@ import { firstForeign } from '../../schema/migrate.ts'
 import { latestVersion } from '../../schema/migrations.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
 
-/** Open to whoever asks, so it says yes or no and nothing else. */
+/** Needs no sign-in, so it reveals only yes or no. */
 const Health = z.object({ ok: z.boolean() }).openapi('Health')
 
 const yes = { description: 'Yes.', content: { 'application/json': { schema: Health } } }
@@ -21,12 +21,12 @@ const ready = createRoute({
   method: 'get',
   path: '/v1/health/ready',
   tags: ['Console'],
-  summary: 'Whether the database answers and its tables fit',
+  summary: 'Whether the database answers and its tables match this version',
   security: [],
   responses: { 200: yes, 503: { ...yes, description: 'No.' } },
 })
 
-/** Nobody can make the console ask its database more often than this. */
+/** The console asks its database at most this often, however many probes come. */
 const askAgainMs = 1_000
 
 export const healthRoutes: Routes = (app, { stint }) => {

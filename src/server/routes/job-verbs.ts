@@ -19,14 +19,14 @@ import { accepts, problems } from '../http/route-parts.ts'
 
 const failures = problems(400, 401, 403, 404, 409, 410, 413, 415, 422, 503)
 const done = {
-  200: { description: 'The job, as it is now.', content: { 'application/json': { schema: JobDetail } } },
+  200: { description: 'The changed job.', content: { 'application/json': { schema: JobDetail } } },
   202: {
-    description: 'It is asked to stop; its attempt has not ended yet.',
+    description: 'The running attempt was asked to stop and has not ended yet.',
     content: { 'application/json': { schema: JobDetail } },
   },
 } as const
 
-/** A route for one verb: verbs are segments of the path. */
+/** A route for one verb, which is the last segment of the path. */
 function verbRoute<Body extends z.ZodType>(
   verb: string,
   { action, cli, summary, body }: { action: Action; cli: string; summary: string; body: Body },
@@ -47,37 +47,37 @@ const replay = verbRoute('replay', {
   action: 'replay',
   cli: 'stint dead replay {id}',
   body: Act,
-  summary: 'Bring a dead letter back as the job it was',
+  summary: 'Replay a dead letter under its old id',
 })
 const cancel = verbRoute('cancel', {
   action: 'cancel',
   cli: 'stint job cancel {id}',
   body: Act,
-  summary: 'End a job; one that runs is asked to stop',
+  summary: 'Cancel a job; a running job is asked to stop',
 })
 const runNow = verbRoute('run-now', {
   action: 'run-now',
   cli: 'stint job run-now {id}',
   body: Act,
-  summary: 'Let a job run that waits for its time',
+  summary: 'Run a scheduled or retrying job now',
 })
 const reschedule = verbRoute('reschedule', {
   action: 'reschedule',
   cli: 'stint job reschedule {id} --delay 1h',
   body: RescheduleBody,
-  summary: 'Move a job that waits to another time',
+  summary: 'Move a waiting job to another time',
 })
 const reprioritize = verbRoute('reprioritize', {
   action: 'reprioritize',
   cli: 'stint job reprioritize {id} --priority 5',
   body: ReprioritizeBody,
-  summary: 'Change how soon a job runs among others',
+  summary: 'Change the priority of a job',
 })
 const discard = verbRoute('discard', {
   action: 'discard',
   cli: 'stint dead discard {id}',
   body: Act,
-  summary: 'Put a dead letter into the trash, for 24 hours',
+  summary: 'Move a dead letter to the trash, for 24 hours',
 })
 const restore = verbRoute('restore', {
   action: 'restore',
@@ -90,16 +90,16 @@ const edit = createRoute({
   method: 'post',
   path: '/v1/jobs/{id}/edit-and-replay',
   tags: ['Jobs'],
-  summary: 'Make a new job of a dead letter, with another input',
+  summary: 'Replay a dead letter as a new job with another input',
   description:
-    'Checked against the contract of its kind. What was shown as `[redacted]` stays as it was. Refused where the ' +
-    "host's own `redact` changes the input for you: its mask would be stored as data.",
+    'The input is checked against the contract of the kind. `[redacted]` keeps the stored value. The request is refused ' +
+    "if the host's own `redact` hides a part of the input from you: its mask would be stored as data.",
   'x-action': 'edit',
   'x-cli': 'stint job edit {id} --input FILE --contracts FILE --reason {reason}',
   request: { params: z.object({ id: Id }), body: accepts(EditBody) },
   responses: {
     202: {
-      description: 'The new job; the dead letter names it as `replacedBy`.',
+      description: 'The new job. `replacedBy` of the dead letter has its id.',
       content: { 'application/json': { schema: AcceptedJob } },
     },
     ...failures,
@@ -107,7 +107,7 @@ const edit = createRoute({
 })
 
 export const jobVerbRoutes: Routes = (app, parts) => {
-  /** Finds the job, asks for the right to it, acts, and answers with it. */
+  /** Finds the job, checks the permission, acts, and answers with the changed job. */
   const acting = async (
     c: Context<Env>,
     verb: { id: string; action: Action; reason: string | undefined },
@@ -119,7 +119,7 @@ export const jobVerbRoutes: Routes = (app, parts) => {
     const operator = await demandOperator(c, parts, doing)
     const after = await withCurrent(() => act(operator))
     const detail = toJobDetail(after, c.get('caller'), parts, new Date())
-    // The types of a route made by a function know only that it answers something.
+    // verbRoute() is generic, so the exact response type of the route is lost.
     return c.json(detail, action === 'cancel' && after.state === 'running' ? 202 : 200) as never
   }
 
@@ -219,6 +219,6 @@ function oneTime(): HttpProblem {
     code: 'invalid-option',
     title: 'Invalid value',
     detail: 'Pass either `runAt` or `delay`.',
-    errors: [{ pointer: '/runAt', message: 'or /delay has to be given, and not both' }],
+    errors: [{ pointer: '/runAt', message: 'either this or /delay is required' }],
   })
 }

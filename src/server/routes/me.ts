@@ -10,10 +10,10 @@ const me = createRoute({
   method: 'get',
   path: '/v1/me',
   tags: ['Console'],
-  summary: 'Who asks, what they may do, and which console this is',
+  summary: 'The caller, its permissions, and facts about this console',
   'x-action': 'view',
   responses: {
-    200: { description: 'You.', content: { 'application/json': { schema: Me } } },
+    200: { description: 'The caller.', content: { 'application/json': { schema: Me } } },
     ...problems(401, 403),
   },
 })

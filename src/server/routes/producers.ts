@@ -23,16 +23,16 @@ const addJob = createRoute({
   tags: ['Producers'],
   summary: 'Store a job',
   description:
-    'Checked against its contract where the console knows it. With an Idempotency-Key a repeat is answered the same.',
+    'The input is checked if the console has the contract of the kind. With an Idempotency-Key a repeated request gets the same answer.',
   'x-action': 'enqueue',
   request: { headers: PreferHeader, body: accepts(NewJob) },
   responses: {
     202: {
-      description: 'It is stored, or another job stands for it.',
+      description: 'The job is stored, or is a duplicate of an existing job.',
       content: { 'application/json': { schema: AcceptedJob } },
     },
     200: {
-      description: 'With `Prefer: wait`: it ended in time.',
+      description: 'With `Prefer: wait`: the job ended in time.',
       content: { 'application/json': { schema: AcceptedJob } },
     },
     ...problems(400, 401, 403, 409, 413, 415, 422, 503),
@@ -48,7 +48,7 @@ const addJobs = createRoute({
   request: { body: accepts(NewJobs) },
   responses: {
     202: {
-      description: 'All are stored, or others stand for them; in the order given.',
+      description: 'All jobs are stored, or are duplicates of existing jobs; in the order of the request.',
       content: { 'application/json': { schema: AcceptedJobs } },
     },
     ...problems(400, 401, 403, 409, 413, 415, 422, 503),
@@ -105,7 +105,7 @@ async function storeOne(
   return { response, id }
 }
 
-/** All in one transaction with the answer: repeated with another id after a lost reply, none would be stored twice. */
+/** Stores all jobs and the answer in one transaction: if it is repeated after a lost reply, no job is stored twice. */
 async function storeAll(
   c: Context<Env>,
   parts: ConsoleParts,
@@ -146,7 +146,7 @@ interface Placed {
   job: CheckedJob
 }
 
-/** In one order for everybody, so that two batches do not wait for each other's keys. */
+/** Groups jobs by contract. The order is the same for every batch, so that two batches do not deadlock on each other's keys. */
 function byContract(checked: readonly CheckedJob[]): Placed[][] {
   const groups = new Map<string, Placed[]>()
   for (const [index, job] of checked.entries()) {
@@ -160,7 +160,7 @@ function byContract(checked: readonly CheckedJob[]): Placed[][] {
 
 const mostErrors = 1_000
 
-/** Every item is checked before any is stored, and all that is wrong is told at once. */
+/** Checks every job before any is stored, and reports all errors at once. */
 async function checkAll(
   parts: ConsoleParts,
   jobs: readonly z.infer<typeof NewJob>[],

@@ -31,8 +31,8 @@ const about = { tags: ['Schedules'] }
 
 const NextFires = z.object({ items: z.array(NextFire), asOf: Time }).openapi('NextFires')
 const Fires = z.object({ items: z.array(Fire), next: z.string().nullable(), asOf: Time }).openapi('Fires')
-const asksForIt =
-  'Where code makes the input, the answer is `asked`: a worker that has the code of the schedule makes the job, under the id that is given here. While `isOrphan` of the schedule is true, it waits for one.'
+const askedExplanation =
+  'If code makes the input, the answer is `asked`: a worker with the code of the schedule makes the job, with the id of this answer. While `isOrphan` of the schedule is true, no worker has the code, and the fire waits.'
 const Ran = z
   .object({ jobId: Id, action: z.enum(['fired', 'asked']), isOrphan: z.boolean(), asOf: Time })
   .openapi('RanSchedule')
@@ -46,7 +46,7 @@ const Backfilled = z
         jobId: Id.nullable(),
       }),
     ),
-    count: z.int().describe('Jobs that were made or asked for, or would be.'),
+    count: z.int().describe('Jobs that were made or requested; with `dryRun`, jobs that would be.'),
     isOrphan: z.boolean(),
     dryRun: z.boolean(),
     asOf: Time,
@@ -62,11 +62,11 @@ const list = createRoute({
   summary: 'Schedules by name, with their last fires',
   request: {
     query: z.object({
-      cursor: z.string().max(200).optional().describe('`next` of the page before.'),
+      cursor: z.string().max(200).optional().describe('The `next` of the previous page.'),
       limit: z.coerce.number().int().min(1).max(200).optional(),
     }),
   },
-  responses: { 200: json('A page of them.', ScheduleList), ...reads },
+  responses: { 200: json('A page of schedules.', ScheduleList), ...reads },
 })
 const get = createRoute({
   method: 'get',
@@ -84,7 +84,7 @@ const next = createRoute({
   ...about,
   'x-action': 'view',
   'x-cli': 'stint schedule next {name}',
-  summary: 'When it fires next',
+  summary: 'The next fire times of a schedule',
   request: { params, query: z.object({ n: z.coerce.number().int().min(1).max(50).optional() }) },
   responses: { 200: json('The times.', NextFires), ...reads },
 })
@@ -94,7 +94,7 @@ const fires = createRoute({
   ...about,
   'x-action': 'view',
   'x-cli': 'stint schedule get {name}',
-  summary: 'What became of its times, latest first',
+  summary: 'The fires of a schedule with their outcomes, newest first',
   request: {
     params,
     query: z.object({
@@ -102,7 +102,7 @@ const fires = createRoute({
       limit: z.coerce.number().int().min(1).max(200).optional(),
     }),
   },
-  responses: { 200: json('A page of them.', Fires), ...reads },
+  responses: { 200: json('A page of fires.', Fires), ...reads },
 })
 const set = createRoute({
   method: 'put',
@@ -110,9 +110,9 @@ const set = createRoute({
   ...about,
   'x-action': 'schedule.edit',
   'x-cli': 'stint schedule set {name} --every {every}',
-  summary: 'Store one, new or changed',
+  summary: 'Create or change a schedule',
   description:
-    'Of one that is stored, what is not given stays as it is; a changed one counts from now on. One that workers have in their code is restored by the next of them that starts.',
+    'Fields that are left out keep their stored value. A changed rule counts from now on. If the schedule is defined in code, the next worker that starts restores the definition of the code.',
   request: { params, body: accepts(SetScheduleBody) },
   responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
@@ -122,10 +122,10 @@ const run = createRoute({
   ...about,
   'x-action': 'schedule.run',
   'x-cli': 'stint schedule run {name}',
-  summary: 'Make a job of it now',
-  description: asksForIt,
+  summary: 'Fire a schedule now',
+  description: askedExplanation,
   request: { params, body: accepts(RunScheduleBody) },
-  responses: { 200: json('The job that was made.', Ran), ...acts },
+  responses: { 200: json('The job that was made or requested.', Ran), ...acts },
 })
 const pause = createRoute({
   method: 'post',
@@ -133,7 +133,7 @@ const pause = createRoute({
   ...about,
   'x-action': 'schedule.run',
   'x-cli': 'stint schedule pause {name}',
-  summary: 'No fires until a time, or until it is resumed',
+  summary: 'Pause a schedule until a time, or until it is resumed',
   request: { params, body: accepts(PauseScheduleBody) },
   responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
@@ -143,7 +143,7 @@ const resume = createRoute({
   ...about,
   'x-action': 'schedule.run',
   'x-cli': 'stint schedule resume {name}',
-  summary: 'Let it fire again, from now on',
+  summary: 'Resume a schedule; it fires again from now on',
   request: { params, body: accepts(RunScheduleBody) },
   responses: { 200: json('The schedule.', ScheduleDetail), ...acts },
 })
@@ -153,10 +153,10 @@ const backfill = createRoute({
   ...about,
   'x-action': 'schedule.run',
   'x-cli': 'stint schedule backfill {name} --from {from} --to {to}',
-  summary: 'Make up for the times of a range, at most 1,000',
-  description: asksForIt,
+  summary: 'Make jobs for missed fires in a time range, at most 1,000',
+  description: askedExplanation,
   request: { params, body: accepts(BackfillBody) },
-  responses: { 200: json('The times, and what became of them.', Backfilled), ...acts },
+  responses: { 200: json('The fires, with what was done.', Backfilled), ...acts },
 })
 const remove = createRoute({
   method: 'delete',
@@ -164,9 +164,9 @@ const remove = createRoute({
   ...about,
   'x-action': 'schedule.edit',
   'x-cli': 'stint schedule delete {name}',
-  summary: 'Forget it and its history; its jobs stay',
+  summary: 'Delete a schedule and its history; its jobs stay',
   request: { params, query: z.object({ reason: Reason.optional() }) },
-  responses: { 204: { description: 'It is gone.' }, ...acts },
+  responses: { 204: { description: 'The schedule is deleted.' }, ...acts },
 })
 
 export const scheduleRoutes: Routes = (app, parts) => {
@@ -228,15 +228,15 @@ export const scheduleRoutes: Routes = (app, parts) => {
     const { reason, ...body } = c.req.valid('json')
     const caller = demand(c, 'view')
     const before = await stint.schedules.get(name)
-    const isTheirs = before !== undefined && isVisible(caller, before)
+    const isVisibleToCaller = before !== undefined && isVisible(caller, before)
     const doing = { action: 'schedule.edit', act: 'schedule.set', reason } as const
-    if (isTheirs) await acting(c, name, doing)
-    const stored = isTheirs ? await stint.schedules.definition(name) : undefined
+    if (isVisibleToCaller) await acting(c, name, doing)
+    const stored = isVisibleToCaller ? await stint.schedules.definition(name) : undefined
     const definition = wantedDefinition(parts, { name, body, stored, caller })
-    // Taken, and not for whoever asks: only who would make a new one learns that.
-    if (before !== undefined && !isTheirs) return missingSchedule(name)
+    // The name is taken by a schedule that the caller may not see. Checked last, so that only a valid request reveals it.
+    if (before !== undefined && !isVisibleToCaller) return missingSchedule(name)
     const { job, options } = definition
-    // And for what it becomes: another queue or kind may be none of theirs.
+    // The permission for the new queue and kind: the caller may not have it, even if it has the one for the old.
     const resource = { queue: options?.queue ?? job.queue, kind: job.kind }
     const as = await demandOperator(c, parts, { ...doing, target: name, resource })
     return c.json(await toDetail(await as.schedules.set(definition, { reason }), caller, parts), 200)
@@ -280,7 +280,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
   })
 }
 
-/** The same answer for one that is not there and for one that this caller may not see. */
+/** Finds a schedule. The answer is the same for a missing schedule and for one that the caller may not see. */
 async function findFor(caller: Caller, { stint }: ConsoleParts, name: string): Promise<ScheduleDetails> {
   const found = await stint.schedules.get(name)
   if (found === undefined || !isVisible(caller, found)) return missingSchedule(name)
@@ -291,10 +291,10 @@ function isVisible(caller: Caller, { queue, kind }: Pick<ScheduleInfo, 'queue' |
   return caller.can('view', { queue, kind })
 }
 
-/** Schedules that are read at once where most of them are not for whoever asks. */
-const fartherOn = 200
+/** Schedules per read after the first, when the caller may not see most of them. */
+const laterReadSize = 200
 
-/** A page of those that this caller may see; where it ends is a name too, and so is one of them. */
+/** A page of the schedules that this caller may see. The cursor is always the name of a visible schedule. */
 async function listFor(
   caller: Caller,
   { stint }: ConsoleParts,
@@ -302,7 +302,7 @@ async function listFor(
 ): Promise<{ found: ScheduleInfo[]; next: string | null }> {
   const found: ScheduleInfo[] = []
   let last = after
-  for (let size = limit; ; size = Math.max(limit, fartherOn)) {
+  for (let size = limit; ; size = Math.max(limit, laterReadSize)) {
     const page = await stint.schedules.list({ after: last, limit: size })
     found.push(...page.filter((one) => isVisible(caller, one)))
     last = page.at(-1)?.name

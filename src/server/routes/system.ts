@@ -12,7 +12,7 @@ const system = createRoute({
   method: 'get',
   path: '/v1/system',
   tags: ['Console'],
-  summary: 'The database, the schema, the console itself, and what is wrong with them',
+  summary: 'The database, the schema and the console, with the findings of the doctor',
   'x-action': 'view',
   'x-cli': 'stint doctor',
   responses: {
@@ -25,15 +25,18 @@ const kinds = createRoute({
   method: 'get',
   path: '/v1/kinds',
   tags: ['Console'],
-  summary: 'The contracts that the console knows',
+  summary: 'The contracts that the console has',
   'x-action': 'view',
   responses: {
-    200: { description: 'By kind.', content: { 'application/json': { schema: KindList } } },
+    200: {
+      description: 'The contracts, sorted by kind.',
+      content: { 'application/json': { schema: KindList } },
+    },
     ...problems(401, 403),
   },
 })
 
-/** The doctor asks twenty things, some of them of the whole catalog. What it finds later is in the next answer. */
+/** The doctor makes twenty checks, and some read the whole catalog. Findings that come later are in the next answer. */
 const patienceMs = 50
 
 export const systemRoutes: Routes = (app, { stint, reads, live, limits, contracts, connections }) => {

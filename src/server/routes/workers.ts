@@ -10,11 +10,14 @@ const workers = createRoute({
   method: 'get',
   path: '/v1/workers',
   tags: ['Workers'],
-  summary: 'The workers that live, and those lost within the last hour',
+  summary: 'Live workers, and workers lost in the last hour',
   'x-action': 'view',
   'x-cli': 'stint status',
   responses: {
-    200: { description: 'Those that live first.', content: { 'application/json': { schema: WorkerList } } },
+    200: {
+      description: 'The workers, live ones first.',
+      content: { 'application/json': { schema: WorkerList } },
+    },
     ...problems(401, 403, 503),
   },
 })
@@ -23,11 +26,11 @@ const leases = createRoute({
   method: 'get',
   path: '/v1/leases',
   tags: ['Workers'],
-  summary: 'Jobs that run, those whose lease ends first first',
+  summary: 'Running jobs, sorted by the end of their lease',
   'x-action': 'view',
   'x-cli': 'stint job list --state running',
   responses: {
-    200: { description: 'Up to 200.', content: { 'application/json': { schema: LeaseList } } },
+    200: { description: 'Up to 200 running jobs.', content: { 'application/json': { schema: LeaseList } } },
     ...problems(401, 403, 503),
   },
 })
