@@ -1,6 +1,6 @@
 import { HttpProblem } from '../http/problem.ts'
 
-/** Refuses an input from a caller for whom the host's `redact` changes the stored input: its mask would become data. */
+/** Refuses an edited input if the host's `redact` hides a part of the stored one from the caller: its mask would become data. */
 export function maskedByHost(hint: string): HttpProblem {
   return new HttpProblem({
     status: 422,

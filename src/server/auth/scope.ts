@@ -7,10 +7,10 @@ import { HttpProblem } from '../http/problem.ts'
  * What a caller sees if the host narrows it to some queues, kinds or keys.
  *
  * `can` of the host is a function: it has no list of what it allows, the console can only call it. So the console filters
- * every list by calling `can` for each item. An answer that cannot be filtered is shown only to callers for whom `can`
- * allows all of it. The names that the console knows cannot show that: a host may deny a single key that no job has yet.
- * So the console calls `can` with the fields of an `AllOf`, and notes whether `can` reads an unnamed field. If it returns
- * true without reading one, it returns true for every value of that field.
+ * every list by calling `can` for each item. An answer that cannot be filtered is shown to a caller only if `can` allows
+ * all of it. The names that the console knows cannot show that: a host may deny a single key that no job has yet. So the
+ * console calls `can` with the fields of an `AllOf`, and notes whether `can` reads an unnamed field. If it returns true
+ * without reading one, it returns true for every value of that field.
  *
  * A plain resource leaves out the fields that do not matter: `{ queue: 'mail' }` is the whole queue, and the host decides
  * whether a caller that it narrows to a key may see it. The console never leaves out the queue to mean all queues: a host
