@@ -82,7 +82,7 @@ export function App() {
         className="skip"
         href="#main"
         onClick={(event) => {
-          // The page has a <base>: a bare fragment would lead to its root.
+          // The page has a <base>, so a link with only a fragment would lead to the root.
           event.preventDefault()
           document.getElementById('main')?.focus()
         }}

@@ -1,6 +1,6 @@
 /**
- * The keyboard. A screen registers its keys while it is mounted; the newest registration wins, so a dialog's keys go
- * before those of the screen below it. `g` begins a pair.
+ * Keyboard shortcuts. A screen registers its keys while it is mounted. The newest registration wins, so the keys of a
+ * dialog come before those of the screen below. `g` is the first of a pair of keys.
  */
 import { useLayoutEffect, useRef } from 'react'
 import { preferences } from './text/preferences.ts'
@@ -19,7 +19,7 @@ let first: { key: string; at: number } | undefined
 export function useKeys(keys: readonly Key[]): void {
   const latest = useRef(keys)
   latest.current = keys
-  // With the screen and not after it was painted: who sees a screen may press its keys, and those of no other.
+  // Before paint, so that the keys of a screen work as soon as it is visible, and those of the old screen no longer do.
   useLayoutEffect(() => {
     const layer = { keys: () => latest.current }
     layers.push(layer)
@@ -29,7 +29,7 @@ export function useKeys(keys: readonly Key[]): void {
   }, [])
 }
 
-/** For the help: what does what right now. */
+/** The current shortcuts, for the help dialog. */
 export function activeKeys(): Key[] {
   return layers.flatMap((layer) => layer.keys())
 }

@@ -104,7 +104,7 @@ test('an operator runs and backfills a schedule whose input code makes, and is t
   await page.getByLabel('From').fill('2026-02-28T00:00')
   await page.getByLabel('To').fill('2026-03-02T00:00')
   await page.getByRole('button', { name: 'Preview' }).click()
-  await page.getByText("would be made up for. A worker that has this schedule's code").waitFor()
+  await page.getByText("would be backfilled. A worker that has this schedule's code").waitFor()
   await page.getByRole('button', { name: 'Ask for 1 job' }).click()
   await page.getByText("Asked for 1 fire. A worker that has this schedule's code makes the jobs.").waitFor()
   await eventually(async () => {

@@ -1,7 +1,7 @@
 import type { Problem } from '../../../src/server/api/common.ts'
 import { heardTime } from '../text/clock.ts'
 
-/** What the server said no to, or that it could not be reached (status 0). */
+/** A problem that the server answered, or status 0 if it could not be reached. */
 export class ApiError extends Error {
   readonly problem: Problem
 
@@ -18,10 +18,10 @@ export class ApiError extends Error {
 
 export type Params = Readonly<Record<string, string | number | boolean | null | undefined>>
 
-/** Where the page is mounted, with a slash at its end; the server says so in <base>. */
+/** The base path of the page, with a slash at its end; the server puts it into <base>. */
 export const base = new URL('.', document.baseURI)
 
-/** The address of a resource; what a name holds (`/`, `.`, `%`) stays inside of its segment. */
+/** The URL of a resource; names are escaped, so that `/`, `.` and `%` stay inside their segment. */
 export function at(...segments: string[]): string {
   return segments.map(encodeURIComponent).join('/')
 }
@@ -38,7 +38,7 @@ export function get<Answer>(path: string, params?: Params, signal?: AbortSignal)
   return request<Answer>(apiUrl(path, params), { method: 'GET', ...(signal && { signal }) })
 }
 
-/** An act. `body` is a value, or JSON that was written by a person and goes out as it is. */
+/** Sends an action. `body` is a value, or JSON text that a person wrote, which is sent unchanged. */
 export function send<Answer>(
   method: 'POST' | 'PATCH' | 'PUT' | 'DELETE',
   path: string,

@@ -5,7 +5,7 @@ import type { LiveQuery } from './use-live.ts'
 export type { ErrorGroupDetail, ErrorGroupItem, ErrorGroupPage }
 export type GroupStatus = ErrorGroupItem['status']
 
-/** `deadly`: those that jobs died of; otherwise also those that jobs only fail with. */
+/** `deadly`: only errors that killed jobs; otherwise also errors of attempts that are retried. */
 export function errorGroupsQuery(
   { status, deadly }: { status: string; deadly: boolean },
   cursor: string | undefined,

@@ -9,7 +9,7 @@ export function jobsQuery(where: string, cursor: string | undefined, limit = 50)
   return {
     queryKey: ['jobs', where, cursor ?? '', limit],
     queryFn: ({ signal }) => get('jobs', { where, cursor, limit }, signal),
-    // The stream does not say which jobs match; that something happened is when to look.
+    // The stream does not know which jobs match: its messages only trigger a fetch.
     topic: 'overview',
     anywayEveryMs: 10_000,
     keep: true,
@@ -50,12 +50,12 @@ export function lineageQuery(id: string): LiveQuery<Lineage> {
 
 export type Verb = 'replay' | 'cancel' | 'run-now' | 'reschedule' | 'reprioritize' | 'discard' | 'restore'
 
-/** Acts on the job as it was seen: what changed since is refused. */
+/** Acts on the job in the state that the person saw. The server refuses if the job has changed since. */
 export function act(job: JobItem, verb: Verb, body: object = {}): Promise<JobDetail> {
   return send('POST', at('jobs', job.id, verb), { expect: seen(job), ...body })
 }
 
-/** The input goes out as it was written, so that no number is rounded on its way. */
+/** The input is sent as the person wrote it, so that no number is rounded. */
 export function editAndReplay(job: JobItem, inputText: string, reason: string): Promise<{ id: string }> {
   const body = `{"input":${inputText},"reason":${JSON.stringify(reason)},"expect":${JSON.stringify(seen(job))}}`
   return send('POST', at('jobs', job.id, 'edit-and-replay'), body)

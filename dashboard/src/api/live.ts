@@ -1,9 +1,9 @@
 /**
- * What keeps the screen fresh: one EventSource for all that the page shows, and what is known of its health.
+ * Keeps the screen up to date: one EventSource for the whole page, and the state of its connection.
  *
- * A screen names its topics while it is mounted, and is told what the stream says about them (use-live.ts). Where
- * streaming does not work the page polls, and says so. Paused means that nothing is asked for at all: no stream, no poll,
- * no refetch on focus.
+ * A screen follows its topics while it is mounted and gets their messages (use-live.ts). If streaming does not work, the
+ * page polls and shows that it does. Paused means that the page fetches nothing: no stream, no polling, no refetch on
+ * focus.
  */
 import type { LiveDelta, LiveSnapshot, LiveTrouble } from '../../../src/server/api/events.ts'
 import { apiUrl } from './client.ts'
@@ -12,13 +12,13 @@ export type Mode = 'connecting' | 'live' | 'polling' | 'paused'
 
 export interface LiveState {
   mode: Mode
-  /** When data last came in, by performance.now(). */
+  /** When data last arrived, by performance.now(). */
   heardAt: number
   /** The database does not answer the console. */
   trouble: LiveTrouble | undefined
 }
 
-/** What a stream says of a topic; `news` only that there is something to ask for. */
+/** A message about a topic; `news` has no data: the screen has to fetch. */
 export type Message =
   ({ type: 'snapshot' } & LiveSnapshot) | ({ type: 'delta' } & LiveDelta) | { type: 'news'; topic: string }
 
@@ -43,7 +43,7 @@ class Live {
     return () => this.#listeners.delete(listener)
   }
 
-  /** Calls `heard` when something about the topic came in, until the returned function is called. */
+  /** Calls `heard` for each message of the topic, until the returned function is called. */
   follow(topic: string, heard: (message: Message) => void): () => void {
     const isNew = !this.#topics.has(topic)
     const callbacks = this.#topics.get(topic) ?? new Set()
@@ -57,7 +57,7 @@ class Live {
     }
   }
 
-  /** Data came by another way than the stream. */
+  /** Notes that data arrived by other means than the stream. */
   heard(): void {
     this.#state = { ...this.#state, heardAt: performance.now() }
   }
@@ -74,7 +74,7 @@ class Live {
     for (const topic of this.#topics.keys()) this.#tell({ type: 'news', topic })
   }
 
-  /** Screens come and go together: one stream for where they end up. */
+  /** Opens the stream for the current topics. Deferred, because many topics change together when a screen changes. */
   #plan(): void {
     if (this.#isPlanned) return
     this.#isPlanned = true
@@ -98,7 +98,7 @@ class Live {
     })
     source.addEventListener('error', () => {
       this.#become('polling')
-      // The browser connects again by itself, unless it was refused.
+      // The browser reconnects by itself, unless the server refused the stream.
       if (source.readyState === EventSource.CLOSED) this.#later()
     })
     for (const type of ['snapshot', 'delta', 'activity', 'reset', 'trouble', 'healed', 'ping'] as const) {
@@ -119,7 +119,7 @@ class Live {
     }
     const isOver = type === 'healed' || type === 'snapshot' || type === 'delta'
     const trouble = isOver ? undefined : this.#state.trouble
-    // While the database is silent nothing on the screen gets younger.
+    // While the database does not answer, the data on the screen is not updated.
     this.#change({ mode: 'live', trouble, ...(trouble === undefined && { heardAt: performance.now() }) })
     switch (type) {
       case 'ping':
@@ -143,7 +143,7 @@ class Live {
     for (const heard of this.#topics.get(message.topic) ?? []) heard(message)
   }
 
-  /** A stream that says nothing, not even a ping, is no stream: some proxy holds it. */
+  /** A stream without even a ping does not work: a proxy probably buffers it. */
   #wait(): void {
     clearTimeout(this.#silence)
     this.#silence = setTimeout(() => {

@@ -47,7 +47,7 @@ export function systemQuery(): LiveQuery<SystemReport> {
   return {
     queryKey: ['system'],
     queryFn: ({ signal }) => get('system', {}, signal),
-    // Until the doctor has looked for the first time.
+    // Until the first run of the doctor has ended.
     everyMs: (report) => (report?.findingsAsOf === null ? 1_000 : 30_000),
   }
 }

@@ -6,7 +6,7 @@ import { live } from './live.ts'
 import type { LiveState, Message } from './live.ts'
 
 export const pollMs = 5_000
-/** However often a topic speaks, its screen asks at most so often. */
+/** The shortest time between two fetches, however many messages a topic gets. */
 const throttleMs = 1_000
 
 export const queries = new QueryClient({
@@ -34,20 +34,20 @@ export function useLiveState(): LiveState {
 export interface LiveQuery<Answer> {
   queryKey: QueryKey
   queryFn: (context: { signal: AbortSignal }) => Promise<Answer>
-  /** What the stream calls it; without one it is polled. */
+  /** The topic of the stream; a query without a topic is polled. */
   topic?: string | undefined
-  /** Where the stream says all of it: its lists, and by which field their items are known. */
+  /** For a topic that has the whole answer: its lists, each with the field that identifies an item. */
   merge?: Readonly<Record<string, string>> | undefined
-  /** How often it is polled, where it has no topic or the stream is down. */
+  /** How often to poll without a topic, or while the stream is down. */
   everyMs?: number | ((answer: Answer | undefined) => number) | undefined
-  /** How often also while the stream is up: for what it says only a part of. */
+  /** How often to poll also while the stream is up, for a topic that has only a part of the answer. */
   anywayEveryMs?: number | undefined
   enabled?: boolean | undefined
-  /** Shows what was there while another page or filter is on its way. */
+  /** Keeps showing the old data while another page or filter loads. */
   keep?: boolean | undefined
 }
 
-/** A query that stays fresh by the stream where it has a topic, by polling where it has none or the stream is down. */
+/** A query that the stream keeps up to date if it has a topic; without one, or while the stream is down, it polls. */
 export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer, ApiError> {
   const { mode } = useLiveState()
   const { topic, merge, enabled = true, everyMs = pollMs, anywayEveryMs } = query
@@ -62,7 +62,7 @@ export function useLive<Answer>(query: LiveQuery<Answer>): UseQueryResult<Answer
     let lastAt = 0
     let isAsking = false
     let isNews = false
-    // One after the other: to ask anew ends what is under way, and answers that take longer than the news would never come.
+    // One fetch at a time: a new fetch cancels the running one, so with frequent news a slow answer would never arrive.
     const plan = (): void => {
       isNews = isAsking
       if (!isAsking) timer ??= setTimeout(refetch, Math.max(0, lastAt + throttleMs - performance.now()))
@@ -114,7 +114,7 @@ function isPassing(error: ApiError): boolean {
   return error.problem.status === 503 || error.problem.status === 0
 }
 
-/** The later of two answers: an answer may be overtaken by the stream, which would not say again what it has said. */
+/** The newer of two answers. The stream may be ahead of a fetched answer, and does not repeat its changes. */
 function newer<Answer>(known: Answer | undefined, answer: Answer): Answer {
   return known !== undefined && asOf(known) > asOf(answer) ? known : answer
 }
@@ -123,7 +123,7 @@ function asOf(answer: unknown): number {
   return Date.parse((answer as { asOf?: string }).asOf ?? '')
 }
 
-/** The answer as it is after what the stream said; as it was where there is nothing to change. */
+/** The answer with the changes of a message; the same object if there are none. */
 function merged(now: unknown, message: Message, lists: Readonly<Record<string, string>>): unknown {
   if (message.type === 'snapshot') return message.data ?? now
   if (message.type === 'news' || now === undefined) return now

@@ -20,7 +20,7 @@ const words: Partial<Record<Verb, { title: string; button: string; done: string 
   },
 }
 
-/** An act on one job that needs a word more, or cannot be taken back. */
+/** The dialog for an action on one job that needs a value, or cannot be undone. */
 export function ActDialog({ job, verb, close }: { job: JobDetail; verb: Verb; close: () => void }) {
   const [reason, setReason] = useState('')
   const [value, setValue] = useState(verb === 'reprioritize' ? String(job.priority) : '10m')
@@ -104,7 +104,7 @@ function bodyOf(verb: Verb, value: string): { priority?: number; delay?: string;
   return /^\d+(\.\d+)?(ms|s|m|h|d|w)$/.test(given) ? { delay: given } : { runAt: isoOf(given) }
 }
 
-/** The same for the command line; with `=`, for a priority may begin with a dash. */
+/** The same option for the CLI; with `=`, because a priority may begin with a dash. */
 function optionsOf(verb: Verb, value: string): string[] {
   const { priority, delay, runAt } = bodyOf(verb, value)
   if (priority !== undefined) return [`--priority=${priority}`]

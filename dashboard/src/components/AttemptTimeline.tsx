@@ -8,7 +8,7 @@ import { Time } from './Time.tsx'
 
 const width = 1_000
 
-/** The life of a job to scale: waiting, running, what came of it. The list of attempts below says the same in words. */
+/** A timeline of a job, to scale: waiting, running, outcomes. The list of attempts below has the same as text. */
 export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: readonly JobAttempt[] }) {
   const now = useNow()
   const segments = segmentsOf(job, attempts, now)
@@ -32,7 +32,7 @@ export function AttemptTimeline({ job, attempts }: { job: JobDetail; attempts: r
             key={index}
             className={`segment segment-${segment.type} segment-${segment.tone}`}
             x={x(segment.from)}
-            // Too short to see is still there.
+            // A short segment still gets a visible width.
             width={Math.max(segment.type === 'running' ? 3 : 0, x(segment.to) - x(segment.from))}
             y={segment.type === 'running' ? 0 : 9}
             height={segment.type === 'running' ? 28 : 10}
@@ -64,7 +64,7 @@ const toneWords: Readonly<Record<Tone, string>> = {
   quiet: 'put back or cancelled after',
 }
 
-/** Each colour once, in the order of a life: what waited by what for, what ran by what came of it. */
+/** Each colour once, in order of time: waiting segments by their type, running ones by their outcome. */
 function legendOf(segments: readonly Segment[]): { colour: string; words: string; ms: number }[] {
   const all = new Map<string, { colour: string; words: string; ms: number }>()
   for (const { type, tone, from, to } of segments) {

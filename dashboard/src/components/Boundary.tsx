@@ -1,7 +1,7 @@
 import { Component } from 'react'
 import type { ReactNode } from 'react'
 
-/** An error of one part of the page is said where it is; the rest goes on. */
+/** An error boundary: a part of the page that fails shows its error, and the rest keeps working. */
 export class Boundary extends Component<
   { children: ReactNode; instead: (error: Error) => ReactNode },
   { error: Error | undefined }

@@ -5,7 +5,7 @@ import { clockText } from './Time.tsx'
 
 const Plot = lazy(() => import('./Plot.tsx').then((module) => ({ default: module.Plot })))
 
-/** A chart and its twin: the same numbers as a table, for who cannot or would not read a picture. */
+/** A chart, with the same numbers as a table for people who cannot or do not want to read the chart. */
 export function Chart(props: ChartProps) {
   const isMeasured = props.lines.some((line) => line.values.some((value) => value !== null))
   return (

@@ -1,4 +1,4 @@
-/** One of a few, as buttons in a row. */
+/** A choice of one value, as a row of buttons. */
 export function Choice<Value extends string>({
   legend,
   name,

@@ -1,10 +1,10 @@
 import { useRef, useState } from 'react'
 import { Icon } from './Icon.tsx'
 
-/** The same act on the command line, to copy. */
+/** The CLI command for the same action, to copy. */
 export function CliLine({ command, label = 'Command line' }: { command: string; label?: string }) {
   const line = useRef<HTMLElement>(null)
-  // A thousand ids would push all else off the screen; what scrolls has to be in reach of a keyboard.
+  // A command with a thousand ids must scroll, not fill the screen; a scrolling element must be reachable by keyboard.
   const isLong = command.length > 1_000
   return (
     <div className={/^(npx )?stint /.test(command) ? 'cli' : 'cli no-prompt'}>
@@ -48,7 +48,7 @@ export function CopyButton({
   )
 }
 
-/** The clipboard is there on https and localhost only; elsewhere the text is selected, to be copied by hand. */
+/** The clipboard works only on https and localhost; elsewhere the text is selected, for copying by hand. */
 async function copyText(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text)

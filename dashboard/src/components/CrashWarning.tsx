@@ -1,7 +1,7 @@
 import { plural } from '../text/format.ts'
 import { Icon } from './Icon.tsx'
 
-/** For jobs that were quarantined: they may crash a worker once more. */
+/** A warning for quarantined jobs: they may crash a worker again. */
 export function CrashWarning({ crashed, canary }: { crashed: number; canary: number }) {
   return (
     <div className="note note-warn" role="status">

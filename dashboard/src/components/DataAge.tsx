@@ -5,7 +5,7 @@ import { span } from '../text/format.ts'
 
 const staleMs = 20_000
 
-/** How old what is on the screen is, and how it is kept fresh. */
+/** The age of the data on the screen, and how it is updated. */
 export function DataAge() {
   const { mode, trouble } = useLiveState()
   const [, tick] = useState(0)

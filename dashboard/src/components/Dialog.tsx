@@ -20,19 +20,19 @@ export function Dialog({
   const titleId = useId()
   const closeNow = useRef(close)
   closeNow.current = close
-  // With the rest of the screen: what is typed in between would go to what is below. And when it goes, the focus returns
-  // before the next screen takes it.
+  // Before paint: keys that are typed in between would go to the screen below. On unmount the focus returns before the
+  // next screen takes it.
   useLayoutEffect(() => {
     const dialog = ref.current
     if (dialog === null) return
     dialog.showModal()
-    // What the dialog is for, not its way out.
+    // Focus the first field, not the close button.
     dialog.querySelector<HTMLElement>('[data-first], form input, form textarea')?.focus()
     const cancel = (event: Event): void => {
       event.preventDefault()
       closeNow.current()
     }
-    // `cancel` alone is not enough: of a dialog that came with a link, before anything was clicked, the browser asks nobody.
+    // `cancel` alone is not enough: the browser does not send it for a dialog that a link opened, before the first click.
     const escape = (event: KeyboardEvent): void => {
       if (event.key !== 'Escape') return
       event.stopPropagation()

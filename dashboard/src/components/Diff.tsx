@@ -2,7 +2,7 @@ import { diffLines } from '../text/diff.ts'
 
 const marks = { same: ' ', gone: '−', new: '+' } as const
 
-/** What an edit changes, line by line; marked by a sign too, not by colour alone. */
+/** The changes of an edit, line by line, marked by a sign and a colour. */
 export function Diff({ before, after }: { before: string; after: string }) {
   if (before === after) return <p className="muted">No changes yet.</p>
   return (

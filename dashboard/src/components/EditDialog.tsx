@@ -15,7 +15,7 @@ import { useAct } from './use-act.ts'
 
 const mostFields = 60
 
-/** A new job with another input in place of a dead one. Its contract is asked by the server; what it says stands at its field. */
+/** Replaces a dead letter by a new job with another input. The server checks the input; each error is shown at its field. */
 export function EditDialog({
   job,
   cli,
@@ -44,13 +44,13 @@ export function EditDialog({
   const asFields = parsed !== undefined && leaves.length <= mostFields && !isRaw
   const change = (next: string): void => {
     setText(next)
-    // What was said about the last input may not hold for this one.
+    // The errors are about the previous input.
     if (replay.error !== null) replay.reset()
   }
   const submit = (): void => {
     replay.mutate(undefined)
   }
-  // Once the fields say it: the first that is wrong is where to go on.
+  // After the fields show their errors: focus the first invalid one.
   useLayoutEffect(() => {
     if (replay.error !== null) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus()
   }, [replay.error])
@@ -157,7 +157,7 @@ function Fields({
 }) {
   const before = new Map(original.map((leaf) => [leaf.pointer, leaf]))
   const here = new Set(leaves.map((leaf) => leaf.pointer))
-  // What is asked for and not there has no field yet: it gets one.
+  // A required value that is missing in the input has no field yet: add one.
   const missing = [...errors.keys()].filter(
     (pointer) =>
       pointer !== '' && !here.has(pointer) && !leaves.some((leaf) => leaf.pointer.startsWith(`${pointer}/`)),
@@ -204,7 +204,7 @@ function parse(text: string): { value: unknown } | undefined {
   }
 }
 
-/** The server points into the body it was sent; a field stands below `/input`. */
+/** Errors by field. The server's pointers are relative to the request body, and the fields are below `/input`. */
 function fieldErrors(error: Error | null): Map<string, string> {
   const found = new Map<string, string>()
   if (!(error instanceof ApiError)) return found

@@ -1,7 +1,7 @@
 import { useId } from 'react'
 import type { ReactNode } from 'react'
 
-/** A labelled control with its error below it, tied together for a reader. */
+/** A labelled control with its error below it, connected for screen readers. */
 export function Field({
   label,
   error,

@@ -10,7 +10,7 @@ const icons = {
   asked: 'scheduled',
 } as const
 
-/** The last fires, oldest first: a shape and a colour each, and words for who hovers or listens. */
+/** The last fires, oldest first: each has a shape, a colour, and a text for hover and screen readers. */
 export function FireMarks({ fires }: { fires: readonly Fire[] }) {
   if (fires.length === 0) return <span className="muted">none yet</span>
   const count = (outcome: Fire['outcome']): number => fires.filter((fire) => fire.outcome === outcome).length

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
 
-/** Drawn, not typed: the letters that look so are missing from some fonts. All on a grid of 16, in the text's colour. */
+/** Icons are drawn as SVG, because some fonts lack such characters. All have a grid of 16 and the colour of the text. */
 const shapes = {
   scheduled: (
     <>

@@ -4,7 +4,7 @@ import { useLive } from '../api/use-live.ts'
 import { JobTable } from './JobTable.tsx'
 import { Loaded } from './Loaded.tsx'
 
-/** Where a job comes from and what came of it. */
+/** The related jobs of a job: parent, children, edited copies, and jobs with the same correlation id. */
 export function JobLineage({ job }: { job: JobDetail }) {
   const lineage = useLive(lineageQuery(job.id))
   return (

@@ -13,7 +13,7 @@ export interface JobRow {
   isGone: boolean
 }
 
-/** Jobs, a line each: what it is, how it stands, and the time that matters for that. */
+/** A table of jobs: kind, state, and the time that matters for the state. */
 export function JobTable({
   rows,
   selected,

@@ -3,7 +3,7 @@ import { CopyButton } from './CliLine.tsx'
 
 const longest = 32 * 1_024
 
-/** A value as text, exactly as it came; long ones are opened by hand. */
+/** A value as JSON text; a long text is cut until the person opens it. */
 export function Json({ value, label }: { value: unknown; label: string }) {
   const [isOpen, setOpen] = useState(false)
   const text = pretty(value)

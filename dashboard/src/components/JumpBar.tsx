@@ -26,7 +26,7 @@ export function JumpBar({ close }: { close: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const listId = useId()
   const places = usePlaces(text.trim())
-  // As a dialog does, for the same reasons.
+  // A layout effect, for the same reasons as in Dialog.tsx.
   useLayoutEffect(() => {
     const box = dialog.current
     box?.showModal()
@@ -124,7 +124,7 @@ function usePlaces(text: string): Place[] {
       path: `/jobs/${item.id}`,
     })),
   )
-  // Which are shown by their beginning.
+  // Error groups are shown by their first characters.
   if (/^[\da-f]{4,16}$/i.test(text)) {
     found.push({
       icon: 'dead',

@@ -1,6 +1,6 @@
 import { NewRows } from './NewRows.tsx'
 
-/** Above a page of a list: what is on it, and the way to let in what came since. */
+/** The line above a list: the number of items, and a button that shows new items. */
 export function ListSum({
   count,
   next,
@@ -9,7 +9,7 @@ export function ListSum({
 }: {
   /** '3 schedules' */
   count: string
-  /** Of the page: where there is one, there are more. */
+  /** The cursor of the next page; null on the last page. */
   next: string | null
   waiting: number
   letIn: () => void

@@ -4,8 +4,8 @@ import type { ApiError } from '../api/client.ts'
 import { ProblemNote } from './ProblemNote.tsx'
 
 /**
- * What every screen shows while it has nothing to show: still loading, failed, or empty. Once there was data it stays,
- * also when the next answer fails: then a line above says how old it is.
+ * The loading, failed and empty states of every screen. Data that was shown stays when a later request fails; a line above
+ * then says that it is old.
  */
 export function Loaded<Answer>({
   query,
@@ -31,7 +31,7 @@ export function Loaded<Answer>({
   )
 }
 
-/** Bars where text will be. They appear only after a moment, so that a quick answer does not flicker. */
+/** Bars in place of text while it loads. They appear after a short delay, so that a quick answer does not flicker. */
 export function Loading() {
   return (
     <div className="loading" role="status">

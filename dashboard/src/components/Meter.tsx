@@ -1,4 +1,4 @@
-/** A share as a bar; the figure is beside it. */
+/** A share as a bar; its number is shown beside it. */
 export function Meter({ value, of, tone = 'flow' }: { value: number; of: number; tone?: string }) {
   const share = of === 0 ? 0 : Math.min(1, value / of)
   return (

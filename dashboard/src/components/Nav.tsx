@@ -9,7 +9,7 @@ import { useMe } from './use-me.ts'
 export function Nav() {
   const [path] = useLocation()
   const { me } = useMe()
-  // On every screen: so the stream stays open, and a death is seen wherever one looks.
+  // On every screen, so that the stream stays open and every screen shows new dead letters in the menu.
   const { data: overview } = useLive(overviewQuery())
   const shown = screens.filter((screen) => !('action' in screen) || me?.can.includes(screen.action) === true)
   return (

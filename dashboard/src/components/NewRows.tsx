@@ -1,7 +1,7 @@
 import { whole } from '../text/format.ts'
 import { Icon } from './Icon.tsx'
 
-/** "37 new": what came in meanwhile, let in by hand. Its place is kept when there is nothing, so that nothing moves. */
+/** "37 new": a button that shows new rows. Without new rows its space stays reserved, so that nothing moves. */
 export function NewRows({
   waiting,
   letIn,

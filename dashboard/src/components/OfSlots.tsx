@@ -1,7 +1,7 @@
 import { slotsText, whole } from '../text/format.ts'
 import { Meter } from './Meter.tsx'
 
-/** Behind a number of running jobs: how many can run at once. */
+/** The text after a number of running jobs: how many can run at once. */
 export function OfSlots({ running, slots }: { running: number; slots: number }) {
   const ahead = running - slots
   return (

@@ -1,10 +1,10 @@
 import { useLayoutEffect, useRef } from 'react'
 import type { ReactNode } from 'react'
 
-/** Whether a screen was shown already: the browser itself tells a reader about the first. */
+/** Whether a screen was shown before. For the first screen the browser itself informs a screen reader. */
 let isMoved = false
 
-/** A screen: its name, what can be done here, and the rest. */
+/** A screen: its title, its actions and its content. */
 export function Page({
   title,
   heading,
@@ -20,8 +20,8 @@ export function Page({
   useLayoutEffect(() => {
     document.title = `${title} · Stint`
   }, [title])
-  // A reader hears where a link led, when it is there: a screen may be loaded first. And at once, so that the focus is not
-  // taken from where the person has moved it since.
+  // Focus the heading, so that a screen reader reads it. Done when this screen is mounted, because its code may load
+  // after the click; and before paint, so that it does not move a focus that the person has set since.
   useLayoutEffect(() => {
     if (isMoved) name.current?.focus()
     isMoved = true

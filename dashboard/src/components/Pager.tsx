@@ -2,7 +2,7 @@ import { Link } from 'wouter'
 import { useUrl } from '../url/use-url.ts'
 import { Icon } from './Icon.tsx'
 
-/** Pages by cursor: there is a next one or there is not, and Back is the browser's. */
+/** Pages by cursor: a link to the next page, if there is one. The browser's Back leads to the previous page. */
 export function Pager({ next }: { next: string | null }) {
   const { param, href } = useUrl()
   const cursor = param('cursor')

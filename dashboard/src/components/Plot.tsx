@@ -15,16 +15,16 @@ export interface ChartProps {
   times: readonly string[]
   lines: readonly Line[]
   show: (value: number) => string
-  /** First boots of a version, drawn as dashed lines. */
+  /** The first starts of new versions, drawn as dashed lines. */
   marks?: readonly { at: string; version: string }[] | undefined
 }
 
 const height = 150
 
-/** Charts of one screen share a cursor. */
+/** All charts of a screen share a cursor. */
 const sync = uPlot.sync('stint')
 
-/** Loaded on demand: uPlot is as large as the rest of the page. It sets styles by CSSOM, which the policy allows. */
+/** Loaded on demand: uPlot is as large as the rest of the page. It sets styles by CSSOM, which our CSP allows. */
 export function Plot({ times, lines, show, marks = [], title }: ChartProps) {
   const ref = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -78,7 +78,7 @@ function optionsOf(
 ): uPlot.Options {
   const style = getComputedStyle(box)
   const colour = (name: string): string => style.getPropertyValue(name)
-  // The tokens are light-dark(): a probe element tells what they come to.
+  // The colour tokens are light-dark(): a hidden element resolves them to a colour.
   const resolve = (name: string): string => {
     const probe = document.createElement('span')
     probe.style.color = colour(name)
@@ -94,7 +94,7 @@ function optionsOf(
   return {
     width: box.clientWidth,
     height,
-    // On the right, half of the last time of the axis.
+    // Room on the right for half of the last label of the time axis.
     padding: [8, 20, 0, 0],
     legend: { show: false },
     cursor: { sync: { key: sync.key }, drag: { x: false, y: false }, points: { size: 6 } },
@@ -105,7 +105,7 @@ function optionsOf(
         ...axis,
         size: 52,
         space: 30,
-        // Without a figure the scale is any scale.
+        // Without data the numbers of the axis would be arbitrary.
         values: ({ data: [, ...drawn] }, ticks) =>
           drawn.every((values) => [...values].every((value) => value == null))
             ? ticks.map(() => '')
@@ -152,7 +152,7 @@ function optionsOf(
   }
 }
 
-/** The figures under the pointer. */
+/** Shows the values under the pointer. */
 function tip(plot: uPlot, box: HTMLElement, show: (value: number) => string): void {
   let note = box.querySelector<HTMLElement>('.plot-tip')
   if (note === null) {

@@ -3,7 +3,7 @@ import { here } from '../url/use-url.ts'
 import { CliLine } from './CliLine.tsx'
 import { Icon } from './Icon.tsx'
 
-/** What went wrong, in the server's words, with the way out where there is one. */
+/** The problem that the server answered, with its hint. */
 export function ProblemNote({
   error,
   retry,

@@ -15,7 +15,7 @@ const states: readonly State[] = [
   'dead',
 ]
 
-/** The filter, as text that API and command line take too, with the states a click away. */
+/** The filter, as text that the API and the CLI also accept, with a button for each state. */
 export function QueryBar({
   where,
   search,
@@ -27,7 +27,7 @@ export function QueryBar({
 }) {
   const [text, setText] = useState(where)
   const id = useId()
-  // Before anybody can type: what they type would be lost.
+  // Before paint: it replaces the text, and would delete what the person types after that.
   useLayoutEffect(() => {
     setText(where)
   }, [where])

@@ -175,7 +175,7 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
         tone: 'done',
         text: isAsked
           ? askedText(fires.length, answer)
-          : `${name}: ${plural(fires.length, 'fire')} made up for.`,
+          : `${name}: ${plural(fires.length, 'fire')} backfilled.`,
       })
     },
   })
@@ -216,7 +216,10 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
         </>
       }
     >
-      <p>Jobs for the times of this range that never fired; those that did are left alone. Times are UTC.</p>
+      <p>
+        Makes jobs for the fires of this range that did not happen. Past fires are not repeated. Times are
+        UTC.
+      </p>
       <div className="pairs">
         <Field label="From">
           {({ id }) => (
@@ -231,7 +234,7 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
       {fires === undefined ? null : (
         <>
           <p role="status">
-            <strong>{plural(fires.length, 'fire')}</strong> would be made up for.
+            <strong>{plural(fires.length, 'fire')}</strong> would be backfilled.
             {isAsked ? ` ${makesThem(look.data?.isOrphan === true)}` : null}
           </p>
           <ol className="plain-list">
@@ -256,7 +259,7 @@ function BackfillDialog({ name, close }: { name: string; close: () => void }) {
   )
 }
 
-/** Those of a range that would be made up for, not those that fired already. */
+/** The fires of a range that a backfill would make, without those that already fired. */
 function firesOf(answer: BackfillAnswer): BackfillAnswer['items'] {
   return answer.items.filter(({ action }) => action !== 'kept')
 }
@@ -265,7 +268,7 @@ function askedText(fires: number, { isOrphan }: { isOrphan: boolean }): string {
   return `Asked for ${plural(fires, 'fire')}. ${makesThem(isOrphan)}`
 }
 
-/** Of a schedule whose input code makes. */
+/** For a schedule whose input is made by code. */
 function makesThem(isOrphan: boolean): string {
   return isOrphan
     ? "No live worker has this schedule's code: the jobs wait for one."

@@ -1,4 +1,4 @@
-/** A series without axes, as bars; what it shows is said in words beside it or in its label. */
+/** A small bar chart without axes; a text beside it, or its label, has the meaning. */
 export function Sparkline({
   values,
   label,
@@ -21,7 +21,7 @@ export function Sparkline({
       <path className="spark-floor" d={`M0 19.5H${width}`} />
       {values.map((value, index) => {
         if (value <= 0) return null
-        // A little is not nothing: it is seen too.
+        // A small value still gets a visible bar.
         const height = Math.max(1.5, (value / most) * 19)
         return <rect key={index} x={index * 2} y={20 - height} width={1.5} height={height} />
       })}

@@ -5,7 +5,7 @@ import { failedText, plural, short, span } from '../text/format.ts'
 import { Chart } from './Chart.tsx'
 import { Time } from './Time.tsx'
 
-/** How it went over the range: what ended, how long it waited and ran. */
+/** Charts of a time range: jobs per second, wait time and run time. */
 export function StatCharts({ series }: { series: StatSeries }) {
   const { times, flow, wait, run } = useMemo(() => {
     const points = stepsOver(series)

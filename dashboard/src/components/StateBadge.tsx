@@ -1,7 +1,7 @@
 import type { State } from '../../../src/server/api/common.ts'
 import { Icon } from './Icon.tsx'
 
-/** A state is an icon, a word and a colour: no one of them alone has to tell. */
+/** A job state as icon, word and colour, so that it does not depend on colour alone. */
 export function StateBadge({ state, note }: { state: State; note?: string | null }) {
   return (
     <span className={`state state-${state}`}>

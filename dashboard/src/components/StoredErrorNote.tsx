@@ -3,7 +3,7 @@ import { Link } from 'wouter'
 import type { StoredError } from '../api/jobs.ts'
 import { query } from '../url/use-url.ts'
 
-/** An error as it was stored: name, message, where in the app, and who else had it. All of it is text. */
+/** A stored error: its name, message, frames of the app, and a link to jobs with the same error. All of it is plain text. */
 export function StoredErrorNote({ error }: { error: StoredError }) {
   const [isFull, setFull] = useState(false)
   const frames = framesOf(error.stack)

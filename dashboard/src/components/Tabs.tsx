@@ -8,7 +8,7 @@ interface Tab {
   content: () => ReactNode
 }
 
-/** Tabs whose choice is in the address; arrows walk them, as the pattern asks. */
+/** Tabs. The open tab is in the URL; arrow keys move between tabs, as in the ARIA pattern. */
 export function Tabs({ tabs, label }: { tabs: readonly Tab[]; label: string }) {
   const { param, set } = useUrl()
   const id = useId()

@@ -1,6 +1,6 @@
 import { Field } from './Field.tsx'
 
-/** What an input takes beside its value. */
+/** The properties of an input besides its value. */
 interface Input {
   type?: 'number'
   required?: boolean
@@ -9,7 +9,7 @@ interface Input {
   maxLength?: number
   placeholder?: string
   autoComplete?: 'off'
-  /** The dialog it is in begins with it. */
+  /** The field gets the focus when its dialog opens. */
   'data-first'?: boolean
 }
 
@@ -43,7 +43,7 @@ export function TextField({
   )
 }
 
-/** Why an act is done. As long as the API takes it. */
+/** The reason of an action, limited to the length that the API accepts. */
 export function ReasonField({
   value,
   set,

@@ -2,10 +2,10 @@ import { useNow } from '../text/clock.ts'
 import { shortSpan } from '../text/format.ts'
 import { usePreferences } from '../text/preferences.ts'
 
-/** A moment, as the person likes to read it; the exact one is a hover away and in the markup. */
+/** A time in the format that the person chose; the exact time is in the tooltip and the markup. */
 export function Time({ at, exact = false }: { at: string | null; exact?: boolean }) {
   const { times } = usePreferences()
-  // Whatever an old row holds, a time that is none must not take the screen with it.
+  // An invalid time in an old row must not break the screen.
   if (at === null || Number.isNaN(Date.parse(at))) return <span className="muted">–</span>
   if (times === 'relative' && !exact) return <Ago at={at} />
   return (
@@ -20,19 +20,19 @@ function Ago({ at }: { at: string }) {
   const ms = now - Date.parse(at)
   return (
     <time dateTime={at} title={clockText(at, false)}>
-      {/* Clocks differ by a little: a moment ago is no future. */}
+      {/* Clocks differ a little: a time of just now must not appear as the future. */}
       {ms < -1_500 ? `in ${shortSpan(-ms)}` : ms < 1_000 ? 'just now' : `${shortSpan(ms)} ago`}
     </time>
   )
 }
 
-/** How long ago it was, without saying so: for a column that is headed "oldest". */
+/** The age without "ago", for a column with the heading "oldest". */
 export function Age({ since }: { since: string }) {
   const now = useNow()
   return <time dateTime={since}>{shortSpan(Math.max(0, now - Date.parse(since)))}</time>
 }
 
-/** How long until then; what is past is named. */
+/** The time until then, or that it is past. */
 export function Until({ at }: { at: string }) {
   const now = useNow()
   const ms = Date.parse(at) - now

@@ -8,7 +8,7 @@ import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
 import { undoing, useAct } from './use-act.ts'
 
-/** Decides about a group without touching its jobs: resolved in a version, or ignored for a while. */
+/** Marks an error group as resolved in a version, or ignored for a while. Its jobs do not change. */
 export function TriageDialog({
   group,
   verb,

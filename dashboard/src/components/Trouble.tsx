@@ -2,7 +2,7 @@ import { useLiveState } from '../api/use-live.ts'
 import { Icon } from './Icon.tsx'
 import { Time } from './Time.tsx'
 
-/** The console lives and its database does not answer: what is on the screen is as old as that. */
+/** A warning that the database does not answer the console, so the data on the screen is old. */
 export function Trouble() {
   const { trouble } = useLiveState()
   if (trouble === undefined) return null

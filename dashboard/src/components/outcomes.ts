@@ -2,7 +2,7 @@ import type { JobAttempt } from '../../../src/server/api/job.ts'
 
 export type Tone = 'good' | 'bad' | 'warn' | 'flow' | 'quiet'
 
-/** What an attempt's ending means to a person: done, failed, lost with its worker, or given back. */
+/** The tone of an attempt's outcome: succeeded, failed, lost with its worker, or released. */
 export function outcomeTone(attempt: Pick<JobAttempt, 'endedAt' | 'outcome'>): Tone {
   if (attempt.endedAt === null) return 'flow'
   if (attempt.outcome === 'succeeded') return 'good'

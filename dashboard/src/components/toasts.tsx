@@ -3,7 +3,7 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { Icon } from './Icon.tsx'
 
-/** What an act came to. The newest stays until it is dismissed or another one comes: nobody has to be quick. */
+/** The result of an action. The newest toast stays until it is dismissed or replaced, so a slow reader misses nothing. */
 interface Toast {
   tone: 'done' | 'fail'
   text: ReactNode

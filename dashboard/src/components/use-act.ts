@@ -4,7 +4,7 @@ import type { ApiError } from '../api/client.ts'
 import { queries } from '../api/use-live.ts'
 import { say } from './toasts.tsx'
 
-/** An act, after which all that is on the screen is asked for again: what it changed is rarely in one place. */
+/** An action. After it, all data on the screen is fetched again: an action rarely changes only one place. */
 export function useAct<Input, Answer>(
   run: (input: Input) => Promise<Answer>,
   options: { done?: (answer: Answer, input: Input) => void; isQuiet?: boolean } = {},
@@ -21,7 +21,7 @@ export function useAct<Input, Answer>(
   })
 }
 
-/** What takes an act back, for its toast: by then the place where it was done may be gone from the screen. */
+/** The undo of an action, for its toast. It uses no component: the one that acted may be unmounted by then. */
 export function undoing(run: () => Promise<unknown>, text: string): () => void {
   return () => {
     run().then(() => {

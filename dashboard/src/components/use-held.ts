@@ -1,17 +1,17 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 
 /**
- * Rows that do not move under the pointer. While somebody points at the screen, or has the focus in it, the rows that are
- * shown stay where they are: their content is kept fresh, what is gone is marked as gone, and what is new waits to be let in.
+ * Rows that do not move under the pointer. While the pointer is over the screen, or the focus is in it, the shown rows keep
+ * their places: their content is updated, removed rows are marked as gone, and new rows wait until `letIn` is called.
  */
 export interface Held<Item> {
   rows: { item: Item; key: string; isGone: boolean }[]
-  /** How many new ones wait. */
+  /** The number of new rows that wait. */
   waiting: number
   letIn: () => void
 }
 
-/** `scope` names what is listed: another filter is another list. `always` holds also while nobody points at it. */
+/** `scope` identifies the list: another filter is another list. `always` keeps the places also without pointer and focus. */
 export function useHeld<Item>(
   items: readonly Item[],
   keyOf: (item: Item) => string,
@@ -49,20 +49,20 @@ export function useHeld<Item>(
   }
 }
 
-/** What the rows on the screen are of: while those of another filter or page are on their way, still what was asked before. */
+/** The scope of the shown rows. While another filter or page loads, it is still the previous scope. */
 export function useShownScope(query: { isPlaceholderData: boolean }, scope: string): string {
   const shown = useRef(scope)
   if (!query.isPlaceholderData) shown.current = scope
   return shown.current
 }
 
-/** Whether rows would move: another order, some more or some less. */
+/** Whether rows would move: another order, more rows or fewer. */
 function changesOrder(keys: readonly string[], fresh: ReadonlyMap<string, unknown>): boolean {
   const next = [...fresh.keys()]
   return next.length !== keys.length || next.some((key, index) => key !== keys[index])
 }
 
-/** True while the pointer is over the screen's content or something inside of it has the focus. */
+/** True while the pointer is over the screen's content, or an element inside it has the focus. */
 function usePointedAt(): { current: boolean } {
   const ref = useRef(false)
   useLayoutEffect(() => {

@@ -3,7 +3,7 @@ import { meQuery } from '../api/system.ts'
 import type { Me } from '../api/system.ts'
 import { useLive } from '../api/use-live.ts'
 
-/** Who looks, and what they may do: a control that would be refused is not there. The server decides again anyway. */
+/** The signed-in person and their permissions. A control for a forbidden action is hidden; the server checks again anyway. */
 export function useMe(): { me: Me | undefined; can: (action: Action) => boolean } {
   const { data: me } = useLive(meQuery())
   return {

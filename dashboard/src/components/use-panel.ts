@@ -7,7 +7,7 @@ export interface Panel {
   close: () => void
 }
 
-/** Which dialog is open is in the address too: Back closes it, a link opens it. */
+/** The open dialog is in the URL: Back closes it, and a link can open it. */
 export function usePanel(): Panel {
   const { param, set } = useUrl()
   return {
@@ -21,7 +21,7 @@ export function usePanel(): Panel {
   }
 }
 
-/** Forgets a dialog that cannot open now: it would open later, when something else has changed, and surprise. */
+/** Removes a dialog from the URL if it cannot open now. Otherwise a later change could open it unexpectedly. */
 export function useClosed(panel: Panel, isImpossible: boolean): void {
   useEffect(() => {
     if (isImpossible) panel.close()

@@ -1,6 +1,6 @@
 import { useKeys } from '../keys.ts'
 
-/** j and k walk the rows of a table, x ticks one: the focus itself moves, so Enter and a reader follow. */
+/** j and k move through the rows of a table, x selects one. They move the focus, so Enter and screen readers follow. */
 export function useRowKeys(): void {
   useKeys([
     {

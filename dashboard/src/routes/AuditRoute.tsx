@@ -17,7 +17,7 @@ import { useUrl } from '../url/use-url.ts'
 
 const fields = ['actor', 'action', 'target'] as const
 
-/** Who did what, when, why, and what was refused. */
+/** The audit log: actions and refused actions, with person, time and reason. */
 export function AuditRoute() {
   const { param, set } = useUrl()
   const filter = { actor: param('actor'), action: param('action'), target: param('target') }

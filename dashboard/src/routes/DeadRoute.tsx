@@ -27,7 +27,7 @@ import { query, useUrl } from '../url/use-url.ts'
 
 const statuses = ['open', 'resolved', 'ignored', 'all'] as const
 
-/** Dead letters by what they died of: one decision for all that share an error. */
+/** Dead letters grouped by error: one decision for all with the same error. */
 export function DeadRoute() {
   const { param, set } = useUrl()
   const given = param('status') ?? 'open'
@@ -107,7 +107,7 @@ function Groups({
     <>
       <p className="list-sum">
         <span>
-          {/* The figure of the menu and of the overview: dead letters of all groups, and those that have none. */}
+          {/* The same number as in the menu and the overview: dead letters of all groups, and those without a group. */}
           {overview === undefined ? null : `${countText(overview.dead)} dead, `}
           {plural(rows.length, status === 'all' ? 'group' : `${status} group`)}
         </span>
@@ -262,7 +262,7 @@ function versionsOf(item: ErrorGroupItem): string {
   return versions.length < 3 ? versions.join(', ') : `${versions.at(0) ?? ''} … ${versions.at(-1) ?? ''}`
 }
 
-/** What is known of one group, and what can be done about it. */
+/** The details and actions of one error group. */
 function Group({ group }: { group: string }) {
   const detail = useLive(errorGroupQuery(group))
   const panel = usePanel()
@@ -361,7 +361,7 @@ function Group({ group }: { group: string }) {
           {answer.hours.length === 0 ? null : (
             <Sparkline
               tone="bad"
-              values={byTheHour(answer)}
+              values={failuresByHour(answer)}
               label="Failed attempts per hour, up to one week"
             />
           )}
@@ -387,8 +387,8 @@ function Group({ group }: { group: string }) {
 
 const hourMs = 3_600_000
 
-/** Every hour from the first in which it happened on, a day at least and a week at most: those in which it did not, too. */
-function byTheHour({ hours, asOf }: Pick<ErrorGroupDetail, 'hours' | 'asOf'>): number[] {
+/** Failures per hour since the first one, for at least a day and at most a week; hours without failures are 0. */
+function failuresByHour({ hours, asOf }: Pick<ErrorGroupDetail, 'hours' | 'asOf'>): number[] {
   const counts = new Map(hours.map(({ at, failures, deaths }) => [Date.parse(at), failures + deaths]))
   const last = Math.floor(Date.parse(asOf) / hourMs)
   const first = Math.floor(Math.min(...counts.keys()) / hourMs)

@@ -68,7 +68,7 @@ const labels: Partial<Record<string, string>> = {
   discard: 'Discard',
   restore: 'Restore',
 }
-/** What asks for nothing and can be taken back is done at once. */
+/** Actions that need no input and can be undone run at once, without a dialog. */
 const atOnce = new Set(['replay', 'run-now', 'discard', 'restore'])
 
 function Actions({ job }: { job: JobDetail }) {
@@ -222,7 +222,7 @@ function Detail({ job }: { job: JobDetail }) {
   )
 }
 
-/** Of what is done by a click and asks nothing: the other acts show theirs in their dialog. */
+/** The CLI commands of the actions that run at once. The other actions show theirs in their dialog. */
 function LinesAtOnce({ job }: { job: JobDetail }) {
   const lines = job.can.filter(({ verb }) => atOnce.has(verb))
   if (lines.length === 0) return null

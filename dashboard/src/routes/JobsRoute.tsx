@@ -42,7 +42,7 @@ export function JobsRoute() {
 function List({ page, where, scope }: { page: JobPage; where: string; scope: string }) {
   const { param, set } = useUrl()
   const panel = usePanel()
-  // All the time while it is looked at: a list of jobs is where new ones come in.
+  // Always held: new jobs arrive all the time in a list of jobs.
   const held = useHeld(page.items, (job) => job.id, scope, true)
   const selected = new Set((param('sel') ?? '').split(',').filter((id) => id !== ''))
   const isAll = param('all') === '1'
@@ -52,7 +52,7 @@ function List({ page, where, scope }: { page: JobPage; where: string; scope: str
   const shown = held.rows.filter((row) => selected.has(row.key)).map((row) => row.item)
   const { me, can } = useMe()
   const actions = fittingActions(can, isAll ? undefined : shown, where)
-  // Of a link, too: what this person may not do, or cannot be done to these, does not open.
+  // A link can name a dialog too: it does not open if the person may not do the action, or the jobs do not allow it.
   const open = actions.find(({ action }) => panel.name === `op-${action}`)?.action
   const isSome = isAll || selected.size > 0
   useClosed(panel, panel.name !== undefined && me !== undefined && (open === undefined || !isSome))
@@ -204,7 +204,7 @@ function whyNoReplay(can: Can, job: JobItem | undefined): string {
 
 type Can = ReturnType<typeof useMe>['can']
 
-/** What can be done to these, by this person: jobs in hand by their state, a filter by what it says of states. */
+/** The actions that this person may do: for selected jobs by their states, for a filter by the states it names. */
 function fittingActions(
   can: Can,
   jobs: readonly JobItem[] | undefined,

@@ -18,12 +18,12 @@ import { countText, gaugeText, percent, plural, rate, slotsText, span } from '..
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
 
-/** What is wrong first, then how it goes. */
+/** The problems first, then the numbers and charts. */
 export function OverviewRoute() {
   const [range] = useRange()
   const overview = useLive(overviewQuery())
   const stats = useLive(statsQuery(range))
-  // The range is of the charts: the figures above are always of the last hour.
+  // The range applies to the charts; the numbers above are always of the last hour.
   const { data: series } = useLive(statsQuery('1h'))
   const points = useMemo(() => (series === undefined ? [] : stepsOver(series)), [series])
   useRowKeys()
@@ -167,7 +167,7 @@ function Figure({
   children,
 }: {
   name: string
-  /** What time the figure is of; none where it is of now. */
+  /** The period of the number; left out for a current number. */
   window?: string
   value: string
   href: string

@@ -30,7 +30,8 @@ export function SchedulesRoute() {
           <>
             <p>There are no schedules.</p>
             <p className="muted">
-              <code>defineSchedule()</code> in a worker's code makes one, or <code>stint schedule set</code>.
+              Create one with <code>defineSchedule()</code> in a worker's code, or{' '}
+              <code>stint schedule set</code>.
             </p>
           </>
         }
@@ -158,7 +159,9 @@ function Detail({ name }: { name: string }) {
           <div className="columns">
             <div>
               <h2>Next</h2>
-              {answer.upcoming.length === 0 ? <p className="muted">It does not fire any more.</p> : null}
+              {answer.upcoming.length === 0 ? (
+                <p className="muted">This schedule does not fire any more.</p>
+              ) : null}
               <ol className="plain-list">
                 {answer.upcoming.map((fire) => (
                   <li key={fire.at}>
@@ -166,8 +169,8 @@ function Detail({ name }: { name: string }) {
                     {fire.shift === null ? null : (
                       <span className="tag tag-warn">
                         {fire.shift === 'gap'
-                          ? 'moved: the clock skips its time'
-                          : 'once: the clock shows its time twice'}
+                          ? 'moved: the clock skips this time'
+                          : 'fires once: the clock shows this time twice'}
                       </span>
                     )}
                   </li>
@@ -178,12 +181,14 @@ function Detail({ name }: { name: string }) {
                 <code>{JSON.stringify(answer.spec)}</code>
               </p>
               {answer.source === 'code' ? (
-                <p className="muted">It is defined in code: the next deploy restores what is changed here.</p>
+                <p className="muted">
+                  This schedule is defined in code: the next deploy overwrites changes made here.
+                </p>
               ) : null}
             </div>
             <div>
               <h2>Last fires</h2>
-              {answer.recent.length === 0 ? <p className="muted">It has not fired yet.</p> : null}
+              {answer.recent.length === 0 ? <p className="muted">This schedule has not fired yet.</p> : null}
               <ol className="plain-list">
                 {answer.recent.slice(0, 8).map((fire) => (
                   <li key={fire.fireAt}>

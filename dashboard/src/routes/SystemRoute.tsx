@@ -9,7 +9,7 @@ import { Loaded } from '../components/Loaded.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { plural } from '../text/format.ts'
 
-/** What `stint doctor` says, with the way to mend it. */
+/** The findings of `stint doctor`, with their fixes. */
 export function SystemRoute() {
   const system = useLive(systemQuery())
   const kinds = useLive(kindsQuery())

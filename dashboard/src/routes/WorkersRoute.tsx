@@ -151,7 +151,7 @@ function Fleet({ list }: { list: WorkerList }) {
   )
 }
 
-/** It runs no jobs of the app; the overview does not count it either. */
+/** Whether a worker only executes operations. It runs no jobs of the app, and the overview does not count it. */
 function isForOperations(item: WorkerItem): boolean {
   return Object.keys(item.queues).join() === 'stint'
 }

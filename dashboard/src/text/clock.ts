@@ -1,8 +1,8 @@
 import { useSyncExternalStore } from 'react'
 
 /**
- * The server's time, and a tick that all ages on the screen share. Every answer carries `asOf`; the smallest lag seen is
- * the best guess of how far this machine's clock is off.
+ * The server's time, and a tick that all ages on the screen share. Every answer has `asOf`; the smallest difference seen
+ * is the best estimate of the offset between this machine's clock and the server's.
  */
 let offsetMs: number | undefined
 const listeners = new Set<() => void>()

@@ -5,10 +5,10 @@ export interface DiffLine {
 
 const longest = 600
 
-/** Lines that left and lines that came, by the longest common subsequence; of long texts only where they begin to differ. */
+/** Removed and added lines, by the longest common subsequence; only the first lines of long texts are compared. */
 export function diffLines(before: string, after: string): DiffLine[] {
   const [old, young] = [before.split('\n').slice(0, longest), after.split('\n').slice(0, longest)]
-  // common[i][j]: how many lines the rests from i and from j share.
+  // common[i][j]: length of the common subsequence of the old lines from i on and the new lines from j on.
   const common = Array.from({ length: old.length + 1 }, () => new Uint16Array(young.length + 1))
   for (let i = old.length - 1; i >= 0; i--) {
     for (let j = young.length - 1; j >= 0; j--) {

@@ -1,4 +1,4 @@
-/** Numbers, spans and names as people read them; the command line says them in the same way (src/cli/output/format.ts). */
+/** Formats numbers, durations and names for people, in the same way as the CLI (src/cli/output/format.ts). */
 const unitMs = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 } as const
 const units = Object.entries(unitMs)
 
@@ -19,7 +19,7 @@ export function span(ms: number): string {
     .join('')
 }
 
-/** To the minute, and below one to the second, for what changes every second: `now`, `12s`, `3m`, `2h5m`, `2d23h`. */
+/** Rounded to minutes, below one minute to seconds, for values that change every second: `now`, `12s`, `3m`, `2h5m`, `2d23h`. */
 export function shortSpan(ms: number): string {
   if (ms < 1_000) return 'now'
   if (ms < unitMs.m) return `${Math.floor(ms / 1_000)}s`
@@ -43,12 +43,12 @@ export function countText({ count, exact }: CountOf): string {
   return exact ? whole(count) : `${twoDigits(count, Math.floor)}+`
 }
 
-/** Two digits of an estimate, which is not more exact than that: `≈150k`. */
+/** An estimate, rounded to two digits: `≈150k`. */
 export function estimateText(count: number): string {
   return `≈${twoDigits(count, Math.round)}`
 }
 
-/** What a queue has in a state, as its gauge says. */
+/** The number of jobs of a queue in a state, from its gauge. */
 export function gaugeText(count: number, isEstimate: boolean): string {
   return isEstimate && count > 0 ? estimateText(count) : whole(count)
 }
@@ -88,19 +88,19 @@ export function bytes(size: number): string {
   return `${(size / of).toFixed(size / of < 10 ? 1 : 0)} ${unit}`
 }
 
-/** The end of a UUIDv7 tells two of one moment apart; its beginning is their time. */
+/** The end of an id. The beginning of a UUIDv7 is its time, so jobs of the same moment differ only at the end. */
 export function shortId(id: string): string {
   return `…${id.slice(-4)}`
 }
 
-/** Attempts that failed: those that were followed by another, and the last ones of jobs that died. */
+/** Failed attempts: those that are retried, and the last attempts of jobs that died. */
 export function failedText(counts: { failed: number; dead: number; failureRate: number | null }): string {
   const failed = counts.failed + counts.dead
   const share = counts.failureRate === null ? '' : ` (${percent(counts.failureRate)})`
   return `${short(failed)} ${failed === 1 ? 'attempt' : 'attempts'} failed${share}`
 }
 
-/** Beside a number of running jobs. Workers claim some ahead of their slots, and a lost worker has its jobs for a while. */
+/** The text beside a number of running jobs, which may exceed the slots: workers claim some jobs ahead, and a lost worker keeps its jobs for a while. */
 export function slotsText(running: number, slots: number): string {
   return running <= slots
     ? `of ${plural(slots, 'slot')}`
@@ -112,7 +112,7 @@ export function plural(count: number, one: string, many = `${one}s`): string {
   return `${whole(count)} ${count === 1 ? one : many}`
 }
 
-/** As tables show ids, and as other places shorten them. */
+/** Whether the text is the end of an id, as tables and other places show it. */
 export function isIdEnd(text: string): boolean {
   return /^…?[\da-f]{4,12}$/i.test(text)
 }

@@ -1,12 +1,12 @@
-/** A value inside of a JSON document, where it stands (a JSON Pointer), and how it is written. */
+/** A value inside a JSON document, with its JSON Pointer and its text. */
 export interface Leaf {
   pointer: string
-  /** A string as it is, anything else as JSON. */
+  /** A string without quotes; any other value as JSON. */
   text: string
   isString: boolean
 }
 
-/** All values that hold no others, in the document's order; an empty object or list counts as one. */
+/** All values that contain no others, in document order. An empty object or list is such a value. */
 export function leavesOf(value: unknown, pointer = ''): Leaf[] {
   if (isBranch(value)) {
     const entries = Object.entries(value)
@@ -22,7 +22,7 @@ export function leavesOf(value: unknown, pointer = ''): Leaf[] {
   ]
 }
 
-/** The document with one value written anew. What was no string is read as JSON, and is a string if it is none. */
+/** The document with one value replaced. If the old value was no string, the text is parsed as JSON; invalid JSON becomes a string. */
 export function withLeaf(value: unknown, pointer: string, text: string, wasString: boolean): unknown {
   const next = wasString ? text : jsonOr(text)
   if (pointer === '') return next

@@ -1,10 +1,10 @@
 import { useSyncExternalStore } from 'react'
 
-/** What a person chose for this browser. */
+/** The preferences of the person in this browser. */
 export interface Preferences {
   theme: 'system' | 'light' | 'dark'
   times: 'relative' | 'local' | 'utc'
-  /** Keys of one letter: some speech and switch devices type them by accident. */
+  /** Shortcuts of a single letter. They can be turned off because some speech and switch devices type them by accident. */
   singleKeys: boolean
 }
 
@@ -27,7 +27,7 @@ export function prefer(change: Partial<Preferences>): void {
   try {
     localStorage.setItem(storageKey, JSON.stringify(current))
   } catch {
-    // Storage may be switched off: then it holds for this page.
+    // Storage may be disabled: then the choice lasts until the page is closed.
   }
   apply()
   for (const listener of listeners) listener()

@@ -1,4 +1,4 @@
-/** A command line that a shell reads as it is meant, whatever is in a name. */
+/** A command line with its arguments quoted for a shell. */
 export function shell(...words: (string | undefined)[]): string {
   return words
     .filter((word) => word !== undefined)
@@ -6,10 +6,10 @@ export function shell(...words: (string | undefined)[]): string {
     .join(' ')
 }
 
-/** `--reason …`, where one is given. */
+/** `--reason …`, if a reason is given. */
 export function because(reason: string): string[] {
   const given = reason.trim()
-  // What begins with a dash would be taken for an option.
+  // A value that begins with a dash would be read as an option.
   if (given.startsWith('-')) return [`--reason=${given}`]
   return given === '' ? [] : ['--reason', given]
 }

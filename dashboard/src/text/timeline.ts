@@ -3,11 +3,11 @@ import { outcomeTone } from '../components/outcomes.ts'
 import type { Tone } from '../components/outcomes.ts'
 import { span } from './format.ts'
 
-/** A part of a job's life. */
+/** A part of a job's timeline. */
 export interface Segment {
   from: number
   to: number
-  /** `before`: before its first attempt, where it is not known since when it was ready. */
+  /** `before`: before the first attempt, if it is not known when the job became ready. */
   type: 'scheduled' | 'ready' | 'before' | 'between' | 'running'
   tone: Tone
   words: string
@@ -24,7 +24,7 @@ export const segmentWords: Readonly<Record<Segment['type'], string>> = {
 type Life = Pick<JobDetail, 'createdAt' | 'runAt' | 'finishedAt'>
 type Try = Pick<JobAttempt, 'startedAt' | 'endedAt' | 'outcome' | 'attempt'>
 
-/** Waiting, running, waiting … from its making to its end, or until now. */
+/** The waiting and running segments of a job from its creation to its end, or until now. */
 export function segmentsOf(job: Life, attempts: readonly Try[], now: number): Segment[] {
   const created = momentOf(job.createdAt, now)
   const end = job.finishedAt === null ? Math.max(now, created) : Date.parse(job.finishedAt)
@@ -52,14 +52,14 @@ export function segmentsOf(job: Life, attempts: readonly Try[], now: number): Se
   return segments
 }
 
-/** A retry, snooze or replay moves `runAt`: one that is later than the first attempt says nothing of the time before it. */
+/** A retry, snooze or replay moves `runAt`. If it is later than the first attempt, the first `runAt` is not known. */
 function untilFirst(job: Life, started: number): Segment[] {
   return momentOf(job.runAt, started) > started
     ? [waited('before', momentOf(job.createdAt, started), started)]
     : notYet(job, started)
 }
 
-/** A job waits for its time, then for a worker. */
+/** Until its first attempt a job waits for `runAt`, then for a worker. */
 function notYet(job: Life, until: number): Segment[] {
   const created = momentOf(job.createdAt, until)
   const due = Math.min(Math.max(momentOf(job.runAt, created), created), until)
@@ -70,7 +70,7 @@ function waited(type: Exclude<Segment['type'], 'running'>, from: number, to: num
   return { type, from, to, tone: 'quiet', words: `${segmentWords[type]}, ${span(to - from)}` }
 }
 
-/** A row may hold a time that cannot be shown. */
+/** The API has null for a stored time that ISO 8601 cannot express. */
 function momentOf(time: string | null, otherwise: number): number {
   return time === null ? otherwise : Date.parse(time)
 }

@@ -1,4 +1,4 @@
-/** The `where` grammar as far as the page has to know it: words apart, quotes kept together. The server reads it. */
+/** Splits a filter into tokens, keeping quoted text together. The page needs no more of the grammar; the server parses it. */
 export function tokens(where: string): string[] {
   return where.match(/(?:[^\s"]|"(?:[^"\\]|\\.)*"?)+/g) ?? []
 }
@@ -13,7 +13,7 @@ export function whereOf(parts: Readonly<Record<string, string | undefined>>): st
     .join(' ')
 }
 
-/** The value of a name that is given once; undefined where it is not, or more than once. */
+/** The value of a name that occurs once; undefined if it does not occur, or more than once. */
 export function valueOf(where: string, name: string): string | undefined {
   const found = tokens(where).filter((each) => each.startsWith(`${name}:`))
   const [only] = found
@@ -22,7 +22,7 @@ export function valueOf(where: string, name: string): string | undefined {
   return value.startsWith('"') ? value.slice(1, -1).replaceAll(/\\(.)/g, '$1') : value
 }
 
-/** With the name set to this value, or without it. */
+/** The filter with the name set to this value, or without the name. */
 export function withToken(where: string, name: string, value: string | undefined): string {
   const others = tokens(where).filter((each) => !each.startsWith(`${name}:`))
   return [...(value === undefined ? [] : [token(name, value)]), ...others].join(' ')

@@ -5,8 +5,8 @@ import { base } from '../api/client.ts'
 export type Changes = Readonly<Record<string, string | undefined>>
 
 /**
- * The address is the state of a screen: filter, cursor, selection, open panel. A link shows another person what I see,
- * and Back undoes the last step. Small steps (a ticked row) replace the entry, larger ones make a new one.
+ * The URL has the state of a screen: filter, cursor, selection, open panel. A link shows another person the same screen,
+ * and Back undoes the last step. Small steps (a selected row) replace the history entry, larger ones add one.
  */
 export function useUrl(): {
   param: (name: string) => string | undefined
@@ -15,12 +15,12 @@ export function useUrl(): {
 } {
   const search = useSearch()
   const [path, navigate] = useLocation()
-  // Not of wouter's own: that is decoded already, and a filter for a queue named `a%2Fb` would find another one.
+  // Not wouter's own: that is already decoded, and a filter for a queue named `a%2Fb` would find another queue.
   const params = useMemo(() => new URLSearchParams(globalThis.location.search), [search])
   const href = useCallback((changes: Changes) => `${here()}${queryOf(params, changes)}`, [path, params])
   const set = useCallback(
     (changes: Changes, { replace = false }: { replace?: boolean } = {}) => {
-      // Of the address as it is now: two changes in one turn must not undo each other.
+      // Read the current URL: two changes in one turn must not undo each other.
       const now = new URLSearchParams(globalThis.location.search)
       navigate(`${here()}${queryOf(now, changes)}`, { replace })
     },
@@ -44,12 +44,12 @@ function queryOf(params: URLSearchParams, changes: Changes): string {
   return text === '' ? '' : `?${text}`
 }
 
-/** The path as it is written: wouter's is decoded, and a queue named `a%2Fb` would become another one. */
+/** The path without decoding. wouter's is decoded, and a queue named `a%2Fb` would become another one. */
 export function here(): string {
   return globalThis.location.pathname.slice(base.pathname.length - 1)
 }
 
-/** What stands at a place of the path, decoded once. */
+/** A segment of the path, decoded once. */
 export function segment(index: number): string {
   return decodeURIComponent(here().split('/')[index + 1] ?? '')
 }
