@@ -10,7 +10,7 @@ import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
 import { useAct } from './use-act.ts'
 
-/** Ends an operation for good: unlike a pause it is asked about, for it cannot be gone on with. */
+/** Aborts an operation. Unlike a pause it asks for confirmation, because an aborted operation cannot be resumed. */
 export function AbortDialog({ operation, close }: { operation: Operation; close: () => void }) {
   const [reason, setReason] = useState('')
   const { id, state, acted, skipped, failed, matched } = operation

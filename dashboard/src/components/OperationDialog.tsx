@@ -30,8 +30,8 @@ export const verbs: Record<OperationAction, string> = {
 const typeAbove = 1_000
 
 /**
- * The only way to act on more than one job: what it would do first, with how many, five of them, and what is left out.
- * A replay tries a few before the rest.
+ * The only way to act on more than one job. It first shows a preview: the action, the number of jobs, five of them, and
+ * which jobs are left out. A replay tries a few jobs before the rest.
  */
 export function OperationDialog({
   action,
@@ -41,7 +41,7 @@ export function OperationDialog({
 }: {
   action: OperationAction
   target: { where: string } | { ids: string[] }
-  /** What else there is to know before it is done. */
+  /** A further note for the person before the start. */
   note?: string
   close: () => void
 }) {
@@ -56,7 +56,7 @@ export function OperationDialog({
       isQuiet: true,
       done: (answer) => {
         say({ tone: 'done', text: `${verbs[action]}: the operation has started.` })
-        // Back leads to where it was started from, and not into a dialog for what is done.
+        // Close first, so that Back leads to the screen below, and not to a dialog for an operation that has started.
         close()
         navigate(`/operations/${answer.id}`)
       },
@@ -69,8 +69,8 @@ export function OperationDialog({
     if (outgrown !== undefined) void refetch()
   }, [outgrown, refetch])
 
-  // What the server would do by itself is what the form begins with, together with the number of jobs: who reads that may
-  // go on to the fields.
+  // The form begins with the server's defaults. They appear before paint, together with the number of jobs, so that a
+  // person who reads the number can go on to the fields at once.
   const { data } = preview
   useLayoutEffect(() => {
     if (data === undefined || form.isTried !== undefined) return
@@ -86,7 +86,7 @@ export function OperationDialog({
   const count = data?.matched.count ?? 0
   const mustType = count > typeAbove
   const isTyped = !mustType || form.typed.replaceAll(/[,.\s]/g, '') === String(count)
-  // A number that is known to be wrong is not agreed to.
+  // A person cannot confirm a number that is known to be out of date.
   const isCurrent = data !== undefined && data !== outgrown
   const isReady = isCurrent && count > 0 && form.reason.trim() !== '' && isTyped && !start.isPending
   const change = (next: Partial<Form>): void => {
@@ -195,7 +195,7 @@ export function OperationDialog({
   )
 }
 
-/** The preview does not know the reason yet. */
+/** Adds the reason to the command of the preview, which does not know it yet. */
 function reasoned(cli: string, reason: string): string {
   const said = shell(...because(reason))
   return said === '' ? cli : cli.replace(/--reason …$/, () => said)
@@ -239,7 +239,7 @@ function What({ preview }: { preview: Preview }) {
   )
 }
 
-/** The way out of the server's own words, a higher `max`, is none here: what was shown is what was agreed to. */
+/** Replaces the server's hint, to raise `max`: the person confirmed the number that was shown, not a higher one. */
 function Outgrown({ shown }: { shown: Preview }) {
   return (
     <div className="note note-warn" role="alert">
@@ -340,7 +340,7 @@ function operationOf(
   const base: NewOperation = { action, ...target }
   if (action === 'reprioritize') return { ...base, priority: Number(form.priority) }
   if (action !== 'replay' || form.isTried === undefined) return base
-  // Said, and not left out: the server slows many down by itself.
+  // Sent explicitly: without `pace` the server limits the pace of large operations.
   if (!form.isTried) return { ...base, canary: 0, pace: null }
   const [canary, pace, sameError] = [Number(form.canary), Number(form.pace), Number(form.same)]
   return {
@@ -352,8 +352,9 @@ function operationOf(
 }
 
 /**
- * What was shown is what is agreed to: nothing that was made, or died, after it, and never more of them. On a busy queue
- * the number alone would be outgrown before a reason is typed. Ids are their own bound.
+ * Limits the operation to what the person confirmed: no job that was created or died after the preview (`asOf`), and never
+ * more jobs than shown (`max`). With `max` alone, new jobs of a busy queue would exceed it before a reason is typed. A list
+ * of ids needs no `max`.
  */
 function boundsOf(
   target: { where: string } | { ids: string[] },
@@ -363,7 +364,7 @@ function boundsOf(
   return { asOf, ...('where' in target && isKnown && { max: matched.count }) }
 }
 
-/** Whether it was refused for what has come to match since it was shown, and not for being too many from the start. */
+/** Whether it was refused because more jobs match than in the preview, and not because there were too many from the start. */
 function isOutgrown(error: ApiError, shown: Preview | undefined): boolean {
   return error.code === 'too-many-matches' && shown?.matched.exact === true
 }

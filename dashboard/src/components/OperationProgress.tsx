@@ -2,7 +2,7 @@ import { diedAgain } from '../../../src/core/operation.ts'
 import type { Operation } from '../api/operations.ts'
 import { percent, whole } from '../text/format.ts'
 
-/** How far an operation is: acted, skipped, and failed or dead again, against what matched. */
+/** The progress of an operation: acted, skipped, and failed or dead again, as shares of the matched jobs. */
 export function OperationProgress({ operation }: { operation: Operation }) {
   const of = operation.matched ?? operation.max
   const done = operation.acted + operation.skipped + operation.failed

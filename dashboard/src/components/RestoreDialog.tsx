@@ -9,10 +9,10 @@ import { Loading } from './Loaded.tsx'
 import { OperationDialog } from './OperationDialog.tsx'
 import { ProblemNote } from './ProblemNote.tsx'
 
-/** Takes a discard back: the very jobs that it put into the trash, and none that others did. */
+/** Undoes a discard operation: restores the jobs that this operation moved to the trash, and no others. */
 export function RestoreDialog({ operation, close }: { operation: Operation; close: () => void }) {
   const { id, where, acted } = operation
-  // While it goes on there are more of them from one look to the next.
+  // The key has `acted`: while the operation runs, the list of its jobs grows.
   const { data, error } = useQuery<OperationJobPage, ApiError>({
     queryKey: ['operation-jobs', id, acted],
     queryFn: () => operationJobs(id, 'acted'),
@@ -38,7 +38,7 @@ export function RestoreDialog({ operation, close }: { operation: Operation; clos
   )
 }
 
-/** A filter, of what it matched once that is in the trash. */
+/** The filter of an operation, changed so that it matches the same jobs in the trash. */
 function trashOf(where: string): string {
   return withToken(withToken(where, 'state', undefined), 'is', 'discarded')
 }

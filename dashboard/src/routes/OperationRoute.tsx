@@ -168,7 +168,7 @@ function PaceDialog({ operation, close }: { operation: Operation; close: () => v
   )
 }
 
-/** Of what is done by a click and asks nothing. */
+/** The CLI command for pause or resume, which run at once, without a dialog. */
 function LineAtOnce({ operation }: { operation: Operation }) {
   const { can } = useMe()
   if (isOver(operation) || !can('operation')) return null
@@ -288,7 +288,7 @@ function Detail({ operation }: { operation: Operation }) {
   )
 }
 
-/** What the jobs that a replay acted on came to; the figures add up to those acted on. */
+/** What happened to the jobs that a replay acted on; the numbers add up to the acted jobs. */
 function FatesSection({ fates, isOver }: { fates: NonNullable<Operation['fates']>; isOver: boolean }) {
   return (
     <Section title="What became of the jobs">
