@@ -18,19 +18,18 @@ export type { LogsOptions } from './client/jobs/log-options.ts'
 export type { BlobOptions } from './jobs/new/blob-options.ts'
 export type { AmbientOptions, StintOptions } from './client/options.ts'
 export type { Queues, SetQueueOptions } from './client/queues.ts'
-export type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './client/stats.ts'
+export type { GaugesOptions, Stats, StatsOptions } from './client/stats.ts'
 export type { Overview, QueuesOverview, View } from './client/console/view.ts'
 export type { Fleet, Leases, LeaseView, WorkerView } from './stats/read/fleet/fleet.ts'
 export type { JobBrief, OperationBrief } from './stats/read/briefs.ts'
 export type { QueueHour } from './stats/read/queues/last-hour.ts'
 export type { KindView, QueueDetails } from './stats/read/queues/queue.ts'
-export type { CappedCount } from './stats/read/queues/dead-counts.ts'
-export type { QueueView } from './stats/read/queues/queues.ts'
+export type { CountedState, QueueFigures } from './stats/read/queues/figures.ts'
 export type { MergedSeries, SeriesPoint } from './stats/read/series/series.ts'
 export type { SystemView } from './stats/read/fleet/server.ts'
 export type { Totals } from './stats/read/series/totals.ts'
 export type { DeadlyError, StoppedOperation, Trouble, TroubledSchedule } from './stats/read/trouble.ts'
-export type { QueueState, Status } from './client/status.ts'
+export type { Status } from './client/status.ts'
 export type { BlobStore } from './jobs/blobs/store.ts'
 export { fileBlobStore } from './jobs/blobs/file-store.ts'
 export type { FileBlobStoreOptions } from './jobs/blobs/file-store.ts'
@@ -79,14 +78,12 @@ export type { ErrorGroup, ErrorGroupSummary, ErrorHour } from './stats/errors/er
 export type { ErrorStatus } from './core/failures/error-status.ts'
 export type {
   Percentiles,
-  QueueGauge,
   StatCounts,
   StatPoint,
   StatSeries,
   StatSummary,
 } from './stats/read/series/read-stats.ts'
 export type { QueueSettings } from './jobs/queue-settings.ts'
-export type { Count, QueueStatus } from './stats/read/queues/queue-status.ts'
 export type { LiveWorker } from './stats/read/fleet/workers.ts'
 export type { LeaderStatus, ServiceStatus, UpkeepStatus } from './stats/read/fleet/upkeep.ts'
 export type { AppliedMigration, MigrateOptions, MigrateResult, MigrationStatus } from './schema/migrate.ts'

@@ -5,6 +5,7 @@ import { defineJob, Stint } from '../src/index.ts'
 import type { JobContract, StatSeries } from '../src/index.ts'
 import { Database } from '../src/db/database.ts'
 import type { Queryable } from '../src/db/statement.ts'
+import { readGauges } from '../src/stats/read/queues/read-gauges.ts'
 import { Gauges } from '../src/stats/write/gauges.ts'
 import { movableClock } from './support/clock.ts'
 import { createTestDatabase } from './support/database.ts'
@@ -307,21 +308,19 @@ describe('the gauges', () => {
       for (const { state, kind, jobs } of rows) (kinds[kind] ??= {})[state] = jobs
       return kinds
     }
+    const reading = open(own)
     await eventually(async () => {
-      const { queues } = await stint.stats({ queue: job.queue })
-      const gauge = queues[0]
+      const [gauge] = await readGauges(reading)
       return JSON.stringify(sorted(gauge?.kinds)) === JSON.stringify(sorted(await truth()))
     }, 'gauges that are true')
     const { queues } = await stint.stats({ queue: job.queue })
-    expect(queues[0]).toMatchObject({
-      scheduled: 2,
-      retrying: 0,
-      waiting: 0,
-      estimated: [],
-      topKeys: [{ key: 'acme', ready: 5 }],
-    })
-    expect(queues[0]?.priorities['-7']).toBe(5)
+    expect(queues).toMatchObject([
+      { scheduled: 2, retrying: 0, waiting: 0, estimated: [], workers: 2, slots: 4 },
+    ])
     expect(queues[0]?.oldestReadyMs).toBeGreaterThan(0)
+    const details = await stint.view.queue(job.queue)
+    expect(details?.topKeys).toEqual([{ key: 'acme', ready: 5 }])
+    expect(details?.priorities).toContainEqual({ priority: -7, ready: 5 })
     isHeld = false
     for (const { worker } of workers) await worker.stop()
   })
@@ -363,8 +362,8 @@ describe('the gauges', () => {
       await eventually(async () => {
         const askedAt = performance.now()
         const [gauge] = await stint.gauges({ queue: job.queue })
-        if (gauge === undefined || seen.has(gauge.asOf.getTime())) return false
-        seen.add(gauge.asOf.getTime())
+        if (gauge?.countedAt == null || seen.has(gauge.countedAt.getTime())) return false
+        seen.add(gauge.countedAt.getTime())
         const [last] = await own.query<{ cost: number }>('select took_ms as cost from stint.gauge_refresh')
         // Longer by 20 times what it costs, and by what the machine stood still: nobody looked then.
         const gaps = gapsOf(truths, askedAt - 10_000)

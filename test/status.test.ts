@@ -1,15 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { middleOf } from '../src/core/histogram.ts'
 import { defineJob, Stint } from '../src/index.ts'
-import type { QueueStatus } from '../src/index.ts'
+import type { QueueFigures } from '../src/index.ts'
 import { countsSql } from '../src/stats/read/queues/counts.sql.ts'
 import { namesSql } from '../src/stats/read/queues/names.sql.ts'
 import { render } from '../src/db/statement.ts'
 import { connectTo, createEmptyDatabase, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
+import { givenMinute } from './console/numbers-given.ts'
 
 const job = defineJob({ kind: 'probe' })
 
@@ -24,7 +26,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-async function statusOf(queue: string): Promise<QueueStatus | undefined> {
+async function statusOf(queue: string): Promise<QueueFigures | undefined> {
   return (await stint.status()).queues.find((one) => one.queue === queue)
 }
 
@@ -34,10 +36,6 @@ async function enqueueMany(
 ): Promise<string[]> {
   const inputs = Array.from({ length: count }, () => null)
   return (await stint.enqueueMany(job, inputs, options)).jobs.map(({ id }) => id)
-}
-
-function exactly(count: number): { count: number; isExact: true } {
-  return { count, isExact: true }
 }
 
 describe('status', () => {
@@ -62,17 +60,26 @@ describe('status', () => {
     const status = await statusOf(queue)
     expect(status).toEqual({
       queue,
-      ready: exactly(5),
-      scheduled: exactly(4),
-      retrying: exactly(1),
-      waiting: exactly(6),
+      ready: 5,
+      scheduled: 4,
+      retrying: 1,
+      waiting: 6,
       // Nothing, or these: a client writes down what it enqueued within ten seconds.
       inPerSecond: expect.any(Number) as number,
       outPerSecond: 0,
       emptyInMs: null,
-      running: exactly(7),
-      dead: exactly(2),
+      running: 7,
+      dead: 2,
+      estimated: [],
+      atLeast: [],
       oldestReadyMs: expect.any(Number) as number,
+      slots: 0,
+      workers: 0,
+      failureRate: null,
+      wait: { p50: null, p95: null, p99: null },
+      run: { p50: null, p95: null, p99: null },
+      spark: Array.from({ length: 60 }, () => 0),
+      countedAt: expect.any(Date) as Date,
     })
     expect(status?.oldestReadyMs).toBeGreaterThanOrEqual(3_600_000)
     expect(status?.oldestReadyMs).toBeLessThan(3_700_000)
@@ -89,9 +96,9 @@ describe('status', () => {
     await enqueueMany(1, { queue: 'only-keyed', key: 'acme' })
     for (const state of states) {
       const found = await statusOf(`only-${state}`)
-      for (const other of states) expect(found?.[other]).toEqual(exactly(other === state ? 1 : 0))
+      for (const other of states) expect(found?.[other]).toBe(other === state ? 1 : 0)
     }
-    expect(await statusOf('only-keyed')).toMatchObject({ ready: exactly(1) })
+    expect(await statusOf('only-keyed')).toMatchObject({ ready: 1 })
   })
 
   test('names the live workers and what they serve, also where nothing waits there', async () => {
@@ -115,9 +122,24 @@ describe('status', () => {
       { ...about, id: live.id, startedAt: expect.any(Date) as Date, leaseUntil: expect.any(Date) as Date },
     ])
     expect(Math.abs(asOf.getTime() - Date.now())).toBeLessThan(60_000)
-    expect(await statusOf('served-and-empty')).toMatchObject({ ready: exactly(0), oldestReadyMs: null })
+    expect(await statusOf('served-and-empty')).toMatchObject({
+      ready: 0,
+      oldestReadyMs: null,
+      slots: 20,
+      workers: 1,
+    })
     await db.query('delete from stint.worker')
     expect((await stint.status()).workers).toEqual([])
+  })
+
+  test('has the last hour of each queue, also of one without jobs and workers', async () => {
+    const queue = randomUUID()
+    await givenMinute(db, { queue, ago: 2, succeeded: 6, failed: 2, wait: { '100': 8 }, run: { '120': 8 } })
+    const status = await statusOf(queue)
+    expect(status).toMatchObject({ ready: 0, dead: 0, workers: 0, failureRate: 0.25 })
+    expect(status?.wait.p95).toBeCloseTo(middleOf(100))
+    expect(status?.run.p95).toBeCloseTo(middleOf(120))
+    expect(status?.spark.reduce((sum, jobs) => sum + jobs, 0)).toBe(6)
   })
 
   test('knows the version of the schema, and says where there is none', async () => {
@@ -157,15 +179,40 @@ describe('with more than people count', () => {
     expect(queues).toMatchObject([
       {
         queue: 'large',
-        ready: { count: 10_000, isExact: false },
-        dead: { count: 10_000, isExact: false },
-        scheduled: { isExact: false },
-        retrying: { count: 10, isExact: false },
-        waiting: exactly(0),
+        ready: 10_000,
+        dead: 10_000,
+        retrying: 10,
+        waiting: 0,
+        estimated: [],
+        atLeast: ['scheduled', 'ready', 'retrying', 'dead'],
       },
-      { queue: 'small', ready: exactly(1), scheduled: exactly(0) },
+      { queue: 'small', ready: 1, scheduled: 0, estimated: [], atLeast: [] },
     ])
     await client.close()
+  })
+
+  test('above 10,000 a count is the estimate of the gauges, and a complete count stays', async () => {
+    const client = new Stint({ connection: many.url })
+    onTestFinished(() => client.close())
+    await many.query(
+      `insert into stint.queue_gauge (queue, scheduled, waiting, ready, running, retrying, estimated, kinds, priorities, top_keys)
+       values ('large', 29900, 0, 90000, 0, 4, '{ready}', '{}', '{}', '[]'), ('small', 0, 0, 7, 0, 0, '{}', '{}', '{}', '[]')`,
+    )
+    await many.query('update stint.gauge_refresh set refreshed_at = now()')
+    const { queues } = await client.status()
+    await many.query('delete from stint.queue_gauge')
+    expect(queues).toMatchObject([
+      {
+        queue: 'large',
+        ready: 90_000,
+        scheduled: 29_900,
+        retrying: 10,
+        dead: 10_000,
+        estimated: ['scheduled', 'ready'],
+        atLeast: ['retrying', 'dead'],
+      },
+      { queue: 'small', ready: 1, estimated: [], atLeast: [] },
+    ])
   })
 
   test.each(['without statistics', 'with statistics'])(

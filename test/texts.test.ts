@@ -27,14 +27,25 @@ const caps: [count: number, text: string][] = [
 ]
 
 test('a count that stopped at a limit is rounded down, in the dashboard and on the command line', () => {
-  for (const [count, text] of caps) {
-    expect(page.countText({ count, exact: false })).toBe(text)
-    expect(terminal.countText({ count, isExact: false })).toBe(text)
+  const none = { scheduled: 0, waiting: 0, ready: 0, running: 0, retrying: 0, dead: 0 }
+  const exact = { estimated: [], atLeast: [] }
+  const stopped = { estimated: [], atLeast: ['dead' as const] }
+  for (const [dead, text] of caps) {
+    expect(page.countText({ count: dead, exact: false })).toBe(text)
+    expect(page.figureText(dead, 'dead', stopped)).toBe(text)
+    expect(terminal.figureText({ ...none, ...stopped, dead }, 'dead')).toBe(text)
   }
-  expect(page.countText({ count: 1_671, exact: true })).toBe('1,671')
-  expect(terminal.countText({ count: 1_671, isExact: true })).toBe('1671')
-  // Above its limit the count is what a worker last estimated.
-  expect(terminal.countText({ count: 150_007, isExact: false })).toBe('≈150k')
+  expect(page.figureText(1_671, 'dead', exact)).toBe('1,671')
+  expect(terminal.figureText({ ...none, ...exact, dead: 1_671 }, 'dead')).toBe('1671')
+})
+
+test('a figure of a queue that is an estimate is shown as one, in the dashboard and on the command line', () => {
+  const figures = { scheduled: 12, waiting: 0, ready: 150_007, running: 0, retrying: 0, dead: 0 }
+  const inexact = { estimated: ['ready' as const], atLeast: [] }
+  expect(page.figureText(figures.ready, 'ready', inexact)).toBe('≈150k')
+  expect(page.figureText(figures.scheduled, 'scheduled', inexact)).toBe('12')
+  expect(terminal.figureText({ ...figures, ...inexact }, 'ready')).toBe('≈150k')
+  expect(terminal.figureText({ ...figures, ...inexact }, 'scheduled')).toBe('12')
 })
 
 test('a time two days and 23 hours away is not shown as two days', () => {

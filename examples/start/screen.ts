@@ -1,4 +1,4 @@
-import type { Count, JobSummary, Status } from 'stint'
+import type { CountedState, JobSummary, QueueFigures, Status } from 'stint'
 
 const marks = {
   scheduled: '◷',
@@ -27,12 +27,12 @@ export function drawScreen(status: Status, { jobs, dashboard, news, ended }: Sho
     `Stint: a producer and ${liveIn(status, ended).length} workers at work                Ctrl-C stops all`,
     `Dashboard: ${dashboard ?? 'coming up …'}`,
     '',
-    columns(['QUEUE', 'READY', 'RUNNING', 'SCHEDULED', 'RETRYING', 'DEAD', 'OLDEST READY'], queueWidths),
+    columns(['QUEUE', ...shownStates.map((state) => state.toUpperCase()), 'OLDEST READY'], queueWidths),
     ...status.queues.map((queue) =>
       columns(
         [
           queue.queue,
-          ...[queue.ready, queue.running, queue.scheduled, queue.retrying, queue.dead].map(counted),
+          ...shownStates.map((state) => figure(queue, state)),
           queue.oldestReadyMs === null ? '–' : `${(queue.oldestReadyMs / 1_000).toFixed(1)}s`,
         ],
         queueWidths,
@@ -59,18 +59,18 @@ export function drawScreen(status: Status, { jobs, dashboard, news, ended }: Sho
 /** For a log instead of a terminal. */
 export function summaryLine(status: Status, ended: ReadonlySet<number>): string {
   const each = status.queues.map(
-    ({ queue, ready, running, dead }) =>
-      `${queue}: ${counted(ready)} ready, ${counted(running)} running, ${counted(dead)} dead`,
+    (queue) =>
+      `${queue.queue}: ${figure(queue, 'ready')} ready, ${figure(queue, 'running')} running, ${figure(queue, 'dead')} dead`,
   )
   return [`${liveIn(status, ended).length} workers`, ...each].join(' · ')
 }
 
-/** Without the console's own, which serves only the queue of operations. */
+/** Without the console's own worker, which serves only the queue of operations. */
 function workersIn({ workers }: Status): Status['workers'] {
   return workers.filter(({ queues }) => Object.keys(queues).join() !== 'stint')
 }
 
-/** Those that work. The database knows of one that was killed until its lease is over and its jobs are taken back. */
+/** The workers that run. The database lists a killed worker until its lease is over and its jobs are taken back. */
 function liveIn(status: Status, ended: ReadonlySet<number>): Status['workers'] {
   return workersIn(status).filter((one) => one.leaseUntil > status.asOf && !isEnded(one, ended))
 }
@@ -79,6 +79,7 @@ function isEnded({ pid }: Status['workers'][number], ended: ReadonlySet<number>)
   return pid !== null && ended.has(pid)
 }
 
+const shownStates = ['ready', 'running', 'scheduled', 'retrying', 'dead'] as const
 const queueWidths = [10, 7, 8, 10, 9, 6, 12]
 const jobWidths = [12, 14, 8, 10, 36]
 
@@ -87,8 +88,10 @@ function jobLine(job: JobSummary): string {
   return columns([`${marks[job.state]} ${job.state}`, job.kind, attempt, job.key ?? '–', job.id], jobWidths)
 }
 
-function counted({ count, isExact }: Count): string {
-  return isExact ? String(count) : `${count}+`
+/** `12`; `≈12000` for an estimate, `10000+` for a count that stopped at a limit. */
+function figure(figures: QueueFigures, state: CountedState): string {
+  if (figures.estimated.includes(state)) return `≈${figures[state]}`
+  return figures.atLeast.includes(state) ? `${figures[state]}+` : String(figures[state])
 }
 
 function columns(cells: readonly string[], widths: readonly number[]): string {

@@ -1,8 +1,12 @@
 import type { Duration } from '../core/duration.ts'
 import { durationOption, invalidOption, oneOfOption, rejectUnknown } from '../core/options.ts'
 import type { Queryable } from '../db/statement.ts'
-import { emptyInMs, readGauges, readRates, readStats, seriesOf } from '../stats/read/series/read-stats.ts'
-import type { QueueGauge, StatSeries, StatsRequest } from '../stats/read/series/read-stats.ts'
+import { liveWorkers } from '../stats/read/fleet/workers.ts'
+import type { QueueFigures } from '../stats/read/queues/figures.ts'
+import type { QueueReader } from '../stats/read/queues/queues.ts'
+import { readGauges } from '../stats/read/queues/read-gauges.ts'
+import { readStats, seriesOf } from '../stats/read/series/read-stats.ts'
+import type { StatSeries, StatsRequest } from '../stats/read/series/read-stats.ts'
 import { textOption } from './jobs/list-options.ts'
 
 export interface StatsOptions {
@@ -17,7 +21,7 @@ export interface StatsOptions {
    * days. @default '1m', or what makes 1,000 points at most; whole hours beyond 2 days
    */
   step?: Duration | undefined
-  /** What is a series: each queue and `kind`, each `queue`, or `all` as one. @default 'kind' */
+  /** One series for each queue and `kind`, for each `queue`, or one of `all`. @default 'kind' */
   by?: (typeof seriesOf)[number] | undefined
 }
 
@@ -26,22 +30,14 @@ export interface GaugesOptions {
   queue?: string | undefined
 }
 
-/** What a queue has now, and how fast it goes. */
-export interface QueueFlow extends QueueGauge {
-  inPerSecond: number
-  outPerSecond: number
-  /** Time until no job is ready, at the current rates; null if that is unknown or the queue does not get shorter. */
-  emptyInMs: number | null
-}
-
 export interface Stats {
   from: Date
   to: Date
   stepMs: number
-  /** One for each queue and kind that something happened to, or as `by` says. */
+  /** One for each queue and kind that has counts in this time, or as `by` says. */
   series: StatSeries[]
-  /** As of a few seconds ago; none while no worker lives. */
-  queues: QueueFlow[]
+  /** Every queue that has live jobs, as the leader counted them a few seconds ago; none while no worker lives. */
+  queues: QueueFigures[]
 }
 
 const known = ['queue', 'kind', 'from', 'to', 'step', 'by']
@@ -51,7 +47,7 @@ const dayMs = 24 * hourMs
 const mostPoints = 1_000
 const usualMs = 15 * minuteMs
 const longestMs = 92 * dayMs
-/** Beyond this, points are hours unless something else is asked for: there are 60 times as many minutes to read. */
+/** Beyond this, points are hours unless `step` says otherwise: there are 60 times as many minutes to read. */
 const byMinuteMs = 2 * dayMs
 
 export function resolveStatsOptions(options: StatsOptions = {}): StatsRequest {
@@ -62,7 +58,7 @@ export function resolveStatsOptions(options: StatsOptions = {}): StatsRequest {
   const askedMs = from === undefined ? toMs - usualMs : pastTime('from', from)
   const fromMs = down(askedMs, minuteMs)
   if (fromMs >= toMs) throw invalidOption('from', 'earlier than `to`', from)
-  // A minute more: a caller that asks for the last 92 days read its clock before we did.
+  // A minute more: a caller that wants the last 92 days read its clock before we did.
   if (toMs - askedMs > longestMs + minuteMs) throw invalidOption('from', 'within 92 days of `to`', from)
   const stepMs = stepOption(step, { spanMs: toMs - fromMs, ageMs: now - fromMs })
   const isHourly = stepMs % hourMs === 0
@@ -102,10 +98,10 @@ function pastTime(name: string, value: unknown): number {
   throw invalidOption(name, 'a Date, or an ISO 8601 time with its offset', value)
 }
 
-export async function stats(db: Queryable, request: StatsRequest): Promise<Stats> {
+export async function stats(db: Queryable, reader: QueueReader, request: StatsRequest): Promise<Stats> {
   const series = await readStats(db, request)
   const { from, to, stepMs, queue } = request
-  return { from, to, stepMs, series, queues: await queueFlows(db, queue) }
+  return { from, to, stepMs, series, queues: await gaugedQueues(db, reader, queue) }
 }
 
 export function resolveGaugesOptions({ queue, ...rest }: GaugesOptions = {}): string | null {
@@ -113,13 +109,15 @@ export function resolveGaugesOptions({ queue, ...rest }: GaugesOptions = {}): st
   return textOption('queue', queue)
 }
 
-/** Of one queue, or of all that have jobs. */
-export async function queueFlows(db: Queryable, queue: string | null): Promise<QueueFlow[]> {
-  const gauges = (await readGauges(db)).filter((gauge) => queue === null || gauge.queue === queue)
-  const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
-  return gauges.map((gauge) => {
-    const rate = rates.get(gauge.queue)
-    const { inPerSecond = 0, outPerSecond = 0 } = rate ?? {}
-    return { ...gauge, inPerSecond, outPerSecond, emptyInMs: emptyInMs(gauge.ready, rate) }
-  })
+/** The figures of one queue, or of all that have live jobs; none where the gauges are too old. */
+export async function gaugedQueues(
+  db: Queryable,
+  reader: QueueReader,
+  queue: string | null,
+): Promise<QueueFigures[]> {
+  const gauges = await readGauges(db)
+  if (gauges.length === 0) return []
+  const { workers } = await liveWorkers(db)
+  const { queues } = await reader.readGauged(db, { gauges, workers })
+  return queues.filter((one) => one.countedAt !== null && (queue === null || one.queue === queue))
 }

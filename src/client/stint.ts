@@ -58,12 +58,14 @@ import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
 import { Replies } from './console/replies.ts'
-import { queueFlows, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
-import type { GaugesOptions, QueueFlow, Stats, StatsOptions } from './stats.ts'
+import { gaugedQueues, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
+import type { GaugesOptions, Stats, StatsOptions } from './stats.ts'
 import { readStatus } from './status.ts'
 import type { Status } from './status.ts'
 import { hasInput, prepareUpdate } from './jobs/update.ts'
 import { View } from './console/view.ts'
+import type { QueueFigures } from '../stats/read/queues/figures.ts'
+import { QueueReader } from '../stats/read/queues/queues.ts'
 
 /**
  * The producer's client: stores jobs, looks them up, changes those that have not started.
@@ -92,6 +94,7 @@ export class Stint<Tx = PgTransaction> {
   readonly operations: Operations
   /** What people did, and what they were refused. */
   readonly audit: Audit
+  readonly #queueReader = new QueueReader()
   readonly #jobs: JobVerbs
   readonly #refusals: Refusals
   /** @internal Answers that the console keeps. */
@@ -116,7 +119,7 @@ export class Stint<Tx = PgTransaction> {
       announcer: this.#announcer,
       stats: this.#enqueueStats,
     })
-    this.view = new View(this.#calls, { connection, schema, notify })
+    this.view = new View(this.#calls, { connection, schema, notify, queues: this.#queueReader })
     const calls = this.#calls
     this.#refusals = new Refusals((entry) => calls.send((db) => writeAudit(db, entry)))
     this.replies = new Replies(this.#calls)
@@ -284,29 +287,29 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * What happened by the minute, queue and kind: counts, rates, percentiles of wait and run; and what queues have now. As
-   * of some seconds ago: every process writes down what it counted every 10 s.
+   * Counts, rates and percentiles of wait and run, by the minute, queue and kind; and the current figures of the queues. As
+   * of some seconds ago: every process writes its counts every 10 s.
    */
   async stats(options?: StatsOptions): Promise<Stats> {
     const request = resolveStatsOptions(options)
-    return this.#calls.send((db) => stats(db, request))
+    return this.#calls.send((db) => stats(db, this.#queueReader, request))
   }
 
   /**
-   * What every queue that has jobs has, by state, kind and priority, and how fast it goes: as the leader last saw it, some
-   * seconds ago. Costs the same however many jobs there are.
+   * The figures of every queue that has live jobs, as the leader counted them some seconds ago; none while no worker lives.
+   * The cost does not depend on the number of jobs.
    */
-  async gauges(options?: GaugesOptions): Promise<QueueFlow[]> {
+  async gauges(options?: GaugesOptions): Promise<QueueFigures[]> {
     const queue = resolveGaugesOptions(options)
-    return this.#calls.send((db) => queueFlows(db, queue))
+    return this.#calls.send((db) => gaugedQueues(db, this.#queueReader, queue))
   }
 
   /**
-   * The schema's version, the live workers, upkeep, and what each queue has in each state: counted up to 10,000, and estimated
-   * beyond where a worker keeps the gauges.
+   * The schema's version, the live workers, upkeep, and the figures of every queue: its jobs counted now, up to 10,000 in
+   * each state. For more than that, `estimated` and `atLeast` say what the figure is.
    */
   status(): Promise<Status> {
-    return this.#calls.send(readStatus)
+    return this.#calls.send((db) => readStatus(db, this.#queueReader))
   }
 
   /**

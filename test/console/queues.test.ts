@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { middleOf } from '../../src/core/histogram.ts'
 import { Stint } from '../../src/index.ts'
-import { QueueDetail, QueueList, QueueSettings } from '../../src/server/api/queue.ts'
+import { QueueDetails, QueueList, QueueSettings } from '../../src/server/api/queue.ts'
 import { bury } from '../support/dead-letters.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
@@ -42,17 +42,19 @@ describe('queues', () => {
       ready: 4,
       scheduled: 1,
       running: 0,
-      dead: { count: 1, exact: true },
+      dead: 1,
+      estimated: [],
+      atLeast: [],
       slots: 3,
       workers: 1,
     })
     expect(item?.failureRate).toBeCloseTo(0.2)
     expect(item?.run.p50).toBeGreaterThan(0)
-    expect(item?.gaugesAt).not.toBeNull()
+    expect(item?.countedAt).not.toBeNull()
 
     const answer = await call(served, `GET /v1/queues/${encodeURIComponent(queue)}`, viewer)
-    const detail = QueueDetail.parse(answer.body)
-    expect(detail).toMatchObject({ queue, ready: 4, scheduled: 1, dead: { count: 1 }, slots: 3, workers: 1 })
+    const detail = QueueDetails.parse(answer.body)
+    expect(detail).toMatchObject({ queue, ready: 4, scheduled: 1, dead: 1, slots: 3, workers: 1 })
     expect(detail.kinds).toMatchObject([{ kind: 'any.thing', ready: 4, scheduled: 1, handled: true }])
     expect(detail.kinds[0]?.failureRate).toBeCloseTo(0.2)
     expect(detail.priorities).toEqual([

@@ -1,11 +1,11 @@
 import type { Overview, OverviewProblem } from '../../../src/server/api/overview.ts'
-import type { QueueDetail, QueueItem, QueueList, StatSeries } from '../../../src/server/api/queue.ts'
+import type { QueueDetails, QueueFigures, QueueList, StatSeries } from '../../../src/server/api/queue.ts'
 import { ranges } from '../url/use-range.ts'
 import type { Range } from '../url/use-range.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { Overview, OverviewProblem, QueueDetail, QueueItem, QueueList, StatSeries }
+export type { Overview, OverviewProblem, QueueDetails, QueueFigures, QueueList, StatSeries }
 
 export function overviewQuery(): LiveQuery<Overview> {
   return {
@@ -20,7 +20,7 @@ export function queuesQuery(): LiveQuery<QueueList> {
   return { queryKey: ['queues'], queryFn: ({ signal }) => get('queues', {}, signal), everyMs: 10_000 }
 }
 
-export function queueQuery(queue: string): LiveQuery<QueueDetail> {
+export function queueQuery(queue: string): LiveQuery<QueueDetails> {
   return {
     queryKey: ['queue', queue],
     queryFn: ({ signal }) => get(at('queues', queue), {}, signal),

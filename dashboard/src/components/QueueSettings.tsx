@@ -1,6 +1,6 @@
 import { useState } from 'react'
 import { setQueue } from '../api/queues.ts'
-import type { QueueDetail } from '../api/queues.ts'
+import type { QueueDetails } from '../api/queues.ts'
 import { span } from '../text/format.ts'
 import { because, shell } from '../text/shell.ts'
 import { CliLine } from './CliLine.tsx'
@@ -10,7 +10,7 @@ import { ProblemNote } from './ProblemNote.tsx'
 import { say } from './toasts.tsx'
 import { useAct } from './use-act.ts'
 
-export function QueueSettings({ detail, close }: { detail: QueueDetail; close: () => void }) {
+export function QueueSettings({ detail, close }: { detail: QueueDetails; close: () => void }) {
   const { keepMs, keepDeadMs } = detail.settings
   const [keep, setKeep] = useState(keepMs === null ? 'default' : keepMs === 0 ? '0' : span(keepMs))
   const [keepDead, setKeepDead] = useState(keepDeadMs === null ? 'forever' : span(keepDeadMs))

@@ -1,6 +1,6 @@
 import { Link } from 'wouter'
-import type { QueueItem } from '../api/queues.ts'
-import { countText, gaugeText, percent, rate, span, whole } from '../text/format.ts'
+import type { QueueFigures } from '../api/queues.ts'
+import { figureText, percent, rate, span, whole } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
 import { NewRows } from './NewRows.tsx'
@@ -8,11 +8,11 @@ import { OfSlots } from './OfSlots.tsx'
 import { Sparkline } from './Sparkline.tsx'
 import { useHeld } from './use-held.ts'
 
-/** What time its columns are of. */
+/** The time that its columns cover. */
 export const queueTimes = 'in, out: last 5 min; wait, failed: last hour'
 
 /** One row per queue; every number leads to the jobs behind it. */
-export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
+export function QueueTable({ queues }: { queues: readonly QueueFigures[] }) {
   const { rows, waiting, letIn } = useHeld(queues, (item) => item.queue)
   return (
     <>
@@ -74,22 +74,12 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
                 </th>
                 <StateCount item={item} state="ready" />
                 <td className="num">
-                  <Link href={jobs(item, 'running')}>
-                    {gaugeText(item.running, item.estimated.includes('running'))}
-                  </Link>
+                  <Link href={jobs(item, 'running')}>{figureText(item.running, 'running', item)}</Link>
                   <OfSlots running={item.running} slots={item.slots} />
                 </td>
                 <StateCount item={item} state="retrying" />
                 <StateCount item={item} state="scheduled" />
-                <td className="num">
-                  {item.dead.count === 0 ? (
-                    <span className="muted">0</span>
-                  ) : (
-                    <Link className="bad" href={jobs(item, 'dead')}>
-                      {countText(item.dead)}
-                    </Link>
-                  )}
-                </td>
+                <StateCount item={item} state="dead" />
                 <td className="num">{rate(item.inPerSecond)}</td>
                 <td className="num">{rate(item.outPerSecond)}</td>
                 <td
@@ -119,25 +109,33 @@ export function QueueTable({ queues }: { queues: readonly QueueItem[] }) {
   )
 }
 
-function StateCount({ item, state }: { item: QueueItem; state: 'ready' | 'retrying' | 'scheduled' }) {
+function StateCount({
+  item,
+  state,
+}: {
+  item: QueueFigures
+  state: 'ready' | 'retrying' | 'scheduled' | 'dead'
+}) {
   const count = item[state]
   return (
     <td className="num">
       {count === 0 ? (
         <span className="muted">0</span>
       ) : (
-        <Link href={jobs(item, state)}>{gaugeText(count, item.estimated.includes(state))}</Link>
+        <Link className={state === 'dead' ? 'bad' : undefined} href={jobs(item, state)}>
+          {figureText(count, state, item)}
+        </Link>
       )}
     </td>
   )
 }
 
-function emptyIn(item: QueueItem) {
+function emptyIn(item: QueueFigures) {
   if (item.ready === 0) return <span className="muted">empty</span>
   if (item.emptyInMs !== null) return span(item.emptyInMs)
   return <span className="warn-text">{item.workers === 0 ? 'never' : 'growing'}</span>
 }
 
-function jobs(item: QueueItem, state: string): string {
+function jobs(item: QueueFigures, state: string): string {
   return `/jobs${query({ where: `${token('state', state)} ${whereOf({ queue: item.queue })}` })}`
 }

@@ -14,16 +14,16 @@ import { Sparkline } from '../components/Sparkline.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
 import { useHeld } from '../components/use-held.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { countText, gaugeText, percent, plural, rate, slotsText, span } from '../text/format.ts'
+import { countText, figureText, percent, plural, rate, slotsText, span } from '../text/format.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
 
-/** The problems first, then the numbers and charts. */
+/** Problems first, then the figures. */
 export function OverviewRoute() {
   const [range] = useRange()
   const overview = useLive(overviewQuery())
   const stats = useLive(statsQuery(range))
-  // The range applies to the charts; the numbers above are always of the last hour.
+  // The range is for the charts: the figures above always cover the last hour.
   const { data: series } = useLive(statsQuery('1h'))
   const points = useMemo(() => (series === undefined ? [] : stepsOver(series)), [series])
   useRowKeys()
@@ -145,10 +145,10 @@ function Headline({
       </Figure>
       <Figure
         name="Running"
-        value={gaugeText(
-          overview.running,
-          overview.queues.some((each) => each.estimated.includes('running')),
-        )}
+        value={figureText(overview.running, 'running', {
+          estimated: overview.queues.flatMap((each) => each.estimated),
+          atLeast: overview.queues.flatMap((each) => each.atLeast),
+        })}
         note={`${slotsText(overview.running, overview.slots)} · ${plural(overview.workers, 'worker')}`}
         href="/workers"
         isBad={overview.workers === 0}
@@ -167,7 +167,7 @@ function Figure({
   children,
 }: {
   name: string
-  /** The period of the number; left out for a current number. */
+  /** The time that the figure covers; none if it is current. */
   window?: string
   value: string
   href: string

@@ -1,7 +1,7 @@
 import { Link } from 'wouter'
 import type { State } from '../../../src/server/api/common.ts'
 import { queueQuery, statsQuery } from '../api/queues.ts'
-import type { QueueDetail } from '../api/queues.ts'
+import type { QueueDetails } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
 import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
@@ -12,7 +12,7 @@ import { StatCharts } from '../components/StatCharts.tsx'
 import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
-import { countText, gaugeText, percent, plural, rate, slotsText, span } from '../text/format.ts'
+import { figureText, percent, plural, rate, slotsText, span } from '../text/format.ts'
 import { token, whereOf } from '../text/where.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
@@ -68,7 +68,7 @@ export function QueueRoute({ queue }: { queue: string }) {
   )
 }
 
-function Counts({ detail }: { detail: QueueDetail }) {
+function Counts({ detail }: { detail: QueueDetails }) {
   const states = ['ready', 'running', 'retrying', 'scheduled', 'waiting'] as const
   return (
     <section className="figures" aria-label="Jobs by state">
@@ -77,7 +77,7 @@ function Counts({ detail }: { detail: QueueDetail }) {
           key={state}
           detail={detail}
           state={state}
-          value={gaugeText(detail[state], detail.estimated.includes(state))}
+          value={figureText(detail[state], state, detail)}
           note={
             state === 'ready'
               ? detail.oldestReadyMs === null
@@ -89,7 +89,7 @@ function Counts({ detail }: { detail: QueueDetail }) {
           }
         />
       ))}
-      <Count detail={detail} state="dead" value={countText(detail.dead)} note="" />
+      <Count detail={detail} state="dead" value={figureText(detail.dead, 'dead', detail)} note="" />
       <div className="figure">
         <span className="figure-name">
           In / out <span className="figure-window">5 min</span>
@@ -115,7 +115,7 @@ function Count({
   value,
   note,
 }: {
-  detail: QueueDetail
+  detail: QueueDetails
   state: State
   value: string
   note: string
@@ -134,7 +134,7 @@ function Count({
   )
 }
 
-function Kinds({ detail }: { detail: QueueDetail }) {
+function Kinds({ detail }: { detail: QueueDetails }) {
   return (
     <Section title="Kinds" aside={<span className="muted">failed, took: last hour</span>}>
       {detail.kinds.length === 0 ? (
@@ -183,7 +183,7 @@ function Kinds({ detail }: { detail: QueueDetail }) {
                   </th>
                   {(['ready', 'running', 'retrying'] as const).map((state) => (
                     <td key={state} className="num">
-                      {gaugeText(kind[state], detail.estimated.includes(state))}
+                      {figureText(kind[state], state, detail)}
                     </td>
                   ))}
                   <td className="num">{rate(kind.perSecond)}</td>
@@ -202,7 +202,7 @@ function Kinds({ detail }: { detail: QueueDetail }) {
   )
 }
 
-function Keys({ detail }: { detail: QueueDetail }) {
+function Keys({ detail }: { detail: QueueDetails }) {
   const rows = [
     ...detail.topKeys.map((each) => ({
       name: each.key,
@@ -240,7 +240,7 @@ function Keys({ detail }: { detail: QueueDetail }) {
                       {row.name}
                     </Link>
                   </th>
-                  <td className="num">{gaugeText(row.ready, detail.estimated.includes('ready'))}</td>
+                  <td className="num">{figureText(row.ready, 'ready', detail)}</td>
                 </tr>
               ))}
             </tbody>
@@ -262,7 +262,7 @@ function Keys({ detail }: { detail: QueueDetail }) {
                   <th scope="row" className="num">
                     {row.priority}
                   </th>
-                  <td className="num">{gaugeText(row.ready, detail.estimated.includes('ready'))}</td>
+                  <td className="num">{figureText(row.ready, 'ready', detail)}</td>
                 </tr>
               ))}
             </tbody>
@@ -273,7 +273,7 @@ function Keys({ detail }: { detail: QueueDetail }) {
   )
 }
 
-function Kept({ detail }: { detail: QueueDetail }) {
+function Kept({ detail }: { detail: QueueDetails }) {
   const { keepMs, keepDeadMs } = detail.settings
   return (
     <p className="muted">

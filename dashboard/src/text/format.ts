@@ -48,9 +48,16 @@ export function estimateText(count: number): string {
   return `≈${twoDigits(count, Math.round)}`
 }
 
-/** The number of jobs of a queue in a state, from its gauge. */
-export function gaugeText(count: number, isEstimate: boolean): string {
-  return isEstimate && count > 0 ? estimateText(count) : whole(count)
+/** Which figures of a queue are not exact. */
+export interface Inexact {
+  estimated: readonly string[]
+  atLeast: readonly string[]
+}
+
+/** The jobs of a queue in a state: `1,204`, an estimate `≈150k`, or a count that stopped at a limit `1.6k+`. */
+export function figureText(count: number, state: string, { estimated, atLeast }: Inexact): string {
+  if (estimated.includes(state) && count > 0) return estimateText(count)
+  return countText({ count, exact: !atLeast.includes(state) })
 }
 
 function twoDigits(count: number, round: (value: number) => number): string {

@@ -4,7 +4,7 @@ import { seriesOf } from '../../stats/read/series/read-stats.ts'
 import type { Percentiles } from '../../stats/read/series/read-stats.ts'
 import { choose, databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { estimateText, short, span } from '../output/format.ts'
+import { figureText, short, span } from '../output/format.ts'
 import { note, say, sayJson, table } from '../output/output.ts'
 
 const help = `stint stats    recent rates, failures, and percentiles of wait and run time, by queue and kind
@@ -84,8 +84,8 @@ function queueTable({ queues }: Stats): string {
   const heads = ['QUEUE', '>READY', '>RUNNING', '>OLDEST', '>IN/s', '>OUT/s', '>EMPTY IN']
   const rows = queues.map((one) => [
     one.queue,
-    one.estimated.includes('ready') ? estimateText(one.ready) : String(one.ready),
-    one.estimated.includes('running') ? estimateText(one.running) : String(one.running),
+    figureText(one, 'ready'),
+    figureText(one, 'running'),
     one.oldestReadyMs === null ? '' : span(one.oldestReadyMs),
     short(one.inPerSecond),
     short(one.outPerSecond),

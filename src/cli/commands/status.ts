@@ -1,22 +1,20 @@
 import type { Status } from '../../client/status.ts'
 import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { countText, relative, short, span } from '../output/format.ts'
-import type { Styled } from '../output/format.ts'
+import { figureText, relative, short, span } from '../output/format.ts'
 import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output/output.ts'
-import type { Count } from '../../stats/read/queues/queue-status.ts'
 
 const help = `stint status    job counts by queue and state, live workers, and upkeep
 
-Counts stop at 10,000 (10k+; ≈150k is what a worker last estimated), so the cost does not depend on the number of jobs. IN/s
-and OUT/s are over the last 5 minutes, EMPTY IN estimates when no job is ready, at these rates.
+Counts stop at 10,000, so the cost does not depend on the number of jobs: 10k+ means at least 10,000, ≈150k is the last
+estimate of a worker. IN/s and OUT/s are over the last 5 minutes, EMPTY IN is the time until no job is ready, at these rates.
 
 ${formatHelp}
 ${databaseHelp}
 
 Examples
   stint status
-  stint status -o json | jq '.queues[] | select(.dead.count > 0)'`
+  stint status -o json | jq '.queues[] | select(.dead > 0)'`
 
 export async function status(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, {
@@ -37,7 +35,7 @@ export async function status(args: readonly string[]): Promise<number> {
   return 0
 }
 
-function queueTable({ queues, workers }: Status): string {
+function queueTable({ queues }: Status): string {
   const heads = [
     'QUEUE',
     '>READY',
@@ -54,23 +52,19 @@ function queueTable({ queues, workers }: Status): string {
   ]
   const rows = queues.map((one) => [
     one.queue,
-    countText(one.ready),
+    figureText(one, 'ready'),
     one.oldestReadyMs === null ? '' : span(one.oldestReadyMs),
     one.inPerSecond === 0 ? '' : short(one.inPerSecond),
     one.outPerSecond === 0 ? '' : short(one.outPerSecond),
-    one.ready.count === 0 || one.emptyInMs === null ? '' : span(one.emptyInMs),
-    countText(one.running),
-    String(workers.reduce((slots, { queues: served }) => slots + (served[one.queue] ?? 0), 0)),
-    countText(one.retrying),
-    countText(one.scheduled),
-    countText(one.waiting),
-    deadText(one.dead),
+    one.ready === 0 || one.emptyInMs === null ? '' : span(one.emptyInMs),
+    figureText(one, 'running'),
+    String(one.slots),
+    figureText(one, 'retrying'),
+    figureText(one, 'scheduled'),
+    figureText(one, 'waiting'),
+    { text: figureText(one, 'dead'), style: one.dead > 0 ? ('red' as const) : undefined },
   ])
   return table(heads, rows, { spare: ['EMPTY IN', 'WAITING', 'IN/s', 'OUT/s'] })
-}
-
-function deadText(dead: Count): Styled {
-  return { text: countText(dead), style: dead.count > 0 ? 'red' : undefined }
 }
 
 function workerTable({ workers, asOf }: Status): string {
@@ -103,14 +97,15 @@ function upkeepTable({ upkeep: { leader, services }, asOf }: Status): string {
 }
 
 function warnings({ pendingMigrations, queues, workers, upkeep }: Status): string[] {
-  const served = new Set(workers.flatMap((worker) => Object.keys(worker.queues)))
-  const idle = queues.filter(({ queue, ready }) => ready.count > 0 && !served.has(queue))
+  const unserved = queues.filter((one) => one.ready > 0 && one.workers === 0)
   return [
     ...(pendingMigrations.length > 0
       ? [`${pendingMigrations.length} migrations not applied: run stint migrate`]
       : []),
     ...(queues.length === 0 ? ['no jobs'] : []),
     ...(workers.length > 0 && upkeep.leader === null ? ['no maintenance leader at the moment'] : []),
-    ...(idle.length > 0 ? [`no live worker serves: ${idle.map(({ queue }) => queue).join(', ')}`] : []),
+    ...(unserved.length > 0
+      ? [`no live worker serves: ${unserved.map(({ queue }) => queue).join(', ')}`]
+      : []),
   ]
 }

@@ -4,7 +4,7 @@ import type { JobState } from '../../core/job.ts'
 import { printable } from '../../core/json/printable.ts'
 import { atLeastText, estimateText } from '../../core/estimate.ts'
 import { span } from '../../core/span.ts'
-import type { Count } from '../../stats/read/queues/queue-status.ts'
+import type { CountedState, QueueFigures } from '../../stats/read/queues/figures.ts'
 
 export { estimateText, span }
 
@@ -22,10 +22,14 @@ export function moment(time: Date | null, now: Date): string {
   return `${time.toISOString().replace('T', ' ').replace(/\.\d+/, '')} (${relative(time, now)})`
 }
 
-/** `12`; a count that stopped at a limit, rounded down: `1.6k+`; above the highest limit an estimate: `≈150k`. */
-export function countText({ count, isExact }: Count): string {
-  if (isExact) return String(count)
-  return count > 10_000 ? estimateText(count) : atLeastText(count)
+/** The jobs of a queue in a state: `12`, an estimate `≈150k`, or a count that stopped at a limit `10k+`. */
+export function figureText(
+  figures: Pick<QueueFigures, CountedState | 'estimated' | 'atLeast'>,
+  state: CountedState,
+): string {
+  const count = figures[state]
+  if (figures.estimated.includes(state)) return estimateText(count)
+  return figures.atLeast.includes(state) ? atLeastText(count) : String(count)
 }
 
 /** Three digits and a unit: `850`, `12.3k`, `4.97M`. */
@@ -35,7 +39,7 @@ export function short(count: number): string {
   return `${shown.includes('.') ? shown.replace(/\.?0+$/, '') : Number(shown)}${unit}`
 }
 
-/** One character for each of some counts, the highest as high as a line. */
+/** One character for each count; the highest count fills the line. */
 export function sparkline(counts: readonly number[]): string {
   const most = Math.max(1, ...counts)
   return counts
@@ -45,7 +49,7 @@ export function sparkline(counts: readonly number[]): string {
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Text for a terminal, with the colour it has where there are colours. */
+/** Text for a terminal, and its colour if the terminal has colours. */
 export interface Styled {
   text: string
   style?: Style | undefined

@@ -3,18 +3,17 @@ import { nameOption } from '../../core/names.ts'
 import type { Database } from '../../db/database.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { Subscription } from '../../db/subscription.ts'
-import { DeadLetterCounts } from '../../stats/read/queues/dead-counts.ts'
 import { readFleet, readLeases } from '../../stats/read/fleet/fleet.ts'
 import type { Fleet, Leases } from '../../stats/read/fleet/fleet.ts'
 import { CurrentGauges } from '../../stats/read/queues/gauges.ts'
 import { readJobBriefs, readOperationBriefs } from '../../stats/read/briefs.ts'
 import type { JobBrief, OperationBrief } from '../../stats/read/briefs.ts'
-import { LastHour } from '../../stats/read/queues/last-hour.ts'
 import type { QueueHour } from '../../stats/read/queues/last-hour.ts'
 import { readQueue } from '../../stats/read/queues/queue.ts'
 import type { QueueDetails } from '../../stats/read/queues/queue.ts'
-import { readQueues } from '../../stats/read/queues/queues.ts'
-import type { QueuesView, QueueView } from '../../stats/read/queues/queues.ts'
+import type { QueueFigures } from '../../stats/read/queues/figures.ts'
+import type { AllQueues, QueueReader } from '../../stats/read/queues/queues.ts'
+import type { GaugeRow } from '../../stats/read/queues/read-gauges.ts'
 import { readSeries } from '../../stats/read/series/series.ts'
 import type { MergedSeries } from '../../stats/read/series/series.ts'
 import { readSystem } from '../../stats/read/fleet/server.ts'
@@ -32,9 +31,9 @@ import type { StatsOptions } from '../stats.ts'
 
 /** All queues, and the workers that serve them. */
 export interface QueuesOverview extends Fleet {
-  /** By name: every queue that has jobs, had some within the hour, or is served by a worker. */
-  queues: QueueView[]
-  /** What happened within the last hour, by queue. */
+  /** By name: every queue that has jobs, had some within the last hour, or is served by a worker. */
+  queues: QueueFigures[]
+  /** The last hour of each queue that has counts in it. */
   hours: ReadonlyMap<string, QueueHour>
 }
 
@@ -46,22 +45,22 @@ export interface ViewConfig {
   connection: Connection
   schema: string
   notify: boolean
+  /** The client's reader, which its other methods use too. */
+  queues: QueueReader
 }
 
 const listenDeadlineMs = 5_000
 const probeEveryMs = 15_000
 
 /**
- * The data behind the dashboard: `stint.view`. Nothing here counts jobs: figures come from gauges and from the counts
+ * The data behind the dashboard: `stint.view`. Nothing here counts live jobs: figures come from gauges and from the counts
  * that workers write by the minute, lists are read through indexes and end after some hundreds. Statements that belong
  * together share one transaction: with server limits each would otherwise have its own, and wait for three answers.
  */
 export class View {
   readonly #calls: Calls
   readonly #config: ViewConfig
-  readonly #hour = new LastHour()
   readonly #current = new CurrentGauges()
-  readonly #letters = new DeadLetterCounts()
   readonly #totals = new RunningTotals()
 
   constructor(calls: Calls, config: ViewConfig) {
@@ -69,12 +68,12 @@ export class View {
     this.#config = config
   }
 
-  /** The current state: queues, workers, and what a person should look at. */
+  /** The current state: queues, workers, and problems that need a person. */
   async overview(): Promise<Overview> {
     return { ...(await this.queues()), trouble: await this.trouble() }
   }
 
-  /** What every queue has and how it fares, with the workers that serve them. */
+  /** The figures of every queue, with the workers that serve them. */
   queues(): Promise<QueuesOverview> {
     return this.#calls.send(async (db) => {
       const fleet = await this.#fleet(db)
@@ -83,7 +82,7 @@ export class View {
     })
   }
 
-  /** One queue with its kinds, priorities, busiest keys and settings; undefined where nothing is known of it. */
+  /** One queue with its kinds, priorities, busiest keys and settings; undefined if `queues()` does not list it. */
   async queue(name: string): Promise<(QueueDetails & { asOf: Date }) | undefined> {
     const queue = nameOption('queue', name)
     return this.#calls.send(async (db) => {
@@ -93,36 +92,37 @@ export class View {
         const { queues, gauges } = await this.#queues(tx, fleet)
         const found = queues.find((one) => one.queue === queue)
         if (found === undefined) return undefined
-        return { ...(await readQueue(tx, found, { gauge: gauges.get(queue), workers })), asOf }
+        const gauge = gauges.find((one) => one.queue === queue)
+        return { ...(await readQueue(tx, found, { gauge, workers })), asOf }
       })
     })
   }
 
   /**
-   * What happened to a queue, a kind, both or everything, as one line of at most 1,000 points, and when versions of the app
-   * were first started. Options are those of `stint.stats()`, but `by`.
+   * The counts of a queue, a kind, both or everything, as one line of at most 1,000 points, and when versions of the app
+   * were first started. Options are those of `stint.stats()`, except `by`.
    */
   async series(options?: Omit<StatsOptions, 'by'>): Promise<MergedSeries> {
     const request = resolveStatsOptions({ ...options, by: 'all' })
     return this.#calls.send((db) => db.transaction((tx) => readSeries(tx, request)))
   }
 
-  /** The workers that live and those lost within the last hour, who of them leads, and how upkeep fares. */
+  /** The live workers and those lost within the last hour, the one that leads upkeep, and the state of its services. */
   workers(): Promise<Fleet> {
     return this.#calls.send((db) => db.transaction(readFleet))
   }
 
-  /** Jobs that run, up to 200, those whose lease ends first first. */
+  /** Running jobs, up to 200, ordered by the end of their lease. */
   leases(): Promise<Leases> {
     return this.#calls.send(readLeases)
   }
 
-  /** What is wrong beside queues and workers: errors, schedules, operations, migrations. */
+  /** Problems other than those of queues and workers: errors, schedules, operations, migrations. */
   trouble(): Promise<Trouble> {
     return this.#calls.send(readTrouble)
   }
 
-  /** The database: its version, and that of the tables in it. */
+  /** The database: its version, and that of Stint's tables in it. */
   system(): Promise<SystemView> {
     return this.#calls.send(readSystem)
   }
@@ -133,28 +133,28 @@ export class View {
   }
 
   /**
-   * Totals by queue and kind that only grow while this client lives: for a reader that polls them and takes the
-   * difference.
+   * Totals by queue and kind that only grow while this client lives, for a reader that polls them and computes
+   * differences.
    */
   totals(): Promise<Totals[]> {
     return this.#calls.send((db) => this.#totals.read(db))
   }
 
-  /** How some jobs are, up to 1,000, without what they carry; those that are not there (any more) are left out. */
+  /** The state of some jobs, up to 1,000, without input and result; jobs that do not exist (any more) are left out. */
   async jobs(ids: readonly string[]): Promise<JobBrief[]> {
     const asked = checkIds(ids)
     return asked.length === 0 ? [] : this.#calls.send((db) => readJobBriefs(db, asked))
   }
 
-  /** How some operations are, up to 1,000. */
+  /** The state of some operations, up to 1,000. */
   async operations(ids: readonly string[]): Promise<OperationBrief[]> {
     const asked = checkIds(ids)
     return asked.length === 0 ? [] : this.#calls.send((db) => readOperationBriefs(db, asked))
   }
 
   /**
-   * Hears of queues in which something was stored or falls due, on a connection of its own, until the function that comes
-   * back is called. A hint and no more: some are lost, and none comes with `notify: false` or through a pooler.
+   * Calls `onStored` with the queues in which a job was stored or falls due, on a connection of its own, until the returned
+   * function is called. Only a hint: some are lost, and none comes with `notify: false` or through a pooler.
    */
   async listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>> {
     const { connection, schema, notify } = this.#config
@@ -177,15 +177,17 @@ export class View {
     return () => subscription.stop()
   }
 
-  /** The workers; where none of them lives, the gauges are refreshed for what is read next. */
+  /** The workers. If none of them is active, this refreshes the gauges for the statements that follow. */
   async #fleet(db: Database): Promise<Fleet> {
     const fleet = await db.transaction(readFleet)
     if (!fleet.workers.some(({ status }) => status === 'active')) await this.#current.refresh(db)
     return fleet
   }
 
-  #queues(db: Queryable, { workers }: Fleet): Promise<QueuesView> {
-    return readQueues(db, { hour: this.#hour, current: this.#current, letters: this.#letters, workers })
+  async #queues(db: Queryable, { workers }: Fleet): Promise<AllQueues & { gauges: GaugeRow[] }> {
+    const gauges = await this.#current.read(db)
+    const live = workers.filter(({ status }) => status !== 'lost')
+    return { ...(await this.#config.queues.readGauged(db, { gauges, workers: live })), gauges }
   }
 }
 

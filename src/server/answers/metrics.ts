@@ -1,4 +1,5 @@
 import type { QueuesOverview } from '../../client/console/view.ts'
+import { countedStates } from '../../stats/read/queues/figures.ts'
 import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
 import type { Caller } from '../auth/caller.ts'
 import { workersFor } from './worker-list.ts'
@@ -23,9 +24,7 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
     'Jobs of a queue by state. The count of dead jobs stops at some thousands.',
   )
   for (const queue of queues) {
-    for (const state of ['scheduled', 'waiting', 'ready', 'running', 'retrying'] as const)
-      jobs({ queue: queue.queue, state }, queue[state])
-    jobs({ queue: queue.queue, state: 'dead' }, queue.dead.count)
+    for (const state of countedStates) jobs({ queue: queue.queue, state }, queue[state])
   }
   const each = (
     name: string,
@@ -45,8 +44,8 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
     'Estimated time until no job is ready, at the current rate.',
     (queue) => seconds(queue.emptyInMs),
   )
-  each('stint_queue_gauge_age_seconds', 'Age of the figures of a queue.', ({ gaugesAt }) =>
-    gaugesAt === null ? null : seconds(all.asOf.getTime() - gaugesAt.getTime()),
+  each('stint_queue_gauge_age_seconds', 'How old the figures of a queue are.', ({ countedAt }) =>
+    countedAt === null ? null : seconds(all.asOf.getTime() - countedAt.getTime()),
   )
   for (const [name, help, of] of [
     ['stint_queue_wait_seconds', 'Time from when a job was due to its start, over the last hour.', 'wait'],

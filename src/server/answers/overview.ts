@@ -11,21 +11,21 @@ import { hidePasswords } from '../auth/telling.ts'
 import { wire } from '../http/wire.ts'
 import { workersFor } from './worker-list.ts'
 
-/** All that the overview is made of. */
+/** The data that the overview is made from. */
 export interface OverviewFacts {
   queues: QueuesOverview
   trouble: Trouble
-  /** What `doctor` found; none where it was not asked. */
+  /** The findings of `doctor`; none before its first run. */
   findings: readonly Finding[]
 }
 
-/** The overview as this caller may see it: figures are of the queues it sees. */
+/** The overview as this caller may see it: all figures are those of the queues that it may see. */
 export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Overview {
   const { queues: all } = facts
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
   const hours = queues.flatMap(({ queue }) => all.hours.get(queue) ?? [])
   const workers = workersFor(caller, all.workers)
-  // Those that only execute operations run no jobs of the app.
+  // Workers that only execute operations run no jobs of the app.
   const living = workers.filter(
     ({ status, queues: served }) => status !== 'lost' && Object.keys(served).join() !== operationQueue,
   )
@@ -42,7 +42,10 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
     failureRate: failureRateOf(hours),
     waitP95: waitP95Of(hours),
     oldestReadyMs: ages.length === 0 ? null : Math.max(...ages),
-    dead: { count: sum(({ dead }) => dead.count), exact: queues.every(({ dead }) => dead.exact) },
+    dead: {
+      count: sum(({ dead }) => dead),
+      exact: !queues.some(({ atLeast }) => atLeast.includes('dead')),
+    },
     workers: living.length,
     slots: sum(({ slots }) => slots, own),
     running: sum(({ running }) => running, own),
@@ -50,20 +53,20 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
   })
 }
 
-/** All that the whole overview is about: who may see all of this may see it whole. */
+/** The resources that the overview is about: a caller who may see all of them may see the whole overview. */
 export function aboutOverview(facts: OverviewFacts): Resource[] {
   const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
-  // Each once: several of them may be about everything.
+  // Each once: several problems may be about everything.
   return [...new Set([...queues, ...problemsIn(facts).flatMap(({ of = [] }) => of)])]
 }
 
-/** What the doctor found, as this caller may see it: some of it names queues, kinds or schedules, whosever they are. */
+/** The doctor's findings that this caller may see: some name queues, kinds or schedules of other people. */
 export function findingsFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Finding[] {
   const seesAll = mayAll(caller)
   return facts.findings.filter(({ check }) => seesAll || nameless.has(check))
 }
 
-/** Checks of the doctor that speak of the database alone; the others name queues, kinds, schedules, hosts or statements. */
+/** Checks of the doctor that are only about the database; the others name queues, kinds, schedules, hosts or statements. */
 const nameless: ReadonlySet<string> = new Set([
   ...['server', 'fsync', 'full-page-writes', 'synchronous-commit', 'clock', 'schema', 'invalid-indexes'],
   ...['index-bloat', 'partitions', 'autovacuum', 'dead-rows', 'xid-age', 'notify-queue'],
@@ -71,15 +74,15 @@ const nameless: ReadonlySet<string> = new Set([
 
 interface Found {
   problem: OverviewProblem
-  /** What it is about or names, for callers who see only a part. */
+  /** The resources that it is about or names: a caller must see all of them. */
   of?: readonly Resource[] | undefined
 }
 
 const oldMs = 5 * 60_000
-/** Of each sort; more of them say nothing new. */
+/** Problems of one sort that are shown; more of them say nothing new. */
 const mostAlike = 10
 
-/** What somebody should look at, the worst first. */
+/** The problems that need a person, the worst first. */
 function problemsIn(
   facts: OverviewFacts,
   workers: QueuesOverview['workers'] = facts.queues.workers,
@@ -111,7 +114,7 @@ const told: ReadonlySet<string> = new Set(['queues', 'claims', 'schedules', 'upk
 
 function ofFindings({ findings }: OverviewFacts): Found[] {
   return findings.flatMap(({ check, level, title, detail }): Found[] => {
-    // Of these there are problems here already, by name.
+    // Other functions here list these problems already, with the names of queues, schedules and services.
     if (told.has(check) || (level !== 'fail' && level !== 'warn')) return []
     const problem = { level, about: 'database', title, detail, link: '/system' } as const
     return [nameless.has(check) ? { problem } : { problem, of: [everything] }]
@@ -162,7 +165,7 @@ function ofErrors({ errors }: Trouble): Found[] {
         detail: `${counted(deaths, 'job')} of ${kind} died of this error in the last hour${regressedAt === null ? '' : '. The group was resolved and has regressed'}.`,
         link: `/dead?group=${fingerprint}`,
       },
-      // What it says is what the last job said.
+      // The message is that of the last job with this error.
       of: seenWith === null ? [everything] : [seenWith],
     }))
 }

@@ -15,7 +15,7 @@ export const LiveSnapshot = z
     data: z
       .unknown()
       .describe(
-        'overview: Overview. workers: WorkerList. queue: QueueItem. job: JobBrief. operation: OperationBrief. Null if it does not exist or the caller may not see it.',
+        'overview: Overview. workers: WorkerList. queue: QueueFigures. job: JobBrief. operation: OperationBrief. Null if it does not exist, or this caller may not see it.',
       ),
   })
   .openapi('LiveSnapshot')

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { countedStates } from '../../stats/read/queues/figures.ts'
 import { DurationText, Reason, Time } from './common.ts'
 
 const Percentiles = z.object({
@@ -7,8 +8,10 @@ const Percentiles = z.object({
   p99: z.number().nullable(),
 })
 
-/** What a queue has and how it fares; from gauges and stat_minute, never counted on request. */
-export const QueueItem = z
+const States = z.array(z.enum(countedStates))
+
+/** The figures of a queue. They come from gauges and stat_minute: a request counts no live job. */
+export const QueueFigures = z
   .object({
     queue: z.string(),
     scheduled: z.int(),
@@ -16,27 +19,31 @@ export const QueueItem = z
     ready: z.int(),
     running: z.int(),
     retrying: z.int(),
-    dead: z.object({ count: z.int(), exact: z.boolean() }),
-    estimated: z.array(z.string()).describe('The states whose figure is an estimate.'),
+    dead: z.int().describe('Without those in the trash and those edited into another job.'),
+    estimated: States.describe('The states whose count is an estimate.'),
+    atLeast: States.describe('The states whose counting stopped at a limit: there may be more.'),
     oldestReadyMs: z.number().nullable(),
     slots: z.int().describe('Of live workers together.'),
-    workers: z.int(),
+    workers: z.int().describe('Live workers that serve the queue.'),
     inPerSecond: z.number().describe('Enqueued, over the last 5 minutes.'),
     outPerSecond: z.number().describe('Left for good, over the last 5 minutes.'),
-    emptyInMs: z.number().nullable(),
+    emptyInMs: z
+      .number()
+      .nullable()
+      .describe('Until no job is ready, at these rates; null if the queue does not get shorter.'),
     failureRate: z.number().nullable().describe('Over the last hour, 0 to 1.'),
     wait: Percentiles.describe('Milliseconds, over the last hour.'),
-    run: Percentiles,
+    run: Percentiles.describe('Milliseconds, over the last hour.'),
     spark: z.array(z.number()).describe('Jobs ended in each of the last 60 minutes, the current one last.'),
-    gaugesAt: Time.nullable().describe('When it was counted; null where no worker does.'),
+    countedAt: Time.nullable().describe('When the live jobs were counted; null if they never were.'),
   })
-  .openapi('QueueItem')
-export type QueueItem = z.infer<typeof QueueItem>
+  .openapi('QueueFigures')
+export type QueueFigures = z.infer<typeof QueueFigures>
 
-export const QueueList = z.object({ items: z.array(QueueItem), asOf: Time }).openapi('QueueList')
+export const QueueList = z.object({ items: z.array(QueueFigures), asOf: Time }).openapi('QueueList')
 export type QueueList = z.infer<typeof QueueList>
 
-export const QueueDetail = QueueItem.extend({
+export const QueueDetails = QueueFigures.extend({
   kinds: z.array(
     z.object({
       kind: z.string(),
@@ -55,8 +62,8 @@ export const QueueDetail = QueueItem.extend({
   topKeys: z.array(z.object({ key: z.string(), ready: z.int() })),
   settings: z.object({ keepMs: z.number().nullable(), keepDeadMs: z.number().nullable() }),
   asOf: Time,
-}).openapi('QueueDetail')
-export type QueueDetail = z.infer<typeof QueueDetail>
+}).openapi('QueueDetails')
+export type QueueDetails = z.infer<typeof QueueDetails>
 
 export const QueueSettingsBody = z.strictObject({
   keep: z.union([DurationText, z.literal('default'), z.literal('0')]).optional(),
@@ -64,7 +71,7 @@ export const QueueSettingsBody = z.strictObject({
   reason: Reason.optional(),
 })
 
-/** What is set for a queue; null: the default. */
+/** The settings of a queue; null: the default. */
 export const QueueSettings = z
   .object({
     queue: z.string(),
@@ -91,21 +98,21 @@ export const StatPoint = z.object({
   runP95: z.number().nullable(),
 })
 
-/** All that happened to what was asked for, as one series. */
+/** The counts of a queue, a kind, both or everything, as one series. */
 export const StatSeries = z
   .object({
     from: Time,
     to: Time,
-    since: Time.nullable().describe('Since when something could be counted at all.'),
+    since: Time.nullable().describe('The time of the first counts.'),
     stepMs: z.number(),
-    points: z
-      .array(StatPoint)
-      .describe('At most 1,000; steps in which nothing happened are there, with zeros.'),
+    points: z.array(StatPoint).describe('At most 1,000; steps without counts are included, with zeros.'),
     total: StatPoint.omit({ at: true }).extend({ failureRate: z.number().nullable(), perSecond: z.number() }),
     sampled: z
       .number()
-      .describe('The share of what was measured that the percentiles are made of; 1: all of it.'),
-    deploys: z.array(z.object({ at: Time, version: z.string() })).describe('First boots of a version.'),
+      .describe('The share of the measured rows that the percentiles are computed from; 1: all of them.'),
+    deploys: z
+      .array(z.object({ at: Time, version: z.string() }))
+      .describe('The first start of each version of the app.'),
     asOf: Time,
   })
   .openapi('StatSeries')

@@ -7,22 +7,22 @@ import { everything } from '../auth/scope.ts'
 import { workerList } from '../answers/worker-list.ts'
 import type { State } from './delta.ts'
 
-/** What is looked at, as the API answers it. */
+/** The resources that streams follow, as the API answers them. */
 export interface LiveSource {
   overview(): Promise<LiveOverview>
   workers(): Promise<LiveView<NonNullable<State>>>
   jobs(ids: readonly string[]): Promise<readonly JobBrief[]>
   operations(ids: readonly string[]): Promise<readonly { id: string }[]>
-  /** Hears of queues in which something is stored, until the returned function is called. */
+  /** Calls `onStored` with the queues in which jobs are stored, until the returned function is called. */
   listen(onStored: (queues: readonly string[]) => void): Promise<() => Promise<void>>
 }
 
-/** What not everybody sees the same of. */
+/** A resource of which some callers see only a part. */
 export interface LiveView<Whole> {
-  /** For those who may see everything that it is about. */
+  /** For callers who may see all of `about`. */
   all: Whole
   about: readonly Resource[]
-  /** For those who may not. */
+  /** For the other callers. */
   for(caller: Caller): NonNullable<State>
 }
 
@@ -38,7 +38,7 @@ export interface JobBrief {
   key: string | null
 }
 
-/** What is looked at for streams: the same that the routes answer, read once for both. */
+/** The source of the streams: the same answers as those of the routes, read once for both. */
 export function liveSource(
   { view }: Pick<Stint, 'view'>,
   reads: SharedReads,

@@ -4,7 +4,7 @@ import { demand } from '../auth/demand.ts'
 import { metricsText } from '../answers/metrics.ts'
 import { problems } from '../http/route-parts.ts'
 
-/** Under the API, and at the place where it is looked for. */
+/** Under the API, and at the path that Prometheus scrapes by default. */
 const paths = ['/v1/metrics', '/metrics'] as const
 
 function metricsAt(path: (typeof paths)[number]) {

@@ -9,7 +9,7 @@ const overview = createRoute({
   method: 'get',
   path: '/v1/overview',
   tags: ['Queues'],
-  summary: 'How everything stands, what is wrong first',
+  summary: 'Problems, the worst first; the figures of all queues; sums',
   'x-action': 'view',
   'x-cli': 'stint status',
   responses: {

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { Name } from '../api/common.ts'
-import { QueueDetail, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
+import { QueueDetails, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
 import type { Routes } from '../context.ts'
 import { demand } from '../auth/demand.ts'
 import { demandOperator } from '../auth/operator.ts'
@@ -12,7 +12,7 @@ const list = createRoute({
   method: 'get',
   path: '/v1/queues',
   tags: ['Queues'],
-  summary: 'Every queue that has jobs, had some within the hour, or is served',
+  summary: 'Every queue that has jobs, had some within the last hour, or is served by a worker',
   'x-action': 'view',
   'x-cli': 'stint status',
   responses: {
@@ -30,7 +30,7 @@ const one = createRoute({
   'x-cli': 'stint queue get {queue}',
   request: { params: z.object({ queue: Name }) },
   responses: {
-    200: { description: 'The queue.', content: { 'application/json': { schema: QueueDetail } } },
+    200: { description: 'The queue.', content: { 'application/json': { schema: QueueDetails } } },
     ...problems(400, 401, 403, 404, 422, 503),
   },
 })
@@ -39,12 +39,12 @@ const set = createRoute({
   method: 'patch',
   path: '/v1/queues/{queue}',
   tags: ['Queues'],
-  summary: 'Say how long a queue keeps its jobs; what is not said stays',
+  summary: 'Set how long a queue keeps its jobs; fields that are left out stay unchanged',
   'x-action': 'queue.edit',
   'x-cli': 'stint queue set {queue} --keep {keep} --keep-dead {keepDead}',
   request: { params: z.object({ queue: Name }), body: accepts(QueueSettingsBody) },
   responses: {
-    200: { description: 'As it is now.', content: { 'application/json': { schema: QueueSettings } } },
+    200: { description: 'The new settings.', content: { 'application/json': { schema: QueueSettings } } },
     ...problems(400, 401, 403, 404, 413, 415, 422, 503),
   },
 })

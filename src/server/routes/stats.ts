@@ -13,15 +13,15 @@ const stats = createRoute({
   method: 'get',
   path: '/v1/stats',
   tags: ['Queues'],
-  summary: 'What happened, as one line of at most 1,000 points',
+  summary: 'Counts over time, as one series of at most 1,000 points',
   'x-action': 'view',
   'x-cli': 'stint stats',
   request: {
     query: z.object({
       queue: Name.optional(),
       kind: Name.optional(),
-      from: Time.optional().describe('15 minutes before `to` where it is not said; within 31 days of it.'),
-      to: Time.optional().describe('Now, where it is not said.'),
+      from: Time.optional().describe('15 minutes before `to` if left out; at most 92 days before it.'),
+      to: Time.optional().describe('Now, if left out.'),
       step: DurationText.optional().describe('Whole minutes.'),
     }),
   },
@@ -37,9 +37,12 @@ export const statRoutes: Routes = (app, parts) => {
     const { queue, kind, from, to, step } = c.req.valid('query')
     const caller = demand(c, 'view', queue === undefined && kind === undefined ? undefined : { queue, kind })
     const seesAll = mayAll(caller)
-    // Without a queue it is of all of them: not for those who may see only some.
+    // Without a queue the figures are those of all queues: not for callers who may see only some.
     if (queue === undefined && !seesAll)
-      throw tooWide('Without a queue these are the figures of all queues, and you may see some.', '?queue=…')
+      throw tooWide(
+        'Without a queue these are the figures of all queues, and you may see only some of them.',
+        '?queue=…',
+      )
     const series = await stint.view.series({ queue, kind, from, to, step: step as Duration | undefined })
     if (seesAll) return c.json(wire({ ...series, asOf: new Date() }), 200)
     const { workers } = await reads.workers.get()

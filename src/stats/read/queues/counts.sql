@@ -1,5 +1,5 @@
--- How many jobs some queues have in each state, up to :limit of a sort, and how long the oldest ready one among those
--- counted has waited. Running ones are counted apart; see running.sql.
+-- How many jobs some queues have in each state, counted up to :limit, and how long the oldest of the counted ready jobs
+-- has waited. Another statement counts running jobs; see running.sql.
 --
 -- Each inner select names the order of one index, so that the planner reads that one and stops: with a count alone it
 -- may well decide to read the table. job_due holds scheduled and retrying jobs together, so :limit is for both.
@@ -7,7 +7,7 @@ select q.queue,
        plain.jobs + keyed.jobs as ready,
        ((extract(epoch from stint.now()) - extract(epoch from least(plain.oldest, keyed.oldest))) * 1000)::float8 as oldest_ready_ms,
        due.scheduled, due.retrying, waiting.jobs as waiting, dead.jobs as dead, dead.seen as dead_seen,
-       greatest(plain.jobs, keyed.jobs) as ready_seen
+       greatest(plain.jobs, keyed.jobs) as ready_seen, stint.now() as counted_at
   from unnest(:queues::text[]) as q (queue)
  cross join lateral (
          select count(*)::integer as jobs, min(seen.run_at) as oldest

@@ -1,6 +1,6 @@
--- How many dead letters each queue has, without those in the trash and those edited into another job. About :rows are looked
--- at in all: each queue has an equal share, and what small queues leave of theirs goes to the large ones. A queue that has as
--- many as its limit has more.
+-- How many dead letters each queue has, without those in the trash and those edited into another job. The statement reads
+-- about :rows in all: each queue has an equal share, and the large queues get the rows that small ones leave. A queue that
+-- has as many as its share may have more.
 --
 -- A loose scan finds the queues: each step asks an index for the next name. `order by` with `limit` leaves the planner
 -- nothing to choose but that index.
@@ -37,7 +37,7 @@ with recursive named as (
   select ((:rows::integer - sum(seen)) / nullif(count(*) filter (where is_cut), 0))::integer as rows
     from few
 )
-select queue, jobs as count, not is_cut as exact
+select queue, jobs as count, not is_cut as "isExact"
   from few
  cross join more
  where not is_cut

@@ -1,7 +1,7 @@
--- The queues that have jobs, up to :limit of each sort. A loose scan: each step asks an index for the next name, so it
--- costs a look for every queue and not for every job. Running ones are counted apart; see running.sql.
+-- The queues that have jobs, up to :limit in each state. A loose scan: each step asks an index for the next name, so the
+-- cost grows with the queues and not with the jobs. Another statement counts running jobs; see running.sql.
 --
--- Through the view, like all that is counted here, so that a viewer may ask. `order by` with `limit 1` leaves the
+-- Through the view, like all counts here, because a viewer may read it. `order by` with `limit 1` leaves the
 -- planner nothing to choose but the index.
 with recursive ready as (
   (select queue, 1 as step

@@ -1,17 +1,18 @@
 import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
-import { rateMs, rateSeconds } from '../series/read-stats.ts'
-import type { Percentiles, QueueGauge } from '../series/read-stats.ts'
+import { percentilesOf, rateMs, rateSeconds } from '../series/read-stats.ts'
+import type { Percentiles } from '../series/read-stats.ts'
 import { settingsOf } from '../../../jobs/queue-settings.ts'
 import { everyOf, MergedBins } from '../series/bins.ts'
 import type { Measured } from '../series/bins.ts'
 import type { WorkerView } from '../fleet/fleet.ts'
 import { queueKindsBinsSql } from './queue-kinds-bins.sql.ts'
 import { queueKindsSql } from './queue-kinds.sql.ts'
-import { failureRateOf, percentilesOf } from './queues.ts'
-import type { QueueView } from './queues.ts'
+import type { QueueFigures } from './figures.ts'
+import { failureRateOf } from './queues.ts'
+import type { GaugeRow } from './read-gauges.ts'
 
-/** A kind of jobs in a queue. */
+/** The jobs of one kind in a queue. */
 export interface KindView {
   kind: string
   ready: number
@@ -19,7 +20,7 @@ export interface KindView {
   retrying: number
   scheduled: number
   waiting: number
-  /** Jobs that left for good in a second, over the same minutes as the queue's `outPerSecond`. */
+  /** Jobs that left for good per second, over the same minutes as the queue's `outPerSecond`. */
   perSecond: number
   failureRate: number | null
   run: Percentiles
@@ -27,7 +28,8 @@ export interface KindView {
   handled: boolean
 }
 
-export interface QueueDetails extends QueueView {
+/** The figures of one queue, by kind, priority and key, and its settings. */
+export interface QueueDetails extends QueueFigures {
   kinds: KindView[]
   priorities: { priority: number; ready: number }[]
   topKeys: { key: string; ready: number }[]
@@ -36,11 +38,11 @@ export interface QueueDetails extends QueueView {
 
 const minutes = 60
 
-/** What else there is to see of one queue. */
+/** Reads what only the page of one queue shows, and adds it to the queue's figures. */
 export async function readQueue(
   db: Queryable,
-  queue: QueueView,
-  { gauge, workers }: { gauge: QueueGauge | undefined; workers: readonly WorkerView[] },
+  queue: QueueFigures,
+  { gauge, workers }: { gauge: GaugeRow | undefined; workers: readonly WorkerView[] },
 ): Promise<QueueDetails> {
   const hours = await readKinds(db, queue.queue)
   const { keepMs, keepDeadMs } = await settingsOf(db, queue.queue)
@@ -70,7 +72,7 @@ const nothingHappened: KindHour = {
   run: percentilesOf({}),
 }
 
-/** What happened to each kind of a queue within the last hour. */
+/** The last hour of each kind of a queue. */
 async function readKinds(db: Queryable, queue: string): Promise<Map<string, KindHour>> {
   const request = { queue, minutes }
   type Counts = { kind: string; succeeded: number; failed: number; dead: number; rows: number }

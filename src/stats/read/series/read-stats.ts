@@ -1,9 +1,7 @@
 import { mergeBins, percentile } from '../../../core/histogram.ts'
 import type { Bins } from '../../../core/histogram.ts'
-import { numberIn, numbersIn, objectIn, textIn } from '../../../core/json/stored-json.ts'
 import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
-import { readGaugesSql } from './read-gauges.sql.ts'
 import { readHoursSql } from './read-hours.sql.ts'
 import { readRatesSql } from './read-rates.sql.ts'
 import { readStatsSql } from './read-stats.sql.ts'
@@ -144,49 +142,8 @@ function summaryOf(rows: readonly StatRow[], overMs: number): StatSummary {
   }
 }
 
-function percentilesOf(bins: Bins): Percentiles {
+export function percentilesOf(bins: Bins): Percentiles {
   return { p50: percentile(bins, 0.5), p95: percentile(bins, 0.95), p99: percentile(bins, 0.99) }
-}
-
-type GaugeState = 'ready' | 'running' | 'scheduled' | 'retrying' | 'waiting'
-
-/** What a queue has, as of a few seconds ago. */
-export interface QueueGauge extends Record<GaugeState, number> {
-  queue: string
-  /** When it was counted, by the database's clock. */
-  asOf: Date
-  /** How long ago that was. */
-  ageMs: number
-  /** The states whose figure is an estimate: of those with more than 10,000 jobs, or fewer where there are many queues. */
-  estimated: readonly GaugeState[]
-  oldestReadyMs: number | null
-  /** By kind and state. */
-  kinds: Readonly<Record<string, Readonly<Partial<Record<GaugeState, number>>>>>
-  /** Ready jobs by priority. */
-  priorities: Readonly<Record<string, number>>
-  /** The keys with the most ready jobs, up to 50. */
-  topKeys: readonly { key: string; ready: number }[]
-}
-
-/** Gauges are refreshed at least every 12 s: if they are older than this, no worker refreshes them. */
-const oldestMs = 30_000
-
-/** Of every queue that has jobs; none where they are older than that, because there is no worker to refresh them. */
-export function readGauges(
-  db: Queryable,
-  request: { oldestMs: number } = { oldestMs },
-): Promise<QueueGauge[]> {
-  return run(db, readGaugesSql, request, (row: QueueGauge) => ({
-    ...row,
-    kinds: Object.fromEntries(
-      Object.entries(objectIn(row.kinds)).map(([kind, states]) => [kind, numbersIn(states)]),
-    ),
-    priorities: numbersIn(row.priorities),
-    topKeys: (Array.isArray(row.topKeys) ? row.topKeys : []).flatMap((one: unknown) => {
-      const [key, ready] = [textIn(one, 'key'), numberIn(one, 'ready')]
-      return key === null || ready === null ? [] : [{ key, ready }]
-    }),
-  }))
 }
 
 /** How fast a queue goes. */
