@@ -13,7 +13,7 @@ export interface MetricFacts {
 
 type Labels = Readonly<Record<string, string>>
 
-/** The metrics that this caller may see, in the text format of Prometheus. */
+/** The figures that this caller may see, in the text format of Prometheus. */
 export function metricsText({ caller, queues: all, totals, console: own }: MetricFacts): string {
   const page = new Page()
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
@@ -21,7 +21,7 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   const jobs = page.metric(
     'stint_jobs',
     'gauge',
-    'Jobs of a queue by state. The count of dead jobs stops at some thousands.',
+    'Jobs of a queue by state; dead letters are counted up to some thousands.',
   )
   for (const queue of queues) {
     for (const state of countedStates) jobs({ queue: queue.queue, state }, queue[state])
@@ -41,10 +41,10 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   each('stint_queue_workers', 'Live workers that serve a queue.', ({ workers }) => workers)
   each(
     'stint_queue_empty_in_seconds',
-    'Estimated time until no job is ready, at the current rate.',
+    'Time until no job is ready, at the rates of the last 5 minutes.',
     (queue) => seconds(queue.emptyInMs),
   )
-  each('stint_queue_gauge_age_seconds', 'How old the figures of a queue are.', ({ countedAt }) =>
+  each('stint_queue_gauge_age_seconds', 'Age of the figures of a queue.', ({ countedAt }) =>
     countedAt === null ? null : seconds(all.asOf.getTime() - countedAt.getTime()),
   )
   for (const [name, help, of] of [
@@ -87,12 +87,16 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
     at === null ? null : seconds(Math.max(0, all.asOf.getTime() - at.getTime()))
   const leader = page.metric('stint_upkeep_leader', 'gauge', '1 if a worker is the upkeep leader, else 0.')
   leader({}, all.leader === null ? 0 : 1)
-  const since = page.metric('stint_upkeep_leader_age_seconds', 'gauge', 'How long the upkeep leader has led.')
+  const since = page.metric(
+    'stint_upkeep_leader_age_seconds',
+    'gauge',
+    'For how long the current worker has led.',
+  )
   since({}, age(all.leader?.since ?? null))
   const okAge = page.metric(
     'stint_service_ok_age_seconds',
     'gauge',
-    'Time since an upkeep service last succeeded.',
+    'Since the last success of a service of upkeep.',
   )
   for (const { name, lastOkAt } of all.services) okAge({ service: name }, age(lastOkAt))
   const failing = page.metric(
@@ -124,18 +128,18 @@ const counters: Readonly<Record<TotalName, readonly [name: string, help: string]
   failed: ['stint_attempts_failed_total', 'Attempts that failed and are retried.'],
   dead: ['stint_jobs_dead_total', 'Jobs that died.'],
   cancelled: ['stint_jobs_cancelled_total', 'Jobs that were cancelled.'],
-  snoozed: ['stint_attempts_snoozed_total', 'Attempts that their handler snoozed.'],
-  released: ['stint_attempts_released_total', 'Attempts that their worker released.'],
-  crashed: ['stint_attempts_crashed_total', 'Attempts whose process crashed.'],
-  leaseExpired: ['stint_leases_expired_total', 'Jobs taken back from lost workers.'],
-  refused: ['stint_settles_refused_total', 'Results of attempts refused because the lease was lost.'],
+  snoozed: ['stint_attempts_snoozed_total', 'Attempts that their handler postponed.'],
+  released: ['stint_attempts_released_total', 'Attempts that were given back.'],
+  crashed: ['stint_attempts_crashed_total', 'Attempts whose process ended.'],
+  leaseExpired: ['stint_leases_expired_total', 'Jobs taken back from workers that were lost.'],
+  refused: ['stint_settles_refused_total', 'Endings that came too late.'],
 }
 
 function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1_000
 }
 
-/** The text of all metrics. A metric without a value is left out, with its HELP and TYPE lines. */
+/** Metrics one after the other; a metric without values is left out, with its name and help. */
 class Page {
   #lines: string[] = []
 

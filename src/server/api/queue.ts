@@ -103,7 +103,9 @@ export const StatSeries = z
   .object({
     from: Time,
     to: Time,
-    since: Time.nullable().describe('The time of the first counts.'),
+    since: Time.nullable().describe(
+      'When counting began: when the tables were made, or at the first counts if these are older.',
+    ),
     stepMs: z.number(),
     points: z.array(StatPoint).describe('At most 1,000; steps without counts are included, with zeros.'),
     total: StatPoint.omit({ at: true }).extend({ failureRate: z.number().nullable(), perSecond: z.number() }),

@@ -7,7 +7,7 @@ import type { Queryable } from '../../db/statement.ts'
 import { jobBriefsSql } from './job-briefs.sql.ts'
 import { operationBriefsSql } from './operation-briefs.sql.ts'
 
-/** What changes about a job, without what it carries or said. */
+/** The fields of a job that change while it lives, without input, result and error. */
 export interface JobBrief {
   id: string
   state: JobState
@@ -22,30 +22,30 @@ export interface JobBrief {
   finishedAt: Date | null
   workerId: string | null
   cancelRequestedAt: Date | null
-  /** Percent, as its handler last said. */
+  /** Percent, as its handler last reported. */
   progress: number | null
   discardedAt: Date | null
   replacedBy: string | null
-  /** Another one after every write to its row, also where everything else is as it was. */
+  /** Differs after every write to its row, even if all other fields are unchanged. */
   revision: string
 }
 
-/** How these jobs are; those that are not there (any more) are left out. */
+/** The state of these jobs; jobs that do not exist (any more) are left out. */
 export function readJobBriefs(db: Queryable, ids: readonly string[]): Promise<JobBrief[]> {
   return run(db, jobBriefsSql, { ids }, (row: JobBrief) => ({ ...row, progress: percentIn(row.progress) }))
 }
 
-/** Any number is stored in JSON: one that is too large for JavaScript is none. */
+/** JSON holds numbers of any size: one that is too large for JavaScript becomes null. */
 export function percentIn(stored: number | null): number | null {
   return stored !== null && Number.isFinite(stored) ? stored : null
 }
 
-/** What changes about an operation. */
+/** The fields of an operation that change while it lives. */
 export interface OperationBrief {
   id: string
   action: string
   state: string
-  /** Jobs that were found for it so far. */
+  /** Jobs found for it so far. */
   noted: number
   /** Null until all are found. */
   matched: number | null
@@ -53,12 +53,12 @@ export interface OperationBrief {
   skipped: number
   failed: number
   skippedBy: Readonly<Record<string, number>>
-  /** What became of its jobs, in jobs; null where that is not followed. */
+  /** The number of its jobs by their later outcome; null if the operation does not follow its jobs. */
   fates: Fates | null
   note: string | null
   startedAt: Date | null
   finishedAt: Date | null
-  /** Another one after every write to its row, also where everything else is as it was. */
+  /** Differs after every write to its row, even if all other fields are unchanged. */
   revision: string
 }
 

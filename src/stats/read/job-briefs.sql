@@ -1,7 +1,7 @@
--- How some jobs are, wherever they are; a job that is not there (any more) has no row.
+-- The state of some jobs, in any table; a job that does not exist (any more) has no row.
 --
 -- The revision is the row's xmin, which differs after every write. It alone shows a change that was reverted before the
--- next look: without it, a page that was read in between would stay wrong.
+-- next read: without it, a page that was read in between would stay wrong.
 -- One table after the other: most jobs are live and found by one lookup. History is searched only for the others, without
 -- the days that are made ahead. Texts far longer than any that Stint stores are cut.
 select asked.id, found.*

@@ -1,4 +1,5 @@
--- How some operations are. Texts are cut: a stream must not carry megabytes that another hand wrote. The revision is the row's xmin: another one after every write.
+-- The state of some operations. Texts are cut: a stream must not carry megabytes that another program wrote. The revision is
+-- the row's xmin, which differs after every write.
 select id, left(action, 200) as action, state, noted, matched, acted, skipped, failed, skipped_by as "skippedBy", fates,
        left(note, 2000) as note,
        started_at as "startedAt", finished_at as "finishedAt",

@@ -18,10 +18,10 @@ export interface DeadlyError {
   title: string
   firstSeen: Date
   lastSeen: Date
-  /** It was resolved, and came back. */
+  /** When it came back after it was resolved; null if it did not. */
   regressedAt: Date | null
   deaths: number
-  /** The job that failed so last; null where it is gone. */
+  /** The last job that failed with this error; null if it is deleted. */
   seenWith: Pick<JobBrief, 'queue' | 'kind' | 'key'> | null
 }
 
@@ -30,14 +30,14 @@ export interface TroubledSchedule {
   name: string
   kind: string
   queue: string
-  /** Times in a row that it could not be fired. */
+  /** Failures to fire, in a row. */
   failures: number
   missed: number
   missedAt: Date | null
   missedReason: string | null
 }
 
-/** An operation that its own rule has stopped. */
+/** An operation that was stopped by its own rule. */
 export interface StoppedOperation {
   id: string
   action: string
@@ -47,7 +47,7 @@ export interface StoppedOperation {
   failed: number
 }
 
-/** What is wrong beside queues and workers. */
+/** Problems other than those of queues and workers. */
 export interface Trouble {
   claims: FailingClaim[]
   errors: DeadlyError[]

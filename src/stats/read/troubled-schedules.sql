@@ -1,4 +1,4 @@
--- Schedules that fail to fire, or missed fires within the last day. Of each the last 200 fires are looked at.
+-- Schedules that fail to fire, or missed fires within the last day. Only the last 200 fires of each are read.
 select schedule.name, schedule.kind, schedule.queue, schedule.failures, missed.fires as missed, missed.last_at as "missedAt",
        missed.reason as "missedReason"
   from stint.schedule

@@ -1,4 +1,4 @@
--- Queues that live workers cannot claim from, the longest first. What a worker says of itself may be of any shape.
+-- Queues that live workers cannot claim from, the longest failure first. A worker's `about` may have any shape.
 select coalesce(worker.about ->> 'host', '?') as host, coalesce(worker.about ->> 'pid', '?') as pid,
        one ->> 'queue' as queue, one ->> 'since' as since, one ->> 'error' as error
   from stint.worker

@@ -12,7 +12,7 @@ export interface FailingClaim {
   error: string | null
 }
 
-/** The longest first; the doctor and the overview tell of them. */
+/** The longest failure first; the doctor and the overview report them. */
 export function readFailingClaims(db: Queryable, limit: number): Promise<FailingClaim[]> {
   return run(db, failingClaimsSql, { limit }, (row: FailingClaim) => row)
 }

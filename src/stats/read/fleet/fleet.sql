@@ -1,5 +1,5 @@
--- The workers that are alive, and those that were lost within :lostWithinMs, with how many jobs each has in hand; and the
--- database's time. There is always a row.
+-- The live workers, and those that were lost within :lostWithinMs, with the number of jobs that each holds; and the
+-- database's time, so that there is always a row.
 --
 -- A worker that ended in good order is not lost: it gave its lease back before that ran out, and no death was reported.
 -- Running jobs are counted up to :mostRunning together, in the order of the index; a planner that is told how many that
@@ -17,7 +17,7 @@ select clock.now as "asOf", worker.id, worker.started_at as "startedAt", worker.
        worker.lease_until as "leaseUntil", worker.lost_at as "lostAt", worker.about, worker.rss_bytes::float8 as "rssBytes",
        worker.death, coalesce(running.jobs, 0) as running,
        case when worker.lost_at is not null then 'lost'
-            -- A heartbeat comes every third of a lease; two that did not come are no accident.
+            -- A heartbeat comes every third of a lease; two missing ones in a row are no coincidence.
             when extract(epoch from clock.now) > 0.25 * extract(epoch from worker.renewed_at)
                                                  + 0.75 * extract(epoch from worker.lease_until) then 'late'
             else 'active'

@@ -8,9 +8,9 @@ import { percentIn } from '../briefs.ts'
 import { leasesSql } from './leases.sql.ts'
 import { fleetSql } from './fleet.sql.ts'
 
-/** A worker that lives, or was lost a short while ago. */
+/** A worker that is live, or was lost within the last hour. */
 export interface WorkerView extends LiveWorker {
-  /** Jobs that it has in hand. */
+  /** Jobs that it holds. */
   running: number
   rssBytes: number | null
   /** Its last heartbeat. */
@@ -19,12 +19,12 @@ export interface WorkerView extends LiveWorker {
   status: 'active' | 'late' | 'lost'
   /** How its process ended, if its supervisor or the process itself reported that. */
   death: string | null
-  /** It does upkeep for all. */
+  /** It leads upkeep. */
   isLeader: boolean
 }
 
 export interface Fleet {
-  /** Up to 500, those that live first. */
+  /** Up to 500, the live ones first. */
   workers: WorkerView[]
   leader: LeaderStatus | null
   services: ServiceStatus[]
@@ -41,11 +41,11 @@ interface WorkerRow extends Omit<
 }
 
 const mostWorkers = 500
-/** Jobs that are looked at, of all workers together. */
+/** Jobs that are read, of all workers together. */
 const mostRunning = 10_000
 const lostWithinMs = 3_600_000
 
-/** The workers, who of them leads, and how upkeep fares. */
+/** The workers, the one that leads upkeep, and the state of its services. */
 export async function readFleet(db: Queryable): Promise<Fleet> {
   const { leader, services } = await upkeepStatus(db)
   const request = { lostWithinMs, mostRunning, limit: mostWorkers }
@@ -77,7 +77,7 @@ function toWorker({ id, about, ...row }: WorkerRow, leader: string | undefined):
   ]
 }
 
-/** A job that runs, and until when its worker has the right to it. */
+/** A running job, and the end of its worker's lease. */
 export interface LeaseView {
   jobId: string
   kind: string
@@ -87,15 +87,15 @@ export interface LeaseView {
   epoch: number
   attempt: number
   startedAt: Date | null
-  /** Null where its worker is not there any more. */
+  /** Null if its worker's row is deleted. */
   leaseUntil: Date | null
-  /** Percent, as its handler last said. */
+  /** Percent, as its handler last reported. */
   progress: number | null
   cancelRequestedAt: Date | null
 }
 
 export interface Leases {
-  /** Up to 200, those that end first first. */
+  /** Up to 200, ordered by the end of their lease. */
   items: LeaseView[]
   more: boolean
 }

@@ -1,4 +1,4 @@
--- The worker that leads, if there is one.
+-- The worker that leads upkeep, if there is one.
 select holder, about, since, until
   from stint.leader
  where name = :name::text

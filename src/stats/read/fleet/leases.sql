@@ -1,5 +1,5 @@
--- The jobs that run, those whose lease ends first first. A lease is its worker's; a job whose worker is not there any
--- more has none.
+-- The running jobs, ordered by the end of their lease. A lease belongs to the worker; a job whose worker's row is deleted
+-- has none.
 --
 -- At most :seen of them are read, through the index by worker. The planner is not told how many: it would believe that
 -- there are fewer, read them all and sort them.

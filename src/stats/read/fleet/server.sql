@@ -1,2 +1,2 @@
--- Which server this is, and its time.
+-- The server's version and its time.
 select current_setting('server_version') as version, stint.now() as "asOf"

@@ -7,9 +7,9 @@ import { serverSql } from './server.sql.ts'
 export interface SystemView {
   /** Of PostgreSQL. */
   version: string | null
-  /** The last migration that is applied; 0 where none is. */
+  /** The last migration that is applied; 0 if none is. */
   applied: number
-  /** The names of those that are still to do. */
+  /** The names of migrations that are not applied yet. */
   pending: string[]
   asOf: Date
 }

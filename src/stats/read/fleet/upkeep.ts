@@ -4,29 +4,29 @@ import { gaugesEveryMs } from '../../write/gauges.ts'
 import { leaderStatusSql } from './leader-status.sql.ts'
 import { servicesStatusSql } from './services-status.sql.ts'
 
-/** The worker that does upkeep for all. */
+/** The worker that leads upkeep. */
 export interface LeaderStatus {
   workerId: string
   host: string | null
   pid: number | null
   since: Date
-  /** Another one takes over after this, unless it is renewed. */
+  /** Another worker takes over after this time, unless the leader renews it. */
   until: Date
 }
 
-/** How a service of upkeep fares. */
+/** The state of a service of upkeep. */
 export interface ServiceStatus {
   name: string
   lastOkAt: Date | null
-  /** How long it took then. */
+  /** How long the last successful pass took. */
   tookMs: number | null
-  /** Of its last pass; null where that went well. */
+  /** The error of its last pass; null if that succeeded. */
   lastError: string | null
   lastErrorAt: Date | null
 }
 
 export interface UpkeepStatus {
-  /** Null where no worker leads. */
+  /** Null if no worker leads. */
   leader: LeaderStatus | null
   services: ServiceStatus[]
 }

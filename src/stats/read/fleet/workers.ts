@@ -9,7 +9,7 @@ export interface LiveWorker {
   id: string
   host: string | null
   pid: number | null
-  /** Of the code that it runs, as it was told. */
+  /** The version of the app's code, as the worker's option says. */
   version: string | null
   stintVersion: string | null
   /** How many jobs of each queue it runs at once. */
@@ -41,7 +41,7 @@ function toWorker({ id, started_at: startedAt, lease_until: leaseUntil, about }:
   return [{ id, ...aboutWorker(about), startedAt, leaseUntil }]
 }
 
-/** What a worker said of itself: one of any version, so nothing is taken for granted. */
+/** What a worker wrote about itself. It may be of any version of Stint, so every field may be missing. */
 export function aboutWorker(about: unknown): Omit<LiveWorker, 'id' | 'startedAt' | 'leaseUntil'> {
   const kinds = peek(about, 'kinds')
   return {

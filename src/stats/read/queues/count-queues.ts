@@ -6,7 +6,7 @@ import { countsSql } from './counts.sql.ts'
 import { namesSql } from './names.sql.ts'
 import { runningSql } from './running.sql.ts'
 
-/** Queues that are looked for in each state; an app that needs one queue per customer should use keys instead. */
+/** Queues that are searched in each state; an app that needs one queue per customer should use keys instead. */
 const maxQueues = 500
 /** Jobs that are counted in each state of a queue: an exact count of millions is expensive and of no use. */
 const maxCount = 10_000

@@ -1,10 +1,10 @@
--- What happened within the last hour, or since :from where that is later, by minute and queue, of all processes and kinds
--- together, and how many rows that is; and the database's time. There is always a row.
+-- The counts of the last hour, or since :from if that is later, by minute and queue, of all processes and kinds together,
+-- and the number of rows; and the database's time, so that there is always a row.
 --
--- Minutes have an upper bound too, later than any clock: by one alone the planner, until it has statistics, takes a third
--- of the table for wanted and reads all of it.
+-- Minutes have an upper bound too, later than any clock: with one bound the planner, until it has statistics, expects a
+-- third of the table and reads all of it.
 --
--- Times are milliseconds: thousands of dates are dear to read.
+-- Times are milliseconds: thousands of dates are expensive to parse.
 select clock."nowMs", counted.*
   from (select date_part('epoch', stint.now()) * 1000 as "nowMs") as clock
   left join (

@@ -6,7 +6,7 @@ import type { Measured } from '../series/bins.ts'
 import { lastHourBinsSql } from './last-hour-bins.sql.ts'
 import { lastHourSql } from './last-hour.sql.ts'
 
-/** What happened to a queue within the last hour. */
+/** The counts and histograms of a queue over the last hour. */
 export interface QueueHour {
   succeeded: number
   /** Attempts that failed and were followed by another. */
@@ -29,11 +29,11 @@ interface MinuteRow {
   rows: number
 }
 
-/** A minute of a queue. */
+/** The counts of a queue in one minute. */
 interface Minute extends MinuteRow {
   /** The rows whose histograms are used, as the database prints them: text takes less memory than parsed objects. */
   measured: Measured[]
-  /** How many rows each of them stands for. */
+  /** The number of rows that each of them stands for. */
   every: number
 }
 
@@ -45,8 +45,8 @@ const openMs = 2 * minuteMs
 const anewEveryMs = 5 * minuteMs
 
 /**
- * The last hour by queue. It remembers the minutes that are over: a whole hour is expensive to read where many processes
- * run many kinds, and a page that shows it reads it again in a second.
+ * The last hour by queue. It remembers the minutes that are over: a whole hour is expensive to read if many processes run
+ * many kinds, and a page that shows it reads it again after a second.
  */
 export class LastHour {
   readonly #minutes = new Map<number, Map<string, Minute>>()

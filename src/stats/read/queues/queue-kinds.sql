@@ -1,5 +1,5 @@
--- What happened to each kind of a queue within the last :minutes minutes, of all processes together, and how many rows that
--- is; and how many of its jobs left for good within :rateMs, and over how long that was counted, as in read-rates.sql.
+-- The counts of each kind of a queue over the last :minutes minutes, of all processes together, and the number of rows; and
+-- how many of its jobs left for good within :rateMs, and over how long that was counted, as in read-rates.sql.
 -- The upper bound is as in last-hour.sql.
 select kind, sum(succeeded)::float8 as succeeded, sum(failed)::float8 as failed, sum(dead)::float8 as dead,
        coalesce(sum(succeeded + dead + cancelled)

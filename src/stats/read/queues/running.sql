@@ -1,5 +1,5 @@
--- How many jobs run, by queue, among the first :limit running ones. Their index is by worker, because workers use it;
--- there are never more running jobs than the workers have slots.
+-- The number of running jobs by queue, among the first :limit of them. Their index is by worker, because workers use it.
+-- There are few running jobs: workers claim about as many as they have slots.
 select queue, count(*)::integer as jobs
   from (select queue
           from stint.jobs

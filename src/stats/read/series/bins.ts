@@ -12,7 +12,7 @@ export class MergedBins {
   readonly #wait = new Float64Array(binCount)
   readonly #run = new Float64Array(binCount)
 
-  /** `times`: how many rows it stands for. */
+  /** `times`: the number of rows that this one stands for. */
   add({ wait, run }: Measured, times = 1): void {
     addPrinted(this.#wait, wait, times)
     addPrinted(this.#run, run, times)
@@ -26,7 +26,7 @@ export class MergedBins {
     return toBins(this.#run)
   }
 
-  /** Of both the middle, and what few exceed. */
+  /** The 50th and 95th percentile of both. */
   percentiles(): {
     waitP50: number | null
     waitP95: number | null
@@ -46,7 +46,7 @@ export class MergedBins {
 /** Rows whose histograms are merged at most, for one answer. Each has dozens of bins; this takes some milliseconds. */
 const mostRows = 1_000
 
-/** One in how many rows is taken. */
+/** The n of "one row in n is read". */
 export function everyOf(rows: readonly { rows: number }[]): number {
   const all = rows.reduce((sum, row) => sum + row.rows, 0)
   return Math.max(1, Math.ceil(all / mostRows))

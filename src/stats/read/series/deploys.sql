@@ -1,5 +1,5 @@
--- When each version of the app was first started, where that was from :from to :to. Workers are remembered for a week
--- after their end.
+-- The first start of each version of the app, if it was between :from and :to. Rows of workers are kept for a week after
+-- their end.
 select about ->> 'version' as version, min(started_at) as at
   from stint.worker
  where about ->> 'version' is not null

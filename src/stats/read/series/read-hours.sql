@@ -1,4 +1,4 @@
--- What happened from :from to :to, by step, queue and kind, for steps of whole hours: hours as far as minutes were rolled
+-- The counts from :from to :to, by step, queue and kind, for steps of whole hours: hours as far as minutes were rolled
 -- up, and the minutes that were not. See read-stats.sql.
 with picked as materialized (
   select date_bin(:stepMs::float8 * interval '1 millisecond', hour, :from::timestamptz) as at, queue, kind, enqueued,

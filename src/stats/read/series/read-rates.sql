@@ -1,5 +1,5 @@
--- How many jobs came to each queue and left it lately, and over how long that was counted. The upper bound is there
--- because with one bound alone the planner, until it has statistics, reads all of the table.
+-- How many jobs came to each queue and left it within :windowMs, and over how long that was counted. The upper bound is
+-- needed because with one bound the planner, until it has statistics, reads all of the table.
 select queue,
        sum(enqueued)::float8 as "cameIn",
        sum(succeeded + dead + cancelled)::float8 as "wentOut",

@@ -1,5 +1,5 @@
--- What happened from :from to :to, by step, queue and kind, of all processes together. Histograms are merged by adding
--- what is in the same bin.
+-- The counts from :from to :to, by step, queue and kind, of all processes together. Histograms are merged by adding
+-- the counts of the same bin.
 with picked as materialized (
   select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::timestamptz) as at, stat_minute.*
     from stint.stat_minute

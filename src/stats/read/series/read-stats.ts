@@ -6,16 +6,16 @@ import { readHoursSql } from './read-hours.sql.ts'
 import { readRatesSql } from './read-rates.sql.ts'
 import { readStatsSql } from './read-stats.sql.ts'
 
-/** Milliseconds, within 5 % of the exact ones; null where nothing was measured. */
+/** Milliseconds, within 5 % of the exact ones; null if nothing was measured. */
 export interface Percentiles {
   p50: number | null
   p95: number | null
   p99: number | null
 }
 
-/** What happened within a time. */
+/** Counts over a period. */
 export interface StatCounts {
-  /** By clients and handlers of Stint; enqueues from SQL are not counted. Those in a transaction may have been rolled back. */
+  /** By clients and handlers of Stint; enqueues from SQL are not counted. Jobs in a transaction may have been rolled back. */
   enqueued: number
   started: number
   succeeded: number
@@ -24,7 +24,7 @@ export interface StatCounts {
   dead: number
   /** Taken back from workers that were lost. */
   leaseExpired: number
-  /** Endings that came too late, and were refused. */
+  /** Endings that came too late and were refused. */
   refused: number
   cancelled: number
   snoozed: number
@@ -33,15 +33,15 @@ export interface StatCounts {
 }
 
 export interface StatSummary extends StatCounts {
-  /** Jobs that succeeded in a second. */
+  /** Jobs that succeeded per second. */
   perSecond: number
-  /** Failed attempts of all that ended, 0 to 1; null where none did. */
+  /** Failed attempts as a share of those that ended, 0 to 1; null if none ended. */
   failureRate: number | null
-  /** Attempts that a job took to succeed, on average; null where none did. */
+  /** Attempts that a job took to succeed, on average; null if none succeeded. */
   attemptsPerSuccess: number | null
   /** From `run_at` to the start of its handler. */
   wait: Percentiles
-  /** Of an attempt, from start to end, however it ended. */
+  /** The duration of an attempt, for every ending. */
   run: Percentiles
 }
 
@@ -51,11 +51,11 @@ export interface StatPoint extends StatSummary {
 }
 
 export interface StatSeries extends StatSummary {
-  /** Null where all queues are one series. */
+  /** Null if all queues are one series. */
   queue: string | null
-  /** Null where all kinds are. */
+  /** Null if all kinds are one series. */
   kind: string | null
-  /** In order; steps in which nothing happened are left out. */
+  /** In order; steps without counts are left out. */
   points: StatPoint[]
 }
 
@@ -68,7 +68,7 @@ interface StatRow extends StatCounts {
   run: Bins
 }
 
-/** What is a series: each queue and kind, each queue, or everything. */
+/** One series for each queue and kind, for each queue, or one of everything. */
 export const seriesOf = ['kind', 'queue', 'all'] as const
 
 export interface StatsRequest {
@@ -146,10 +146,10 @@ export function percentilesOf(bins: Bins): Percentiles {
   return { p50: percentile(bins, 0.5), p95: percentile(bins, 0.95), p99: percentile(bins, 0.99) }
 }
 
-/** How fast a queue goes. */
+/** The rates of a queue. */
 export interface QueueRate {
   queue: string
-  /** Jobs enqueued in a second, and jobs that left for good, over the last minutes. */
+  /** Jobs enqueued, and jobs that left for good, per second over the last minutes. */
   inPerSecond: number
   outPerSecond: number
 }
@@ -159,7 +159,7 @@ export const rateMs = 300_000
 /** A rate over less time than this means nothing. */
 const leastMs = 5_000
 
-/** What a count is divided by to get a rate. */
+/** The divisor that makes a count a rate. */
 export function rateSeconds(overMs: number): number {
   return Math.max(overMs, leastMs) / 1_000
 }
@@ -173,7 +173,7 @@ export async function readRates(db: Queryable): Promise<QueueRate[]> {
   })
 }
 
-/** How long until a queue has no ready jobs, if it goes on like this; null where it does not get shorter. */
+/** Time until a queue has no ready jobs, at these rates; null if it does not get shorter. */
 export function emptyInMs(ready: number, rate: QueueRate | undefined): number | null {
   if (ready === 0) return 0
   const perSecond = rate === undefined ? 0 : rate.outPerSecond - rate.inPerSecond

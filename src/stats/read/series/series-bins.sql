@@ -1,4 +1,4 @@
--- The histograms of what happened from :from to :to, each with the step it belongs to. The caller merges them, which is
+-- The histograms from :from to :to, each with the step it belongs to. The caller merges them, which is
 -- many times cheaper than here. If there are very many, one in :every is taken, always the same ones.
 select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::timestamptz) as at, wait::text, run::text
   from stint.stat_minute

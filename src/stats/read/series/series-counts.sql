@@ -1,4 +1,4 @@
--- What happened from :from to :to, by step, of all processes, queues and kinds together; and how many rows that is.
+-- The counts from :from to :to, by step, of all processes, queues and kinds together; and the number of rows.
 select date_bin(:stepMs::float8 * interval '1 millisecond', minute, :from::timestamptz) as at,
        sum(enqueued)::float8 as enqueued, sum(started)::float8 as started, sum(succeeded)::float8 as succeeded,
        sum(failed)::float8 as failed, sum(dead)::float8 as dead, sum(lease_expired)::float8 as "leaseExpired",

@@ -13,7 +13,7 @@ import { seriesSinceSql } from './series-since.sql.ts'
 const countNames = ['enqueued', 'started', 'succeeded', 'failed', 'dead', 'leaseExpired', 'refused'] as const
 type Counts = Record<(typeof countNames)[number], number>
 
-/** What happened within a step. */
+/** The counts of a step. */
 export interface SeriesPoint extends Counts {
   /** When the step begins. */
   at: Date
@@ -23,24 +23,24 @@ export interface SeriesPoint extends Counts {
   runP95: number | null
 }
 
-/** All that happened to what was asked for, as one line. */
+/** The counts of a queue, a kind, both or everything, as one line. */
 export interface MergedSeries {
   from: Date
   to: Date
-  /** Since when something could be counted at all: before, there was nothing to count with. */
+  /** When counting began: when the tables were made, or at the first counts if these are older. */
   since: Date | null
   stepMs: number
-  /** Every step, those in which nothing happened too; at most 1,000. */
+  /** Every step, also those without counts; at most 1,000. */
   points: SeriesPoint[]
   total: Omit<SeriesPoint, 'at'> & {
-    /** Failed attempts of all that ended, 0 to 1; null where none did. */
+    /** Failed attempts as a share of those that ended, 0 to 1; null if none ended. */
     failureRate: number | null
-    /** Jobs that succeeded in a second. */
+    /** Jobs that succeeded per second. */
     perSecond: number
   }
-  /** The share of what was measured that the percentiles are made of: below 1 where there is very much of it. */
+  /** The share of the measured rows that the percentiles are computed from: below 1 if there are very many rows. */
   sampled: number
-  /** First starts of a version of the app. */
+  /** The first start of each version of the app. */
   deploys: { at: Date; version: string }[]
 }
 
@@ -74,7 +74,7 @@ export async function readSeries(db: Queryable, request: StatsRequest): Promise<
 type Step = Omit<SeriesPoint, 'at'>
 type Deploy = MergedSeries['deploys'][number]
 
-/** Steps by when they begin, those in which something happened; and all of them together. */
+/** The steps that have counts, by their begin; and the sum of all. */
 interface Steps {
   known: ReadonlyMap<number, Step>
   total: Step

@@ -1,5 +1,5 @@
--- What happened by queue and kind in the minutes from :from on: those before :until, which are over and written, and those
--- since. And the database's time. There is always a row. The upper bound is as in last-hour.sql.
+-- The counts by queue and kind of the minutes from :from on: those before :until, which are over and written, and those
+-- since; and the database's time, so that there is always a row. The upper bound is as in last-hour.sql.
 select clock.now, counted.*
   from (select stint.now() as now) as clock
   left join (

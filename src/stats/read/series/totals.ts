@@ -8,7 +8,7 @@ export const totalNames = [
 ] as const
 export type TotalName = (typeof totalNames)[number]
 
-/** How often something happened to the jobs of a queue and kind. */
+/** The totals of a queue and kind. */
 export interface Totals extends Record<TotalName, number> {
   queue: string
   kind: string
@@ -20,14 +20,14 @@ interface TotalsRow extends Totals {
 }
 
 const minuteMs = 60_000
-/** Processes write what they counted within seconds; one that cannot reach the database does so for up to 15 minutes. */
+/** Processes write their counts within seconds; one that cannot reach the database keeps them for up to 15 minutes. */
 const openMs = 20 * minuteMs
-/** Series that are kept; what comes after those has none. */
+/** Series that are kept; a queue and kind beyond these has no totals. */
 const mostSeries = 5_000
 
 /**
- * Totals that only grow, for those who read them again and again and take the difference: from 20 minutes before they were
- * first read. Minutes that are over are added up here once, and only those that may still grow are read each time.
+ * Totals that only grow, for a reader that polls them and computes differences. They begin 20 minutes before the first read.
+ * Minutes that are over are added once, and only those that may still grow are read each time.
  */
 export class RunningTotals {
   readonly #over = new Map<string, Totals>()
