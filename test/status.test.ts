@@ -39,7 +39,7 @@ async function enqueueMany(
 }
 
 describe('status', () => {
-  test('counts the jobs of a queue in each state, and says how long the oldest has waited', async () => {
+  test('status() counts the jobs of a queue in each state, and has the age of the oldest ready job', async () => {
     const queue = randomUUID()
     await enqueueMany(2, { queue })
     const [old = ''] = await enqueueMany(3, { queue, key: 'acme', priority: -5 })
@@ -85,7 +85,7 @@ describe('status', () => {
     expect(status?.oldestReadyMs).toBeLessThan(3_700_000)
   })
 
-  test('finds a queue that has jobs in one state only, whichever that is', async () => {
+  test('status() finds a queue that has jobs in only one state, for every state', async () => {
     const states = ['scheduled', 'waiting', 'ready', 'running', 'retrying', 'dead'] as const
     for (const state of states) {
       const [id = ''] = await enqueueMany(1, { queue: `only-${state}` })
@@ -101,7 +101,7 @@ describe('status', () => {
     expect(await statusOf('only-keyed')).toMatchObject({ ready: 1 })
   })
 
-  test('names the live workers and what they serve, also where nothing waits there', async () => {
+  test('status() lists the live workers and the queues that they serve, also empty ones', async () => {
     const about = {
       host: 'api-3',
       pid: 812,
@@ -132,7 +132,7 @@ describe('status', () => {
     expect((await stint.status()).workers).toEqual([])
   })
 
-  test('has the last hour of each queue, also of one without jobs and workers', async () => {
+  test('status() has the last hour of each queue, also of one without jobs and workers', async () => {
     const queue = randomUUID()
     await givenMinute(db, { queue, ago: 2, succeeded: 6, failed: 2, wait: { '100': 8 }, run: { '120': 8 } })
     const status = await statusOf(queue)
@@ -142,7 +142,7 @@ describe('status', () => {
     expect(status?.spark.reduce((sum, jobs) => sum + jobs, 0)).toBe(6)
   })
 
-  test('knows the version of the schema, and says where there is none', async () => {
+  test('status() has the version of the schema, and fails if there is no schema', async () => {
     const { schemaVersion, pendingMigrations } = await stint.status()
     const names = readFileSync(join(import.meta.dirname, '../src/schema/migrations.ts'), 'utf8')
     expect(names).toContain(`${String(schemaVersion).padStart(4, '0')}_`)
@@ -155,7 +155,7 @@ describe('status', () => {
   })
 })
 
-describe('with more than people count', () => {
+describe('status() of large queues', () => {
   let many: TestDatabase
   beforeAll(async () => {
     many = await createTestDatabase()
@@ -173,7 +173,7 @@ describe('with more than people count', () => {
   })
   afterAll(() => many.drop())
 
-  test('a count stops at 10,000 and says so', async () => {
+  test('a count of status() stops at 10,000, and `atLeast` names its state', async () => {
     const client = new Stint({ connection: many.url })
     const { queues } = await client.status()
     expect(queues).toMatchObject([
@@ -191,7 +191,7 @@ describe('with more than people count', () => {
     await client.close()
   })
 
-  test('above 10,000 a count is the estimate of the gauges, and a complete count stays', async () => {
+  test('status() takes the estimate of the gauges above 10,000, and keeps complete counts', async () => {
     const client = new Stint({ connection: many.url })
     onTestFinished(() => client.close())
     await many.query(
@@ -216,7 +216,7 @@ describe('with more than people count', () => {
   })
 
   test.each(['without statistics', 'with statistics'])(
-    '%s every part reads an index and stops',
+    '%s every part of status() reads an index and stops at the limit',
     async (how) => {
       const client = await connectTo(many.url)
       if (how === 'with statistics') await client.query('analyze stint.job, stint.dead')

@@ -23,7 +23,7 @@ afterAll(async () => {
 })
 
 describe('queues', () => {
-  test('are listed with what they have, how they fare and who serves them', async () => {
+  test('queues are listed with their jobs, rates, last hour and workers', async () => {
     const queue = 'mail/eu.%1'
     await stint.enqueueMany(anything, [1, 2, 3], { queue })
     await stint.enqueue(anything, 4, { queue, delay: '1h' })
@@ -65,7 +65,7 @@ describe('queues', () => {
     expect(detail.settings).toEqual({ keepMs: 86_400_000, keepDeadMs: null })
   })
 
-  test('have an hour behind them that is 60 minutes long, and see what is written into it later', async () => {
+  test('the last hour of a queue is 60 minutes long, and includes counts that are written later', async () => {
     const queue = 'hourly'
     await givenMinute(db, { queue, ago: 61, succeeded: 1_000, run: { '200': 1_000 } })
     await givenMinute(db, { queue, ago: 57, succeeded: 10, run: { '100': 10 } })
@@ -81,7 +81,7 @@ describe('queues', () => {
     expect(await ended()).toBe(111)
   })
 
-  test('have kinds whose rates are over the same minutes as their own, and add up to it', async () => {
+  test('the rates of the kinds of a queue cover the same minutes as the rate of the queue, and add up to it', async () => {
     const queue = 'rated'
     const at = { queue, now: new Date() }
     await givenMinute(db, { ...at, kind: 'a', ago: 40, succeeded: 9_000 })
@@ -94,7 +94,7 @@ describe('queues', () => {
     expect((a + b) / (detail?.outPerSecond ?? 0)).toBeCloseTo(1, 1)
   })
 
-  test('that nobody has heard of are not there', async () => {
+  test('an unknown queue is 404', async () => {
     const served = openConsole(db.url)
     const answer = await call(served, `GET /v1/queues/${randomUUID()}`, viewer)
     expect(answer.status).toBe(404)
@@ -103,7 +103,7 @@ describe('queues', () => {
     expect(wrong.status).toBe(422)
   })
 
-  test('that a caller may not see are not there for it', async () => {
+  test('a queue that a caller may not see is 404, and is not listed', async () => {
     await stint.enqueue(anything, null, { queue: 'hidden' })
     const served = openConsole(db.url, {
       tokens: [],
@@ -113,7 +113,7 @@ describe('queues', () => {
     const list = QueueList.parse((await call(served, 'GET /v1/queues')).body)
     expect(list.items.map(({ queue }) => queue)).not.toContain('hidden')
   })
-  test('are told how long to keep their jobs by those who may, and that is noted', async () => {
+  test('an admin sets how long a queue keeps its jobs, and the audit has an entry', async () => {
     const served = openConsole(db.url)
     const path = 'PATCH /v1/queues/kept'
     const refused = await call(served, path, { token: tokens.operator.token, json: { keep: '2d' } })
@@ -141,7 +141,7 @@ describe('queues', () => {
     ])
   })
 
-  test('that somebody may see and not set are refused to them, and that is noted', async () => {
+  test('a caller who may see but not edit a queue is refused, and the audit has an entry', async () => {
     const can = (action: string, of?: { queue?: string | undefined }): boolean =>
       action !== 'queue.edit' || of?.queue === undefined || of.queue === 'own'
     const served = openConsole(db.url, {
