@@ -18,7 +18,7 @@ import type { TestWorker } from '../support/workers.ts'
 
 const scene = workerScene()
 
-/** Stores jobs first and starts the worker then, so that they are there to be taken together. */
+/** Stores the jobs before the worker starts, so that one claim can take them together. */
 async function runBatch(
   job: JobContract,
   inputs: readonly unknown[],
@@ -36,7 +36,7 @@ async function runBatch(
 }
 
 describe('handleBatch', () => {
-  test('gets as many jobs in one call as are there, up to its size, and a result for each', async () => {
+  test('handleBatch passes up to `size` jobs to one call, and each job gets its own result', async () => {
     const job = newJob()
     const sizes: number[] = []
     const { worker, ids } = await runBatch(
@@ -55,7 +55,7 @@ describe('handleBatch', () => {
     expect(sizes).toEqual([5, 2])
   })
 
-  test('fails only the one whose entry is an Error', async () => {
+  test('an Error among the results of a batch handler fails only its own job', async () => {
     const job = newJob()
     const { worker, ids } = await runBatch(job, ['a', 'bad', 'dead', 'd'], (jobs) =>
       Promise.resolve(
@@ -74,7 +74,7 @@ describe('handleBatch', () => {
     expect(await stored(scene, dead)).toMatchObject({ reason: 'permanent' })
   })
 
-  test('returns nothing to say that all have succeeded, and throws to fail all', async () => {
+  test('a batch handler that returns nothing succeeds all its jobs, and one that throws fails them all', async () => {
     const job = newJob()
     const { worker, ids } = await runBatch(job, [1, 2, 3], (jobs) =>
       jobs.some(({ ctx }) => ctx.attempt === 1) ? Promise.reject(new Error('all')) : Promise.resolve(),
@@ -87,7 +87,7 @@ describe('handleBatch', () => {
   })
 
   test.each([1, 3])(
-    'is an error where it returns another number of entries, %i job(s) at a time',
+    'a batch handler that returns the wrong number of results fails its jobs (%i job(s) at a time)',
     async (n) => {
       const job = newJob()
       const wrong: unknown[] = [[], [1, 2], 'ab', { 0: 'a' }]
@@ -108,7 +108,7 @@ describe('handleBatch', () => {
     },
   )
 
-  test('is not spoilt for the others by one with an invalid input', async () => {
+  test('a job with an invalid input does not disturb the other jobs of its batch', async () => {
     const job = defineJob({ kind: 'strict', queue: newName(), input: z.object({ n: z.number() }) })
     const older = defineJob({ kind: job.kind, queue: job.queue })
     const { jobs } = await scene.stint.enqueueMany(older, [{ n: 1 }, { n: 'two' }, { n: 3 }])
@@ -126,7 +126,7 @@ describe('handleBatch', () => {
     expect(seen).toEqual([[1, 3]])
   })
 
-  test('lets each job complete itself, log and enqueue by its own context', async () => {
+  test('each job of a batch completes, logs and enqueues through its own context', async () => {
     const job = newJob()
     const child = newJob('child')
     const { worker, ids } = await runBatch(job, ['tx', 'child'], async (jobs) => {
@@ -144,7 +144,7 @@ describe('handleBatch', () => {
     ])
   })
 
-  test('has the middleware around each of its jobs, and one that it answers itself is left out', async () => {
+  test('middleware runs around each job of a batch, and a job that middleware answers is left out of the batch', async () => {
     const job = newJob()
     const sizes: number[] = []
     const around: unknown[] = []
@@ -173,7 +173,7 @@ describe('handleBatch', () => {
     expect((await stored(scene, ids[1] ?? '')).result).toBe('skipped')
   })
 
-  test('keeps to the queue’s concurrency, with prefetch or without', async () => {
+  test('batches keep to the concurrency of their queue, with and without prefetch', async () => {
     for (const prefetch of [undefined, 0]) {
       const job = newJob()
       let atOnce = 0
@@ -195,7 +195,7 @@ describe('handleBatch', () => {
         await worker.hears('started', id)
         ids.push(id)
       }
-      // These come one by one, so each would be a call of its own. Once they are claimed, whatever may start has.
+      // These jobs come one by one, so each would be a call of its own. Once all are claimed, every call that may start has.
       for (let n = 0; n < 3; n++) {
         ids.push((await scene.stint.enqueue(job)).id)
         await eventually(async () => (await runningIn(job.queue)) === ids.length, 'all are claimed')

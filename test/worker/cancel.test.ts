@@ -5,7 +5,7 @@ import { eventually, gate, newJob, startFor, stored, workerScene } from '../supp
 
 const scene = workerScene()
 
-/** Rejects with the reason when the handler is told to stop. */
+/** Rejects with the abort reason when the handler is told to stop. */
 function untilAborted({ signal }: HandlerContext): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => {
@@ -18,10 +18,10 @@ describe('a running job that is cancelled', () => {
   test.each([
     { worker: true, client: true },
     { worker: false, client: false },
-    // Who listens is not told by everybody; behind a pooler it hears nothing although it listens.
+    // A listening worker cannot rely on NOTIFY alone: some clients send none, and behind a pooler none arrives.
     { worker: true, client: false },
   ])(
-    'is told, and ends as cancelled (the worker listens: $worker, the client notifies: $client)',
+    'a cancelled running job is told to stop and ends as cancelled (worker listens: $worker, client notifies: $client)',
     async (notify) => {
       const job = newJob()
       const { opened, open } = gate()
@@ -44,7 +44,7 @@ describe('a running job that is cancelled', () => {
     },
   )
 
-  test('is still running, and says that it was asked, where nobody waits for its end', async () => {
+  test('a cancel that does not wait returns the job still running, with the time of the request', async () => {
     const job = newJob()
     const { opened, open } = gate()
     const goOn = gate()
@@ -60,12 +60,12 @@ describe('a running job that is cancelled', () => {
     const again = await scene.stint.cancel(id, { reason: 'second' })
     expect(again.cancelRequestedAt).toEqual(asked.cancelRequestedAt)
     goOn.open(undefined)
-    // It finished its work: that is what is true.
+    // The handler finished its work, so the job succeeds.
     await worker.hears('succeeded', id)
     await expect(scene.stint.cancel(id)).rejects.toMatchObject({ code: 'state-changed' })
   })
 
-  test('is cancelled whatever its handler throws then, with no further attempt', async () => {
+  test('a cancelled job ends as cancelled without another attempt, even if its handler throws another error', async () => {
     const job = newJob()
     const { opened, open } = gate()
     await startFor(scene, job, async (_input, ctx) => {
@@ -78,7 +78,7 @@ describe('a running job that is cancelled', () => {
     expect(await scene.stint.cancel(id, { wait: '40s' })).toMatchObject({ state: 'cancelled' })
   })
 
-  test('is cancelled after a grace although its handler hears nothing, and its slot is replaced', async () => {
+  test('a cancelled job whose handler ignores its signal is cancelled after the grace, and its slot is replaced', async () => {
     const job = newJob()
     const { opened, open } = gate()
     const end = gate()
@@ -86,13 +86,13 @@ describe('a running job that is cancelled', () => {
       scene,
       job,
       async (input) => {
-        if (input !== 'deaf') return
+        if (input !== 'stuck') return
         open(undefined)
         await end.opened
       },
       { queues: { [job.queue]: 1 }, stuck: { grace: '30ms', recycle: false } },
     )
-    const { id } = await scene.stint.enqueue(job, 'deaf')
+    const { id } = await scene.stint.enqueue(job, 'stuck')
     await opened
     expect(await scene.stint.cancel(id, { wait: '40s' })).toMatchObject({ state: 'cancelled' })
     await worker.tells('stuck')
@@ -101,7 +101,7 @@ describe('a running job that is cancelled', () => {
     end.open(undefined)
   })
 
-  test('is not run again where its worker was lost before it could hear', async () => {
+  test('a cancelled job does not run again when its worker was lost before it saw the request', async () => {
     const job = newJob()
     const { id } = await scene.stint.enqueue(job)
     await scene.db.query(
@@ -116,7 +116,7 @@ describe('a running job that is cancelled', () => {
     expect(ran).toEqual([])
   })
 
-  test('that is inside ctx.tx completes, and the caller is told so', async () => {
+  test('a job that is cancelled inside ctx.tx completes, and the caller learns that its state changed', async () => {
     const job = newJob()
     const { opened, open } = gate()
     const end = gate()
@@ -135,7 +135,7 @@ describe('a running job that is cancelled', () => {
   })
 })
 
-test('a job that waits for a slot is cancelled without having run', async () => {
+test('a job that waits for a slot is cancelled without running', async () => {
   const job = newJob()
   const { opened, open } = gate()
   const ran: unknown[] = []
@@ -149,13 +149,13 @@ test('a job that waits for a slot is cancelled without having run', async () => 
     },
     { queues: { [job.queue]: { concurrency: 1, prefetch: 10 } } },
   )
-  // Quick ones first, so that it takes some in advance: as many as a pause in one of them may not spoil.
+  // Quick jobs first, so that the worker prefetches: enough of them that a pause during one does not prevent that.
   await scene.stint.enqueueMany(job, Array.from({ length: 300 }).fill('quick'))
   await worker.tells('succeeded', () => true, 300)
   const first = await scene.stint.enqueue(job, 'first')
   await worker.hears('started', first.id)
   const second = await scene.stint.enqueue(job, 'second')
-  // It was in hand; after a pause of this process it may have been given back by now.
+  // The worker has claimed it. After a pause of this process it may have given the job back already.
   await eventually(async () => (await stored(scene, second.id)).epoch > 0, 'it is claimed')
   expect(await scene.stint.cancel(second.id, { wait: '40s' })).toMatchObject({ state: 'cancelled' })
   open(undefined)

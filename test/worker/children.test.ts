@@ -28,7 +28,7 @@ async function childrenOf(id: string): Promise<unknown[]> {
 }
 
 describe('ctx.enqueue', () => {
-  test('stores children with the success of their parent: not when it fails, nor when it snoozes', async () => {
+  test('ctx.enqueue stores children only when their parent succeeds, not when it fails or snoozes', async () => {
     const job = newJob()
     const child = newJob('child')
     let runs = 0
@@ -49,7 +49,7 @@ describe('ctx.enqueue', () => {
     expect(await stored(scene, String(result))).toMatchObject({ state: 'ready', parentId: id })
   })
 
-  test('stores nothing for a parent that is another lease’s by now', async () => {
+  test('ctx.enqueue stores nothing for a parent that runs under a newer lease', async () => {
     const job = newJob()
     const child = newJob('child')
     const isRunning = gate()
@@ -69,7 +69,7 @@ describe('ctx.enqueue', () => {
     expect(await childrenOf(id)).toEqual([{ epoch: 2 }])
   })
 
-  test('hands correlation id and trace context down, unless the call says otherwise', async () => {
+  test('ctx.enqueue hands correlation id and trace context to the child unless the call sets its own', async () => {
     const job = newJob()
     const child = newJob('child')
     const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -98,7 +98,7 @@ describe('ctx.enqueue', () => {
     ])
   })
 
-  test('takes the options of an enqueue', async () => {
+  test('ctx.enqueue takes the options of an enqueue', async () => {
     const job = newJob()
     const child = newJob('child')
     const unique = { key: newName('unique') }
@@ -117,7 +117,7 @@ describe('ctx.enqueue', () => {
     ])
   })
 
-  test('is an error of the handler for an input that its contract refuses, and no verdict on its own job', async () => {
+  test('ctx.enqueue with an invalid input is an ordinary handler error and does not discard the parent', async () => {
     const queue = newName()
     const child = defineJob({ kind: 'strict', queue, input: z.object({ n: z.number() }) })
     const job = newJob()
@@ -138,7 +138,7 @@ describe('ctx.enqueue', () => {
   })
 
   test.each(['return', 'ctx.tx', 'ctx.complete'])(
-    'wakes who serves them when the parent ends by %s: nobody has to poll',
+    'ctx.enqueue wakes the queue of the children when the parent ends by %s, without waiting for a poll',
     async (how) => {
       const job = newJob()
       const child = newJob('child')
@@ -168,7 +168,7 @@ describe('ctx.enqueue', () => {
 })
 
 describe('inside a handler', () => {
-  test('a client’s enqueue carries the job’s correlation id and trace context on', async () => {
+  test('inside a handler, a client’s enqueue inherits the correlation id and trace context of the job', async () => {
     const job = newJob()
     const nested = newJob('nested')
     const worker = await startFor(scene, job, async () => {
@@ -195,7 +195,7 @@ describe('inside a handler', () => {
     ])
   })
 
-  test('currentJob() tells whose code it is, each of those at work its own, and outside there is none', async () => {
+  test('currentJob() returns the job of the calling code, also with two jobs at once, and undefined outside of a handler', async () => {
     const job = newJob()
     const bothRun = gate()
     let running = 0
@@ -223,7 +223,7 @@ describe('inside a handler', () => {
     expect(currentJob()).toBeUndefined()
   })
 
-  test('log lines and the worker’s own carry the job and its correlation id', async () => {
+  test('log lines of a handler and of its worker carry the job and its correlation id', async () => {
     const job = newJob()
     const lines: { level: string; fields: Record<string, unknown>; message: string }[] = []
     const to = (level: string) => (fields: object, message: string) => {

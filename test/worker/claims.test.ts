@@ -25,7 +25,7 @@ beforeAll(() => {
 })
 afterAll(() => db.close())
 
-test('what has aged is started before what was taken in advance of higher priority', async () => {
+test('an aged job starts before prefetched jobs of higher priority', async () => {
   const job = newJob()
   const { pool } = claimer(job)
   await scene.stint.enqueueMany(job, ['high', 'high', 'low'])
@@ -39,9 +39,9 @@ test('what has aged is started before what was taken in advance of higher priori
   expect([pool.take(), pool.take(), pool.take(), pool.take()]).toEqual([aged, first, second, undefined])
 })
 
-test('while there is more to take, the next claim is sent before the jobs of the last one begin', async () => {
+test('while a queue has more jobs, the next claim is sent before the jobs of the last claim begin', async () => {
   const job = newJob()
-  // More than two claims take, however far in advance.
+  // More jobs than two claims take, at any prefetch.
   const count = 4_000
   await scene.stint.enqueueMany(job, Array.from({ length: count }))
   let claimed = 0
@@ -68,7 +68,7 @@ test('while there is more to take, the next claim is sent before the jobs of the
   expect(Math.max(...inHandWhenSent)).toBeGreaterThan(50)
 })
 
-test('a claim is on its way until its jobs are in hand, also while a slow one looks where the queue ends', async () => {
+test('a claim stays pending until its jobs are held, also while a slow claim looks for the tail of the queue', async () => {
   const job = newJob()
   const { pool } = claimer(job)
   await scene.stint.enqueue(job)
@@ -89,7 +89,7 @@ test('a claim is on its way until its jobs are in hand, also while a slow one lo
   pool.floors.hint(0)
   const taking = claims.take(pool, 10, performance.now())
   await isLooking.opened
-  // Whoever compares the database with our memory now would give back a job that is about to be started.
+  // Reconciling now, without the pending claim, would give back a job that is about to start.
   const [row] = await scene.db.query<{ lease: string }>(
     'select lease_id as lease from stint.job where queue = $1',
     [job.queue],
@@ -100,7 +100,7 @@ test('a claim is on its way until its jobs are in hand, also while a slow one lo
   expect(claims.pending.size).toBe(0)
 })
 
-/** Claims ten at a time of one queue, and tells their keys. */
+/** Claims up to ten jobs of one queue at a time, and returns their keys. */
 function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
   const name = job.queue
   const pool = new QueuePool({
@@ -118,8 +118,8 @@ function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(stri
   }
 }
 
-describe('a claim that goes on to look where the queue ends', () => {
-  /** A claim that takes long enough to be followed by that look, which answers when it is told to. */
+describe('a claim that also looks for the tail of the queue', () => {
+  /** A claim slow enough to look for the tail afterwards; `look` decides when and what that query answers. */
   async function longClaim(job: JobContract, look: () => Promise<readonly unknown[]>) {
     const { pool } = claimer(job)
     const looking = gate()
@@ -143,7 +143,7 @@ describe('a claim that goes on to look where the queue ends', () => {
     return { claims, taking, id }
   }
 
-  test('is on its way until its jobs are in hand: nobody takes them for strays meanwhile', async () => {
+  test('a claim that looks for the tail stays pending until its jobs are held, so they are not taken for strays', async () => {
     const answer = gate<readonly unknown[]>()
     const { claims, taking, id } = await longClaim(newJob(), () => answer.opened)
     const [row] = await scene.db.query<{ lease_id: string }>('select lease_id from stint.job where id = $1', [
@@ -155,19 +155,19 @@ describe('a claim that goes on to look where the queue ends', () => {
     expect([...claims.pending]).toEqual([])
   })
 
-  test('keeps its jobs when that look fails', async () => {
+  test('a claim keeps its jobs when looking for the tail fails', async () => {
     const { taking, id } = await longClaim(newJob(), () => Promise.reject(new Error('connection lost')))
     expect((await taking).jobs).toMatchObject([{ id }])
   })
 })
 
 describe('claims of one queue', () => {
-  test('come to every key within two rounds, be one as busy as it likes', async () => {
+  test('claims of a queue reach every key within two rounds, even beside a very busy key', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     await scene.stint.enqueueMany(job, Array.from({ length: 300 }), { key: 'busy' })
     pool.keys.hint()
-    // Alone it gets more and more of a round.
+    // As the only key it gets a growing share of each round.
     const alone: number[] = []
     for (let n = 0; n < 6; n++) alone.push((await next()).length)
     expect(alone.slice(0, 5)).toEqual([1, 2, 4, 8, 10])
@@ -176,7 +176,7 @@ describe('claims of one queue', () => {
     expect(keys).toEqual(expect.arrayContaining(['a-late', 'c-late']))
   })
 
-  test('give one to each key where there are more keys than room, and go on behind the last', async () => {
+  test('claims give one job to each key when there are more keys than room, and the next claim goes on after the last key', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     const keys = Array.from({ length: 25 }, (_, n) => `key-${String(n).padStart(2, '0')}`)
@@ -188,7 +188,7 @@ describe('claims of one queue', () => {
     expect(await next()).toHaveLength(10)
   })
 
-  test('ask for jobs with keys and without in turn', async () => {
+  test('claims of a queue alternate between jobs with and without keys', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     await scene.stint.enqueueMany(job, Array.from({ length: 100 }))
@@ -199,7 +199,7 @@ describe('claims of one queue', () => {
     expect(pool.floors.mayHaveWork).toBe(true)
   })
 
-  test('end when there is nothing left, of either sort', async () => {
+  test('claims of a queue end when neither jobs with keys nor jobs without are left', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }), { each: (_, n) => ({ key: `k${n % 2}` }) })

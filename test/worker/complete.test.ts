@@ -85,7 +85,7 @@ function describeComplete<Tx>(
     })
     afterAll(() => app.close())
 
-    test('completes the job when it commits, with its result and children', async () => {
+    test('ctx.complete stores the completion, the result and the children when its transaction commits', async () => {
       const job = newJob()
       const child = newJob('child')
       const words = newName('kept')
@@ -108,7 +108,7 @@ function describeComplete<Tx>(
       expect(await attemptsOf(scene, id)).toEqual([])
     })
 
-    test('that rolls back leaves the job to its handler: one that returns has succeeded', async () => {
+    test('ctx.complete in a transaction that rolls back leaves the job open, and a handler that returns succeeds', async () => {
       const job = newJob()
       const child = newJob('child')
       const words = newName('undone')
@@ -128,7 +128,7 @@ function describeComplete<Tx>(
       expect(await childrenOf(id)).toEqual([{ of: words }])
     })
 
-    test('that rolls back because the handler throws fails the attempt', async () => {
+    test('ctx.complete in a transaction that rolls back because the handler throws fails the attempt', async () => {
       const job = newJob()
       const words = newName('again')
       const worker = await startFor(scene, job, (_input, ctx) =>
@@ -146,7 +146,7 @@ function describeComplete<Tx>(
       expect(await notes(words)).toBe(1)
     })
 
-    test('that has committed is the end, whatever the handler throws afterwards', async () => {
+    test('a job completed by ctx.complete has succeeded, even if its handler throws after the commit', async () => {
       const job = newJob()
       const words = newName('late')
       const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -163,7 +163,7 @@ function describeComplete<Tx>(
       expect([worker.told('leaseLost'), worker.told('failed')]).toEqual([[], []])
     })
 
-    test('throws lease-lost where the job is another lease’s by now, so nothing is written', async () => {
+    test('ctx.complete under a lost lease throws lease-lost and writes nothing', async () => {
       const job = newJob()
       const words = newName('lost')
       const isRunning = gate()
@@ -197,7 +197,7 @@ function describeComplete<Tx>(
   })
 }
 
-test('ctx.complete of something that is no transaction is named as such, and the job is still open', async () => {
+test('ctx.complete without a transaction throws an error that says so, and the job stays open', async () => {
   const job = newJob()
   const codes: unknown[] = []
   const worker = await startFor(scene, job, async (_input, ctx) => {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 type Enqueue = () => Promise<unknown>
 type Succeed = (ctx: HandlerContext, enqueue: Enqueue) => Promise<unknown>
 
-/** How a job can succeed, with a write of its handler's own where that is stored together with it. */
+/** The ways in which a job can succeed, with a write of the handler where it is stored together with the success. */
 const ways: [string, boolean, Succeed][] = [
   ['returning', false, (_ctx, enqueue) => enqueue()],
   [
@@ -48,10 +48,10 @@ async function notesOf(id: string): Promise<number> {
   return (await scene.db.query('select from public.note where job = $1', [id])).length
 }
 
-describe.each(ways)('a child that is a duplicate, of a job that succeeds by %s,', (_, hasNote, succeed) => {
-  /** A job whose handler enqueues a child that meets another job. */
+describe.each(ways)('a duplicate child of a job that succeeds by %s', (_, hasNote, succeed) => {
+  /** A job whose handler enqueues a child that is a duplicate of another job. */
   async function given(first: unknown, second: unknown, options: JobOptions) {
-    // Patient: it is to fail until the test has cleared its way.
+    // Many attempts: the job fails until the test removes the other job.
     const job = defineJob({ kind: 'job', queue: newName(), retry: { attempts: 1_000, backoff: ['20ms'] } })
     const child = newJob('child')
     const other = await scene.stint.enqueue(child, first, options)
@@ -71,7 +71,7 @@ describe.each(ways)('a child that is a duplicate, of a job that succeeds by %s,'
       { replaced: true, input: 'second' },
     ],
     ['unique for a while', { unique: { key: 'w', for: '1h' } }, { replaced: false, input: 'first' }],
-  ])('is told: %s', async (_rule, options, { replaced, input }) => {
+  ])('a duplicate child is reported to listeners: %s', async (_rule, options, { replaced, input }) => {
     const { worker, child, other, id, ids } = await given('first', 'second', options)
     const told = await worker.hears('duplicateChild', id)
     expect(told).toMatchObject({
@@ -86,7 +86,7 @@ describe.each(ways)('a child that is a duplicate, of a job that succeeds by %s,'
     expect(await notesOf(id)).toBe(hasNote ? 1 : 0)
   })
 
-  test('is told: by its idempotency key', async () => {
+  test('a duplicate child by idempotency key is reported to listeners', async () => {
     const { worker, other, id } = await given('same', 'same', { idempotencyKey: newName() })
     expect(await worker.hears('duplicateChild', id)).toMatchObject({ duplicateOf: other.id, replaced: false })
   })
@@ -95,7 +95,7 @@ describe.each(ways)('a child that is a duplicate, of a job that succeeds by %s,'
     ['duplicate-job', { unique: { key: 'e', onConflict: 'error' } }],
     ['idempotency-conflict', { idempotencyKey: newName() }],
   ])(
-    'and must not be fails the attempt with %s: nothing is stored until it can be',
+    'a duplicate child with a conflict rule fails the attempt with %s, and nothing is stored until the conflict is gone',
     async (code, options) => {
       const { worker, child, other, id, ids } = await given('first', 'second', options)
       const { error } = await worker.hears('failed', id)
@@ -113,7 +113,7 @@ describe.each(ways)('a child that is a duplicate, of a job that succeeds by %s,'
   )
 })
 
-test('children that are stored are not told of', async () => {
+test('stored children are not reported as duplicates', async () => {
   const job = newJob()
   const child = newJob('child')
   const worker = await startFor(scene, job, async (_input, ctx) => {

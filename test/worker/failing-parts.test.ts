@@ -11,7 +11,7 @@ afterEach(() => {
 const refused = { isRefused: true }
 const away = { isRefused: false }
 
-test('a part that is refused is so since its first refusal, whatever else goes well', () => {
+test('a refused part counts from its first refusal, even if other parts succeed', () => {
   const parts = new FailingParts()
   expect(parts.failed('claim', refused)).toBe(0)
   vi.advanceTimersByTime(30_000)
@@ -22,7 +22,7 @@ test('a part that is refused is so since its first refusal, whatever else goes w
   expect(parts.problems(120_000)).toEqual(['the database refuses its statements: claim'])
 })
 
-test('a part that went well once begins anew, also where only its loop knows', () => {
+test('a part that succeeded counts anew, also when only its own loop knows of the success', () => {
   const parts = new FailingParts()
   parts.failed('claim', refused)
   parts.failed('sweep', refused)
@@ -34,7 +34,7 @@ test('a part that went well once begins anew, also where only its loop knows', (
   expect(parts.failed('sweep', { isRefused: true, sinceOkMs: 64_000 })).toBe(0)
 })
 
-test('a database that is away is a problem only after a while, and is no refusal', () => {
+test('an unreachable database is a problem only after a while, and is not a refusal', () => {
   const parts = new FailingParts()
   for (let second = 0; second <= 120; second += 20) {
     expect(parts.problems(120_000)).toEqual([])
@@ -44,7 +44,7 @@ test('a database that is away is a problem only after a while, and is no refusal
   expect(parts.problems(120_000)).toEqual(["'settle' has not succeeded for 140 s"])
 })
 
-test('what has not failed for long is forgotten', () => {
+test('a part that has not failed for long is forgotten', () => {
   const parts = new FailingParts()
   parts.failed('register', refused)
   vi.advanceTimersByTime(90_000)

@@ -1,4 +1,4 @@
-// What whoever wrote the guides stumbled over.
+// Problems that were found while the guides were written.
 import { expect, test } from 'vitest'
 import { defineJob, isStintError } from '../../src/index.ts'
 import { Worker } from '../../src/worker.ts'
@@ -6,7 +6,7 @@ import { newJob, newName, startFor, startWorker, workerScene } from '../support/
 
 const scene = workerScene()
 
-test('what a handler logs before and inside ctx.tx is kept', async () => {
+test('lines that a handler logs before and inside ctx.tx are kept', async () => {
   const job = newJob()
   const worker = await startFor(scene, job, async (_input, ctx) => {
     ctx.log.info('before')
@@ -22,13 +22,13 @@ test('what a handler logs before and inside ctx.tx is kept', async () => {
   )
 })
 
-test('a job with a key runs although the queue never runs out of jobs without', async () => {
+test('a job with a key runs although the queue never runs out of jobs without a key', async () => {
   const job = newJob()
   await scene.stint.enqueueMany(job, Array.from({ length: 500 }))
   const { id } = await scene.stint.enqueue(job, null, { key: 'acme' })
   const worker = await startWorker(
     scene,
-    // By looking alone: what was said of the enqueues may come late, and would tell of one before the other.
+    // By polling alone: notifications may arrive late and would announce one enqueue before the other.
     { queues: { [job.queue]: { concurrency: 1, prefetch: 0 } }, notify: false },
     (one) => one.handle(job, () => undefined),
   )
@@ -45,7 +45,7 @@ test('keys that hold only unknown kinds do not hide the keys behind them', async
   await worker.hears('succeeded', id)
 })
 
-test('start() says by a code of Stint that the database cannot be reached', async () => {
+test('start() rejects with a Stint error code when the database cannot be reached', async () => {
   const worker = new Worker({
     connection: 'postgres://nobody@127.0.0.1:1/nothing',
     waitForDatabase: 0,
@@ -56,7 +56,7 @@ test('start() says by a code of Stint that the database cannot be reached', asyn
   expect(isStintError(error, 'database-unavailable')).toBe(true)
 })
 
-test('a handler for a queue that the worker does not serve is told of at the start', async () => {
+test('a handler for a queue that the worker does not serve causes a warning at the start', async () => {
   const told: [object, string][] = []
   const quiet = (): void => undefined
   const log = {

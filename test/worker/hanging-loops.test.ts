@@ -1,6 +1,6 @@
 /*
- * A part of a worker that neither succeeds nor fails: it cannot be mended from within, so its process says that it is not
- * well, and ends with an error. Real processes, of which one statement each is never answered nor given up.
+ * A part of a worker that neither succeeds nor fails cannot be repaired from within, so its process reports itself as
+ * unhealthy and ends with an error. Real processes; in each, one statement never gets an answer and never times out.
  */
 import { expect, test } from 'vitest'
 import { defineJob } from '../../src/index.ts'
@@ -11,7 +11,7 @@ import { workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-/** By what it is called in the verdict: the statement that hangs, and what leads to it. */
+/** By the name of the part in the health report: the statement that hangs, and what causes it to be sent. */
 const parts: Record<string, { statement: string; delay?: string }> = {
   "claim of 'hangs.claim'": { statement: '/* jobs/claim.sql */' },
   settle: { statement: '/* jobs/succeed.sql */' },
@@ -21,8 +21,8 @@ const parts: Record<string, { statement: string; delay?: string }> = {
   listen: { statement: 'listen "' },
 }
 
-// All at once: each takes more than a minute, in which it does nothing.
-test('a process with a part that makes no progress is not well, and then ends with an error', async () => {
+// All at once: each process waits for more than a minute.
+test('a process with a part that makes no progress becomes unhealthy and then ends with an error', async () => {
   const ledger = await createLedger()
   const stories = await Promise.all(Object.keys(parts).map((part) => endOf(part, ledger)))
   expect(Object.fromEntries(stories)).toEqual(

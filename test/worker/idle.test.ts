@@ -1,5 +1,5 @@
 /*
- * What a worker with nothing to do costs the database: every statement of its process, heartbeat, polls and upkeep.
+ * The cost of an idle worker for the database: every statement of its process, from heartbeat, polls and upkeep.
  */
 import { expect, test } from 'vitest'
 import { startFaultProxy } from '../support/fault-proxy.ts'
@@ -7,7 +7,7 @@ import { eventually, newJob, startFor, workerScene } from '../support/workers.ts
 
 const scene = workerScene()
 
-/** Resolves when the leader has renewed its term so many times: every 10 s or so. */
+/** Resolves when the leader has renewed its term this many times; it does so about every 10 s. */
 async function renewals(times: number): Promise<void> {
   for (let left = times, last = await term(); left > 0; left--, last = await term())
     await eventually(async () => (await term()) !== last, 'a renewal of the term')
@@ -18,15 +18,15 @@ async function term(): Promise<string | undefined> {
   return row?.until
 }
 
-// By the usual way only: through a pooler and without NOTIFY it is another one.
+// Not in the lanes: with a pooler or without NOTIFY the worker sends other statements.
 test.skipIf(process.env['STINT_TEST_LANE'] !== undefined)(
-  'an idle worker sends less than two statements a second, the leader too',
+  'an idle worker sends fewer than two statements a second, even as leader',
   async () => {
     const job = newJob('idle')
     const options = { pollFloor: '1s' } as const
     const leader = await startFaultProxy(scene.db.url)
     await startFor(scene, job, () => undefined, { ...options, connection: leader.url })
-    // Its first turn does everything, as nobody has before.
+    // Its first turn runs every service, because none has run before.
     const services = [
       'partitions',
       'old-days',
@@ -45,7 +45,7 @@ test.skipIf(process.env['STINT_TEST_LANE'] !== undefined)(
     }, 'every service done')
     const other = await startFaultProxy(scene.db.url)
     await startFor(scene, job, () => undefined, { ...options, connection: other.url })
-    // Polls come down to their floor first.
+    // The polls slow down to their floor first.
     await renewals(1)
     const proxies = [leader, other]
     const before = proxies.map(({ statements }) => statements)

@@ -18,7 +18,7 @@ import {
 const scene = workerScene()
 
 describe('an input of an older version', () => {
-  test('is brought to the current one, step by step, before the handler sees it', async () => {
+  test('an input of an older version is migrated step by step before the handler sees it', async () => {
     const queue = newName()
     const kind = 'image.resize'
     const [first, second] = [defineJob({ kind, queue }), defineJob({ kind, queue, version: 2 })]
@@ -52,7 +52,7 @@ describe('an input of an older version', () => {
     ])
   })
 
-  test('that nobody can bring up is a dead letter, as is one that its schema refuses', async () => {
+  test('an old input without a migration becomes a dead letter, and so does one that its schema refuses', async () => {
     const queue = newName()
     const kind = 'image.resize'
     const current = defineJob({
@@ -81,7 +81,7 @@ describe('an input of an older version', () => {
     expect(runs).toBe(1)
   })
 
-  test('whose step throws is a failure like any other, to be tried again', async () => {
+  test('an input migration that throws is an ordinary failure and is retried', async () => {
     const queue = newName()
     const kind = 'image.resize'
     let tries = 0
@@ -108,7 +108,7 @@ describe('an input of an older version', () => {
     expect((await stored(scene, id)).result).toBe('old')
   })
 
-  test('newer than the worker knows is left to those who know it', async () => {
+  test('an input newer than the worker knows is left to newer workers', async () => {
     const queue = newName()
     const kind = 'image.resize'
     const newer = await scene.stint.enqueue(defineJob({ kind, queue, version: 2 }), 'new')
@@ -137,7 +137,7 @@ describe('an input in a blob store', () => {
 
   const large = { text: 'x'.repeat(10_000) }
 
-  test('is loaded for the handler, and children of it may have one too', async () => {
+  test('an input in a blob store is loaded for the handler, and its children may use the store too', async () => {
     const job = newJob()
     const { store, producer } = await withStore()
     const worker = await startFor(
@@ -156,7 +156,7 @@ describe('an input in a blob store', () => {
     expect(await producer.get(child?.id ?? '')).toMatchObject({ parentId: id, input: large, result: 10_000 })
   })
 
-  test('that is missing is tried again, for a store may lag behind', async () => {
+  test('a blob that is missing is an ordinary failure and is retried, because a store may lag behind', async () => {
     const job = newJob()
     const { store, producer } = await withStore()
     let asked = 0
@@ -174,7 +174,7 @@ describe('an input in a blob store', () => {
     expect(await producer.get(id)).toMatchObject({ result: 10_000, attempt: 3 })
   })
 
-  test('is an error that says so in a worker without the store', async () => {
+  test('an input in a blob store fails in a worker without that store, with an error that says so', async () => {
     const job = newJob()
     const { producer } = await withStore()
     const worker = await startFor(scene, job, () => 'never')

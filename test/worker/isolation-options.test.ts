@@ -13,7 +13,7 @@ const job = defineJob({ kind: 'image.resize' })
 const acting = join(import.meta.dirname, 'programs/acting.mjs')
 
 describe('options of isolation', () => {
-  test('are complete without being given', () => {
+  test('the options of isolation have defaults', () => {
     expect(resolveWorkerOptions().children).toEqual({
       entry: undefined,
       max: 10,
@@ -24,7 +24,7 @@ describe('options of isolation', () => {
   })
 
   test.each([acting, pathToFileURL(acting), pathToFileURL(acting).href, `${pathToFileURL(acting).href}?1`])(
-    'take %s for the entry',
+    'children.entry accepts %s',
     (entry) => {
       expect(resolveWorkerOptions({ children: { entry } }).children.entry).toBe(acting)
     },
@@ -37,7 +37,7 @@ describe('options of isolation', () => {
     [{ children: { memoryMb: 1 } }, 'children.memoryMb'],
     [{ children: { maxJobs: 1.5 } }, 'children.maxJobs'],
     [{ children: { entri: 'x' } }, 'children.entri'],
-  ])('of a worker that are wrong are refused: %j', (options, path) => {
+  ])('invalid isolation options of a worker are refused: %j', (options, path) => {
     expect(() => new Worker(options as WorkerOptions)).toThrow(
       expect.objectContaining({
         code: 'invalid-option',
@@ -53,7 +53,7 @@ describe('options of isolation', () => {
     [{ in: 'process', memoryMb: '1g' }, 'isolate.memoryMb'],
     [{ in: 'thread', maxJobs: 0 }, 'isolate.maxJobs'],
     [{ in: 'thread', memory: 64 }, 'isolate.memory'],
-  ])('of a handler that are wrong are refused: %j', (isolate, path) => {
+  ])('invalid isolation options of a handler are refused: %j', (isolate, path) => {
     const options = { isolate } as HandleOptions
     expect(() => new Worker().handle(job, () => undefined, options)).toThrow(
       expect.objectContaining({
@@ -63,14 +63,14 @@ describe('options of isolation', () => {
     )
   })
 
-  test('are not for batches, and the error says why', () => {
+  test('isolation is refused for batches, and the error says why', () => {
     const options = { isolate: 'process' } as BatchOptions
     expect(() => new Worker().handleBatch(job, () => Promise.resolve(), options)).toThrow(
       /`isolate` is not for batches: a child runs one job at a time/,
     )
   })
 
-  test('need an entry, which start() asks for before it connects', async () => {
+  test('isolation without an entry is refused by start() before it connects', async () => {
     const worker = new Worker({ connection: 'postgres://nobody@127.0.0.1:1/nowhere', log: false })
     worker.handle(job, () => undefined, { isolate: 'process' })
     await expect(worker.start()).rejects.toMatchObject({
@@ -83,7 +83,7 @@ describe('options of isolation', () => {
   test.each([
     ['is not there', '/no/such/file.mjs', /no\/such\/file/],
     ['has no handler for the kind', acting, /with a handler for 'job'/],
-  ])('name a file that %s: start() says so', async (_what, entry, message) => {
+  ])('start() refuses an entry file that %s', async (_what, entry, message) => {
     const contract = newJob()
     const worker = new Worker({ connection: scene.db.url, log: false, children: { entry } })
     worker.handle(contract, () => undefined, { isolate: 'thread' })
@@ -94,7 +94,7 @@ describe('options of isolation', () => {
   })
 })
 
-test('flags that are for one process only are not handed down', () => {
+test('Node flags that are meant for one process only are not passed to children', () => {
   expect(
     inheritedFlags([
       ...['--import', 'tsx', '--inspect=9229', '--max-old-space-size=4096', '-C', 'development'],

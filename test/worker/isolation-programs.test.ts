@@ -45,7 +45,7 @@ async function has(id: string, state: string): Promise<void> {
 }
 
 describe('a program that runs its own worker at its top level', () => {
-  test('is its own entry: children take the handlers of the same worker, and claim nothing', async () => {
+  test('a program that runs its own worker is its own entry: its children use the same handlers and claim nothing', async () => {
     const ledger = await createLedger()
     const queue = newName()
     const running = program([selfRun], queue)
@@ -64,7 +64,7 @@ describe('a program that runs its own worker at its top level', () => {
   })
 
   test.each(['obey', 'busy'])(
-    'leaves no child behind when it is killed under one that would %s',
+    'a program that is killed leaves no child behind, even one that would %s',
     async (act) => {
       const ledger = await createLedger()
       const queue = newName()
@@ -81,28 +81,31 @@ describe('stint work', () => {
   test.each([
     ['ESM', '{"type":"module"}'],
     ['CommonJS', '{}'],
-  ])('tells children of a TypeScript file which it is: %s', async (_what, manifest) => {
-    const queue = newName()
-    const file = await typeScriptFile(manifest, queue)
-    const running = program([cli, 'work', file], queue)
-    const byMode = await Promise.all(
-      ['process', 'thread'].map(async (kind) => {
-        const { id } = await scene.stint.enqueue(defineJob({ kind, queue }), { act: 'return' })
-        await has(id, 'succeeded')
-        return (await stored(scene, id)).result
-      }),
-    )
-    expect(byMode).toMatchObject([
-      { child: 'process', word: 'up' },
-      { child: 'thread', word: 'up', pid: running.child.pid },
-    ])
-    expect((byMode[0] as { pid: number }).pid).not.toBe(running.child.pid)
-    running.child.kill('SIGTERM')
-    expect(await running.finished).toMatchObject({ code: 0 })
-  })
+  ])(
+    'stint work passes the TypeScript file to its children, which load it as %s',
+    async (_what, manifest) => {
+      const queue = newName()
+      const file = await typeScriptFile(manifest, queue)
+      const running = program([cli, 'work', file], queue)
+      const byMode = await Promise.all(
+        ['process', 'thread'].map(async (kind) => {
+          const { id } = await scene.stint.enqueue(defineJob({ kind, queue }), { act: 'return' })
+          await has(id, 'succeeded')
+          return (await stored(scene, id)).result
+        }),
+      )
+      expect(byMode).toMatchObject([
+        { child: 'process', word: 'up' },
+        { child: 'thread', word: 'up', pid: running.child.pid },
+      ])
+      expect((byMode[0] as { pid: number }).pid).not.toBe(running.child.pid)
+      running.child.kill('SIGTERM')
+      expect(await running.finished).toMatchObject({ code: 0 })
+    },
+  )
 })
 
-/** A project of its own, below ours so that the package is found, with a worker that Node alone cannot load. */
+/** A separate project, inside this repository so that the package is found, with a worker that Node alone cannot load. */
 async function typeScriptFile(manifest: string, queue: string): Promise<string> {
   await mkdir(join(root, '.stint'), { recursive: true })
   const project = await mkdtemp(join(root, '.stint/isolation-'))

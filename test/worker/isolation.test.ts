@@ -26,11 +26,11 @@ beforeAll(() => scene.db.query('create table effect (job_id uuid)'))
 interface Isolated {
   worker: TestWorker
   job: JobContract
-  /** Enqueues a job that acts so. */
+  /** Enqueues a job whose handler does this act. */
   send: (act: string, more?: object, options?: object) => Promise<string>
 }
 
-/** A worker whose handler of `act` runs in children only, until the test is finished. */
+/** A worker whose `act` handler runs only in children, until the test is finished. */
 async function isolated(
   isolate: IsolateMode | IsolateOptions,
   { children, ...options }: WorkerOptions = {},
@@ -40,7 +40,7 @@ async function isolated(
   return acting(job, await startWorker(scene, all, (worker) => worker.handle(job, inTheWorker, { isolate })))
 }
 
-/** One that all tests of a group share: its children are warm. */
+/** A worker that all tests of a group share, because its children are warm. */
 function shared(isolate: IsolateMode): { get: () => Isolated } {
   let one: Isolated | undefined
   beforeAll(async () => {
@@ -89,7 +89,7 @@ async function resultOf({ worker }: Isolated, id: string): Promise<unknown> {
   return (await stored(scene, id)).result
 }
 
-/** Runs a job to its end and says where it ran. */
+/** Runs a job to its end and returns where it ran. */
 async function whereabouts(one: Isolated): Promise<Whereabouts> {
   return (await resultOf(one, await one.send('return'))) as Whereabouts
 }
@@ -100,10 +100,10 @@ async function effectsOf(id: string): Promise<number> {
 
 const modes: IsolateMode[] = ['process', 'thread']
 
-describe.each(modes)('a handler that is isolated in a %s', (mode) => {
+describe.each(modes)('a handler isolated in a %s', (mode) => {
   const group = shared(mode)
 
-  test('runs there, with its job around it, and is warm for the next', async () => {
+  test('an isolated handler runs in its child with currentJob() set, and the next job reuses the child', async () => {
     const one = group.get()
     const first = await whereabouts(one)
     expect(first).toMatchObject({ child: mode, current: first.jobId })
@@ -114,7 +114,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(second.jobId).not.toBe(first.jobId)
   })
 
-  test('has its lines and progress kept, and middleware around it', async () => {
+  test('log lines and progress of an isolated handler are stored, and middleware runs around it', async () => {
     const one = group.get()
     const id = await one.send('say')
     expect(await resultOf(one, id)).toBe('act: said')
@@ -128,7 +128,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     await one.worker.hears('cancelled', waiting)
   })
 
-  test('writes in ctx.tx together with its completion', async () => {
+  test('an isolated handler writes in ctx.tx together with its completion', async () => {
     const one = group.get()
     const id = await one.send('tx')
     expect(await resultOf(one, id)).toBe('by tx')
@@ -139,7 +139,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(await effectsOf(failing)).toBe(0)
   })
 
-  test('completes in a transaction of its own, and what that came to counts', async () => {
+  test('an isolated handler completes in its own transaction, and the outcome of that transaction counts', async () => {
     const one = group.get()
     const { url } = scene.db
     const committed = await one.send('complete', { url, ending: 'commit' })
@@ -151,14 +151,14 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(one.worker.told('leaseLost')).toEqual([])
   })
 
-  test('has ctx.once', async () => {
+  test('an isolated handler has ctx.once', async () => {
     const one = group.get()
     const id = await one.send('once', { key: newName('key') })
     expect(await resultOf(one, id)).toEqual([{ at: 1 }, { at: 1 }])
     expect(await effectsOf(id)).toBe(1)
   })
 
-  test('enqueues with its success, and not with its failure', async () => {
+  test('an isolated handler enqueues children when it succeeds, and not when it fails', async () => {
     const one = group.get()
     const queue = newName()
     const id = await one.send('children', { queue })
@@ -169,7 +169,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect((await scene.stint.list({ queue })).jobs).toHaveLength(1)
   })
 
-  test('decides by what it throws', async () => {
+  test('what an isolated handler throws decides how its attempt ends', async () => {
     const one = group.get()
     const { worker } = one
     const permanent = await one.send('permanent')
@@ -188,7 +188,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect((await attemptsOf(scene, failing)).map(({ outcome }) => outcome)).toEqual(['failed', 'failed'])
   })
 
-  test('that obeys its signal ends as it does anywhere, and its child lives on', async () => {
+  test('an isolated handler that obeys its signal times out as usual, and its child lives on', async () => {
     const one = await isolated(mode, { children: { max: 1 } })
     const before = await whereabouts(one)
     const id = await one.send('obey', {}, { timeout: '50ms', attempts: 1 })
@@ -201,7 +201,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
   })
 
   test.each(['ignore', 'busy'])(
-    'that does not end at its timeout (%s) is killed, and tried again',
+    'an isolated handler that does not end at its timeout (%s) is killed and retried',
     async (act) => {
       const one = await isolated(mode, { stuck: { grace: '100ms' }, children: { max: 1 } })
       const before = await whereabouts(one)
@@ -214,7 +214,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     },
   )
 
-  test('that ends its child is crashed, with the story, while its neighbours go on', async () => {
+  test('an isolated handler that ends its child has crashed, with the reason stored, and the jobs in other children go on', async () => {
     const one = group.get()
     const neighbour = await one.send('obey')
     await one.worker.hears('started', neighbour)
@@ -223,7 +223,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(reason).toContain('ended with exit code 6')
     await one.worker.hears('succeeded', id)
     expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'crashed', attempt: 1 }])
-    // It has gone on meanwhile, in its first attempt.
+    // The neighbour still runs its first attempt.
     await scene.stint.cancel(neighbour, { reason: 'seen enough' })
     expect(await one.worker.hears('cancelled', neighbour)).toMatchObject({
       reason: 'seen enough',
@@ -232,7 +232,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(one.worker.told('started').filter(({ id: started }) => started === neighbour)).toHaveLength(1)
   })
 
-  test('that ran out of memory says so, and takes nobody with it', async () => {
+  test('an isolated handler that runs out of memory is reported as such, and the worker goes on', async () => {
     const one = await isolated({ in: mode, memoryMb: 40 }, { crashLimit: 1 })
     const id = await one.send('outOfMemory')
     await one.worker.hears('dead', id)
@@ -243,7 +243,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     await whereabouts(one)
   })
 
-  test('is replaced after so many jobs', async () => {
+  test('a child is replaced after maxJobs jobs', async () => {
     const one = await isolated({ in: mode, maxJobs: 2 })
     const ran = [await whereabouts(one), await whereabouts(one), await whereabouts(one)]
     const [first, second, third] = ran.map(({ pid, threadId }) => `${pid} ${threadId}`)
@@ -251,7 +251,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(third).not.toBe(second)
   })
 
-  test('that has stored its completion has succeeded, whatever ends its child', async () => {
+  test('an isolated job whose completion is stored has succeeded, even if its child ends afterwards', async () => {
     const one = group.get()
     const id = await one.send('txThenExit')
     expect(await resultOf(one, id)).toBe('by tx')
@@ -259,20 +259,20 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
     expect(one.worker.told('crashed').filter((fact) => fact.id === id)).toEqual([])
   })
 
-  test('that something was thrown beside has failed with it, and its child is not used again', async () => {
+  test('an uncaught error beside an isolated handler fails the attempt, and its child is not used again', async () => {
     const one = await isolated(mode, { children: { max: 1 } })
     const before = await whereabouts(one)
     const id = await one.send('uncaught', {}, { attempts: 1 })
     expect(await one.worker.hears('dead', id)).toMatchObject({
       reason: 'exhausted',
-      error: { class: 'unknown', name: 'RangeError', message: 'nobody catches this' },
+      error: { class: 'unknown', name: 'RangeError', message: 'this error is not caught' },
     })
     const after = await whereabouts(one)
     expect([after.pid, after.threadId]).not.toEqual([before.pid, before.threadId])
   })
 
   test.each(['obey', 'ignore'])(
-    'that somebody cancels is cancelled with what they said (%s)',
+    'an isolated job that is cancelled ends as cancelled with the given reason (%s)',
     async (act) => {
       const one = await isolated(mode, { stuck: { grace: '100ms' } })
       const id = await one.send(act)
@@ -284,7 +284,7 @@ describe.each(modes)('a handler that is isolated in a %s', (mode) => {
   )
 })
 
-test('a handler that ends its process is quarantined after three times', async () => {
+test('a job whose handler kills its process three times is quarantined', async () => {
   const one = await isolated('process')
   const stories = { abort: 'killed by SIGABRT', segfault: 'killed by SIGSEGV' }
   const ids = await Promise.all(Object.keys(stories).map((act) => one.send(act)))
@@ -306,7 +306,7 @@ test('a handler that ends its process is quarantined after three times', async (
   }
 })
 
-test('a handler whose lease is gone is killed before others can have the job', async () => {
+test('an isolated handler whose lease is lost is killed before another worker can run the job', async () => {
   const one = await isolated('process', { lease: '2s', sweepEvery: '100ms' })
   const { pid } = await whereabouts(one)
   const id = await one.send('busy')
@@ -314,11 +314,11 @@ test('a handler whose lease is gone is killed before others can have the job', a
   await takeLease(scene, id)
   await one.worker.hears('leaseLost', id)
   expect(isAlive(pid)).toBe(false)
-  // Nobody but this worker is there to take it again.
+  // This worker is the only one that can claim the job again.
   await one.worker.hears('started', id, 2)
 })
 
-test('a child that is gone before a job began there is not the job’s fault', async () => {
+test('a child that ends before a job began in it is not counted as a crash of the job', async () => {
   const one = await isolated('process')
   const { pid } = await whereabouts(one)
   process.kill(pid, 'SIGKILL')
@@ -327,7 +327,7 @@ test('a child that is gone before a job began there is not the job’s fault', a
   expect((await attemptsOf(scene, after.jobId)).filter(({ outcome }) => outcome === 'crashed')).toEqual([])
 })
 
-test('a child does not hear signals that are meant for its worker', async () => {
+test('a child ignores the signals that are meant for its worker', async () => {
   const one = await isolated('process')
   const { pid } = await whereabouts(one)
   process.kill(pid, 'SIGTERM')
@@ -335,7 +335,7 @@ test('a child does not hear signals that are meant for its worker', async () => 
   expect((await whereabouts(one)).pid).toBe(pid)
 })
 
-test('a file that does not load any more burns nothing', async () => {
+test('an entry file that no longer loads costs no attempt', async () => {
   const file = join(import.meta.dirname, `programs/${newName('vanishing')}.mjs`)
   await writeFile(file, "export { worker } from './acting.mjs'")
   onTestFinished(() => rm(file, { force: true }))
@@ -349,7 +349,7 @@ test('a file that does not load any more burns nothing', async () => {
   expect(await stored(scene, id)).toMatchObject({ state: 'retrying', attempt: 0 })
 })
 
-test('a job that crashed a thread runs in a process of its own from then on', async () => {
+test('a job that crashed a thread runs in its own process from then on', async () => {
   const one = await isolated('thread')
   const { pid } = await whereabouts(one)
   expect(pid).toBe(process.pid)
@@ -360,7 +360,7 @@ test('a job that crashed a thread runs in a process of its own from then on', as
   await eventually(() => Promise.resolve(!isAlive(own)), 'that process is gone')
 })
 
-test('a stop gives back what runs in children, and leaves none behind', async () => {
+test('a worker that stops gives back the jobs in its children and leaves no child behind', async () => {
   const others = new Set(await childrenOf(process.pid))
   const one = await isolated('process', { stuck: { grace: '10s' } })
   const { pid: warm } = await whereabouts(one)
@@ -376,7 +376,7 @@ test('a stop gives back what runs in children, and leaves none behind', async ()
   }
 })
 
-test('a handler that is killed takes with it what it has started', async () => {
+test('a killed handler takes the processes that it started with it', async () => {
   const ledger = await createLedger()
   const one = await isolated('process', { stuck: { grace: '50ms' } })
   const id = await one.send('spawn', { ledger: ledger.file })
@@ -387,7 +387,7 @@ test('a handler that is killed takes with it what it has started', async () => {
   await eventually(() => Promise.resolve(!isAlive(pid)), 'that process is gone')
 })
 
-test('jobs beyond the number of children wait for one, and their time does not run', async () => {
+test('jobs beyond the number of children wait for a child, and their timeout does not run meanwhile', async () => {
   const one = await isolated('process', { children: { max: 1 } })
   await whereabouts(one)
   const first = await one.send('obey', {}, { timeout: '700ms', attempts: 1 })
@@ -399,7 +399,7 @@ test('jobs beyond the number of children wait for one, and their time does not r
   expect((await attemptsOf(scene, second)).map(({ outcome }) => outcome)).toEqual(['timed-out'])
 })
 
-test('what is not isolated runs where the worker is', async () => {
+test('a handler without isolation runs in the process of the worker', async () => {
   const job = defineJob({ kind: 'beside', queue: newName() })
   const worker = await startWorker(scene, { queues: { [job.queue]: 1 }, children: { entry } }, (one) =>
     one.handle(job, () => process.pid),
@@ -409,7 +409,7 @@ test('what is not isolated runs where the worker is', async () => {
   expect((await stored(scene, id)).result).toBe(process.pid)
 })
 
-test('a suspect of a kind that is not isolated runs in a child where that can be', async () => {
+test('a suspect job of a kind without isolation runs in a child if an entry exists', async () => {
   const job = defineJob({ kind: 'act', queue: newName(), retry: { backoff: () => 1 } })
   const { id } = await scene.stint.enqueue(job, { act: 'return' })
   await scene.db.query('update stint.job set crashes = 1 where id = $1', [id])
@@ -420,7 +420,7 @@ test('a suspect of a kind that is not isolated runs in a child where that can be
   expect((await stored(scene, id)).result).toMatchObject({ child: 'process' })
 })
 
-test('and where its file does not load there, it runs where the worker is', async () => {
+test('a suspect job of a kind without isolation runs in the worker if the entry does not load', async () => {
   const job = defineJob({ kind: 'act', queue: newName(), retry: { backoff: () => 1 } })
   const { id } = await scene.stint.enqueue(job, { act: 'return' })
   await scene.db.query('update stint.job set crashes = 1 where id = $1', [id])
@@ -430,7 +430,7 @@ test('and where its file does not load there, it runs where the worker is', asyn
   expect((await stored(scene, id)).result).toBe('beside')
 })
 
-/** The child processes of a process, as the kernel knows them. */
+/** The child processes of a process, as listed by the kernel. */
 async function childrenOf(pid: number): Promise<number[]> {
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
   return text.trim().split(' ').map(Number)

@@ -40,7 +40,7 @@ test('the heartbeat thread ends by itself when it is told to stop', async () => 
   expect(await once(thread, 'exit')).toEqual([0])
 })
 
-test('the heartbeat thread of a worker that stops has ended', async () => {
+test('a worker that has stopped has no heartbeat thread left', async () => {
   const exits: number[] = []
   const watch = (thread: Thread): void => {
     thread.once('exit', (code) => exits.push(code))
@@ -50,14 +50,14 @@ test('the heartbeat thread of a worker that stops has ended', async () => {
   const worker = await startFor(scene, newJob(), () => undefined)
   await eventually(hasHeartbeat, 'its connection')
   await worker.worker.stop()
-  // By itself, or by force where the machine was too busy for it.
+  // It ends by itself, or is terminated if the machine was too busy.
   expect(exits).toHaveLength(1)
 })
 
-test('a heartbeat thread that takes long to load its code is waited for', async () => {
+test('a heartbeat thread that loads its code slowly is not replaced', async () => {
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'slow-thread' }
-  // As on a machine that has no time for it: for longer than a thread that is up may keep silent.
+  // As on an overloaded machine: for longer than a running thread may be silent.
   const slow = `import { isMainThread } from 'node:worker_threads'
     if (!isMainThread) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 6000)`
   const worker = await startWorker(ledger, {
@@ -72,9 +72,9 @@ test('a heartbeat thread that takes long to load its code is waited for', async 
   expect(worker.output()).not.toContain('it is replaced')
 })
 
-/** What befalls the heartbeat thread of a process, the first one or each, when it is up and has not sent anything yet. */
-function fate(what: 'dies' | 'hangs', which: 'first' | 'each'): string[] {
-  const blow =
+/** Lets the first heartbeat thread of a process, or each one, die or hang after it started and before it sends anything. */
+function failingThread(what: 'dies' | 'hangs', which: 'first' | 'each'): string[] {
+  const failure =
     what === 'dies'
       ? `throw new Error('the heart stops')`
       : `Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)`
@@ -82,7 +82,7 @@ function fate(what: 'dies' | 'hangs', which: 'first' | 'each'): string[] {
     const tell = parentPort?.postMessage.bind(parentPort)
     if (tell && ${which === 'each' ? 'true' : 'threadId === 1'}) parentPort.postMessage = (message) => {
       tell(message)
-      if (message.type === 'up') setImmediate(() => { ${blow} })
+      if (message.type === 'up') setImmediate(() => { ${failure} })
     }`
   return ['--import', `data:text/javascript,${encodeURIComponent(program)}`]
 }
@@ -94,13 +94,13 @@ function leaseEnd(pid: number): Promise<{ until: number }[]> {
   )
 }
 
-test('a heartbeat thread that dies is replaced, and what runs does not notice', async () => {
+test('a heartbeat thread that dies is replaced, and running jobs go on', async () => {
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'dead-thread' }
   const worker = await startWorker(ledger, {
     name: 'worker',
     jobs: [job],
-    execArgv: fate('dies', 'first'),
+    execArgv: failingThread('dies', 'first'),
     options: { connection: scene.db.url, lease: '15s', queues: { [job.queue]: 1 } },
   })
   const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold' })
@@ -124,7 +124,7 @@ test('a heartbeat thread that hangs is replaced, and the worker goes on', async 
   const worker = await startWorker(ledger, {
     name: 'worker',
     jobs: [job],
-    execArgv: fate('hangs', 'first'),
+    execArgv: failingThread('hangs', 'first'),
     options: { connection: scene.db.url, lease: '2s', queues: { [job.queue]: 1 } },
   })
   for (const news of ['it is replaced', 'lease renewed'])
@@ -136,13 +136,13 @@ test('a heartbeat thread that hangs is replaced, and the worker goes on', async 
 test.each([
   ['dies', 'the heartbeat thread ended again and again'],
   ['hangs', 'the heartbeat thread came to no answer twice'],
-] as const)('where each heartbeat thread %s the process ends with an error', async (what, why) => {
+] as const)('a process ends with an error when each heartbeat thread %s', async (what, why) => {
   const ledger = await createLedger()
   const job = { kind: 'work', queue: `each-${what}` }
   const worker = await startWorker(ledger, {
     name: 'worker',
     jobs: [job],
-    execArgv: fate(what, 'each'),
+    execArgv: failingThread(what, 'each'),
     options: {
       connection: scene.db.url,
       lease: '6s',
@@ -151,7 +151,7 @@ test.each([
     },
   })
   const { healthPort } = await ledger.wrote({ name: 'ready' })
-  // It hears nothing, so the end takes a while: time enough to be asked how it is.
+  // The handler ignores its signal, so the process ends slowly enough to be asked for its health.
   const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold' })
   await ledger.wrote({ type: 'start', job: id })
   const verdicts: unknown[] = []
@@ -166,6 +166,6 @@ test.each([
   expect(verdicts[0]).toMatchObject({
     problems: [expect.stringMatching(/^its lease was last renewed \d+ ms ago$/)],
   })
-  // Given back: nothing of it is the job's fault.
+  // The job was given back: it is not to blame.
   expect(await scene.stint.get(id)).toMatchObject({ state: 'ready', attempt: 0, crashes: 0 })
 })

@@ -19,7 +19,7 @@ import {
 
 const scene = workerScene()
 
-/** Ends with the test. */
+/** Stops with the test. */
 function database(): Database {
   const { url } = scene.db
   const db = new Database({ url, schema: 'stint', poolSize: 1, deadlineMs: 10_000, applicationName: 'test' })
@@ -28,7 +28,7 @@ function database(): Database {
 }
 
 describe('middleware', () => {
-  test('goes around every attempt, the first one outermost, and sees context and result', async () => {
+  test('middleware runs around every attempt, the first one outermost, and sees context and result', async () => {
     const job = newJob()
     const order: string[] = []
     const layer = (name: string) => async (ctx: HandlerContext, next: () => Promise<unknown>) => {
@@ -62,7 +62,7 @@ describe('middleware', () => {
     expect((await stored(scene, id)).result).toBe('a(b(value))')
   })
 
-  test('may answer by itself, and the handler does not run', async () => {
+  test('middleware may return a result itself, and then the handler does not run', async () => {
     const job = newJob()
     let runs = 0
     const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
@@ -78,7 +78,7 @@ describe('middleware', () => {
     expect((await stored(scene, other.id)).result).toBe(1)
   })
 
-  test('fails the attempt by what it throws, at once or later, verdicts included', async () => {
+  test('an error or verdict that middleware throws, before or after next(), ends the attempt', async () => {
     const job = newJob()
     const throws = {
       'at once': () => {
@@ -101,24 +101,30 @@ describe('middleware', () => {
     ['in turn', (next) => next().then(next)],
     ['at once', (next) => Promise.all([next(), next()])],
     ['after a failure', (next) => next().catch(next)],
-  ])('that calls next() twice %s fails the attempt, and the handler has run once', async (how, twice) => {
-    const job = defineJob({ kind: 'twice', queue: newJob().queue, retry: { attempts: 1 } })
-    const runs: string[] = []
-    const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
-      one
-        .use((_ctx, next) => twice(next))
-        .handle(job, (_input, ctx) => {
-          runs.push(ctx.jobId)
-          if (how === 'after a failure') throw new Error('not yet')
-        }),
-    )
-    const { id } = await scene.stint.enqueue(job)
-    const { error } = await worker.hears('dead', id)
-    expect(error).toMatchObject({ code: 'next-called-twice', message: expect.stringContaining(id) as string })
-    expect(runs).toEqual([id])
-  })
+  ])(
+    'middleware that calls next() twice %s fails the attempt, and the handler runs once',
+    async (how, twice) => {
+      const job = defineJob({ kind: 'twice', queue: newJob().queue, retry: { attempts: 1 } })
+      const runs: string[] = []
+      const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+        one
+          .use((_ctx, next) => twice(next))
+          .handle(job, (_input, ctx) => {
+            runs.push(ctx.jobId)
+            if (how === 'after a failure') throw new Error('not yet')
+          }),
+      )
+      const { id } = await scene.stint.enqueue(job)
+      const { error } = await worker.hears('dead', id)
+      expect(error).toMatchObject({
+        code: 'next-called-twice',
+        message: expect.stringContaining(id) as string,
+      })
+      expect(runs).toEqual([id])
+    },
+  )
 
-  test('that calls next() twice in a batch fails its job, and the others are handled once', async () => {
+  test('middleware that calls next() twice in a batch fails its job, and the other jobs are handled once', async () => {
     const job = defineJob({ kind: 'twice', queue: newJob().queue, retry: { attempts: 1 } })
     const seen: unknown[] = []
     const { jobs } = await scene.stint.enqueueMany(job, ['twice', 'once', 'again'])
@@ -140,7 +146,7 @@ describe('middleware', () => {
     expect(seen.sort()).toEqual(['again', 'once', 'twice'])
   })
 
-  test('runs inside the job: what it enqueues and asks is the job’s', async () => {
+  test('middleware runs inside the job, so it can enqueue children of that job', async () => {
     const job = newJob()
     const child = newJob('child')
     const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
@@ -161,7 +167,7 @@ describe('middleware', () => {
 })
 
 describe('events', () => {
-  test('tell how every job ended, once it is stored, with its facts', async () => {
+  test('events report how every job ended, once that is stored, with its facts', async () => {
     const job = newJob()
     const isRunning = gate()
     const goOn = gate()
@@ -236,7 +242,7 @@ describe('events', () => {
     expect(await attemptsOf(scene, snooze)).toMatchObject([{ outcome: 'snoozed', reason: 'too early' }])
   })
 
-  test('tell of the worker itself: ready, stopping, stopped, and what it gives back', async () => {
+  test('events report that a worker is ready, stopping and stopped, and which jobs it gives back', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (_input, ctx) => {
       await new Promise((_resolve, reject) => {
@@ -255,7 +261,7 @@ describe('events', () => {
     expect(await stored(scene, id)).toMatchObject({ state: 'ready', attempt: 0 })
   })
 
-  test('tell of jobs that nobody here can handle, and leave them alone', async () => {
+  test('an event reports jobs of a kind that the worker cannot handle, and the worker leaves them alone', async () => {
     const job = newJob()
     const unheard = defineJob({ kind: 'unheard.of', queue: job.queue })
     const { id } = await scene.stint.enqueue(unheard)
@@ -270,7 +276,7 @@ describe('events', () => {
     expect(found).toEqual([{ queue: job.queue, kind: 'unheard.of', jobs: 1 }])
   })
 
-  test('tell of jobs taken back from workers that are lost', async () => {
+  test('an event reports jobs that were taken back from lost workers', async () => {
     const job = newJob()
     const { id } = await scene.stint.enqueue(job)
     await claimOne(database(), job, randomUUID())
@@ -280,7 +286,7 @@ describe('events', () => {
     expect(await stored(scene, id)).toMatchObject({ attempt: 1, epoch: 2, crashes: 0 })
   })
 
-  test('tell of a worker that was declared lost: its handlers are aborted, and it begins anew under another id', async () => {
+  test('a worker that was declared lost emits an event, aborts its handlers and starts again under another id', async () => {
     const job = newJob()
     const reasons: unknown[] = []
     const worker = await startFor(
@@ -294,7 +300,7 @@ describe('events', () => {
         reasons.push(ctx.signal.reason)
         throw ctx.signal.reason
       },
-      // Not at risk before it is lost, on however busy a machine: that would be another reason.
+      // The lease must not be at risk before it is lost, even on a busy machine: that would be another abort reason.
       { lease: '6s', sweepEvery: '1s' },
     )
     const { id } = await scene.stint.enqueue(job, 'long')
@@ -309,7 +315,7 @@ describe('events', () => {
     expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1 })
   })
 
-  test('tell of trouble with the database, and the worker goes on', async () => {
+  test('an event reports trouble with the database, and the worker goes on', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, () => 'done', { pollFloor: '50ms' })
     await scene.db.query('alter table stint.job rename to job_away')
@@ -322,7 +328,7 @@ describe('events', () => {
     await worker.hears('succeeded', id)
   })
 
-  test('stop nothing by a listener that throws or rejects, and are reported', async () => {
+  test('a listener that throws or rejects stops nothing, and its error is logged', async () => {
     const job = newJob()
     const reported: unknown[] = []
     const log: Logger = {
@@ -354,7 +360,7 @@ describe('events', () => {
     ])
   })
 
-  test('are not heard any more by one that stopped listening', async () => {
+  test('a listener that was removed gets no more events', async () => {
     const job = newJob()
     const heard: string[] = []
     let stopListening = (): void => undefined
@@ -371,7 +377,7 @@ describe('events', () => {
   })
 })
 
-test('a logger that throws at every line keeps no job from its ending', async () => {
+test('a logger that throws at every line does not keep a job from ending', async () => {
   const job = newJob()
   const fail = (): never => {
     throw new Error('no log')

@@ -38,7 +38,7 @@ async function written(id: string): Promise<number[]> {
 }
 
 describe('ctx.progress', () => {
-  test('is cheap to call: of thousands of calls a few are written, the newest among them', async () => {
+  test('ctx.progress is cheap: of thousands of calls only a few are written, including the newest', async () => {
     const job = newJob()
     const goOn = gate()
     const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -56,7 +56,7 @@ describe('ctx.progress', () => {
     await worker.hears('succeeded', id)
   })
 
-  test('is kept over a failure, a snooze and a release, for the next attempt to go on from', async () => {
+  test('progress is kept over a failure, a snooze and a release, so that the next attempt can go on from it', async () => {
     const job = newJob()
     const isRunning = gate()
     const seen: unknown[] = []
@@ -89,7 +89,7 @@ describe('ctx.progress', () => {
     expect(seen).toEqual([null, 10, 20, 30])
   })
 
-  test('stays with a dead letter', async () => {
+  test('a dead letter keeps its progress', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (_input, ctx) => {
       await ctx.progress(66)
@@ -100,7 +100,7 @@ describe('ctx.progress', () => {
     expect(await stored(scene, id)).toMatchObject({ state: 'dead', progress: { percent: 66, note: null } })
   })
 
-  test('rejects what is no number from 0 to 100, and the handler may go on', async () => {
+  test('ctx.progress rejects a value that is not a number from 0 to 100, and the handler may go on', async () => {
     const job = newJob()
     const bad = [-1, 100.5, Number.NaN, Number.POSITIVE_INFINITY, '50', null, undefined]
     const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -117,7 +117,7 @@ describe('ctx.progress', () => {
     expect((await stored(scene, id)).result).toEqual(bad.map(() => 'invalid-option'))
   })
 
-  test('takes any note', async () => {
+  test('ctx.progress takes any note', async () => {
     const job = newJob()
     const notes = ['a\0b', '\ud800', 'x'.repeat(100_000), '"quoted" \\ and $1', 7, { not: 'text' }, null]
     const worker = await startFor(scene, job, async (input, ctx) => {
@@ -135,7 +135,7 @@ describe('ctx.progress', () => {
     ])
   })
 
-  test('of an older lease is never taken for the newer one’s', async () => {
+  test('progress of an older lease is never stored under the newer one', async () => {
     const job = newJob()
     const db = new Database({
       url: scene.db.url,
@@ -183,7 +183,7 @@ function linesOf(id: string): Promise<LogRow[]> {
 }
 
 describe('ctx.log', () => {
-  test('keeps the lines of each attempt in order, with level and data', async () => {
+  test('ctx.log keeps the lines of each attempt in order, with level and data', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, (_input, ctx) => {
       ctx.log.info('begins', { attempt: ctx.attempt })
@@ -203,7 +203,7 @@ describe('ctx.log', () => {
     expect(await linesOf(id)).toEqual([...lines(1), ...lines(2)])
   })
 
-  test('keeps a thousand lines of one attempt, and one that says that there were more', async () => {
+  test('ctx.log keeps a thousand lines of an attempt, and one more line that says that others were dropped', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, (_input, ctx) => {
       for (let n = 1; n <= 5_000; n++) ctx.log.info(`line ${n}`)
@@ -219,7 +219,7 @@ describe('ctx.log', () => {
     })
   })
 
-  test('keeps no more than a quarter of a megabyte of one attempt', async () => {
+  test('ctx.log keeps at most a quarter of a megabyte of an attempt', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, (_input, ctx) => {
       for (let n = 1; n <= 200; n++) ctx.log.info('x'.repeat(100_000), 'y'.repeat(100_000))
@@ -232,7 +232,7 @@ describe('ctx.log', () => {
     expect(lines.at(-1)?.message).toContain('the rest is dropped')
   })
 
-  test('takes whatever it is given, and the job goes on', async () => {
+  test('ctx.log accepts any value, and the job goes on', async () => {
     const job = newJob()
     const cycle: Record<string, unknown> = { name: 'cycle' }
     cycle['self'] = cycle
@@ -270,7 +270,7 @@ describe('ctx.log', () => {
     const { id } = await scene.stint.enqueue(job)
     await worker.hears('succeeded', id)
     const all = await linesOf(id)
-    // With the first that was changed it is told that some are.
+    // The first changed line is followed by a warning that values were replaced.
     expect(all[1]).toMatchObject({ level: 'warn', message: expect.stringContaining('replaced') as string })
     const lines = all.filter(({ level }) => level === 'info')
     expect(lines).toHaveLength(all.length - 1)
@@ -291,7 +291,7 @@ describe('ctx.log', () => {
     expect(worker.told('trouble')).toEqual([])
   })
 
-  test('of an older lease is not stored', async () => {
+  test('a log line of an older lease is not stored', async () => {
     const job = newJob()
     const isRunning = gate()
     const goOn = gate()

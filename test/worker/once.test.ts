@@ -23,7 +23,7 @@ async function chargesOf(customer: string): Promise<number> {
 }
 
 describe('ctx.once', () => {
-  test('gives a second attempt what the first got, and runs nothing', async () => {
+  test('ctx.once returns the stored result to a second attempt without running the work again', async () => {
     const job = newJob()
     const customer = newName('customer')
     let runs = 0
@@ -44,7 +44,7 @@ describe('ctx.once', () => {
     expect(await chargesOf(customer)).toBe(1)
   })
 
-  test('gives a second job the first one’s result, and every caller at once the same', async () => {
+  test('ctx.once returns the first result to a second job, and one result to all callers at the same time', async () => {
     const job = newJob()
     const customer = newName('customer')
     let runs = 0
@@ -64,7 +64,7 @@ describe('ctx.once', () => {
     expect(await chargesOf(customer)).toBe(1)
   })
 
-  test('frees the key when its work throws, and what it wrote is undone', async () => {
+  test('ctx.once frees its key when the work throws, and the writes of the work are rolled back', async () => {
     const job = newJob()
     const customer = newName('customer')
     const worker = await startFor(scene, job, (_input, ctx) =>
@@ -81,7 +81,7 @@ describe('ctx.once', () => {
     expect(await chargesOf(customer)).toBe(1)
   })
 
-  test('counts a key for each kind by itself', async () => {
+  test('ctx.once keeps the keys of each kind apart', async () => {
     const queue = newName()
     const [a, b] = ['once.a', 'once.b'].map((kind) => defineJob({ kind: newName(kind), queue }))
     if (a === undefined || b === undefined) throw new Error('There are two')
@@ -96,7 +96,7 @@ describe('ctx.once', () => {
     }
   })
 
-  test('forgets a key when its time is over', async () => {
+  test('ctx.once forgets a key when its retention is over', async () => {
     const job = newJob()
     let runs = 0
     const worker = await startFor(scene, job, (_input, ctx) =>
@@ -118,7 +118,7 @@ describe('ctx.once', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'happens once when the connection dies %s its COMMIT arrived',
+    'ctx.once runs its work once when the connection dies %s its COMMIT arrived',
     async (when) => {
       const job = newJob()
       const proxy = await startFaultProxy(scene.db.url)
@@ -146,7 +146,7 @@ describe('ctx.once', () => {
     ['a key that Postgres cannot hold', 'a\0b', {}],
     ['a key that is too long', 'x'.repeat(513), {}],
     ['a time that is none', 'key', { for: 'soon' }],
-  ])('refuses %s', async (_what, key, options) => {
+  ])('ctx.once refuses %s', async (_what, key, options) => {
     const job = newJob()
     const worker = await startFor(scene, job, (_input, ctx) =>
       ctx

@@ -22,24 +22,27 @@ function thrownBy(call: () => unknown): { code?: string; message?: string; issue
 }
 
 describe('options of a worker', () => {
-  test.skipIf(isOutOf('no-notify', 'there it is not the default'))('are complete without being given', () => {
-    expect(resolveWorkerOptions()).toMatchObject({
-      schema: 'stint',
-      concurrency: 10,
-      order: 'weighted',
-      leaseMs: 30_000,
-      drainMs: 25_000,
-      pollFloorMs: 1_000,
-      sweepEveryMs: 5_000,
-      crashLimit: 3,
-      notify: true,
-      poolSize: 4,
-      txPoolSize: 10,
-      queues: [{ name: 'default', concurrency: 10, prefetch: 2_000, weight: 1, agingAfterMs: 600_000 }],
-    })
-  })
+  test.skipIf(isOutOf('no-notify', 'that lane changes the default of notify'))(
+    'the options of a worker have defaults',
+    () => {
+      expect(resolveWorkerOptions()).toMatchObject({
+        schema: 'stint',
+        concurrency: 10,
+        order: 'weighted',
+        leaseMs: 30_000,
+        drainMs: 25_000,
+        pollFloorMs: 1_000,
+        sweepEveryMs: 5_000,
+        crashLimit: 3,
+        notify: true,
+        poolSize: 4,
+        txPoolSize: 10,
+        queues: [{ name: 'default', concurrency: 10, prefetch: 2_000, weight: 1, agingAfterMs: 600_000 }],
+      })
+    },
+  )
 
-  test('may be undefined, and a queue may be just a number', () => {
+  test('options of a worker may be undefined, and a queue may be just a number', () => {
     const queues = { media: 4, mail: { concurrency: undefined, prefetch: 0 } }
     expect(resolveWorkerOptions({ lease: undefined, queues })).toMatchObject({
       leaseMs: 30_000,
@@ -51,7 +54,7 @@ describe('options of a worker', () => {
     })
   })
 
-  test('STINT_NOTIFY is what notify is where it is not said, for producers too', () => {
+  test('STINT_NOTIFY is the default of `notify`, for producers too', () => {
     onTestFinished(() => {
       vi.unstubAllEnvs()
     })
@@ -77,7 +80,7 @@ describe('options of a worker', () => {
     [{ queues: { media: { concurency: 4 } } }, 'concurrency'],
     [{ queues: { media: { agingafter: '1m' } } }, 'agingAfter'],
     [{ health: { prot: 80, port: 80 } }, 'port'],
-  ])('that are unknown are named with what was meant: %j', (options, near) => {
+  ])('an unknown worker option is refused with a suggestion: %j', (options, near) => {
     expect(thrownBy(() => new Worker(options as WorkerOptions))).toMatchObject({
       code: 'invalid-option',
       message: expect.stringContaining(`Did you mean \`${near}\`?`) as string,
@@ -115,21 +118,21 @@ describe('options of a worker', () => {
     [{ version: 7 }, 'version'],
     [{ log: 'loud' }, 'log'],
     [{ log: {} }, 'log'],
-  ])('with a bad value are refused by name: %j', (options, path) => {
+  ])('a worker option with an invalid value is refused by name: %j', (options, path) => {
     expect(thrownBy(() => new Worker(options as WorkerOptions))).toMatchObject({
       code: 'invalid-option',
       issues: [{ path }],
     })
   })
 
-  test('for a connection that is none are refused at the start', async () => {
+  test('start() refuses a connection that is not a PostgreSQL URL', async () => {
     const worker = new Worker({ connection: 'mysql://localhost', log: false }).handle(job, () => undefined)
     await expect(worker.start()).rejects.toMatchObject({ code: 'invalid-option' })
   })
 })
 
-describe('handlers', () => {
-  test('are one for each kind', () => {
+describe('handlers and the life of a worker', () => {
+  test('a worker takes one handler for each kind', () => {
     const worker = new Worker({ log: false }).handle(job, () => undefined)
     for (const again of [
       () => worker.handle(job, () => undefined),
@@ -141,13 +144,13 @@ describe('handlers', () => {
       })
   })
 
-  test('are needed to start', async () => {
+  test('a worker without a handler refuses to start', async () => {
     await expect(new Worker({ connection: scene.db.url, log: false }).start()).rejects.toMatchObject({
       code: 'unknown-handler',
     })
   })
 
-  test('come before the start, as all else that shapes the worker', async () => {
+  test('handlers and middleware are refused after the start, and a worker starts only once', async () => {
     const own = newJob()
     const { worker } = await startFor(scene, own, () => undefined)
     const late = [
@@ -162,25 +165,25 @@ describe('handlers', () => {
   })
 
   test.each<[what: string, call: (worker: Worker) => unknown]>([
-    ['a handler that is none', (worker) => worker.handle(job, 'resize' as never)],
-    ['a contract that is none', (worker) => worker.handle({} as JobContract, () => undefined)],
+    ['a handler that is not a function', (worker) => worker.handle(job, 'resize' as never)],
+    ['a contract that is not a contract', (worker) => worker.handle({} as JobContract, () => undefined)],
     ['no contract', (worker) => worker.handle(undefined as never, () => undefined)],
     ['a batch of nothing', (worker) => worker.handleBatch(job, async () => {}, { size: 0 })],
     ['a batch of too many', (worker) => worker.handleBatch(job, async () => {}, { size: 1_001 })],
     ['an unknown option', (worker) => worker.handleBatch(job, async () => {}, { sise: 2 } as never)],
-    ['middleware that is none', (worker) => worker.use('log' as never)],
-  ])('refuse %s', (_what, call) => {
+    ['middleware that is not a function', (worker) => worker.use('log' as never)],
+  ])('a worker refuses %s', (_what, call) => {
     expect(thrownBy(() => call(new Worker({ log: false })))).toMatchObject({ code: 'invalid-option' })
   })
 
-  test('of a schema that is not there are told which command makes it', async () => {
+  test('a worker refuses to start with schema-missing when its schema does not exist', async () => {
     const worker = new Worker({ connection: scene.db.url, schema: 'nowhere', log: false })
     await expect(worker.handle(job, () => undefined).start()).rejects.toMatchObject({
       code: 'schema-missing',
     })
   })
 
-  test('that never ran may be stopped, and stopping twice is stopping once', async () => {
+  test('a worker that never ran can be stopped, and stopping twice stops once', async () => {
     const worker = new Worker({ log: false })
     await worker.stop()
     await worker.stop()
@@ -194,7 +197,7 @@ describe('handlers', () => {
   })
 })
 
-test('a way to listen that leads nowhere is told, and the worker does without', async () => {
+test('a worker whose listenConnection fails reports that and works by polling', async () => {
   const own = newJob()
   const nowhere = { notify: true, listenConnection: 'postgres://127.0.0.1:1/nowhere' }
   const worker = await startFor(scene, own, () => 'done', {
@@ -214,7 +217,7 @@ async function ask(port: number | undefined, path: string): Promise<{ status: nu
 }
 
 describe('health', () => {
-  test('/healthz and /readyz say yes while the worker works, and what is wrong when it does not', async () => {
+  test('/healthz and /readyz answer 200 while the worker works, and name the problem when it does not', async () => {
     const own = newJob()
     const worker = await startFor(scene, own, () => 'done', { health: { port: 0, host: '127.0.0.1' } })
     const { healthPort } = worker.worker
@@ -227,7 +230,7 @@ describe('health', () => {
     expect(await ask(healthPort, '/metrics')).toMatchObject({ status: 404 })
   })
 
-  test('/readyz says no as soon as it is asked to stop, /healthz says yes until the end', async () => {
+  test('/readyz answers 503 as soon as the worker is asked to stop, and /healthz answers 200 until it has stopped', async () => {
     const own = newJob()
     let finish = (): void => undefined
     const isOver = new Promise<void>((resolve) => (finish = resolve))
@@ -247,7 +250,7 @@ describe('health', () => {
     expect(await stored(scene, id)).toMatchObject({ state: 'succeeded' })
   })
 
-  test('both say no where the database refuses, and why', async () => {
+  test('/healthz and /readyz answer 503 with the reason while the database refuses the statements', async () => {
     const own = newJob()
     const worker = await startWorker(
       scene,
@@ -270,12 +273,12 @@ describe('health', () => {
     }
     const { id } = await scene.stint.enqueue(own)
     await worker.hears('succeeded', id)
-    // A refusal from before may be heard of late.
+    // A refusal from before may be reported late.
     const isReady = async () => (await ask(worker.worker.healthPort, '/readyz')).status === 200
-    await eventually(isReady, '/readyz says yes')
+    await eventually(isReady, '/readyz answers 200')
   })
 
-  test('both say no where it can look for jobs and not take them', async () => {
+  test('/healthz and /readyz answer 503 while the worker can look for jobs but cannot claim them', async () => {
     const own = newJob()
     const worker = await startWorker(
       scene,
@@ -289,7 +292,7 @@ describe('health', () => {
     const { id } = await scene.stint.enqueue(own)
     try {
       await worker.tells('trouble', ({ what }) => what.startsWith('claim'))
-      // Surveys go well meanwhile, and say nothing of claims.
+      // Surveys succeed meanwhile; that must not hide the failing claims.
       for (let asked = 0; asked < 20; asked++)
         expect(await ask(worker.worker.healthPort, '/healthz')).toMatchObject({
           status: 503,
@@ -300,10 +303,10 @@ describe('health', () => {
     }
     await worker.hears('succeeded', id)
     const isReady = async () => (await ask(worker.worker.healthPort, '/readyz')).status === 200
-    await eventually(isReady, '/readyz says yes')
+    await eventually(isReady, '/readyz answers 200')
   })
 
-  test('both say no while the database is away, for the worker can neither claim nor renew, and yes again after', async () => {
+  test('/healthz and /readyz answer 503 while the database is unreachable, and 200 afterwards', async () => {
     const own = newJob()
     const proxy = await startFaultProxy(scene.db.url)
     const isOver = gate()
@@ -315,21 +318,21 @@ describe('health', () => {
     await worker.hears('started', id)
     const heal = proxy.blackhole()
     const says = (path: string, status: number) => async () => (await ask(healthPort, path)).status === status
-    for (const path of ['/healthz', '/readyz']) await eventually(says(path, 503), `${path} says no`)
+    for (const path of ['/healthz', '/readyz']) await eventually(says(path, 503), `${path} answers 503`)
     const { body } = await ask(healthPort, '/healthz')
     expect(body).toMatchObject({
       problems: [expect.stringMatching(/^its lease was last renewed \d+ ms ago$/)] as string[],
     })
-    // What a restart would have thrown away.
+    // This result would be lost if a probe had restarted the worker.
     isOver.open(undefined)
-    // Not awaited: of its connections those that nothing was asked on are as good as before.
+    // Not awaited: connections without a pending statement work as before.
     void heal()
-    for (const path of ['/healthz', '/readyz']) await eventually(says(path, 200), `${path} says yes`)
+    for (const path of ['/healthz', '/readyz']) await eventually(says(path, 200), `${path} answers 200`)
     await worker.hears('succeeded', id)
     expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 'kept' })
   })
 
-  test('a port that is taken is an error of the start, and nothing is left behind', async () => {
+  test('start() rejects when the health port is taken, and leaves nothing behind', async () => {
     const own = newJob()
     const first = await startFor(scene, own, () => undefined, { health: { port: 0, host: '127.0.0.1' } })
     const port = first.worker.healthPort ?? 0

@@ -18,14 +18,14 @@ import {
 const scene = workerScene()
 
 describe('priorities', () => {
-  test('run in order, and jobs of one priority in the order they were enqueued', async () => {
+  test('jobs run by priority, and jobs of one priority in the order they were enqueued', async () => {
     const job = newJob()
     const priorities = [0, 5, -3, 5, 0, 100, -100]
     for (const [n, priority] of priorities.entries()) await scene.stint.enqueue(job, n, { priority })
     const order: unknown[] = []
     const worker = await startFor(scene, job, (input) => void order.push(input), {
       queues: { [job.queue]: 1 },
-      // By looking alone: what was said of the enqueues may come late, and would tell of some before the others.
+      // By polling alone: notifications may arrive late and would announce some enqueues before the others.
       notify: false,
     })
     await worker.tells('succeeded', () => true, priorities.length)
@@ -33,9 +33,9 @@ describe('priorities', () => {
   })
 
   test.each([
-    ['are served first once they have waited past agingAfter, however much is above them', '30m', true],
-    ['wait for all above them before that', '2h', false],
-  ])('that are low %s', async (_title, agingAfter, isServed) => {
+    ['runs first once it has waited past agingAfter, even below many jobs of higher priority', '30m', true],
+    ['waits for all jobs of higher priority before that', '2h', false],
+  ])('a job of low priority %s', async (_title, agingAfter, isServed) => {
     const job = newJob()
     const order: unknown[] = []
     const [isBusy, goOn] = [gate(), gate()]
@@ -59,7 +59,7 @@ describe('priorities', () => {
     await isBusy.opened
     const low = await scene.stint.enqueue(job, 'low')
     await scene.db.query(`update stint.job set run_at = run_at - interval '1 hour' where id = $1`, [low.id])
-    // Two surveys, each in one frame or two: by the first it knows how long the job has waited.
+    // Two surveys, each in one frame or two: the first one tells the worker how long the job has waited.
     await proxy.saw(statementMarks(surveySql), 4)
     goOn.open(undefined)
     await worker.hears('succeeded', low.id)
@@ -68,8 +68,8 @@ describe('priorities', () => {
   })
 })
 
-describe('jobs taken in advance', () => {
-  test('do not hold up a newer one of higher priority', async () => {
+describe('prefetched jobs', () => {
+  test('prefetched jobs do not hold up a newer job of higher priority', async () => {
     const job = newJob()
     const count = 3_000
     await scene.stint.enqueueMany(job, Array.from({ length: count }).fill('low'))
@@ -81,7 +81,7 @@ describe('jobs taken in advance', () => {
       async (input) => {
         if (order.push(input) !== 300) return
         isWarm.open(undefined)
-        // Until the other one is stored, however long that takes.
+        // Until the other job is stored, which may take any time.
         await goOn.opened
       },
       { queues: { [job.queue]: 1 } },
@@ -91,11 +91,11 @@ describe('jobs taken in advance', () => {
     goOn.open(undefined)
     await worker.hears('succeeded', id)
     await worker.tells('succeeded', () => true, count + 1)
-    // Of those in hand, 2,000 at most, some may go before; none that is claimed afterwards.
+    // Some of the prefetched jobs, at most 2,000, may run before it; no job that is claimed afterwards may.
     expect(order.indexOf('high')).toBeLessThan(2_500)
   })
 
-  test('are given back with nothing burned when no slot gets free for them', async () => {
+  test('prefetched jobs that get no slot are given back at no cost', async () => {
     const job = newJob()
     const goOn = gate()
     const isSlow = gate()
@@ -105,7 +105,7 @@ describe('jobs taken in advance', () => {
       scene,
       job,
       async () => {
-        // Quick enough to be taken in advance, until one is not.
+        // Quick enough that the worker prefetches, until one job is slow.
         if (++runs !== 300) return
         isSlow.open(undefined)
         await goOn.opened
@@ -113,7 +113,7 @@ describe('jobs taken in advance', () => {
       { queues: { [job.queue]: 1 } },
     )
     await isSlow.opened
-    // Before, a pause of this process may have been enough for some: those it has taken again.
+    // An earlier pause of this process may have released some jobs already; the worker has claimed those again.
     const before = new Set(first.told('released'))
     const [{ id, reason } = { id: '', reason: '' }] = await first.tells('released', (one) => !before.has(one))
     expect(reason).toBe('it waited too long for a slot')
@@ -127,7 +127,7 @@ describe('jobs taken in advance', () => {
   })
 
   test.each([
-    ['prefetch 0 holds a slot until its job is stored', 0, 1],
+    ['prefetch 0 holds a slot until the ending of its job is stored', 0, 1],
     ['with prefetch a slot is free when its handler has ended', 10, 2],
   ])('%s', async (_title, prefetch, expected) => {
     const job = newJob()
@@ -162,7 +162,7 @@ describe('jobs taken in advance', () => {
 
 describe('keys', () => {
   test.each([0, undefined])(
-    'take turns: one with thousands of jobs does not hold up another’s one, whenever that comes (prefetch %s)',
+    'keys take turns: one with thousands of jobs does not hold up another with one, whenever that job comes (prefetch %s)',
     async (prefetch) => {
       const job = newJob()
       const count = prefetch === 0 ? 500 : 6_000
@@ -177,12 +177,12 @@ describe('keys', () => {
           one.handle(job, async (_input, ctx) => {
             if (order.push(ctx.key ?? '') < count / 5) return
             isWarm.open(undefined)
-            // Until the others are stored, however long that takes.
+            // Until the other jobs are stored, which may take any time.
             await goOn.opened
           }),
       )
       await isWarm.opened
-      // In the order of keys one comes before the busy one, one after.
+      // One key sorts before the busy key, the other after it.
       for (const key of ['a-late', 'c-late']) await scene.stint.enqueue(job, {}, { key })
       goOn.open(undefined)
       await worker.tells('succeeded', () => true, count + 3)
@@ -191,7 +191,7 @@ describe('keys', () => {
     },
   )
 
-  test('run their own jobs by priority, then in order', async () => {
+  test('jobs of one key run by priority, then in order', async () => {
     const job = newJob()
     const order: unknown[] = []
     const priorities = [0, 3, -1, 3, 7]
@@ -206,7 +206,7 @@ describe('keys', () => {
     expect(order).toEqual([4, 1, 3, 0, 2])
   })
 
-  test('and jobs without one do not starve each other', async () => {
+  test('jobs with and without a key do not starve each other', async () => {
     const job = newJob()
     const order: (string | null)[] = []
     const [isWarm, goOn] = [gate(), gate()]
@@ -230,7 +230,7 @@ describe('keys', () => {
     expect(order.indexOf('k')).toBeLessThan(300)
   })
 
-  test('are all served by many keys at once', async () => {
+  test('a worker serves many keys at once', async () => {
     const job = newJob()
     const keys = Array.from({ length: 300 }, (_, n) => `key-${n % 100}`)
     const { jobs } = await scene.stint.enqueueMany(job, keys, { each: (key) => ({ key: key as string }) })
@@ -242,7 +242,7 @@ describe('keys', () => {
 })
 
 describe('a unique job', () => {
-  test('until started leaves its key free as soon as it runs', async () => {
+  test('a unique job with `until: started` frees its key as soon as it runs', async () => {
     const job = newJob()
     const goOn = gate()
     const unique = { key: 'only', until: 'started' } as const
@@ -256,7 +256,7 @@ describe('a unique job', () => {
     await worker.hears('succeeded', second.id)
   })
 
-  test('until finished holds its key while it runs and waits for a retry, and frees it when it has ended', async () => {
+  test('a unique job with `until: finished` holds its key while it runs or waits for a retry, and frees it when it has ended', async () => {
     const job = newJob()
     const goOn = gate()
     const unique = { key: 'only', until: 'finished' } as const

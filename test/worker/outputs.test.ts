@@ -10,18 +10,18 @@ import { newJob, startFor, startWorker, stored, workerScene } from '../support/w
 import type { TestWorker } from '../support/workers.ts'
 
 const scene = workerScene()
-/** Characters of a text that is far beyond every limit. */
+/** Length of a text that is far beyond every limit. */
 const hugeLength = form === 'short' ? 5_000_000 : 50_000_000
 
 const cycle: Record<string, unknown> = { name: 'cycle' }
 cycle['self'] = cycle
 
 /*
- * Nothing is taken in advance here: some values keep the process busy for seconds, and what waited for that long would be
- * given back, which is another claim.
+ * prefetch is 0: some values keep the process busy for seconds. A prefetched job that waits for that long would be
+ * given back and claimed a second time.
  */
 
-/** Runs a job for each of some values, that returns it or throws it, and gives the jobs as they ended. */
+/** Runs one job for each value, returning or throwing it, and returns the jobs as they ended. */
 async function endingsOf(values: readonly unknown[], how: 'return' | 'throw'): Promise<Job[]> {
   const run = await runnerOf(() => values, how)
   return run.all()
@@ -69,7 +69,7 @@ const { proxy: revoked, revoke } = Proxy.revocable({}, {})
 revoke()
 
 describe('a result', () => {
-  test('is stored as JSON has it, and nothing is null', async () => {
+  test('a result is stored as JSON, and undefined is stored as null', async () => {
     const values = [
       { url: '/1', at: new Date(0), skipped: undefined },
       [1, 'two', null],
@@ -85,7 +85,7 @@ describe('a result', () => {
     ])
   })
 
-  test('that JSON or Postgres cannot hold is stored as what comes nearest, and the job has succeeded', async () => {
+  test('a result that JSON or Postgres cannot hold is stored in the nearest form, and the job succeeds', async () => {
     const values = {
       bigint: { n: 12345678901234567890n },
       numbers: [Number.NaN, Number.NEGATIVE_INFINITY],
@@ -114,7 +114,7 @@ describe('a result', () => {
     })
   })
 
-  test('of megabytes is cut and says so', async () => {
+  test('a result of megabytes is cut and marked as cut', async () => {
     const [text, list] = await endingsOf(
       ['x'.repeat(5_000_000), Array.from({ length: 300_000 }, () => 'y')],
       'return',
@@ -128,7 +128,7 @@ describe('a result', () => {
 })
 
 describe('what a handler throws', () => {
-  test('is stored whatever it is: null, text, frozen, a Proxy, a revoked one, a chain of causes that bites its tail', async () => {
+  test('any thrown value is stored: null, text, a frozen object, a Proxy, a revoked Proxy, a cycle of causes', async () => {
     const first = new Error('first')
     const second = new Error('second', { cause: first })
     first.cause = second
@@ -168,7 +168,7 @@ describe('what a handler throws', () => {
     expect(jobs.every(({ state, reason }) => state === 'dead' && reason === 'exhausted')).toBe(true)
   })
 
-  test('of 50 megabytes is cut to 8 KiB of text, 32 KiB of stack and ten causes', async () => {
+  test('a thrown error of 50 megabytes is cut to 8 KiB of text, 32 KiB of stack and ten causes', async () => {
     const many = Array.from({ length: 30 }).reduce<Error>(
       (cause, _, n) => new Error(`${n} ${'z'.repeat(10_000)}`, { cause }),
       new Error('root'),
@@ -224,14 +224,14 @@ const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
 )
 
 test.each(['return', 'throw'] as const)(
-  'whatever handlers %s, 300 values of any shape: every settle lands, at the first attempt and without trouble',
+  'handlers that %s 300 values of any shape are settled at the first attempt without trouble',
   async (how) => {
     let values: readonly unknown[] = []
     const { worker, all } = await runnerOf(() => values, how)
     const property = fc.asyncProperty(
       fc.array(hostileValue, { minLength: 50, maxLength: 50 }),
       async (some) => {
-        // What is thenable by accident is awaited, as JavaScript does; that is not what is tried here.
+        // JavaScript awaits a value that happens to be thenable; this test is not about that.
         values = [...some, unreadable, { inside: unreadable }, [revoked]].filter(
           (value) => how === 'throw' || !isThenable(value),
         )
@@ -239,13 +239,13 @@ test.each(['return', 'throw'] as const)(
       },
     )
     await fc.assert(property, { numRuns: 6, endOnFailure: true })
-    // With its last numbers: errors are counted by what they say.
+    // stop() also writes the last counters: errors are counted by their message.
     await worker.worker.stop()
     expect(worker.told('trouble')).toEqual([])
   },
 )
 
-/** Made anew for each: some are large. */
+/** Functions, because some values are large. */
 const hostileValues: Record<string, () => unknown> = {
   NUL: () => ({ 'key\0': 'a\0b' }),
   'NUL in text': () => 'a\0b',
@@ -282,7 +282,7 @@ const hostileValues: Record<string, () => unknown> = {
   nothing: () => undefined,
 }
 
-/** Every way in which a handler says something that is stored. Casts are what plain JavaScript does. */
+/** Every way in which a handler can store a value. The casts allow what plain JavaScript allows. */
 const outputs: Record<string, (value: unknown, ctx: HandlerContext) => unknown> = {
   'a result': (value) => value,
   'the result of ctx.tx': (value, ctx) => ctx.tx(() => Promise.resolve(value)),
@@ -333,7 +333,7 @@ const endings = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed'] as const
 const names = Object.keys(hostileValues)
 
 describe.each(Object.entries(outputs))('%s', (_what, put) => {
-  test('may be anything: every ending lands at the first try, and what is kept is bounded', async () => {
+  test('any value is accepted: every job ends at the first attempt, and the stored size is bounded', async () => {
     const job = newJob('put')
     const worker = await startWorker(
       scene,
@@ -361,7 +361,7 @@ describe.each(Object.entries(outputs))('%s', (_what, put) => {
   })
 })
 
-test('a result that was changed says so, in the log of its job; one that was not says nothing', async () => {
+test('a result that was changed adds a warning to the log of its job, and an unchanged result adds none', async () => {
   const job = newJob('flagged')
   const ways = ['a result', 'the result of ctx.tx', 'the result of ctx.complete']
   const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
@@ -384,7 +384,7 @@ test('a result that was changed says so, in the log of its job; one that was not
   }
 })
 
-describe('what was changed says so once for an attempt, in the log of its job', () => {
+describe('a changed value adds one warning for each attempt to the log of its job', () => {
   const long = 'x'.repeat(hugeLength)
   const odd = { n: 1n, self: cycle, text: '\0' }
   const replaced = 'NUL or half a surrogate pair was replaced'
@@ -426,7 +426,7 @@ describe('what was changed says so once for an attempt, in the log of its job', 
     expect(said).toEqual([line])
   })
 
-  test('what fits, and an Error among the data of a line, is not worth a word', async () => {
+  test('an unchanged value adds no warning, nor does an Error in the data of a log line', async () => {
     const job = newJob('unflagged')
     const worker = await startFor(scene, job, async (_input, ctx) => {
       for (const value of ['text', 7, { at: new Date(0), list: [null, '😀'] }]) {
@@ -441,7 +441,7 @@ describe('what was changed says so once for an attempt, in the log of its job', 
     expect((await scene.stint.logs(id)).map(({ level }) => level)).toEqual(['info', 'info', 'info', 'error'])
   })
 
-  test('something thrown that is no Error, by the mark of errors', async () => {
+  test('a thrown value that is not an Error and was changed is marked as cut in the stored error', async () => {
     const [fine, odd] = await endingsOf([{ n: 1 }, { n: 1n }], 'throw')
     expect(fine?.error).not.toHaveProperty('cut')
     expect(odd?.error).toMatchObject({ cut: true, thrown: { n: '1' } })

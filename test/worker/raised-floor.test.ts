@@ -10,7 +10,7 @@ import { newJob, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-/** A queue whose only job runs under somebody, and becomes ready again, in its old place, when the tail is looked for. */
+/** A queue whose only job is running, and becomes ready again with its old run_at when a claim looks for the tail. */
 async function lateReturn(tailMs = 0) {
   const { url } = scene.db
   const db = new Database({ url, schema: 'stint', poolSize: 2, deadlineMs: 10_000, applicationName: 'test' })
@@ -53,7 +53,7 @@ async function lateReturn(tailMs = 0) {
   return { pool, claim, look, id }
 }
 
-test('a floor that was raised past a job while a survey looked is lowered to what that has found', async () => {
+test('a floor that was raised past a job during a survey is lowered to the job that the survey found', async () => {
   const { pool, claim, look, id } = await lateReturn()
   pool.floors.hint(0)
   const before = pool.floors.snapshot().get(0)
@@ -65,7 +65,7 @@ test('a floor that was raised past a job while a survey looked is lowered to wha
   expect(await claim()).toEqual([id])
 })
 
-test('a floor is not raised by what was seen long after the claim had looked', async () => {
+test('a floor is not raised by a tail that was read long after the claim', async () => {
   const { claim, id } = await lateReturn(1_200)
   expect(await claim()).toEqual([])
   expect(await claim()).toEqual([id])

@@ -33,7 +33,7 @@ const error: StoredError = {
 }
 const retried: Outcome = { type: 'retry', delayMs: 60_000, burnsAttempt: true, error, timedOut: false }
 
-/** A settler, and what it says became of each. */
+/** A settler, with the jobs that it stored and the jobs that it was refused. */
 function newSettler(): {
   settle: (ended: Ended) => Promise<void>
   held: HeldJobs
@@ -70,12 +70,12 @@ async function claimedTwice(job: JobContract): Promise<{ id: string; stale: Held
   return { id, stale, current }
 }
 
-describe('endings that go out together', () => {
+describe('endings of one batch', () => {
   test.each([
     ['stale first', true],
     ['stale last', false],
   ])(
-    'never cross the leases of one job: the older one is sent alone and refused (%s)',
+    'a batch never mixes two leases of one job: the ending of the older lease is sent alone and refused (%s)',
     async (_order, isFirst) => {
       const { settle, held, settled, refused } = newSettler()
       const { id, stale, current } = await claimedTwice(newJob())
@@ -100,7 +100,7 @@ describe('endings that go out together', () => {
     },
   )
 
-  test('refuse an older lease whatever it says, and the job stays with the newer one', async () => {
+  test('any ending under an older lease is refused, and the job stays with the newer lease', async () => {
     const outcomes: Outcome[] = [
       ...[succeededWith('stale'), retried],
       { type: 'dead', reason: 'permanent', error, timedOut: false },
@@ -124,7 +124,7 @@ describe('endings that go out together', () => {
     }
   })
 
-  test('are stored each by its own kind of ending, in one go', async () => {
+  test('endings of different types are settled together, each by its own statement', async () => {
     const { settle, held, settled } = newSettler()
     const job = newJob()
     const outcomes: [Outcome, object][] = [
@@ -162,7 +162,7 @@ describe('endings that go out together', () => {
       expect(await stored(scene, ended.held.job.id)).toMatchObject(expected)
   })
 
-  test('wait for nobody whose row somebody else has locked', async () => {
+  test('a settle does not wait for another job whose row is locked', async () => {
     const { settle, held, settled } = newSettler()
     const job = newJob()
     await scene.stint.enqueueMany(job, [1, 2])
@@ -181,7 +181,7 @@ describe('endings that go out together', () => {
   })
 })
 
-describe('a day without partitions', () => {
+describe('a missing day partition', () => {
   async function dropPartitions(): Promise<void> {
     const rows = await scene.db.query<{ name: string }>(
       `select inhrelid::regclass::text as name from pg_inherits
@@ -191,7 +191,7 @@ describe('a day without partitions', () => {
   }
 
   test.each(['succeed', 'tx', 'complete', 'fail', 'snooze', 'cancel', 'log'])(
-    'is made up for by the settle itself: %s',
+    'a settle creates the missing partitions of its day: %s',
     async (how) => {
       const job = newJob()
       const child = newJob('child')
@@ -215,7 +215,7 @@ describe('a day without partitions', () => {
         }
         return how
       }
-      // Nobody else makes the days, nor stands in the way of their being dropped.
+      // Without upkeep, no other part creates the partitions or blocks the drop.
       const worker = await startFor(scene, job, handler, { upkeep: false })
       const { id } = await scene.stint.enqueue(job)
       await worker.hears('succeeded', id)

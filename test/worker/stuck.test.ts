@@ -18,8 +18,8 @@ import {
 
 const scene = workerScene()
 
-/** A handler that hears nothing. */
-function deaf(): { handler: () => Promise<unknown>; end: () => void } {
+/** A handler that ignores its signal. */
+function ignoringSignal(): { handler: () => Promise<unknown>; end: () => void } {
   const { opened, open } = gate()
   return {
     handler: () => opened,
@@ -29,15 +29,15 @@ function deaf(): { handler: () => Promise<unknown>; end: () => void } {
   }
 }
 
-describe('a handler that does not end when it is told to', () => {
-  test('has timed out after the grace all the same, and is tried again while it still hangs', async () => {
+describe('a handler that ignores its signal', () => {
+  test('a stuck handler times out after the grace, and its job is retried while it still hangs', async () => {
     const job = defineJob({
-      kind: 'deaf',
+      kind: 'stuck',
       queue: newName(),
       timeout: '30ms',
       retry: { attempts: 2, backoff: () => 1 },
     })
-    const { handler, end } = deaf()
+    const { handler, end } = ignoringSignal()
     const worker = await startFor(scene, job, handler, { stuck: { grace: '30ms', recycle: false } })
     const { id } = await scene.stint.enqueue(job)
     const { reason, error } = await worker.hears('dead', id)
@@ -51,9 +51,9 @@ describe('a handler that does not end when it is told to', () => {
     end()
   })
 
-  test('is given up at its timeout too where its lease was at risk and is safe again', async () => {
-    const job = newJob('deaf')
-    const { handler, end } = deaf()
+  test('a stuck handler is also given up at its timeout when its lease was at risk and is safe again', async () => {
+    const job = newJob('stuck')
+    const { handler, end } = ignoringSignal()
     const atRisk = gate()
     const proxy = await startFaultProxy(scene.db.url)
     const worker = await startFor(
@@ -73,17 +73,17 @@ describe('a handler that does not end when it is told to', () => {
     await atRisk.opened
     void heal()
     await worker.hears('stuck', id)
-    // It is not known to have failed: nothing is burned.
+    // The attempt is not known to have failed, so it is not counted.
     await worker.hears('released', id)
     end()
     await worker.hears('succeeded', id)
     expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1 })
   })
 
-  test('gives its slot to others, up to as many as there were', async () => {
-    const job = newJob('deaf')
+  test('stuck handlers give their slots to other jobs, up to the concurrency of the queue', async () => {
+    const job = newJob('stuck')
     const quick = defineJob({ kind: 'quick', queue: job.queue })
-    const { handler, end } = deaf()
+    const { handler, end } = ignoringSignal()
     const proxy = await startFaultProxy(scene.db.url)
     const options = { queues: { [job.queue]: 2 }, stuck: { grace: '20ms', recycle: false } } as const
     const worker = await startWorker(scene, { ...options, connection: proxy.url }, (one) =>
@@ -91,17 +91,17 @@ describe('a handler that does not end when it is told to', () => {
     )
     for (let n = 0; n < 4; n++) await scene.stint.enqueue(job, n, { timeout: '20ms', attempts: 1 })
     await worker.tells('stuck', ({ stuckSlots }) => stuckSlots === 4)
-    // Two slots, and two in the place of stuck ones: all four are gone now.
+    // Two slots and two replacements: stuck handlers occupy all four.
     const { id } = await scene.stint.enqueue(quick)
-    // Two surveys, each in one frame or two: by the first it knows of the job, and would have started it if it could.
+    // Two surveys, each in one frame or two: after the first the worker knows the job and would start it if it could.
     await proxy.saw(statementMarks(surveySql), 4)
     expect(worker.told('started').map((fact) => fact.id)).not.toContain(id)
     end()
     await worker.hears('succeeded', id)
   })
 
-  test('may come back as late as it likes: what it does then counts for nothing', async () => {
-    const job = newJob('deaf')
+  test('a stuck handler that returns late has no effect on its job', async () => {
+    const job = newJob('stuck')
     const { opened, open } = gate()
     const later = gate<unknown>()
     const worker = await startFor(
@@ -126,10 +126,10 @@ describe('a handler that does not end when it is told to', () => {
     expect(worker.told('succeeded')).toEqual([])
   })
 
-  test('makes the worker finish its other jobs and give up, for its process to be started anew', async () => {
-    const job = newJob('deaf')
+  test('a stuck handler makes the worker finish its other jobs and end, so that its process is restarted', async () => {
+    const job = newJob('stuck')
     const slow = defineJob({ kind: 'slow', queue: job.queue })
-    const { handler, end } = deaf()
+    const { handler, end } = ignoringSignal()
     const { opened, open } = gate()
     const connection = scene.db.url
     const worker = new Worker({
@@ -150,7 +150,7 @@ describe('a handler that does not end when it is told to', () => {
     await scene.stint.enqueue(job, {}, { timeout: '20ms' })
     await stopping.opened
     open(undefined)
-    // In the tests the process is to live on.
+    // The test process must not exit.
     const exit = process.exit.bind(process)
     process.exit = (() => undefined) as never
     try {

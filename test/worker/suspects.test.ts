@@ -3,11 +3,11 @@ import type { HeldJob } from '../../src/worker/attempt/held-job.ts'
 import type { QueuePool } from '../../src/worker/claim/queue-pool.ts'
 import { Suspects } from '../../src/worker/claim/suspects.ts'
 
-/** Who is suspected matters to nobody here. */
+/** These tests do not depend on which job is the suspect. */
 const suspect = () => ({ pool: {} as QueuePool, held: {} as HeldJob })
 const minute = 60_000
 
-test('a suspect has others wait for it, for a while', () => {
+test('other jobs wait for a suspect, for a limited time', () => {
   const suspects = new Suspects()
   const one = suspect()
   suspects.add(one)
@@ -16,7 +16,7 @@ test('a suspect has others wait for it, for a while', () => {
   expect(suspects.next({ hasOthers: true, now: minute })).toBe(one)
 })
 
-test('a suspect is waited for anew where those before it were taken back', () => {
+test('the limit counts anew for a suspect that comes after the earlier ones were taken back', () => {
   const suspects = new Suspects()
   suspects.add(suspect())
   suspects.holdsOthers(0)

@@ -22,7 +22,7 @@ function aborted({ signal }: HandlerContext): Promise<unknown> {
 }
 
 describe('an attempt that takes too long', () => {
-  test('is told to stop by its signal, and has timed out when it throws what it was told', async () => {
+  test('an attempt that exceeds its timeout is aborted by its signal, and times out when it throws the abort reason', async () => {
     const job = defineJob({
       kind: 'slow',
       queue: newName(),
@@ -51,7 +51,7 @@ describe('an attempt that takes too long', () => {
     ])
   })
 
-  test('has timed out whatever it throws then, and a signal asked for too late is aborted already', async () => {
+  test('an attempt past its timeout times out with any error, and a signal that is read late is already aborted', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (_input, ctx) => {
       await aborted(ctx)
@@ -68,7 +68,7 @@ describe('an attempt that takes too long', () => {
     ])
   })
 
-  test('goes by the job’s own timeout before that of its contract', async () => {
+  test('the timeout of a job overrides the timeout of its contract', async () => {
     const job = defineJob({ kind: 'patient', queue: newName(), timeout: '1h' })
     const worker = await startFor(scene, job, async (_input, ctx) => {
       throw await aborted(ctx)
@@ -80,7 +80,7 @@ describe('an attempt that takes too long', () => {
     })
   })
 
-  test('has succeeded if it finishes all the same', async () => {
+  test('an attempt that finishes after its timeout succeeds', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (_input, ctx) => {
       await aborted(ctx)
@@ -92,7 +92,7 @@ describe('an attempt that takes too long', () => {
   })
 })
 
-test('a job whose deadline has passed is dead without having run, and says that it expired', async () => {
+test('a job whose deadline has passed becomes a dead letter without running, with reason expired', async () => {
   const job = newJob()
   const late = await scene.stint.enqueue(job, 'late', { deadline: '1ms' })
   const early = await scene.stint.enqueue(job, 'early', { deadline: '1h' })
@@ -148,7 +148,7 @@ describe('an attempt that is unusually slow', () => {
     return { watch, start, slow, told }
   }
 
-  test('is pointed out once, with what is usual for its kind', async () => {
+  test('an unusually slow attempt is reported once, with the usual duration of its kind', async () => {
     const { watch, start, slow, told } = watched()
     const quick = start('quick')
     for (let n = 0; n < 40; n++) watch.ended(quick, 20)
@@ -157,14 +157,14 @@ describe('an attempt that is unusually slow', () => {
     const fact = await slow
     expect(fact).toMatchObject({ id: sluggish.job.id, kind: 'quick', usualMs: 20 })
     expect(fact.ranMs).toBeGreaterThanOrEqual(60)
-    // The watch looks again at the next one; the first is not told twice.
+    // The watch looks again for the next job; it does not report the first one twice.
     const another = start('quick')
     await eventually(() => Promise.resolve(told.some(({ id }) => id === another.job.id)), 'that it is told')
     expect(told.map(({ id }) => id)).toEqual([sluggish.job.id, another.job.id])
     watch.stop()
   })
 
-  test('is not pointed out before there is enough to compare it with', async () => {
+  test('a slow attempt is not reported before there are enough durations to compare it with', async () => {
     const { watch, start, told } = watched()
     const quick = start('rare')
     for (let n = 0; n < 19; n++) watch.ended(quick, 1)
@@ -173,7 +173,7 @@ describe('an attempt that is unusually slow', () => {
     watch.stop()
   })
 
-  test('is left alone until its timeout, be that years away', async () => {
+  test('a slow attempt runs on until its timeout, even if that is years away', async () => {
     const { watch, start, slow } = watched()
     const quick = start('endless')
     for (let n = 0; n < 40; n++) watch.ended(quick, 1)

@@ -18,7 +18,7 @@ import {
 
 const scene = workerScene()
 beforeAll(async () => {
-  // No unique index: an effect that happened twice is to be seen.
+  // No unique index, so that an effect that happened twice is visible.
   await scene.db.query('create table public.effect (job uuid not null, text text not null)')
   await scene.db.query('create table public.account (name text primary key, balance integer not null)')
 })
@@ -33,7 +33,7 @@ async function effectsOf(id: string): Promise<string[]> {
 }
 
 describe('ctx.tx', () => {
-  test('commits the writes together with the completion, and its value is the result', async () => {
+  test('ctx.tx commits the writes together with the completion, and its value is the result', async () => {
     const job = newJob()
     const seen: unknown[] = []
     const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -52,7 +52,7 @@ describe('ctx.tx', () => {
     expect(await attemptsOf(scene, id)).toEqual([])
   })
 
-  test('rolls both back when the block throws, and the attempt fails', async () => {
+  test('ctx.tx rolls back writes and completion when the block throws, and the attempt fails', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, (_input, ctx) =>
       ctx.tx(async (tx) => {
@@ -68,7 +68,7 @@ describe('ctx.tx', () => {
     expect(await attemptsOf(scene, id)).toMatchObject([{ attempt: 1, outcome: 'failed' }])
   })
 
-  test('fails the attempt where the block went on after an error of the server', async () => {
+  test('ctx.tx fails the attempt when the block goes on after an error of the server', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, (_input, ctx) =>
       ctx.tx(async (tx) => {
@@ -82,7 +82,7 @@ describe('ctx.tx', () => {
     expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'failed', error: { code: '25P02' } }])
   })
 
-  test('leaves nothing to do but return: whatever would write under the job throws job-completed', async () => {
+  test('after ctx.tx, every other write under the job throws job-completed', async () => {
     const job = newJob()
     const client = await connectTo(scene.db.url)
     const codes: unknown[] = []
@@ -95,7 +95,7 @@ describe('ctx.tx', () => {
         () => ctx.once('key', () => Promise.resolve(1)),
       ]
       for (const call of calls) codes.push(await call().then(String, (error: unknown) => codeOf(error)))
-      // A note comes too late as well, but is no reason to fail.
+      // A note is too late as well, but that does not fail the handler.
       await ctx.progress(100)
       ctx.log.info('done')
     })
@@ -106,7 +106,7 @@ describe('ctx.tx', () => {
     expect(await childrenOf(id)).toEqual([])
   })
 
-  test('commits the children that were enqueued before, and inside of it, and not those of a block that threw', async () => {
+  test('ctx.tx commits the children that were enqueued before it and inside it, but not those of a block that threw', async () => {
     const job = newJob()
     const child = newJob('child')
     const worker = await startFor(scene, job, async (_input, ctx) => {
@@ -126,7 +126,7 @@ describe('ctx.tx', () => {
     ])
   })
 
-  test('takes jobs of a client through its transaction', async () => {
+  test('a client can enqueue through the transaction of ctx.tx', async () => {
     const job = newJob()
     const other = newJob('other')
     const ids: string[] = []
@@ -144,7 +144,7 @@ describe('ctx.tx', () => {
     ])
   })
 
-  test('is the end: a handler that throws afterwards has succeeded all the same', async () => {
+  test('a handler that throws after ctx.tx has succeeded', async () => {
     const job = newJob()
     const worker = await startFor(scene, job, async (_input, ctx) => {
       await ctx.tx((tx) => effect(tx, ctx).then(() => 'kept'))
@@ -157,7 +157,7 @@ describe('ctx.tx', () => {
     expect(worker.told('failed')).toEqual([])
   })
 
-  test('refuses at once what would wait for its own lock: itself, ctx.once and ctx.complete inside of it', async () => {
+  test('ctx.tx, ctx.once and ctx.complete inside ctx.tx are refused at once, because they would wait for its lock', async () => {
     const job = newJob()
     const client = await connectTo(scene.db.url)
     const codes: unknown[] = []
@@ -180,7 +180,7 @@ describe('ctx.tx', () => {
     expect(await effectsOf(id)).toEqual(['done'])
   })
 
-  test('gives its connection back whatever the block throws', async () => {
+  test('ctx.tx gives its connection back when its block throws any value', async () => {
     const job = newJob()
     const { proxy, revoke } = Proxy.revocable({}, {})
     const revoked: unknown = proxy
@@ -200,7 +200,7 @@ describe('ctx.tx', () => {
     expect(await stored(scene, id)).toMatchObject({ result: 'at last', attempt: 5 })
   })
 
-  test('does not keep a worker from stopping when its block never ends', async () => {
+  test('a worker stops although a block of ctx.tx never ends', async () => {
     const job = newJob()
     const isInside = gate()
     const never = gate()
@@ -219,7 +219,7 @@ describe('ctx.tx', () => {
     never.open(undefined)
   })
 
-  test('throws lease-lost where the job is another lease’s by now, with nothing written', async () => {
+  test('ctx.tx throws lease-lost and writes nothing when the job runs under a newer lease', async () => {
     const job = newJob()
     const isRunning = gate()
     const goOn = gate()
@@ -250,7 +250,7 @@ describe('ctx.tx', () => {
 })
 
 describe('a block that Postgres asks to repeat', () => {
-  test('is run again when two of them deadlock, and both succeed at their first attempt', async () => {
+  test('two blocks of ctx.tx that deadlock run again, and both succeed at their first attempt', async () => {
     const job = newJob()
     const [a, b] = [newName('a'), newName('b')]
     await scene.db.query('insert into public.account values ($1, 0), ($2, 0)', [a, b])
@@ -259,7 +259,7 @@ describe('a block that Postgres asks to repeat', () => {
     let runs = 0
     const worker = await startFor(scene, job, (input, ctx) =>
       ctx.tx(async (tx) => {
-        // The other one has the rows to itself: again between its two updates, this one would only deadlock once more.
+        // Runs again only after the other block is done: between its two updates this one would deadlock again.
         if (++runs === 3) await worker.tells('succeeded')
         const add = 'update public.account set balance = balance + 1 where name = $1'
         await tx.query(`set local deadlock_timeout = '20ms'`, [])
@@ -281,7 +281,7 @@ describe('a block that Postgres asks to repeat', () => {
     )
   })
 
-  test('is run three times at most in one call, and its children are stored once', async () => {
+  test('a block of ctx.tx runs at most three times in one call, and its children are stored once', async () => {
     const job = newJob()
     const child = newJob('child')
     const runs: number[] = []
@@ -321,29 +321,32 @@ describe.each(['before', 'after'] as const)(
       ['the hold of the row', 'jobs/attempt/hold-running.sql'],
       ['the completion', 'jobs/succeed.sql'],
       ['a statement of the block', 'insert into public.effect'],
-    ])('%s: one effect, the job has succeeded and no attempt is burned, twice over', async (_what, text) => {
-      const job = newJob()
-      const proxy = await startFaultProxy(scene.db.url)
-      const worker = await startWorker(
-        scene,
-        { connection: proxy.url, queues: { [job.queue]: 1 }, pollFloor: '50ms' },
-        (one) => one.handle(job, (_input, ctx) => ctx.tx((tx) => effect(tx, ctx).then(() => ctx.attempt))),
-      )
-      for (let round = 0; round < 2; round++) {
-        const cut = proxy.cutNext({ text, when })
-        const { id } = await scene.stint.enqueue(job)
-        await cut
-        await worker.hears('succeeded', id)
-        expect(await effectsOf(id)).toEqual(['done'])
-        expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 1, attempt: 1 })
-        expect(await attemptsOf(scene, id)).toEqual([])
-      }
-      expect(worker.told('leaseLost')).toEqual([])
-    })
+    ])(
+      'a connection that dies at a statement of ctx.tx costs no attempt and leaves one effect: %s',
+      async (_what, text) => {
+        const job = newJob()
+        const proxy = await startFaultProxy(scene.db.url)
+        const worker = await startWorker(
+          scene,
+          { connection: proxy.url, queues: { [job.queue]: 1 }, pollFloor: '50ms' },
+          (one) => one.handle(job, (_input, ctx) => ctx.tx((tx) => effect(tx, ctx).then(() => ctx.attempt))),
+        )
+        for (let round = 0; round < 2; round++) {
+          const cut = proxy.cutNext({ text, when })
+          const { id } = await scene.stint.enqueue(job)
+          await cut
+          await worker.hears('succeeded', id)
+          expect(await effectsOf(id)).toEqual(['done'])
+          expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', result: 1, attempt: 1 })
+          expect(await attemptsOf(scene, id)).toEqual([])
+        }
+        expect(worker.told('leaseLost')).toEqual([])
+      },
+    )
   },
 )
 
-test('a block whose connection dies again and again is the handler’s failure', async () => {
+test('a block of ctx.tx whose connection dies again and again fails the attempt', async () => {
   const job = newJob()
   let runs = 0
   const worker = await startFor(scene, job, (_input, ctx) =>
@@ -360,7 +363,7 @@ test('a block whose connection dies again and again is the handler’s failure',
   expect(await effectsOf(id)).toEqual(['done'])
 })
 
-test('a block that is idle for longer than a lease has failed, and is not run again for it', async () => {
+test('a block of ctx.tx that is idle for longer than a lease fails the attempt and is not repeated', async () => {
   const job = newJob()
   let runs = 0
   const limits: unknown[] = []
@@ -374,7 +377,7 @@ test('a block that is idle for longer than a lease has failed, and is not run ag
       }[]
       limits.push(limit)
       if (ctx.attempt > 1) return
-      // Sooner than the lease: one as short as that would be at risk itself on a busy machine.
+      // Shorter than the lease: a lease this short would be at risk on a busy machine.
       await tx.query(`set local idle_in_transaction_session_timeout = '100ms'`, [])
       await eventually(async () => {
         const rows = await scene.db.query('select 1 from pg_stat_activity where pid = $1', [pid])
@@ -390,7 +393,7 @@ test('a block that is idle for longer than a lease has failed, and is not run ag
   expect(await attemptsOf(scene, id)).toMatchObject([{ outcome: 'failed' }])
 })
 
-test('a block that keeps its row for long keeps nobody else from telling their progress and ending', async () => {
+test('a long block of ctx.tx does not delay progress and endings of other jobs', async () => {
   const job = newJob()
   const isInside = gate()
   const goOn = gate()

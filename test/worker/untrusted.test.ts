@@ -6,19 +6,19 @@ import { dropChecks } from '../support/planted-rows.ts'
 import { eventually, newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
 import type { TestWorker } from '../support/workers.ts'
 
-// What a worker reads from the database was written by others: hints by any login, rows by producers and operators.
-// So the checks at the door are taken away here: a row may be older than these.
+// Others write what a worker reads: any login can send hints, and producers and operators write rows.
+// So these tests drop the check constraints: a row may be older than they are.
 const scene = workerScene()
 beforeAll(() => dropChecks(scene.db))
 
-/** Sends payloads as any login of the database can. */
+/** Sends payloads, as any login of the database can. */
 async function notify(payloads: readonly string[]): Promise<void> {
   await scene.db.query(`select pg_notify('stint_ready', payload) from unnest($1::text[]) as payload`, [
     payloads,
   ])
 }
 
-/** A worker of one queue that hears what is sent on the channel. */
+/** A worker of one queue that receives what is sent on the channel. */
 async function startListening(job: JobContract): Promise<TestWorker> {
   const listening = `select count(*)::integer as sessions from pg_stat_activity
     where datname = current_database() and application_name = 'stint listen' and state = 'idle' and query like 'listen%'`
@@ -30,7 +30,7 @@ async function startListening(job: JobContract): Promise<TestWorker> {
   return worker
 }
 
-/** Stores a row as a login with the right to insert can, and gives its id. Nobody is told of it. */
+/** Inserts a row as a login with the right to insert can, without a notification, and returns its id. */
 async function insert(job: JobContract, columns: Readonly<Record<string, unknown>>): Promise<string> {
   const row: Record<string, unknown> = {
     id: randomUUID(),
@@ -48,7 +48,7 @@ async function insert(job: JobContract, columns: Readonly<Record<string, unknown
   return String(row['id'])
 }
 
-test('a queue whose claims keep failing is named by readiness, doctor and overview, until they go well', async () => {
+test('a queue whose claims keep failing is named by readiness, doctor and overview until a claim succeeds', async () => {
   const [job, other] = [newJob('refused'), newJob('fine')]
   const name = `refuse_${randomUUID().slice(0, 8)}`
   await scene.db.query(`create function ${name}() returns trigger language plpgsql as $$
@@ -70,7 +70,7 @@ test('a queue whose claims keep failing is named by readiness, doctor and overvi
     return findings[0]
   }
   await worker.tells('trouble', ({ what }) => what === `claim of '${job.queue}'`)
-  // The other queue goes on.
+  // The other queue still works.
   const fine = await scene.stint.enqueue(other, null)
   await worker.hears('succeeded', fine.id)
   await eventually(async () => !(await ready()).ok, 'readiness to turn red')
@@ -88,9 +88,9 @@ test('a queue whose claims keep failing is named by readiness, doctor and overvi
   await eventually(async () => (await finding())?.level === 'ok', 'the doctor to be told')
 })
 
-const isDeaf = isOutOf('no-notify', 'hints are what it is about')
-describe.skipIf(isDeaf)('hints that no producer sends', () => {
-  test('a hint with a priority that cannot be stops no queue', async () => {
+const isWithoutHints = isOutOf('no-notify', 'these tests need hints')
+describe.skipIf(isWithoutHints)('hints that no producer sends', () => {
+  test('a hint with an impossible priority stops no queue', async () => {
     const job = newJob()
     const worker = await startListening(job)
     await notify([
@@ -112,7 +112,7 @@ describe.skipIf(isDeaf)('hints that no producer sends', () => {
     const id = await insert(job, { priority: -100 })
     const sentAt = performance.now()
     await worker.hears('succeeded', id)
-    // One that has to be asked for 60,000 times first takes half a minute.
+    // A worker that first asks for 60,000 priorities takes half a minute.
     expect(performance.now() - sentAt).toBeLessThan(20_000)
   })
 })
@@ -135,25 +135,28 @@ describe('rows that enqueue would not write', () => {
     ['attempt', { attempt: 2_147_483_647 }],
     ['epoch', { epoch: 2_147_483_647 }],
     ['attempt', { attempt: 2_147_483_647, key: 'a' }],
-  ])('a job with an impossible %s dies alone: %j', async (column, columns) => {
-    const job = newJob()
-    const ids = [await insert(job, {}), await insert(job, { key: 'a' }), await insert(job, { key: 'b' })]
-    const bad = await insert(job, columns)
-    const worker = await startFor(scene, job, () => {
-      throw new Error('to be tried again')
-    })
-    const dead = await worker.hears('dead', bad)
-    expect(dead.reason).toBe('invalid-row')
-    expect(dead.error).toMatchObject({
-      code: 'invalid-row',
-      message: expect.stringContaining(`\`${column}\``) as string,
-    })
-    expect(await scene.stint.dead.get(bad)).toMatchObject({ reason: 'invalid-row' })
-    for (const id of ids) await worker.hears('failed', id)
-    const later = await scene.stint.enqueue(job, null)
-    await worker.hears('failed', later.id)
-    expect(worker.told('started').some(({ id }) => id === bad)).toBe(false)
-  })
+  ])(
+    'a job with an impossible %s becomes a dead letter, and no other job is affected: %j',
+    async (column, columns) => {
+      const job = newJob()
+      const ids = [await insert(job, {}), await insert(job, { key: 'a' }), await insert(job, { key: 'b' })]
+      const bad = await insert(job, columns)
+      const worker = await startFor(scene, job, () => {
+        throw new Error('to be tried again')
+      })
+      const dead = await worker.hears('dead', bad)
+      expect(dead.reason).toBe('invalid-row')
+      expect(dead.error).toMatchObject({
+        code: 'invalid-row',
+        message: expect.stringContaining(`\`${column}\``) as string,
+      })
+      expect(await scene.stint.dead.get(bad)).toMatchObject({ reason: 'invalid-row' })
+      for (const id of ids) await worker.hears('failed', id)
+      const later = await scene.stint.enqueue(job, null)
+      await worker.hears('failed', later.id)
+      expect(worker.told('started').some(({ id }) => id === bad)).toBe(false)
+    },
+  )
 
   test.each([
     'infinity',
@@ -161,7 +164,7 @@ describe('rows that enqueue would not write', () => {
     '294276-12-31 23:59:59+00',
     '10000-01-01 00:00:00+00',
     '4713-01-01 00:00:00+00 BC',
-  ])('a ready job whose time is %s runs, and so do those that come after it', async (runAt) => {
+  ])('a ready job with run_at %s runs, and so do the jobs after it', async (runAt) => {
     const job = newJob()
     const due: Date[] = []
     const worker = await startFor(scene, job, (_, ctx) => {
@@ -180,7 +183,7 @@ describe('rows that enqueue would not write', () => {
     expect(worker.told('trouble')).toEqual([])
   })
 
-  test('a job that is never due keeps none that is from becoming ready', async () => {
+  test('a scheduled job that is never due does not keep due jobs from becoming ready', async () => {
     const job = newJob()
     await insert(job, { state: 'scheduled', run_at: 'infinity' })
     const worker = await startFor(scene, job, () => 'done')
@@ -189,7 +192,7 @@ describe('rows that enqueue would not write', () => {
     expect(worker.told('trouble')).toEqual([])
   })
 
-  test('jobs of 60,000 priorities that nobody here handles do not hide a plain one', async () => {
+  test('jobs of 60,000 priorities without a handler do not hide a job with one', async () => {
     const job = newJob()
     await scene.db.query(
       `insert into stint.job (id, queue, kind, priority)
@@ -206,7 +209,7 @@ describe('rows that enqueue would not write', () => {
 describe('rows whose ending cannot be stored as it is', () => {
   const long = (): string => Array.from({ length: 120 }, () => randomUUID()).join('')
 
-  test('jobs with a correlation id that no index takes are settled with it cut, and hold no others', async () => {
+  test('jobs with a correlation id too long for its index are settled with a cut one, and delay no other job', async () => {
     const job = newJob()
     const ids: string[] = []
     for (let n = 0; n < 12; n++) ids.push(await insert(job, { correlation_id: long() }))
@@ -224,7 +227,7 @@ describe('rows whose ending cannot be stored as it is', () => {
     expect((await stored(scene, plain)).correlationId).toBe(plain)
   })
 
-  test('a job with search words that no index takes becomes a dead letter with them cut', async () => {
+  test('a job with search words too long for their index becomes a dead letter with cut ones', async () => {
     const job = newJob()
     const bad = await insert(job, { search: [`a:${long()}`, null, 'b:1'], max_attempts: 1 })
     const worker = await startFor(scene, job, () => {

@@ -32,7 +32,7 @@ function watched(): {
   }
 }
 
-test('a loop that comes to no answer for longer than many deadlines is told once', () => {
+test('a loop that gets no answer for many deadlines is reported once', () => {
   const { stuck, begin, pass } = watched()
   begin()
   pass(59_000)
@@ -41,7 +41,7 @@ test('a loop that comes to no answer for longer than many deadlines is told once
   expect(stuck).toEqual([expect.stringContaining("'sweep' has come to no answer")])
 })
 
-test('half of that time before, it is a problem that a probe can see', () => {
+test('a loop without an answer for half the limit is a problem in the health report', () => {
   const { problems, begin, end, pass } = watched()
   begin()
   pass(30_000)
@@ -52,7 +52,7 @@ test('half of that time before, it is a problem that a probe can see', () => {
   expect(problems()).toEqual([])
 })
 
-test('a loop that rests, or ends its turns in time, is left alone', () => {
+test('a loop that rests or ends its turns in time is not reported', () => {
   const { stuck, begin, end, pass } = watched()
   pass(600_000)
   for (let turn = 0; turn < 20; turn++) {
@@ -63,7 +63,7 @@ test('a loop that rests, or ends its turns in time, is left alone', () => {
   expect(stuck).toEqual([])
 })
 
-test('a pass of many turns has its time for each of them', () => {
+test('a pass of many turns has the whole limit for each turn', () => {
   vi.useFakeTimers({ toFake: ['performance', 'setInterval', 'clearInterval'] })
   const stuck: string[] = []
   const never = new Promise<void>(() => undefined)
@@ -81,10 +81,10 @@ test('a pass of many turns has its time for each of them', () => {
   expect(stuck).toEqual([expect.stringContaining("'schedules' has come to no answer")])
 })
 
-test('a process that was stopped gives its loops their time again', () => {
+test('after the process was stopped, its loops get the whole limit again', () => {
   const { stuck, begin, end, pass } = watched()
   begin()
-  // Stopped: the clock went on, and nothing here ran.
+  // Stopped: the clock went on while nothing in this process ran.
   const later = performance.now() + 600_000
   vi.spyOn(performance, 'now').mockReturnValueOnce(later)
   pass(6_000)

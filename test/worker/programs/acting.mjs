@@ -1,5 +1,5 @@
-// The file that children of the isolation tests load: a worker that could not even connect, whose jobs say in their
-// input what their handler shall do.
+// The entry file that children of the isolation tests load. Its worker cannot connect; the input of each job names
+// the act of its handler.
 import { spawn } from 'node:child_process'
 import { appendFileSync } from 'node:fs'
 import { threadId } from 'node:worker_threads'
@@ -9,7 +9,7 @@ import { CancelJob, currentJob, PermanentError, RetryAfter, Snooze, Worker } fro
 
 const forEver = () => new Promise(() => setInterval(() => undefined, 60_000))
 
-/** Resolves when it is told to stop, which may have been before it began: a busy child hears both at once. */
+/** Resolves when the handler is told to stop, possibly before it began: a busy child receives both messages at once. */
 const aborted = ({ signal }) =>
   new Promise((resolve) => {
     if (signal.aborted) resolve()
@@ -44,7 +44,7 @@ export const acts = {
       if (input.fails) throw new Error('not that')
       return 'by tx'
     }),
-  /** Completes in a transaction of its own, which ends so, and then this process does. */
+  /** Completes in a transaction that ends by `input.ending`; with `input.exits` the process ends after that. */
   complete: async (input, ctx) => {
     const client = new pg.Client(input.url)
     await client.connect()
@@ -87,7 +87,7 @@ export const acts = {
     throw ctx.signal.reason
   },
   ignore: forEver,
-  /** Has a process of its own at work, and waits for nothing. */
+  /** Starts a process and never ends. */
   spawn: async (input) => {
     const { pid } = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
     appendFileSync(input.ledger, `${JSON.stringify({ type: 'spawned', pid })}\n`)
@@ -103,7 +103,7 @@ export const acts = {
   },
   uncaught: async () => {
     setImmediate(() => {
-      throw new RangeError('nobody catches this')
+      throw new RangeError('this error is not caught')
     })
     await forEver()
   },
@@ -115,14 +115,14 @@ export const acts = {
     await acts.tx(input, ctx)
     process.exit(4)
   },
-  /** Ends badly, but for the attempt that it is told to. */
+  /** Ends its process, except in the lease with this epoch. */
   until: (input, ctx) => {
     if (ctx.fence.epoch < input.epoch) process.exit(6)
     return process.pid
   },
 }
 
-/** Writes down who runs here, before it does anything. */
+/** Records which process runs the job before anything else happens. */
 export async function act(input, ctx) {
   if (input.ledger !== undefined)
     appendFileSync(input.ledger, `${JSON.stringify({ type: 'runs', pid: process.pid, job: ctx.jobId })}\n`)

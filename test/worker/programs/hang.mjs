@@ -1,5 +1,5 @@
-// Loaded before the program of a worker, by --import with `?statement=…`: the first statement that begins with that is
-// never answered, and its deadline never passes. As a defect would be, for which nothing else accounts.
+// Loaded before the program of a worker, by --import with `?statement=…`. The first statement that begins with that
+// text is never answered, and its deadline never passes: a defect that no other part handles.
 import pg from 'pg'
 
 const statement = new URL(import.meta.url).searchParams.get('statement')
@@ -14,7 +14,7 @@ pg.Client.prototype.query = function (config, ...rest) {
   return never
 }
 
-// A deadline is a race against a timer.
+// Stint implements a deadline as a race against a timer.
 const race = Promise.race.bind(Promise)
 Promise.race = (entries) => {
   const all = [...entries]

@@ -1,4 +1,4 @@
-// A program that is its own entry, and runs its worker itself.
+// A program that runs its own worker and is the entry of its children.
 import { defineJob } from 'stint/contracts'
 import { Worker } from 'stint/worker'
 import { act } from './acting.mjs'
@@ -7,7 +7,7 @@ const { connection, queue, children } = JSON.parse(process.env.STINT_PROGRAM)
 const job = defineJob({ kind: 'act', queue, timeout: '1m', retry: { backoff: () => 1 } })
 const options = { connection, log: false, pollFloor: '200ms' }
 
-// Made before the one that matters, and able to do the same: the child must not take this one.
+// Created before the worker under test and with the same options: the child must not choose this one.
 const other = new Worker({
   ...options,
   queues: { [`${queue}.other`]: 1 },
