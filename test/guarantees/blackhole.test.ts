@@ -2,16 +2,16 @@ import { startFaultProxy } from '../support/fault-proxy.ts'
 import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
-/** Long enough that a busy machine is not what the fifth of it between abort and takeover is spent on. */
+/** Long enough that a busy machine does not use up the fifth of the lease between abort and takeover. */
 const leaseMs = 15_000
 const jobsEach = 5
 
 experiment(
   {
     name: 'blackhole',
-    title: 'a worker whose network swallows everything aborts its jobs before another one starts them',
+    title: 'a worker whose network drops everything aborts its jobs before another worker starts them',
     method:
-      'Workers reach the database through a proxy that stops passing anything on, in either direction, and closes nothing. Another worker, with a way of its own, takes the jobs over. The clock is one for all processes of the machine.',
+      'Workers reach the database through a proxy that stops forwarding in both directions and closes no connection. Another worker, with a direct connection, takes the jobs over. All processes share the clock of the machine.',
     short: { rounds: 1, processes: 1 },
     medium: { rounds: 1, processes: 3 },
     long: { rounds: 15, processes: 3 },
@@ -38,7 +38,7 @@ experiment(
       })
       const heal = proxy.blackhole()
       const second = await ledger.wroteMany({ type: 'start', worker: heir.name }, jobs.length)
-      // All of them were told before: their handlers had ended when the other's began.
+      // Every cut-off handler must have been aborted and ended before the other worker started its job.
       for (const start of second) {
         const end = ledger
           .lines({ type: 'end', job: start.job ?? '' })
@@ -49,7 +49,7 @@ experiment(
       heir.tell('go')
       await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, jobs.length)
       void heal()
-      // Whoever was cut off finds out, and goes on under another id.
+      // Each cut-off worker learns that it was lost, and goes on under another id.
       for (const { name } of cutOff) await ledger.wroteMany({ name: 'ready', worker: name }, 2)
       for (const one of [...cutOff, heir]) one.signal('SIGKILL')
     }
@@ -64,7 +64,7 @@ experiment(
         overlapping: overlaps.filter((ms) => ms > 0).length,
         wrongResults: row?.wrong ?? NaN,
       },
-      // The abort came this long before the other's start: the smallest distance of all.
+      // The smallest time between an abort and the start in the other worker.
       measures: { maxOverlapMs: Math.max(0, ...overlaps), leastDistanceMs: -Math.max(...overlaps) },
     }
   },

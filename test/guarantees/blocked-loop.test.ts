@@ -1,15 +1,16 @@
 import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
-/** A machine that is busy may pause all of a process for some seconds. */
+/** A busy machine may pause a whole process for some seconds. */
 const leaseMs = 8_000
 
 experiment(
   {
     name: 'blocked-loop',
-    title: 'a handler that keeps the event loop for three leases runs once, and nobody else starts its job',
+    title:
+      'a handler that blocks the event loop for three leases runs once, and no other worker starts its job',
     method:
-      'Handlers block their event loop for three leases, within the timeout of their job, while a worker beside them looks for lost ones ten times a second.',
+      'Handlers block their event loop for three leases, within the timeout of their job, while another worker looks for lost workers ten times a second.',
     short: { rounds: 1, processes: 1 },
     medium: { rounds: 1, processes: 4 },
     long: { rounds: 10, processes: 4 },
@@ -25,7 +26,7 @@ experiment(
         names.map((name) => stint.enqueue(contract, { act: 'block', ms: 3 * leaseMs }, { queue: name })),
       )
       for (const { id } of jobs) await ledger.wrote({ type: 'start', job: id })
-      // What it takes away is started again by whoever serves the queue, and that is what must not happen.
+      // A job that the watcher took away would be started again by the worker of its queue. That must not happen.
       if (round === 0)
         await worker('watcher', { lease: '30s', sweepEvery: '100ms', queues: { elsewhere: 1 } })
       for (const { id } of jobs) await ledger.wrote(({ name, job }) => name === 'succeeded' && job === id)

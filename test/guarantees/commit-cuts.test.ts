@@ -7,7 +7,7 @@ import { audit, tellStories, untilQuiet, verdictsOf } from './harness/audit.ts'
 import { experiment } from './harness/experiment.ts'
 import { createScene, endOf } from './harness/scene.ts'
 
-/** Where a commit can be cut, the statement that is one, and which of the producer's jobs comes there. */
+/** Where a commit can be cut, the statement that commits there, and the input of the producer that leads to it. */
 const places = [
   { place: 'enqueue', text: statementMarks(enqueueOneSql), input: 0 },
   { place: 'settle', text: statementMarks(succeedSql), input: 0 },
@@ -21,7 +21,7 @@ const turns = places.flatMap((what) => (['before', 'after'] as const).map((when)
 type Turn = (typeof turns)[number]
 interface Cutting {
   turn: Turn
-  /** Its repeat is cut as well. */
+  /** Whether the repeat of the statement is cut as well. */
   isTwice: boolean
 }
 
@@ -29,21 +29,21 @@ experiment(
   {
     name: 'commit-cuts',
     title:
-      'a connection that dies before or after its COMMIT reached the server makes neither double nor failure',
+      'a connection that dies before or after its COMMIT reached the server causes neither a double effect nor a failure',
     method:
-      'A proxy that reads the protocol cuts the connection of the producer or of the worker at the committing statement of an enqueue, of a settle and of `ctx.tx`: before the server has it, or after it was carried out and before the reply; of a settle now and then the repeat as well. An enqueue is cut while a worker runs jobs at once, so that many have ended before their enqueue is repeated.',
+      'A proxy that reads the protocol cuts the connection of the producer or of the worker at the committing statement of an enqueue, of a settle and of `ctx.tx`: before the server receives it, or after the server has executed it and before the reply. Of some settles the repeat is cut as well. The worker runs new jobs at once, so many jobs have ended before their enqueue is repeated.',
     short: { cutsEach: 8, lanes: 2 },
     medium: { cutsEach: 200, lanes: 8 },
     long: { cutsEach: 2_000, lanes: 8 },
     timeoutMs: 300_000,
   },
   async ({ size, random }) => {
-    // In an order that the seed decides.
+    // In an order that depends on the seed.
     const all = turns
       .flatMap((turn) => Array.from({ length: size.cutsEach }, () => ({ turn, rank: random() })))
       .sort((a, b) => a.rank - b.rank)
       .map(({ turn }) => ({ turn, isTwice: turn.place === 'settle' && random() < 0.25 }))
-    // After a cut nearly all is waiting: for a new connection, for the next try. So several lanes go on side by side.
+    // After a cut nearly all time is spent waiting for a new connection or the next try, so several lanes run at once.
     const { lanes } = size
     const found = await Promise.all(
       Array.from({ length: lanes }, (_, lane) => cutAll(all.filter((_turn, n) => n % lanes === lane))),
@@ -62,7 +62,7 @@ interface Found {
   verdicts: Record<string, number>
 }
 
-/** One producer and one worker on a database of their own, both through a proxy that cuts each of these. */
+/** One producer and one worker with their own database, both behind a proxy that makes these cuts. */
 async function cutAll(cuts: readonly Cutting[]): Promise<Found> {
   const { db, ledger, worker, producer } = await createScene()
   const proxy = await startFaultProxy(db.url)
@@ -76,7 +76,7 @@ async function cutAll(cuts: readonly Cutting[]): Promise<Found> {
       await done
       cutAt[nameOf(turn)] = (cutAt[nameOf(turn)] ?? 0) + 1
     }
-    // The next one is armed when nothing of this one is under way that it could hit instead.
+    // Arm the next cut only when no statement of this job is left that it could hit instead.
     const [{ job }] = await Promise.all([ledger.wrote({ type: 'end', n }), ledger.wrote(isAnswer(n))])
     await ledger.wrote((line) => line.name !== undefined && line.job === job)
   }
@@ -102,12 +102,12 @@ async function cutAll(cuts: readonly Cutting[]): Promise<Found> {
   }
 }
 
-/** What the producer was told of this one. */
+/** Whether a line is the answer that the producer got for job number n. */
 function isAnswer(n: number): (line: Line) => boolean {
   return (line) => line.n === n && ['ack', 'unacknowledged'].includes(line.type)
 }
 
-/** `settleBefore`. */
+/** For example `settleBefore`. */
 function nameOf({ place, when }: Turn): string {
   return `${place}${when === 'before' ? 'Before' : 'After'}`
 }

@@ -16,15 +16,15 @@ import { createScene } from './harness/scene.ts'
 
 const processes = 5
 const minuteMs = 60_000
-/** Where a scheduler is killed, in turn. */
+/** Where a scheduler is killed; the ticks use them in turn. */
 const points = ['beforeLook', 'looked', 'sent', 'stored', 'betweenFires'] as const
 
 experiment(
   {
     name: 'fires',
-    title: 'five schedulers, one of them killed at every tick, make exactly one job of every time',
+    title: 'five schedulers, one of which is killed at every tick, store exactly one job for every fire time',
     method:
-      'Five workers on a server of their own, with schedules that fire every minute. The database’s clock is moved on by a minute at a time, and all five are woken at once. The first of them to come to a point of the tick is killed by SIGKILL there, and replaced: before it looks, after it looked, with a fire on its way, with its answer there, between two fires. At some ticks the server is stopped, fast or immediately, and comes back.',
+      'Five workers have a PostgreSQL of their own, with schedules that fire every minute. At each tick the clock of the database moves on by a minute, and all five workers are woken at once. The first worker to reach the chosen point of the tick is killed there by SIGKILL and replaced. The points are: before it looks for due schedules, after it looked, after it sent a fire, after it got the answer, and between two fires. At some ticks the server is stopped, fast or immediately, and started again.',
     short: { ticks: 5, schedules: 50, restarts: 2 },
     medium: { ticks: 40, schedules: 250, restarts: 4 },
     long: { ticks: 400, schedules: 250, restarts: 40 },
@@ -80,7 +80,7 @@ experiment(
   },
 )
 
-/** Workers that serve no queue: all they do is schedule. Whoever is killed is replaced. */
+/** Workers that only fire schedules and serve no queue with jobs. A killed one is replaced. */
 class Schedulers {
   readonly #ledger: Ledger
   readonly #url: string
@@ -103,7 +103,7 @@ class Schedulers {
       queues: { none: 1 },
       log: false,
       pollFloor: '60s',
-      // The clock is moved by hours: nobody is to be called lost for that, nor history to be removed.
+      // The clock moves by hours: that must not make a worker count as lost, nor remove history.
       lease: '1h',
       sweepEvery: '1h',
       upkeep: false,
@@ -118,13 +118,13 @@ class Schedulers {
     void worker.exited.then(({ signal }) => {
       this.#live.delete(name)
       if (signal === 'SIGKILL') return
-      // One that comes while the server is away does not start, and is started again by whoever started it.
+      // A worker cannot start while the server is down; then it is started again.
       if (this.#ledger.lines({ name: 'ready', worker: name }).length > 0) this.exits++
       else this.spawn()
     })
   }
 
-  /** Tells all of them where to die; most have started by then, and have heard of it. */
+  /** Tells all schedulers where to die, and waits until those that are ready, at least most of them, have read it. */
   async arm(tick: number, point: string): Promise<void> {
     const most = processes - 2
     await this.#ledger.wroteMany(({ name, worker }) => name === 'ready' && this.#live.has(worker), most)
@@ -137,7 +137,7 @@ class Schedulers {
     )
   }
 
-  /** Waits for the one that the tick has cost, and starts another. */
+  /** Waits until the scheduler of this tick is dead, and starts another. */
   async replace(tick: number): Promise<void> {
     const { worker } = await this.#ledger.wrote({ type: 'dies', tick })
     await this.#live.get(worker)?.exited
@@ -146,8 +146,8 @@ class Schedulers {
 }
 
 /**
- * Wakes all schedulers until nothing is due: at once, and again when nothing has come of it for a while, because a killed
- * one leaves what the others have passed by.
+ * Wakes all schedulers until nothing is due: at once, and again when nothing has changed for a while, because a killed
+ * scheduler leaves fires that the others have skipped.
  */
 async function untilDecided(db: TestDatabase): Promise<void> {
   for (let seen = -1, since = 0; ;) {
@@ -165,7 +165,7 @@ async function untilDecided(db: TestDatabase): Promise<void> {
   }
 }
 
-/** Compares what was fired and stored with the times there were. */
+/** Compares the stored fires and jobs with the expected fire times. */
 async function judge(
   db: TestDatabase,
   { names, times }: { names: readonly string[]; times: readonly Date[] },

@@ -12,9 +12,9 @@ const everyMs = 200
 experiment(
   {
     name: 'kill-storm',
-    title: 'workers killed at random, again and again, lose nothing and commit no effect twice',
+    title: 'workers that are killed at random, again and again, lose no job and commit no effect twice',
     method:
-      'Four workers with leases of 3 s under a steady stream of jobs, half of them with an effect through `ctx.tx`; every 200 ms a random one of the four, be it at work or still starting, is killed by SIGKILL and replaced at once. Where the machine starts processes so slowly that this hits too few at work, it goes on, and spares those that start.',
+      'Four workers with leases of 3 s run a steady stream of jobs, half of them with an effect through `ctx.tx`. Every 200 ms, one of the four is chosen at random, whether it is ready or still starting, killed by SIGKILL and replaced at once. If the machine starts processes so slowly that too few ready workers were killed, the kills go on and spare the workers that are still starting.',
     short: { seconds: 3, killsAtWork: 5, jobsPerSecond: 40 },
     medium: { seconds: 60, killsAtWork: 50, jobsPerSecond: 40 },
     long: { seconds: 600, killsAtWork: 500, jobsPerSecond: 40 },
@@ -41,13 +41,13 @@ experiment(
     }
     const beganAt = monotonicMs()
     while (counts.kills * everyMs < size.seconds * 1_000) {
-      // By the clock: what is late, because the machine is busy, is made up for.
+      // By the clock: kills that are late because the machine is busy are caught up.
       await pause(Math.max(0, beganAt + (counts.kills + 1) * everyMs - monotonicMs()))
       kill(pick(random, fleet.live))
     }
     while (counts.killsAtWork < size.killsAtWork) {
       await pause(everyMs)
-      // Somebody has to be left to take over, or nothing is done at all.
+      // Leave at least two workers, or no job is done at all.
       const ready = fleet.ready()
       if (ready.length > 2) kill(pick(random, ready))
     }

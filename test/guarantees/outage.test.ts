@@ -3,15 +3,15 @@ import { startOwnServer } from '../support/own-server.ts'
 import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 
-/** After the outage everybody has so long to be back, on however busy a machine. */
+/** After the outage every worker has this long to renew its lease, even on a busy machine. */
 const leaseMs = 8_000
 
 experiment(
   {
     name: 'outage',
-    title: 'an outage that outlasts the lease costs no crash and no attempt, and results are kept',
+    title: 'an outage longer than the lease counts no crash and no attempt, and results are kept',
     method:
-      'PostgreSQL is down for two leases while jobs run: a third of them end during the outage, a third listen to their signal and are aborted, a third ignore it and end afterwards. A worker that starts right after the outage looks for lost ones ten times a second.',
+      'PostgreSQL is down for two leases while jobs run. A third of them end during the outage, a third obey their signal and are aborted, and a third ignore it and end afterwards. A worker that starts right after the outage looks for lost workers ten times a second.',
     short: { rounds: 1, jobs: 9 },
     medium: { rounds: 1, jobs: 30 },
     long: { rounds: 10, jobs: 60 },
@@ -53,7 +53,7 @@ experiment(
         if (word === 'during') counts.endedDuring++
         else if (word === 'after') counts.endedAfter++
         else counts.aborted++
-        // What its handler had ended, or went on with, is what is stored; only what was aborted runs again.
+        // Only an aborted job runs again. The others keep the result of their first run.
         if (word !== 'again' && epoch !== 1) keptNot++
       }
       for (const one of [running, late]) one.signal('SIGKILL')

@@ -5,7 +5,7 @@ import { Fleet } from './harness/fleet.ts'
 import { createScene, endOf } from './harness/scene.ts'
 import type { Scene } from './harness/scene.ts'
 
-/** What can be the end of a process. Each comes `each` times, one of all in each of so many parts of the stream. */
+/** The ways in which a job ends its process. All of them come `each` times, spread over the stream. */
 const poisons =
   form === 'short' ? ['exit', 'memory', 'loop'] : ['exit', 'abort', 'segfault', 'memory', 'loop']
 const size = {
@@ -14,12 +14,12 @@ const size = {
   long: { good: 10_000, each: 10 },
 }
 
-const method = `Jobs that end their process (${poisons.join(', ')}) among good ones; processes that end are started again.`
+const method = `Jobs that end their process (${poisons.join(', ')}) run among good ones. A process that ends is started again.`
 
 experiment(
   {
     name: 'poison',
-    title: 'jobs that kill their process are put aside after three crashes, and all others are done',
+    title: 'jobs that kill their process are quarantined after three crashes, and all other jobs are done',
     method,
     ...size,
   },
@@ -32,8 +32,8 @@ experiment(
 experiment(
   {
     name: 'poison-isolated',
-    title: 'in processes of their own they end nobody else, and are put aside all the same',
-    method: `${method} Every attempt has a process of its own.`,
+    title: 'isolated jobs that kill their process end no worker, and are quarantined after three crashes',
+    method: `${method} Every attempt runs in a child process.`,
     ...size,
   },
   async ({ size: { good, each } }) => {
@@ -50,7 +50,7 @@ async function poisoned(
     kind: 'work',
     queue: 'work',
     timeout: '3s',
-    // In a child an endless loop is a timeout, and no crash.
+    // In a child an endless loop is a timeout, not a crash.
     retry: { attempts: 3, backoff: ['100ms'] },
     ...(isolated ? { isolate: 'process' as const } : {}),
   }
@@ -59,7 +59,7 @@ async function poisoned(
     sweepEvery: '200ms',
     crashLimit: 3,
     stuck: { grace: '1s' },
-    // With children nobody is lost: a short lease would only be lost to a busy machine.
+    // With children no worker should be lost: a short lease could only expire on a busy machine.
     ...(isolated
       ? { lease: '15s', queues: { work: 3 }, children: { entry, memoryMb: 96 } }
       : { lease: '5s', queues: { work: 5 } }),

@@ -12,7 +12,7 @@ experiment(
     name: 'restarts',
     title: 'a PostgreSQL that is stopped or crashes under load costs no job, no attempt and no worker',
     method:
-      'Two workers and a producer on a server of their own, which is stopped fast, stopped immediately, and has one of its sessions killed by SIGKILL, so that it ends all others and recovers; each time it comes back at once, and the next time is when all that was under way has ended: a block of `ctx.tx` that breaks three times in a row counts as a failure of its handler.',
+      'Two workers and a producer have a PostgreSQL of their own. It is stopped fast, stopped immediately, and made to recover: one of its sessions is killed by SIGKILL, so it ends all the others. Each time it is back at once. The next fault waits until every job that was running has ended, because a block of `ctx.tx` that breaks three times in a row counts as a failure of its handler.',
     short: { times: 1, jobsPerSecond: 60 },
     medium: { times: 5, jobsPerSecond: 60 },
     long: { times: 50, jobsPerSecond: 60 },
@@ -37,13 +37,13 @@ experiment(
           await server.stop(fault)
           await server.start()
         }
-        // Of a killed session nobody tells when the server has recovered; but the workers feel that it went.
+        // After a killed session no call reports when the server has recovered, but the workers report trouble.
         const felt =
           fault === 'backend'
             ? ledger.wrote(({ name, at: when }) => name === 'trouble' && when > at)
             : undefined
         const backAt = (await felt)?.at ?? monotonicMs()
-        // A job stored after the fault, by a producer that had to find the server again.
+        // A job that the producer stored after the fault, once it had connected again.
         const stored = await ledger.wrote((line) => line.type === 'ack' && line.at > backAt)
         const first = await ledger.wrote((line) => line.type === 'start' && line.at >= stored.at)
         waits[fault].push((first.at - at) / 1_000)

@@ -11,9 +11,9 @@ const processes = 3
 experiment(
   {
     name: 'rolling-restart',
-    title: 'workers replaced one by one under load fail nothing and burn no attempt',
+    title: 'workers that are replaced one by one under load fail no job and burn no attempt',
     method:
-      'Three workers under `stint work --processes 3` and a steady stream of jobs; SIGHUP replaces each of them, a new one first, again and again; then SIGTERM ends all.',
+      'Three workers under `stint work --processes 3` run a steady stream of jobs. SIGHUP replaces each of them, again and again; each new worker starts before the old one stops. At the end SIGTERM stops all of them.',
     short: { rounds: 2, jobsPerSecond: 60 },
     medium: { rounds: 10, jobsPerSecond: 60 },
     long: { rounds: 100, jobsPerSecond: 60 },

@@ -1,5 +1,5 @@
-// Runs all experiments or those of the files named, in the medium form or with --long, and writes down what came of them:
-// results.json and the part of docs/reliability.md that is made from it.
+// Runs all experiments or those in the named files, in the medium form or with --long, and publishes their results:
+// results.json, and the part of docs/reliability.md that is generated from it.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -12,13 +12,13 @@ const { values, positionals } = parseArgs({ options: { long: { type: 'boolean' }
 const form = values.long === true ? 'long' : 'medium'
 const folder = mkdtempSync(join(tmpdir(), 'stint-guarantees-'))
 const files = positionals.length > 0 ? positionals : ['test/guarantees']
-// Not the test that compares the page with the last run: this is the next one.
+// Without the test that compares the page with the last run: this run changes both.
 const args = ['run', ...files, '--exclude', 'test/guarantees/page.test.ts']
 const { status } = spawnSync(process.execPath, ['node_modules/vitest/vitest.mjs', ...args], {
   stdio: 'inherit',
   env: { ...process.env, STINT_TEST_FORM: form, STINT_RESULTS: folder },
 })
-// Each that found nothing is published, and says at which commit: all of them take an hour, and one more if one is red.
+// Each successful run is published with its commit, even if another one failed: running all again takes an hour.
 const results = withRunsOf(folder, form, readResults())
 writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`)
 const page = join(import.meta.dirname, '../../docs/reliability.md')

@@ -7,7 +7,7 @@ import { experiment } from './harness/experiment.ts'
 import { createScene } from './harness/scene.ts'
 import type { Scene } from './harness/scene.ts'
 
-/** Every way in which a handler can write, as its count is named; the heartbeat is the twelfth. */
+/** Every write that a handler can do, and the name of its count. The heartbeat is the twelfth write. */
 const writes = {
   complete: 'complete',
   fail: 'fail',
@@ -26,16 +26,16 @@ const leaseMs = 4_000
 experiment(
   {
     name: 'zombies',
-    title: 'a worker that was stopped past its lease has everything refused that it does when it wakes',
+    title: 'a worker that was stopped past its lease is refused every write when it resumes',
     method:
-      'Workers are stopped (SIGSTOP) with a job for every kind of write in hand, for three leases at least, while another worker takes the jobs over: half of them it still runs, half it has finished when the stopped ones go on (SIGCONT) and write, each all at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, heartbeat. They find out, go on under another id, and are stopped again.',
+      'Workers that run a job for every kind of write are stopped (SIGSTOP) for at least three leases, while another worker takes the jobs over. When the stopped workers resume (SIGCONT), the other worker has finished half of the jobs and still runs the rest. Each stopped worker then sends all its writes at once: complete, fail, snooze, dead-letter, cancel, progress, log, child, `ctx.tx`, `ctx.complete`, `ctx.once`, heartbeat. It learns that it was lost, goes on under another id and is stopped again.',
     short: { rounds: 1, processes: 4 },
     medium: { rounds: 5, processes: 20 },
     long: { rounds: 50, processes: 20 },
     timeoutMs: 300_000,
   },
   async ({ size }) => {
-    // In two halves, one of which mostly stands still while the other wakes.
+    // In two halves: one is mostly stopped while the other resumes.
     const each = { rounds: size.rounds, processes: size.processes / 2 }
     const [one, other] = [await createScene(), await createScene()]
     let onStopped: () => void = () => undefined
@@ -79,9 +79,9 @@ experiment(
 interface Round {
   /** The writes that were refused. */
   refused: string[]
-  /** How many workers were told that they are lost. */
+  /** How many workers learned that they were lost. */
   lostWorkers: number
-  /** Heartbeat threads that were taken for sick because they stood still with all the rest. */
+  /** Heartbeat threads that were replaced because they had been stopped with their process. */
   threadsReplaced: number
 }
 
@@ -93,7 +93,7 @@ async function stopAgainAndAgain(
   onStopped: () => void,
 ): Promise<Round[]> {
   const zombies: WorkerProcess[] = []
-  // One after the other: so many starts at once would keep each other from the database for too long.
+  // One after the other: so many starts at once would delay each other for too long.
   for (let n = 0; n < processes; n++) {
     const name = `zombie ${n}`
     const options = { lease: leaseMs, sweepEvery: '1h', queues: { [queueOf(name)]: 20 }, log: undefined }
@@ -103,13 +103,13 @@ async function stopAgainAndAgain(
   for (let round = 1; round <= rounds; round++) {
     const one = await stopAll(scene, { zombies, round, onStopped })
     found.push(one)
-    // Whoever is lost and does not know it is of no use for another round; the verdict stands.
+    // A worker that does not know that it is lost cannot take part in another round. The verdict counts anyway.
     if (one.lostWorkers < processes) break
   }
   return found
 }
 
-/** Stops all of them once. */
+/** Stops all zombies once, and lets them write when another worker has their jobs. */
 async function stopAll(
   { ledger, stint, contract, worker }: Scene,
   { zombies, round, onStopped }: { zombies: readonly WorkerProcess[]; round: number; onStopped: () => void },
@@ -142,13 +142,13 @@ async function stopAll(
     const since = (line: Line): boolean => line.worker === zombie.name && line.at > stoppedAt
     writeFileSync(thawOf(zombie), '')
     zombie.signal('SIGCONT')
-    // Of each write it says what became of it: refused, or worse.
+    // The worker reports the outcome of each write: refused, or worse.
     const said = await ledger.wroteMany(
       (line) => since(line) && isOurs(line) && line.name !== undefined,
       inputs.length,
     )
     for (const { name, job = '' } of said) if (name === 'leaseLost') refused.push(writeOf.get(job) ?? '')
-    // It finds out, and goes on under another id. For one that does not a while is waited, and for no other then.
+    // The worker learns that it was lost, and goes on under another id. After one timeout the others are not waited for.
     if (isMissed) continue
     isMissed = await ledger
       .wrote((line) => since(line) && line.name === 'workerLost')
@@ -162,7 +162,7 @@ async function stopAll(
   const lost = new Set(ledger.lines((line) => isLoss(line) && isZombie(line)).map(({ worker: name }) => name))
   heir.tell('go')
   await ledger.wroteMany({ name: 'succeeded', worker: heir.name }, writeOf.size)
-  // The next round's jobs are for the zombies again.
+  // The jobs of the next round must go to the zombies again.
   heir.signal('SIGKILL')
   await heir.exited
   return {
@@ -172,7 +172,7 @@ async function stopAll(
   }
 }
 
-/** What zombies left behind anywhere, and endings that are not the second owner's. */
+/** Counts all writes of zombies that were stored, and all endings that are not the second owner's. */
 async function tracesIn({ db, ledger }: Scene): Promise<Traces> {
   const [left] = await db.query<{ traces: number }>(
     `select (select count(*) from effect)::integer
@@ -188,11 +188,11 @@ async function tracesIn({ db, ledger }: Scene): Promise<Traces> {
   const [taken, inherited] = [new Map<string, number>(), new Map<string, number>()]
   for (const { worker: name, job = '', epoch = 0 } of ledger.lines({ type: 'start' })) {
     if (!name.startsWith('heir')) taken.set(job, epoch)
-    // Once: it was nobody else's in between.
+    // NaN if the heir started it twice: no other worker may have had it in between.
     else inherited.set(job, inherited.has(job) ? NaN : epoch)
   }
   const changed = endings.filter(({ id, state, by, epoch, attempt }) => {
-    // Not 2: on a busy machine the reply to a zombie's claim may come too late, and what it took is claimed again.
+    // Not simply 2: on a busy machine the reply to a zombie's claim may come too late, and its jobs are claimed again.
     const isSecondOwners = epoch === inherited.get(id) && epoch === (taken.get(id) ?? NaN) + 1
     return state !== 'succeeded' || by?.startsWith('heir') !== true || !isSecondOwners || attempt !== 1
   })
@@ -211,7 +211,7 @@ interface Traces {
 interface Ending {
   id: string
   state: string
-  /** Who said so, in the result. */
+  /** The worker that the result names. */
   by: string | null
   epoch: number
   attempt: number

@@ -14,13 +14,13 @@ interface EndRow extends Record<string, unknown> {
   lease: string | null
 }
 
-/** What ledger and database say of each other, once all is quiet. */
+/** The comparison of ledger and database, made when no job is left to run. */
 export interface Audit {
-  /** Acknowledged, and nowhere to be found. */
+  /** Acknowledged, and neither live, finished nor dead. */
   lost: number
   /** Still waiting or running, long after everything else has ended. */
   stuck: number
-  /** Stored, and no producer meant it; or one intent stored twice. */
+  /** Stored without a producer's intent, or one intent stored twice. */
   phantom: number
   /** A job whose ctx.tx effect was committed more than once. */
   doubleCommitted: number
@@ -36,13 +36,13 @@ export interface Audit {
     starts: number
     /** Runs beyond the first, per job that was run. */
     duplicateRunRate: number
-    /** Attempts beyond the first that were counted. */
+    /** Counted attempts beyond the first of each job. */
     burnedAttempts: number
     crashes: number
   }
 }
 
-/** Reads everything that was written down, in the database and outside of it. Jobs are quiet before: see `untilQuiet`. */
+/** Compares all rows of the database with all lines of the ledger. Call `untilQuiet` first. */
 export async function audit(db: TestDatabase, ledger: Ledger): Promise<Audit> {
   const rows = await db.query<EndRow>(
     `select id, 'live' as place, (input ->> 'n')::integer as n, state::text, attempt, crashes, epoch, lease_id as lease
@@ -90,7 +90,7 @@ export async function audit(db: TestDatabase, ledger: Ledger): Promise<Audit> {
   }
 }
 
-/** Prints what ledger and database know of a few jobs: a verdict alone would not say how it came about. */
+/** Prints what ledger and database know of a few jobs: a verdict alone does not show its cause. */
 export async function tellStories(
   db: TestDatabase,
   { ledger, ids }: { ledger: Ledger; ids: readonly string[] },
@@ -124,10 +124,10 @@ export function verdictsOf(found: Audit): Record<string, number> {
   return { lost, stuck, phantom, doubleCommitted, effectLost, staleAccepted }
 }
 
-/** How long nothing may change before what is left counts as stuck: many leases and sweeps of any experiment here. */
+/** How long nothing may change before the remaining jobs count as stuck: many leases and sweeps of any experiment. */
 const standstillMs = 30_000
 
-/** Waits until no job is left in the live table, or nothing has changed there for long. */
+/** Waits until no job is left in the live table, or nothing has changed there for `standstillMs`. */
 export async function untilQuiet(db: TestDatabase): Promise<void> {
   let seen = ''
   let since = monotonicMs()
@@ -146,8 +146,8 @@ export async function untilQuiet(db: TestDatabase): Promise<void> {
 }
 
 /**
- * From each kill to the next start of what its victim was running: how long those jobs waited, in milliseconds. What
- * had been committed before the kill is not waited for.
+ * How long each job of a killed worker waited for its next start, in milliseconds from the kill. Jobs that had been
+ * committed before the kill are left out.
  */
 export function recoveries(ledger: Ledger): number[] {
   const kills = ledger.lines({ type: 'kill' })
@@ -168,17 +168,17 @@ export function recoveries(ledger: Ledger): number[] {
   )
 }
 
-/** Which run a line is about: by job as well, since those of one claim share its lease. */
+/** Identifies the run of a line. The job is part of it, because the jobs of one claim share a lease. */
 export function runOf({ token, job }: Line): string {
   return `${token} ${job}`
 }
 
-/** Runs that have come to their end so far. */
+/** The runs that have ended so far. */
 export function endedRuns(ledger: Ledger): Set<string> {
   return new Set(ledger.lines({ type: 'end' }).map(runOf))
 }
 
-/** The value that this share of all stay below. */
+/** The value below which this share of all values lies. */
 export function percentile(values: readonly number[], share: number): number {
   if (values.length === 0) return 0
   const sorted = [...values].sort((a, b) => a - b)

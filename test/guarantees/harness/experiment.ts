@@ -10,19 +10,19 @@ import { serverVersion } from './scene.ts'
 
 /** What an experiment found. */
 export interface Findings {
-  /** How much was done and injected: jobs, kills, cuts. */
+  /** How many jobs ran and how many faults were injected: kills, cuts. */
   counts: Record<string, number>
-  /** What must not happen, and how often it did: all of them zero, or the test is red. */
+  /** What must not happen, and how often it did. The test fails unless all are zero. */
   verdicts: Record<string, number>
-  /** What is worth knowing and is no verdict: rates and times, which are of the machine too. */
+  /** Rates and times that are shown but not judged, because they depend on the machine too. */
   measures?: Record<string, number>
 }
 
-/** An experiment that was run, as results.json keeps it. */
+/** A run of an experiment, as stored in results.json. */
 export interface Run extends Findings {
   name: string
   title: string
-  /** In words: what is done to the system. */
+  /** Describes what is done to the system. */
   method: string
   seed: number
   size: Record<string, number>
@@ -31,14 +31,14 @@ export interface Run extends Findings {
 
 export interface Experiment<Size extends Record<string, number>> extends Record<Form, Size> {
   name: string
-  /** A promise, in the present tense. */
+  /** A promise in the present tense; also the title of the test and of its section on the page. */
   title: string
   method: string
-  /** How long the medium form may take at most, on a machine that is busy. */
+  /** How long the medium form may take on a busy machine. */
   timeoutMs?: number
 }
 
-/** An experiment as a test: run in its size, printed, written down if asked for, and judged by its verdicts alone. */
+/** Declares an experiment as a test. It prints its findings, stores them if STINT_RESULTS is set, and judges only its verdicts. */
 export function experiment<Size extends Record<string, number>>(
   { name, title, method, timeoutMs = 180_000, ...sizes }: Experiment<Size>,
   run: (scene: { size: Size; random: Random }) => Promise<Findings>,
@@ -63,7 +63,7 @@ export function experiment<Size extends Record<string, number>>(
   )
 }
 
-/** STINT_SEED repeats a run. */
+/** STINT_SEED repeats the choices of a run. */
 function seedOf(): number {
   const given = process.env['STINT_SEED']
   return given === undefined || given === '' ? Math.floor(Math.random() * 2 ** 31) : Number(given)

@@ -3,14 +3,14 @@ import type { Ledger } from '../../support/ledger.ts'
 import { spawnWorker, startWorker } from '../../support/worker-process.ts'
 import type { Exit, WorkerProcess, WorkerSetup } from '../../support/worker-process.ts'
 
-/** Workers that come and go, each with a name of its own: whoever ends is replaced at once, if that is wished. */
+/** Workers that start and end, each under a new name. With `isRestarted`, a worker that ends is replaced at once. */
 export class Fleet {
   readonly #ledger: Ledger
   readonly #setup: (name: string) => WorkerSetup
   readonly #isRestarted: boolean
   readonly #live = new Set<WorkerProcess>()
   readonly #expected = new Set<WorkerProcess>()
-  /** Processes that ended without having been told to. */
+  /** Processes that ended although the test did not end them. */
   readonly exits: { worker: WorkerProcess; exit: Exit }[] = []
   #count = 0
   #isOver = false
@@ -33,28 +33,28 @@ export class Fleet {
     return [...this.#live]
   }
 
-  /** How many were started so far. */
+  /** How many workers were started so far. */
   get started(): number {
     return this.#count
   }
 
-  /** Those that have said that they claim. */
+  /** The live workers that have reported that they are ready. */
   ready(): WorkerProcess[] {
     const names = new Set(this.#ledger.lines({ name: 'ready' }).map(({ worker }) => worker))
     return this.live.filter(({ name }) => names.has(name))
   }
 
-  /** Starts one more, without waiting for it. */
+  /** Starts one more worker without waiting for it. */
   spawn(): WorkerProcess {
     return this.#watch(spawnWorker(this.#ledger, this.#setup(this.#nextName())))
   }
 
-  /** Starts one more, and waits until it claims. */
+  /** Starts one more worker, and waits until it claims. */
   async start(): Promise<WorkerProcess> {
     return this.#watch(await startWorker(this.#ledger, this.#setup(this.#nextName())))
   }
 
-  /** Ends one: it will be no surprise. */
+  /** Ends a worker; its end is expected and not counted in `exits`. */
   end(worker: WorkerProcess, signal: NodeJS.Signals): void {
     this.#expected.add(worker)
     this.#live.delete(worker)
@@ -62,7 +62,7 @@ export class Fleet {
     worker.signal(signal)
   }
 
-  /** From here on whoever ends stays away. */
+  /** From now on, a worker that ends is not replaced. */
   close(): void {
     this.#isOver = true
   }
@@ -73,7 +73,7 @@ export class Fleet {
 
   #watch(worker: WorkerProcess): WorkerProcess {
     this.#live.add(worker)
-    // Called before the one that kills it when the test has finished: nobody is replaced then.
+    // Runs before the hook that kills the worker at the end of the test, so that it is not replaced then.
     onTestFinished(() => {
       this.close()
     })

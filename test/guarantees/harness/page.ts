@@ -4,7 +4,7 @@ import type { Results } from './results.ts'
 const start = '<!-- guarantees:start -->'
 const end = '<!-- guarantees:end -->'
 
-/** The page with what is between its markers written anew; the rest belongs to people. */
+/** The page with new text between its markers. The rest of the page is written by hand. */
 export function withResults(page: string, results: Results): string {
   const from = page.indexOf(start)
   const to = page.indexOf(end)
@@ -19,14 +19,14 @@ function render({ runs }: Results): string {
     ),
   )
   return [
-    `Each experiment as it was last published: it says when, at which commit and in which form. ${[...machines].join('. ')}.`,
+    `Each experiment is shown as it was last published, with its date, commit and form. ${[...machines].join('. ')}.`,
     '',
     ...runs.flatMap(section),
     '### Tests of the tests',
     '',
     `${new Set(mutants.map(({ caughtBy }) => caughtBy)).size} guarantees have a small test each that can judge any build of the package. Each of these`,
-    `${mutants.length} mutants is a defect put into a copy of the built package; its test has to turn red, and one that no longer`,
-    'applies is red as well.',
+    `${mutants.length} mutants is a defect in a copy of the built package. Its test must fail; a mutant that no longer`,
+    'applies fails as well.',
     '',
     table(
       ['mutant', 'what it does', 'caught by'],
@@ -38,7 +38,7 @@ function render({ runs }: Results): string {
 
 function section(run: Results['runs'][number]): string[] {
   const { name, title, method, seed, counts, verdicts, measures = {}, seconds } = run
-  // Of what was done, and of what was done to it, the rarer: the other would claim more than was tried.
+  // The smaller of the first two counts: the larger one would claim more trials than there were.
   const [unit = '', tried = 0] =
     Object.entries(counts)
       .slice(0, 2)
@@ -86,7 +86,7 @@ function words(name: string): string {
 
 function shown(value: number): string {
   if (Number.isInteger(value)) return value.toLocaleString('en')
-  // Never 0.00 for what is not nothing.
+  // Never show 0.00 for a value above zero.
   return value < 0.01 ? String(Number(value.toPrecision(2))) : value.toFixed(value >= 100 ? 0 : 2)
 }
 

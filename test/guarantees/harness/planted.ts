@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Scene } from './scene.ts'
 
-/** A job that runs, by the database's book, under this worker. */
+/** Stores a job that the database holds as running under this worker, and returns its id. */
 export async function plantRunning({ db, stint, contract }: Scene, workerId: string): Promise<string> {
   const { id } = await stint.enqueue(contract, {})
   await db.query(
@@ -12,7 +12,7 @@ export async function plantRunning({ db, stint, contract }: Scene, workerId: str
   return id
 }
 
-/** A worker by the database's book, which has renewed its lease so long ago, for so long. */
+/** Stores the row of a worker that renewed its lease `renewed` ago, for the duration `lease`, and returns its id. */
 export async function plantWorker(
   db: Scene['db'],
   { renewed, lease, isLost = false }: { renewed: string; lease: string; isLost?: boolean },

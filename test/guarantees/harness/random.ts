@@ -1,4 +1,4 @@
-/** Numbers from 0 up to 1 that a seed decides (mulberry32): the same faults at the same choices, again. */
+/** Numbers from 0 up to 1 that depend on a seed (mulberry32), so that a seed repeats the same choices. */
 export type Random = () => number
 
 export function seeded(seed: number): Random {

@@ -7,7 +7,7 @@ import type { Run } from './experiment.ts'
 
 export const resultsFile = join(import.meta.dirname, '../results.json')
 
-/** When an experiment was run, on what, and how much of it. */
+/** When, where and in which form an experiment ran. */
 export interface Provenance {
   date: string
   commit: string
@@ -25,7 +25,7 @@ export function readResults(): Results {
   return JSON.parse(readFileSync(resultsFile, 'utf8')) as Results
 }
 
-/** Results with what the experiments have left in a folder in the place of their older runs. What failed is left out. */
+/** The results, with older runs replaced by the successful runs whose files are in the folder. */
 export function withRunsOf(folder: string, form: Provenance['form'], { runs: older }: Results): Results {
   const [cpu] = cpus()
   const shared = {
@@ -43,7 +43,7 @@ export function withRunsOf(folder: string, form: Provenance['form'], { runs: old
   return { runs: [...byName.values()].sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)) }
 }
 
-/** As the page tells them. */
+/** The order on the page. */
 const order = [
   ...['kill-storm', 'zombies', 'blocked-loop', 'restarts', 'outage', 'blackhole', 'commit-cuts'],
   ...['rolling-restart', 'poison', 'poison-isolated', 'fires'],

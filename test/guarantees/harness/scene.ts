@@ -19,36 +19,36 @@ export const ownBuild: Build = { root: repository }
 
 export interface ProducerSetup {
   name: string
-  /** Of the database, or of a proxy before it. */
+  /** URL of the database, or of a proxy in front of it. */
   connection?: string
-  /** How long it tries to store one. */
+  /** How long it tries to store one job. */
   timeout?: string
-  /** 0: only what it is told to. */
+  /** 0: it enqueues only when it is told to. */
   perSecond: number
-  /** Whether it tells workers at once, by a statement of its own. @default true */
+  /** Whether it notifies workers, which is a separate statement. @default true */
   notify?: boolean
-  /** Its first job's number; producers of one scene must not share any. */
+  /** The number of its first job; producers of one scene must not share numbers. */
   from?: number
-  /** Taken in turn. */
+  /** Used in turn. */
   inputs: readonly Record<string, unknown>[]
 }
 
-/** What every experiment has: a database, a ledger outside of it, processes, and one kind of job. */
+/** What every experiment needs: a database, a ledger outside of it, processes, and one kind of job. */
 export interface Scene {
   db: TestDatabase
   ledger: Ledger
   stint: Stint
   contract: JobContract
-  /** The setup of a worker for the scene's queue, where nothing else is said. */
+  /** The setup of a worker, for the queue of the scene unless the options say otherwise. */
   setup: (name: string, options?: WorkerOptions, more?: Partial<WorkerSetup>) => WorkerSetup
   worker: (name: string, options?: WorkerOptions, more?: Partial<WorkerSetup>) => Promise<WorkerProcess>
   producer: (setup: ProducerSetup) => Promise<WorkerProcess>
 }
 
-/** Options of a worker in which nothing but what is tested happens: it looks for lost workers and strays once an hour. */
+/** Options of a worker that does little beside its jobs: it looks for lost workers and strays once an hour. */
 export const calm = { lease: '30s', sweepEvery: '1h' } as const
 
-/** Of one that runs nothing, and takes back what lost workers ran. */
+/** Options of a worker that runs no job and only takes back the jobs of lost workers. */
 export const sweeper = { lease: '30s', sweepEvery: '50ms', queues: { elsewhere: 1 } } as const
 
 const queue = 'work'
@@ -59,7 +59,7 @@ export async function createScene({ root }: Build = ownBuild, database?: TestDat
   onTestFinished(() => db.drop())
   const [server] = await db.query<{ server_version: string }>('show server_version')
   version = server?.server_version ?? version
-  // Without a unique index: an effect that happens twice shall be seen twice.
+  // Without a unique index, so that an effect that happens twice is visible twice.
   await db.query('create table effect (job uuid not null, by text not null, lease uuid)')
   const stint = new Stint({ connection: db.url })
   onTestFinished(() => stint.close())
@@ -68,7 +68,7 @@ export async function createScene({ root }: Build = ownBuild, database?: TestDat
     name,
     jobs: [job],
     root,
-    // Storms are about losing jobs, and putting them aside would hide it.
+    // Quarantine would hide lost jobs, so the limit is high.
     options: { connection: db.url, queues: { [queue]: 10 }, crashLimit: 100, log: false, ...options },
     ...more,
   })
@@ -91,12 +91,12 @@ export async function createScene({ root }: Build = ownBuild, database?: TestDat
 
 let version = 'unknown'
 
-/** Of the PostgreSQL that the last scene was on. */
+/** The version of the PostgreSQL of the last scene. */
 export function serverVersion(): string {
   return version
 }
 
-/** Ends a stream of jobs, and waits until all of it is answered. */
+/** Stops a producer, and waits until all its enqueues are answered. */
 export async function endOf(producer: WorkerProcess): Promise<void> {
   producer.tell('stop')
   await producer.exited

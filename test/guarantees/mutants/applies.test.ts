@@ -13,7 +13,7 @@ const { config } = ts.readConfigFile(join(repository, 'tsconfig.build.json'), (f
 }
 const { options } = ts.parseJsonConfigFileContent(config, ts.sys, repository)
 
-/** As `npm run deep` compiles it. */
+/** The source compiled as `npm run deep` does it. */
 function compiled(file: string): string {
   const source = readFileSync(join(repository, 'src', file.replace(/\.js$/, '.ts')), 'utf8')
   return ts.transpileModule(source, {

@@ -5,8 +5,8 @@ import { copyBuild, mutate } from './build.ts'
 import type { Mutant } from './mutants.ts'
 
 /**
- * Tests of the tests: every guarantee is green on an untouched copy of the package, and red on one with its mutant. Red
- * means judged and found wanting; a test that merely breaks has noticed nothing.
+ * Tests of the tests: every guarantee passes for an unchanged copy of the package, and fails for a copy with its mutant.
+ * Only a failed assertion counts: a test that breaks in another way has not noticed the mutant.
  */
 export function board(mutants: readonly Mutant[]): void {
   const rows: string[][] = []
@@ -17,13 +17,13 @@ export function board(mutants: readonly Mutant[]): void {
   const names = [...new Set(mutants.map(({ caughtBy }) => caughtBy))]
 
   describe('without a mutant', () => {
-    test.each(names)('%s is green', async (name: GuaranteeName) => {
+    test.each(names)('%s passes for the package without a mutant', async (name: GuaranteeName) => {
       await named[name](build)
     })
   })
 
-  describe('is noticed', () => {
-    test.each(mutants)('$id: $what', async (mutant) => {
+  describe('with a mutant', () => {
+    test.each(mutants)('$caughtBy catches mutant $id: $what', async (mutant) => {
       const { id, what, caughtBy } = mutant
       const row = [id, what, caughtBy, 'DOES NOT APPLY', '']
       rows.push(row)

@@ -6,10 +6,10 @@ import type { Build } from '../harness/scene.ts'
 import { compiled } from './compile.ts'
 import type { Mutant } from './mutants.ts'
 
-/** What a process of the tests needs beside the build: the programs that import it by its name. */
+/** What the test processes need beside `dist`: the programs that import the package by its name. */
 const parts = ['package.json', 'test/promises/programs', 'test/guarantees/programs']
 
-/** A copy of the compiled package, below this repository, where node_modules is found. */
+/** Copies the compiled package to a folder inside this repository, where node_modules is found. */
 export async function copyBuild(): Promise<Build & { remove: () => Promise<void> }> {
   const root = join(repository, '.stint/mutants', String(process.pid))
   const remove = (): Promise<void> => rm(root, { recursive: true, force: true })
@@ -20,7 +20,7 @@ export async function copyBuild(): Promise<Build & { remove: () => Promise<void>
   return { root, remove }
 }
 
-/** Puts the mutant into a copy for this test. */
+/** Puts the mutant into a copy until the test has finished. */
 export async function mutate({ root }: Build, mutant: Mutant): Promise<void> {
   const path = join(root, 'dist', mutant.file)
   const original = await readFile(path, 'utf8')
@@ -29,7 +29,7 @@ export async function mutate({ root }: Build, mutant: Mutant): Promise<void> {
   await writeFile(path, text)
 }
 
-/** The compiled file with the mutant in it. One that no longer applies is an error: it would prove nothing. */
+/** The compiled file with the mutant in it. Throws for a mutant that no longer applies, because it would prove nothing. */
 export function mutated(original: string, { id, file, edits }: Mutant): string {
   let text = original
   for (const { from, to } of edits) {

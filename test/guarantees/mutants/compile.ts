@@ -4,13 +4,13 @@ import { finish } from '../../support/processes.ts'
 
 const repository = join(import.meta.dirname, '../../..')
 
-/** The package compiled file by file: a mutant changes lines of a source that can be told there, and not in the bundle. */
+/** The package compiled file by file, because a mutant names lines of one source file, which the bundle does not keep. */
 export const compiled = join(repository, '.stint/mutants/compiled')
 
-/** Once for the run; each file of mutants changes a copy of its own. */
+/** Compiles the package once for the run; each file of mutants changes its own copy. */
 export async function setup(): Promise<() => Promise<void>> {
   const compiler = [join(repository, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json']
-  // What it remembers goes with what it made: else it would find nothing to do the next time.
+  // The build info is removed with the output: otherwise the next run would find nothing to compile.
   const memory = ['--tsBuildInfoFile', join(compiled, '.tsbuildinfo')]
   const output = ['--emitDeclarationOnly', 'false', '--declaration', 'false', '--outDir', compiled, ...memory]
   const { code, stdout } = await finish(process.execPath, [...compiler, ...output], { cwd: repository })

@@ -1,5 +1,5 @@
 import { board } from './board.ts'
 import { mutants } from './mutants.ts'
 
-// In two files, which run at the same time: those about fences, sweeps, crashes and aborts here, the rest in the other.
+// Two files, which run at the same time: fences, sweeps, crashes and aborts here, the rest in second.mutants.ts.
 board(mutants.filter(({ caughtBy }) => /^(?:zombie|batch|sweep|crash|abort)/.test(caughtBy)))

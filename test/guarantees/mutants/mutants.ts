@@ -3,13 +3,13 @@ import type { GuaranteeName } from '../named/all.ts'
 /** A small defect, put into a copy of the built package, that one guarantee has to notice. */
 export interface Mutant {
   id: string
-  /** What it takes away or does wrong. */
+  /** What the mutated package does wrong, as a sentence. */
   what: string
   /** The test that must turn red. */
   caughtBy: GuaranteeName
   /** Below dist. */
   file: string
-  /** Exact texts of that file, each there once, and what stands in their place. */
+  /** Exact texts of that file, each of which occurs once, and their replacements. */
   edits: readonly { from: string; to: string }[]
 }
 
@@ -17,7 +17,7 @@ function edit(from: string, to: string): { from: string; to: string }[] {
   return [{ from, to }]
 }
 
-/** Statements by which a worker ends an attempt, and the fence in each. */
+/** The statements that end an attempt, and the parameter with the leases in each. */
 const settles = [
   { id: 'M01a', statement: 'succeed', leases: '$2' },
   { id: 'M01b', statement: 'retry', leases: '$3' },
@@ -29,7 +29,7 @@ const settles = [
 export const mutants: readonly Mutant[] = [
   ...settles.map(({ id, statement, leases }): Mutant => ({
     id,
-    what: `${statement} without its lease`,
+    what: `${statement} does not check the lease`,
     caughtBy: 'zombie.settle',
     file: `jobs/${statement}.sql.js`,
     edits: edit(`and lease_id = any(${leases}::uuid[])`, `and ${leases}::uuid[] is not null`),
@@ -50,7 +50,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M04a',
-    what: 'progress without its lease',
+    what: 'progress does not check the lease',
     caughtBy: 'zombie.side-writes',
     file: 'jobs/attempt/progress.sql.js',
     edits: edit(
@@ -60,42 +60,42 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M04b',
-    what: 'log lines without their lease',
+    what: 'log lines are stored without a check of the lease',
     caughtBy: 'zombie.side-writes',
     file: 'jobs/attempt/add-log.sql.js',
     edits: edit(`and lease_id = (said ->> 'lease')::uuid`, ''),
   },
   {
     id: 'M04c',
-    what: 'children are stored where the completion is refused',
+    what: 'children are stored although the completion is refused',
     caughtBy: 'zombie.side-writes',
     file: 'worker/settle/succeed-with-children.js',
     edits: edit('moved.length > 0 && children.length > 0', 'children.length > 0'),
   },
   {
     id: 'M04d',
-    what: 'ctx.once and ctx.tx begin without the lease',
+    what: 'ctx.once and ctx.tx begin without a check of the lease',
     caughtBy: 'zombie.side-writes',
     file: 'jobs/attempt/hold-running.sql.js',
     edits: edit('and lease_id = $3::uuid', 'and $3::uuid is not null'),
   },
   {
     id: 'M05a',
-    what: 'the sweep decides by id, from what was read before',
+    what: 'the sweep does not check again that the worker is lost',
     caughtBy: 'sweep.race',
     file: 'worker/recovery/sweep.sql.js',
     edits: edit('and not coalesce((select lost_at is null from ', 'and not coalesce((select false from '),
   },
   {
     id: 'M05b',
-    what: 'workers are buried before their lease has run out',
+    what: 'workers are declared lost before their lease has expired',
     caughtBy: 'sweep.live',
     file: 'jobs/leases/bury.sql.js',
     edits: edit('and lease_until < ', `and lease_until - interval '9 days' < `),
   },
   {
     id: 'M08',
-    what: 'the sweep starts from the table of workers',
+    what: 'the sweep misses jobs whose worker has no row',
     caughtBy: 'sweep.orphan-claim',
     file: 'worker/recovery/lost.sql.js',
     edits: [
@@ -105,23 +105,23 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M09',
-    what: 'nobody reconciles',
+    what: 'a worker never gives back a claim that it does not know',
     caughtBy: 'claim.lost-reply',
     file: 'worker/recovery/recovery.js',
     edits: edit('if (unknown.size === 0)', 'if (unknown.size >= 0)'),
   },
   {
     id: 'M10',
-    what: 'no hold-off after an outage',
+    what: 'workers are declared lost right after an outage',
     caughtBy: 'outage.no-blame',
     file: 'jobs/leases/bury.sql.js',
     edits: edit('and pg_postmaster_start_time() < clock_timestamp() - (lease_until - renewed_at)', ''),
   },
   ...[
-    { id: 'M11a', what: 'a job is stored although its time has fired', more: [] },
+    { id: 'M11a', what: 'a job is stored although its fire time has already fired', more: [] },
     {
       id: 'M11b',
-      what: 'the same by whoever looked before another fired it',
+      what: 'a job is stored although another scheduler has fired its time since this one looked',
       more: edit('and turn = $2::bigint', 'and $2::bigint is not null'),
     },
   ].map(({ id, what, more }): Mutant => ({
@@ -140,7 +140,7 @@ export const mutants: readonly Mutant[] = [
   })),
   {
     id: 'M13',
-    what: 'the effect is not in the transaction that settles',
+    what: 'the writes of ctx.tx are not in the transaction that settles the job',
     caughtBy: 'tx.at-most-once',
     file: 'worker/attempt/fenced-tx.js',
     edits: edit(
@@ -157,14 +157,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M14b',
-    what: 'a lost reply to a settle is not asked about',
+    what: 'a settle whose reply was lost is repeated without checking whether it was stored',
     caughtBy: 'commit.cut-settle',
     file: 'worker/settle/settler.js',
     edits: edit('isRepeat = true;', 'isRepeat = false;'),
   },
   {
     id: 'M15',
-    what: 'an enqueue is repeated without the second look',
+    what: 'an enqueue is repeated without checking whether it was stored',
     caughtBy: 'commit.cut-enqueue',
     file: 'client/enqueue/deliver.js',
     edits: edit('isRepeat = true;', 'isRepeat = false;'),
@@ -176,13 +176,13 @@ export const mutants: readonly Mutant[] = [
     file: 'db/resettable-client.js',
     edits: [
       { from: 'this.#socket.resetAndDestroy()', to: 'this.#socket.destroy()' },
-      // When the network heals, this one would now and then be in time to undo what must not have arrived.
+      // When the network heals, this cancel request would sometimes undo the insert in time and hide the mutant.
       { from: 'askToCancel(this, { processID, secretKey });', to: ';' },
     ],
   },
   {
     id: 'M20',
-    what: 'a slot is free before its settle is confirmed',
+    what: 'a slot is freed before its settle is confirmed',
     caughtBy: 'settle.backlog',
     file: 'worker/settle/settler.js',
     edits: edit(
@@ -192,7 +192,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M21',
-    what: 'results are stored as they come',
+    what: 'results are stored unchanged, even if Postgres cannot hold them',
     caughtBy: 'hostile.outputs',
     file: 'worker/attempt/context.js',
     edits: edit(
@@ -202,14 +202,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M22',
-    what: 'one bad ending spoils its batch',
+    what: 'one refused ending fails its whole batch',
     caughtBy: 'settle.bad-row',
     file: 'worker/settle/settler.js',
     edits: edit('if (isOneJobs && group.length > 1)', 'if (isOneJobs && group.length < 0)'),
   },
   {
     id: 'M26a',
-    what: 'a job is quarantined that had not begun',
+    what: 'a job that had not begun is quarantined',
     caughtBy: 'crash.bystander',
     file: 'worker/recovery/sweep.sql.js',
     edits: edit(
@@ -226,7 +226,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M27a',
-    what: 'nothing is quarantined',
+    what: 'no job is quarantined',
     caughtBy: 'crash.limit',
     file: 'worker/recovery/sweep.sql.js',
     edits: edit('and crashes + suspect::integer + 1 >= ', 'and crashes + suspect::integer + 1 >= 1000 + '),
@@ -240,35 +240,35 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M28a',
-    what: 'an attempt is burned by a release',
+    what: 'a release burns an attempt',
     caughtBy: 'release.no-burn',
     file: 'jobs/put-back.sql.js',
     edits: edit('= attempt - 1,', '= attempt,'),
   },
   {
     id: 'M28b',
-    what: 'an attempt is burned by a lost worker',
+    what: 'the loss of a worker burns an attempt',
     caughtBy: 'crash.bystander',
     file: 'worker/recovery/sweep.sql.js',
     edits: edit('= attempt - 1,', '= attempt,'),
   },
   {
     id: 'M29',
-    what: 'a lease is trusted that nobody has renewed',
+    what: 'handlers are not aborted when the lease is not renewed',
     caughtBy: 'abort.first',
     file: 'worker/lease/lease.js',
     edits: edit('const riskAt = 0.8', 'const riskAt = 1000'),
   },
   {
     id: 'M30',
-    what: 'a frozen ctx.tx is left open by the server',
+    what: 'the server does not end a frozen ctx.tx',
     caughtBy: 'tx.idle-bound',
     file: 'jobs/attempt/hold-running.sql.js',
     edits: edit('$1::text', '(0 * $1::integer)::text'),
   },
   {
     id: 'M31a',
-    what: 'no heartbeat while the loop is blocked',
+    what: 'a blocked event loop stops the heartbeat',
     caughtBy: 'blocked.keeps-lease',
     file: 'worker/lease/lease-thread.js',
     edits: edit(
@@ -278,7 +278,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     id: 'M31b',
-    what: 'blocked processes end within their timeout',
+    what: 'a process with a blocked event loop ends although its job is within the timeout',
     caughtBy: 'blocked.keeps-lease',
     file: 'worker/lease/lease-thread.js',
     edits: edit('blockedMs > leaseMs && lateMs > 0', 'blockedMs > leaseMs'),

@@ -14,8 +14,8 @@ import { abortFirst, blockedKeepsLease, txIdleBound } from './leases.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
- * Guarantees with a name: each a small test on real processes that judges any build of the package. Against this one
- * they pass (named.test.ts); against one that a mutant was put into, its test has to fail (mutants/).
+ * Guarantees with a name: each is a small test on real processes that can judge any build of the package. They pass for
+ * this build (named.test.ts), and the test of a mutant must fail for the mutated build (mutants/).
  */
 export const named = {
   'zombie.settle': zombieSettle,

@@ -11,7 +11,7 @@ async function effectsOf({ db }: Scene, id: string): Promise<number> {
   return (await db.query('select 1 from effect where job = $1', [id])).length
 }
 
-/** What ctx.tx writes is there once when the connection dies between it and the completion, and the block is repeated. */
+/** The writes of ctx.tx are stored once when the connection dies between them and the completion, and the block is repeated. */
 export async function txAtMostOnce(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db, ledger, stint, contract, worker } = scene
@@ -25,7 +25,7 @@ export async function txAtMostOnce(build: Build): Promise<void> {
   expect(await effectsOf(scene, id)).toBe(1)
 }
 
-/** A completion whose reply was lost is found to be stored: neither a failure nor a lost lease. */
+/** A completion whose reply was lost counts as stored: it is neither a failure nor a lost lease. */
 export async function commitCutSettle(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db, ledger, stint, contract, worker } = scene
@@ -45,7 +45,7 @@ export async function commitCutSettle(build: Build): Promise<void> {
   }
 }
 
-/** A job that has ended by the time its lost enqueue is repeated is not stored, nor run, again. */
+/** A job that has ended before its enqueue is repeated is neither stored nor run again. */
 export async function commitCutEnqueue(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db, ledger, worker, producer } = scene
@@ -54,7 +54,7 @@ export async function commitCutEnqueue(build: Build): Promise<void> {
   const inputs = [{ act: 'return' }]
   const connection = proxy.url
   const cutOff = await producer({ name: 'cut off', connection, notify: false, perSecond: 0, inputs })
-  // The first one opens the connection that the second is cut on.
+  // The first enqueue opens the connection that is cut at the second.
   cutOff.tell('one')
   await ledger.wrote({ type: 'ack', n: 0 })
   const letIn = proxy.holdNew()
@@ -69,14 +69,14 @@ export async function commitCutEnqueue(build: Build): Promise<void> {
   expect(
     (await ledger.wrote(({ type, n }) => type !== 'intent' && type.includes('ack') && n === 1)).type,
   ).toBe('ack')
-  // Whatever was stored meanwhile is before this one.
+  // Any job stored meanwhile is claimed before this one.
   cutOff.tell('one')
   await ledger.wrote({ type: 'end', n: 2 })
   expect(ledger.lines({ type: 'start', n: 1 })).toHaveLength(1)
   expect(await db.query(`select 1 from stint.jobs where input ->> 'n' = '1'`)).toHaveLength(1)
 }
 
-/** What was given up on is not stored later: its bytes are dropped, and do not arrive when the network heals. */
+/** An enqueue that was given up is not stored later: its unsent bytes are dropped and do not arrive when the network heals. */
 export async function partitionLateBytes(build: Build): Promise<void> {
   const { db, ledger, producer } = await createScene(build)
   const proxy = await startFaultProxy(db.url)
@@ -86,7 +86,7 @@ export async function partitionLateBytes(build: Build): Promise<void> {
   cutOff.tell('one')
   await ledger.wrote({ type: 'ack', n: 0 })
   const heal = proxy.blackhole()
-  // More than the other side's kernel takes in, so that the rest waits in our own.
+  // More than the receiving kernel buffers, so that the rest waits in the sending one.
   cutOff.tell('large 8 120000')
   const { code } = await ledger.wrote({ type: 'unacknowledged many' })
   expect(code).toBe('enqueue-unknown')
@@ -94,7 +94,7 @@ export async function partitionLateBytes(build: Build): Promise<void> {
   expect(await db.query(`select 1 from stint.jobs where input ? 'text'`)).toEqual([])
 }
 
-/** A slot is free when the ending of its job is stored, and no earlier: results must not pile up unseen. */
+/** A slot is freed only when the ending of its job is stored, so that results do not pile up in memory. */
 export async function settleBacklog(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const proxy = await startFaultProxy(db.url)

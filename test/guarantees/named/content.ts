@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import { calm, createScene } from '../harness/scene.ts'
 import type { Build } from '../harness/scene.ts'
 
-/** What a handler gives out is made to fit: what Postgres can hold of it is kept. */
+/** A result that Postgres cannot hold is changed until it can, and the rest of it is kept. */
 export async function hostileOutputs(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   await worker('worker', calm)
@@ -12,7 +12,7 @@ export async function hostileOutputs(build: Build): Promise<void> {
   expect(row).toEqual({ state: 'succeeded', result: { text: 'a\ufffdb\ufffd', kept: 1 } })
 }
 
-/** One ending that the database refuses costs the others in its batch nothing. */
+/** An ending that the database refuses does not affect the other endings of its batch. */
 export async function settleBadRow(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   await db.query(
@@ -23,7 +23,7 @@ export async function settleBadRow(build: Build): Promise<void> {
     `create trigger refuse before insert on stint.finished
        for each row when (new.result ->> 'value' = 'refused') execute function refuse()`,
   )
-  // All of them wait for one word, so that their endings go out together.
+  // All handlers wait for one message, so that their endings go into one batch.
   const values = ['refused', 'good', 'good', 'good'] as const
   const one = await worker('worker', calm)
   const inputs = values.map((value) => ({ act: 'hold', value }))

@@ -5,7 +5,7 @@ import { plantRunning, plantWorker } from '../harness/planted.ts'
 import { calm, createScene, sweeper } from '../harness/scene.ts'
 import type { Build } from '../harness/scene.ts'
 
-/** A job that had not begun when its worker was lost is given back as it was, however close it is to being put aside. */
+/** A job that had not begun when its worker was lost is given back unchanged, even one crash before its quarantine. */
 export async function crashBystander(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db, ledger, worker } = scene
@@ -13,7 +13,7 @@ export async function crashBystander(build: Build): Promise<void> {
   const neverBegan = await plantRunning(scene, lost)
   const beganBefore = await plantRunning(scene, lost)
   await db.query('update stint.job set crashes = 2, suspect = true')
-  // Under a lease that it had once: this one's end is not its doing.
+  // It began under an earlier lease, so it did not cause the end of this one.
   await db.query('update stint.job set begun_lease = $2 where id = $1', [beganBefore, randomUUID()])
   await worker('sweeper', { ...sweeper, crashLimit: 3 })
   await ledger.wrote({ name: 'swept' })
@@ -22,7 +22,7 @@ export async function crashBystander(build: Build): Promise<void> {
   expect(rows).toEqual([neverBegan, beganBefore].sort().map((id) => ({ id, ...asItWas })))
 }
 
-/** A job that ends its process is put aside when it has done so as often as it may. */
+/** A job that ends its process is quarantined when it has done so `crashLimit` times. */
 export async function crashLimit(build: Build): Promise<void> {
   const { db, ledger, stint, contract, setup, worker } = await createScene(build)
   const { id } = await stint.enqueue(contract, { act: 'die', how: 'SIGKILL' })
@@ -38,7 +38,7 @@ export async function crashLimit(build: Build): Promise<void> {
   expect(dead).toEqual([{ id, reason: 'quarantined', crashes: limit }])
 }
 
-/** A job that its worker gives back on its way out has burned nothing. */
+/** A job that a stopping worker gives back keeps its number of attempts. */
 export async function releaseNoBurn(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const leaving = await worker('leaving', { ...calm, drain: 0 })

@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.ts'
 import { calm, createScene } from '../harness/scene.ts'
 import type { Build, Scene } from '../harness/scene.ts'
 
-/** Every ending of an attempt is refused to a worker whose job is another's by now. */
+/** A worker whose job runs under a newer lease cannot end it in any way. */
 export async function zombieSettle(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { untouched, said } = await asZombie(scene, ['complete', 'fail', 'snooze', 'dead-letter', 'cancel'])
@@ -13,7 +13,7 @@ export async function zombieSettle(build: Build): Promise<void> {
   await untouched()
 }
 
-/** So is all that a handler can write on its way. */
+/** A worker whose job runs under a newer lease cannot store any other write of its handler. */
 export async function zombieSideWrites(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db } = scene
@@ -36,7 +36,7 @@ export async function zombieSideWrites(build: Build): Promise<void> {
   await untouched()
 }
 
-/** Lets a worker do these writes for jobs that were given to another meanwhile; tells how each ended. */
+/** Lets a worker do these writes for jobs that have a newer lease, and returns how each ended. */
 async function asZombie(
   { db, ledger, stint, contract, worker }: Scene,
   writes: readonly string[],
@@ -64,7 +64,7 @@ async function asZombie(
   }
 }
 
-/** A worker that is alive as far as the database knows; its id. */
+/** Stores the row of a live worker, and returns its id. */
 async function liveWorker(db: Scene['db']): Promise<string> {
   const id = randomUUID()
   await db.query(
@@ -74,11 +74,11 @@ async function liveWorker(db: Scene['db']): Promise<string> {
   return id
 }
 
-/** A heartbeat is refused to a worker that others have declared lost: it goes on under another id. */
+/** The heartbeat of a worker that was declared lost is refused, and the worker goes on under another id. */
 export async function zombieHeartbeat(build: Build): Promise<void> {
   const { db, ledger, worker } = await createScene(build)
   await worker('lost', { lease: '3s', sweepEvery: '1h' })
-  // The time at which the row is changed: a heartbeat may have begun after this statement and yet come before it.
+  // clock_timestamp(), the time of the change: a heartbeat that began after this statement may still be applied before it.
   const [{ id } = { id: '' }] = await db.query<{ id: string }>(
     'update stint.worker set lost_at = clock_timestamp() returning id',
   )
@@ -95,7 +95,7 @@ export async function zombieHeartbeat(build: Build): Promise<void> {
   expect(again?.workerId).not.toBe(id)
 }
 
-/** Two leases of one job that end together in one process: the newer one's ending is taken, the older one's refused. */
+/** When two leases of one job end together in one process, the newer ending is stored and the older one refused. */
 export async function batchCrossLease(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const both = await worker('both', calm)

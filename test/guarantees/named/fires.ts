@@ -9,10 +9,10 @@ import { statementMarks } from '../../support/statement-marks.ts'
 import { createScene } from '../harness/scene.ts'
 import type { Build } from '../harness/scene.ts'
 
-/** The clock is moved, and nobody is to be called lost for that; nor is a timer to wake them in between. */
+/** Long intervals: moving the clock must not make a worker count as lost, and no timer may wake the schedulers. */
 const scheduling = { lease: '1h', sweepEvery: '1h', upkeep: false }
 
-/** Each time of a schedule makes one job, whoever comes too late with it, and whatever the clock does. */
+/** Each fire time of a schedule stores one job, even with a late scheduler or a clock that goes back. */
 export async function firesManySchedulers(build: Build): Promise<void> {
   const { db, stint, contract, worker } = await createScene(build)
   const clock = await movableClock(db)
@@ -25,7 +25,7 @@ export async function firesManySchedulers(build: Build): Promise<void> {
   const proxy = await startFaultProxy(db.url)
   const marks = statementMarks(fireSql)
 
-  // One has looked, and what it found is on its way while another one fires it.
+  // One scheduler has looked, and its fire is held back while another scheduler fires the same time.
   await worker('late', { ...scheduling, connection: proxy.url })
   const firing = proxy.holdNext(marks)
   await clock.advance('1 minute')
@@ -42,7 +42,7 @@ export async function firesManySchedulers(build: Build): Promise<void> {
   const once = await countsOf(db)
   expect(once).toEqual({ fires: once.fires, jobs: once.fires, ofTheirOwn: once.fires })
 
-  // The clock goes back, and the schedule is changed: its times from there on are worked out again.
+  // The clock goes back and the schedule is changed, so its next times are computed again.
   await clock.advance('-5 minutes')
   await set('second')
   await clock.advance('5 minutes')
@@ -55,7 +55,7 @@ export async function firesManySchedulers(build: Build): Promise<void> {
   expect(again).toEqual({ fires: again.fires, jobs: again.fires, ofTheirOwn: again.fires })
 }
 
-/** Says that schedules were changed, as a client does. */
+/** Notifies that schedules were changed, as a client does. */
 async function wakeAll(db: TestDatabase): Promise<void> {
   await db.query(`select pg_notify('stint_ready', '{"schedules":true}')`)
 }
@@ -68,7 +68,7 @@ async function dueIn(db: TestDatabase): Promise<number> {
   return row?.due ?? NaN
 }
 
-/** Times that fired, jobs that there are, and those of them that a time has for its own. */
+/** Counts the fires, the jobs, and the fires that have a job of their own. */
 async function countsOf(db: TestDatabase): Promise<{ fires: number; jobs: number; ofTheirOwn: number }> {
   const [row] = await db.query<{ fires: number; jobs: number; ofTheirOwn: number }>(
     `select (select count(*)::integer from stint.fire where outcome = 'fired') as fires,

@@ -8,11 +8,11 @@ import type { Build } from '../harness/scene.ts'
 
 const isSwept = ({ name }: Line): boolean => name === 'swept'
 
-/** A handler whose worker reaches the database no more is aborted before its job is given to others. */
+/** A handler whose worker cannot reach the database is aborted before its job is given to another worker. */
 export async function abortFirst(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const proxy = await startFaultProxy(db.url)
-  // Long enough that a busy machine does not use up the fifth of it between abort and takeover.
+  // Long enough that a busy machine does not use up the fifth of the lease between abort and takeover.
   await worker('cut off', { lease: '12s', sweepEvery: '1h', connection: proxy.url })
   await worker('sweeper', sweeper)
   const { id } = await stint.enqueue(contract, { act: 'hold', listens: true })
@@ -22,7 +22,7 @@ export async function abortFirst(build: Build): Promise<void> {
   expect(first).toMatchObject({ type: 'end', worker: 'cut off' })
 }
 
-/** A worker that freezes inside of ctx.tx does not keep its job for ever: the server ends the transaction. */
+/** A worker that freezes inside ctx.tx does not hold its row for ever: the server ends the transaction. */
 export async function txIdleBound(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const leaseMs = 3_000
@@ -40,7 +40,7 @@ export async function txIdleBound(build: Build): Promise<void> {
   expect(await db.query('select from effect')).toEqual([])
 }
 
-/** A handler that keeps the event loop for longer than a lease, and within its timeout, keeps its job. */
+/** A handler that blocks the event loop for longer than a lease, but within its timeout, keeps its job. */
 export async function blockedKeepsLease(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const leaseMs = 6_000

@@ -18,11 +18,11 @@ async function stateOf({ db }: Scene, id: string): Promise<unknown> {
 const running = { state: 'running', epoch: 1, attempt: 1 }
 const returned = { state: 'ready', epoch: 1, attempt: 0 }
 
-/** The sweep takes the jobs of lost workers, and nothing of those that live. */
+/** The sweep takes back the jobs of lost workers, and no job of a live worker. */
 export async function sweepLive(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { ledger, worker, db } = scene
-  // Its lease is short, so that what protects everybody after an outage does not protect it; and far from over.
+  // Its lease has a short duration, so that the grace after an outage does not protect it, and ends in a day.
   const alive = await plantWorker(db, { renewed: '-1 day', lease: '1 millisecond' })
   const lost = await plantWorker(db, { renewed: '1 hour', lease: '1 second', isLost: true })
   const ofAlive = await plantRunning(scene, alive)
@@ -35,7 +35,7 @@ export async function sweepLive(build: Build): Promise<void> {
   ).toHaveLength(1)
 }
 
-/** A job that was found to be a lost worker's, and is another's by the time it is to be taken, is left alone. */
+/** The sweep leaves a job alone that another worker has taken since the sweep found it. */
 export async function sweepRace(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db, worker } = scene
@@ -46,34 +46,34 @@ export async function sweepRace(build: Build): Promise<void> {
   const taking = proxy.holdNext(statementMarks(sweepSql))
   await worker('sweeper', { ...sweeper, connection: proxy.url })
   const letPass = await taking
-  // Somebody else was faster, and it runs again already.
+  // Another worker was faster, and the job runs again already.
   await db.query('update stint.job set worker_id = $2, lease_id = $3, epoch = 2 where id = $1', [
     ...[id, alive, randomUUID()],
   ])
-  // Each pass begins with burials; those who are lost are looked for only while something runs.
+  // Each pass begins with bury.sql; it looks for lost workers only while a job runs.
   const nextPass = proxy.saw(statementMarks(burySql), 2)
   letPass()
   await nextPass
   expect(await stateOf(scene, id)).toEqual({ ...running, epoch: 2 })
 }
 
-/** A claim that commits after its worker was buried, and whose worker nobody knows any more, is found. */
+/** The sweep finds a claim that committed after its worker was declared lost and its row was removed. */
 export async function sweepOrphanClaim(build: Build): Promise<void> {
   const scene = await createScene(build)
   const known = await plantWorker(scene.db, { renewed: '1 hour', lease: '1 second', isLost: true })
   const ofUnknown = await plantRunning(scene, randomUUID())
   const ofKnown = await plantRunning(scene, known)
   await scene.worker('sweeper', sweeper)
-  // One statement takes both: when one is back, so is the other.
+  // One statement takes both jobs back.
   await scene.ledger.wrote({ name: 'swept' })
   expect([await stateOf(scene, ofKnown), await stateOf(scene, ofUnknown)]).toEqual([returned, returned])
 }
 
-/** After the server was down a worker has the time of its lease to renew it before anybody calls it lost. */
+/** After the server was down, a worker has the duration of its lease to renew it before it is declared lost. */
 export async function outageNoBlame(build: Build): Promise<void> {
   const scene = await createScene(build)
   const { db, ledger, worker } = scene
-  // Leases that ran out hours ago, of which one is longer than the server has been up.
+  // Both leases expired long ago, but one of them has a duration longer than the uptime of the server.
   const longLeased = await plantWorker(db, { renewed: '1000 days', lease: '900 days' })
   const shortLeased = await plantWorker(db, { renewed: '1000 days', lease: '1 millisecond' })
   const waiting = await plantRunning(scene, longLeased)
@@ -83,7 +83,7 @@ export async function outageNoBlame(build: Build): Promise<void> {
   expect([await stateOf(scene, gone), await stateOf(scene, waiting)]).toEqual([returned, running])
 }
 
-/** A claim whose reply was lost is given back by whoever it was made for, with nothing burned. */
+/** A worker that lost the reply to its claim gives the jobs back, and no attempt is counted. */
 export async function claimLostReply(build: Build): Promise<void> {
   const { db, ledger, stint, contract, worker } = await createScene(build)
   const proxy = await startFaultProxy(db.url)
@@ -91,7 +91,7 @@ export async function claimLostReply(build: Build): Promise<void> {
   const cut = proxy.cutNext({ text: statementMarks(claimSql), when: 'after' })
   const { id } = await stint.enqueue(contract, {})
   await cut
-  // It compares again and again what runs under its name with what it knows of; the first look has to find it.
+  // The worker repeatedly compares the jobs that run under its id with those it knows; the first pass has to find it.
   const looked = proxy.saw(statementMarks(heldSql), 150).then(() => 'forgotten' as const)
   const started = ledger.wrote({ type: 'start', job: id }).then(() => 'started' as const)
   started.catch(() => undefined)

@@ -1,5 +1,5 @@
-// Loaded before the program of a worker, by --import: ends the process by SIGKILL at a point of its scheduling that the
-// parent names. Of all processes that are told the same tick, the first to come to the point ends, and no other.
+// Loaded before the program of a worker, by --import: kills the process by SIGKILL at a point of its scheduling that the
+// parent names. Of all processes that get the same tick, only the first one to reach the point is killed.
 import { openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -27,7 +27,7 @@ function reach(point) {
   try {
     openSync(join(folder, String(told.tick)), 'wx')
   } catch {
-    // Another one was here first.
+    // Another process reached it first.
     told = undefined
     return
   }
@@ -44,7 +44,7 @@ pg.Client.prototype.query = function (config, ...rest) {
   if (isFire && ++fires === 2) reach('betweenFires')
   const answering = Reflect.apply(query, this, [config, ...rest])
   if (!isLook && !isFire) return answering
-  // With the bytes on their way, whatever the server makes of them.
+  // The bytes are sent; the server may or may not execute them.
   if (isFire) reach('sent')
   return answering.then((answer) => {
     if (isLook && answer.rows[0]?.due.length > 0) reach('looked')

@@ -1,5 +1,5 @@
-// A producer for the guarantees: writes to the ledger what it means to store, then what it was told became of it.
-// Every job has a number of its own, so that one that is stored twice can be told from two.
+// A producer for the guarantees: writes to the ledger each job that it is going to store, then the answer that it got.
+// Every job has its own number, so that one job stored twice can be told from two jobs.
 import { openSync, writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { defineJob, Stint } from 'stint'
@@ -28,7 +28,7 @@ async function enqueue(input) {
   }
 }
 
-/** Several large jobs by one statement. */
+/** Enqueues several large jobs by one statement. */
 async function enqueueLarge(count, bytes) {
   const all = Array.from({ length: count }, () => ({ n: n++, text: 'x'.repeat(bytes) }))
   for (const one of all) write('intent', { n: one.n })
@@ -53,7 +53,7 @@ process.on('message', (message) => {
   }
 })
 
-/** A steady stream: what is late is not made up for, since a database that is down should not be flooded afterwards. */
+/** A steady stream. Late jobs are not caught up, so that a database is not flooded after it was down. */
 async function produce() {
   const underWay = new Set()
   for (let turn = 0; !isStopped; turn++) {
