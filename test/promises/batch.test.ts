@@ -6,7 +6,7 @@ import { attemptsOf, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-test('jobs that are handled in one call end each in its own way, with the middleware around each', async () => {
+test('jobs handled in one batch call each end in their own way, with middleware around each', async () => {
   const ledger = await createLedger()
   const job = { kind: 'together', queue: 'together', retry: { backoff: ['20ms'] } }
   const contract = defineJob(job)
@@ -18,7 +18,7 @@ test('jobs that are handled in one call end each in its own way, with the middle
     unwanted: { act: 'fail', failure: 'cancel' },
     'answered by inner': {},
   }
-  // Before there is a worker: so they are there to be taken together.
+  // Enqueued before the worker starts, so that one claim can take them together.
   const names = Object.keys(inputs)
   const { jobs } = await scene.stint.enqueueMany(contract, Object.values(inputs), {
     each: (_input, index) => ({ correlationId: names[index] }),
@@ -39,7 +39,7 @@ test('jobs that are handled in one call end each in its own way, with the middle
   ])
     await ledger.wrote({ type: 'event', name, job: id })
 
-  // One call for all that came through; the one that failed is called again alone, and nobody with it.
+  // One call for all jobs that middleware let through; the failed job is handled again alone.
   expect(ledger.lines({ type: 'batch' }).map((line) => line['jobs'])).toEqual([
     [fine, flaky, hopeless, early, unwanted],
     [flaky],
@@ -55,9 +55,9 @@ test('jobs that are handled in one call end each in its own way, with the middle
   expect((await stored(scene, answered)).result).toEqual({ outer: { by: 'inner' } })
   expect(await stored(scene, hopeless)).toMatchObject({ state: 'dead', reason: 'permanent', attempt: 1 })
   expect(await stored(scene, early)).toMatchObject({ state: 'scheduled', attempt: 0 })
-  expect(await stored(scene, unwanted)).toMatchObject({ state: 'cancelled', reason: 'nobody wants it' })
+  expect(await stored(scene, unwanted)).toMatchObject({ state: 'cancelled', reason: 'not needed any more' })
 
-  // What went wrong with one is noted of it, and of no other.
+  // Only the failed job has a record of the failure.
   const outcomes = async (id: string): Promise<string[]> =>
     (await attemptsOf(scene, id)).map(({ outcome }) => outcome)
   expect(await outcomes(flaky)).toEqual(['failed'])

@@ -17,7 +17,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** Blocking begins to count after a lease; a machine that is busy may pause all of a process for half of it. */
+/** A process counts as blocked after a lease. A busy machine may pause a whole process for half of that. */
 const leaseMs = 6_000
 
 function options(queue: string) {
@@ -30,7 +30,7 @@ function options(queue: string) {
   } as const
 }
 
-test('a handler that blocks the event loop for longer than its lease, within its timeout, runs once and keeps its job', async () => {
+test('a handler that blocks the event loop for longer than its lease, but within its timeout, runs once and keeps its job', async () => {
   const ledger = await createLedger()
   const job = { kind: 'busy', queue: 'busy', timeout: '5m' }
   const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 1.5 * leaseMs })
@@ -40,7 +40,7 @@ test('a handler that blocks the event loop for longer than its lease, within its
   expect(ledger.lines({ type: 'start', job: id })).toHaveLength(1)
 })
 
-test('a process that is blocked past the timeout of all its jobs is ended from within, and the story is told', async () => {
+test('a process that is blocked past the timeout of all its jobs kills itself, and the reason is stored', async () => {
   const ledger = await createLedger()
   const job = { kind: 'hung', queue: 'hung', timeout: '500ms' }
   const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 600_000 })
@@ -59,7 +59,7 @@ test('a process that is blocked past the timeout of all its jobs is ended from w
   })
 })
 
-test('one that was declared lost meanwhile, and cannot hear of it, is ended all the same', async () => {
+test('a blocked process that was declared lost, and cannot learn of it, kills itself too', async () => {
   const ledger = await createLedger()
   const job = { kind: 'lost', queue: 'lost', timeout: '500ms' }
   const { id } = await stint.enqueue(defineJob(job), { act: 'block', ms: 600_000 })
@@ -71,7 +71,7 @@ test('one that was declared lost meanwhile, and cannot hear of it, is ended all 
 })
 
 test.each(['callback', 'promise'])(
-  'what a %s throws and nobody catches fails that job alone, and is noted where its attempt is over',
+  'an uncaught error in a %s fails only its own job, and is recorded if the attempt is already over',
   async (how) => {
     const ledger = await createLedger()
     const queue = `uncaught-${how}`
@@ -85,7 +85,7 @@ test.each(['callback', 'promise'])(
       name: 'TypeError',
       message: expect.stringContaining('in a ') as string,
     })
-    // Thrown after its handler returned: noted, and nothing ends for it.
+    // Thrown after the handler returned: the error is recorded, and the job stays succeeded.
     const late = await stint.enqueue(defineJob(job), { act: 'uncaught', how, lateMs: 200 })
     const thrown = await ledger.wrote({ name: 'thrownLate', job: late.id })
     expect(thrown.said?.['error']).toMatchObject({ name: 'TypeError' })

@@ -10,7 +10,7 @@ import { endLease, startWorker } from '../support/worker-process.ts'
 const kills = form === 'short' ? 3 : 20
 const jobs = 5_000
 
-test('every job that ended is counted once, though workers are killed while they settle', async () => {
+test('every job that ended is counted once, even if workers are killed while they settle', async () => {
   const db = await createTestDatabase()
   const stint = new Stint({ connection: db.url })
   const ledger = await createLedger()

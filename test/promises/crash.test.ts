@@ -22,8 +22,8 @@ const leaseMs = 6_000
 const sweepMs = 200
 
 /**
- * A lease is long enough for a machine that is busy: what is lost here was killed. Where nothing hangs on how long that
- * takes, the victim's is ended by `endLease`.
+ * Leases are long enough for a busy machine, so that only killed workers are lost. Where the test does not measure the
+ * time until then, `endLease` ends the lease of the victim at once.
  */
 function survivor(queue: string) {
   return { connection: db.url, queues: { [queue]: 10 }, lease: '15s', sweepEvery: sweepMs }
@@ -36,7 +36,7 @@ function isAmong(id: string, quarantined: unknown): boolean {
   return (quarantined as { id: string }[]).some((one) => one.id === id)
 }
 
-test('jobs of a killed worker run again within a lease and a sweep, elsewhere, with no attempt burned', async () => {
+test('jobs of a killed worker run again in another worker within a lease and a sweep, and no attempt is burned', async () => {
   const ledger = await createLedger()
   const job = { kind: 'work', queue: 'killed' }
   const killed = await startWorker(ledger, {
@@ -75,7 +75,7 @@ test('jobs of a killed worker run again within a lease and a sweep, elsewhere, w
   expect(attempts).toEqual(jobs.map(() => lost))
 })
 
-test('a job whose workers were killed three times is put aside as quarantined, with each crash on record', async () => {
+test('a job whose worker was killed three times is quarantined, with each crash on record', async () => {
   const ledger = await createLedger()
   const job = { kind: 'poison', queue: 'poison' }
   const { id } = await stint.enqueue(defineJob(job), { act: 'hold' })
@@ -119,7 +119,7 @@ test('a job whose workers were killed three times is put aside as quarantined, w
   expect(attempts).toEqual([1, 2, 3].map((epoch) => ({ epoch, attempt: 1, outcome: 'lease-lost' })))
 })
 
-test('a job whose contract says that a crash is its end never begins a second time', async () => {
+test('a job whose contract makes a crash fatal never begins a second time', async () => {
   const ledger = await createLedger()
   const job = { kind: 'once', queue: 'once' }
   const contract = defineJob({ ...job, retry: { classes: { crash: 'dead' } } })
@@ -127,7 +127,7 @@ test('a job whose contract says that a crash is its end never begins a second ti
   const worker = spawnWorker(ledger, { name: 'victim', jobs: [job], options: victim('once') })
   expect(await worker.exited).toMatchObject({ signal: 'SIGKILL' })
   await endLease(db, worker)
-  // It would run it, if it were let.
+  // This worker would run the job if it were ready.
   await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('once') })
   await ledger.wrote(({ name, said }) => name === 'swept' && isAmong(id, said?.['quarantined']))
   const [dead] = await db.query('select reason, crashes, attempt, epoch from stint.dead where id = $1', [id])
@@ -141,12 +141,12 @@ test.each([
   { attempts: 4, crashes: 3, becomes: 'dead' },
   { attempts: undefined, crashes: 2, becomes: 'dead' },
 ])(
-  'with $attempts crashes in its contract a job that has $crashes is $becomes after the next',
+  'a job with $attempts crashes allowed and $crashes counted is $becomes after the next crash',
   async ({ attempts, crashes, becomes }) => {
     const ledger = await createLedger()
     const classes = attempts === undefined ? {} : { crash: { attempts } }
     const { id } = await stint.enqueue(defineJob({ kind: 'planted', queue: 'planted', retry: { classes } }))
-    // As a worker leaves it that nobody knows any more, and whose handler had begun.
+    // The state that an unknown worker leaves after its handler had begun.
     await db.query(
       `update stint.job set state = 'running', attempt = 1, epoch = 1, worker_id = $2, lease_id = $2, begun_lease = $2,
               crashes = $3, started_at = now()
@@ -160,11 +160,11 @@ test.each([
   },
 )
 
-test('a job that runs under a worker nobody knows is taken back', async () => {
+test('a job that runs under an unknown worker is taken back', async () => {
   const ledger = await createLedger()
   const job = { kind: 'orphan', queue: 'orphan' }
   const { id } = await stint.enqueue(defineJob(job), {})
-  // As a claim leaves it that commits after its worker was buried and its row is gone.
+  // The state after a claim that commits when its worker was declared lost and its row removed.
   await db.query(
     `update stint.job set state = 'running', attempt = 1, epoch = 1, worker_id = $2, lease_id = $2, started_at = now()
       where id = $1`,
@@ -173,18 +173,18 @@ test('a job that runs under a worker nobody knows is taken back', async () => {
   await startWorker(ledger, { name: 'alive', jobs: [job], options: survivor('orphan') })
   await ledger.wrote({ name: 'succeeded', job: id })
   const [row] = await db.query('select attempt, crashes, epoch from stint.finished where id = $1', [id])
-  // Nobody knows that its handler had begun.
+  // No crash is counted, because no record says that its handler had begun.
   expect(row).toEqual({ attempt: 1, crashes: 0, epoch: 2 })
 })
 
-test('jobs that only waited in a worker that was killed are not blamed, however often that happens', async () => {
+test('jobs that only waited in killed workers are never blamed for the crashes', async () => {
   const ledger = await createLedger()
   const job = { kind: 'bystander', queue: 'bystanders' }
   await startWorker(ledger, { name: 'sweeper', jobs: [{ kind: 'other' }], options: survivor('other') })
   const inputs = Array.from({ length: 30 }, () => ({ act: 'hold' }))
   const { jobs } = await stint.enqueueMany(defineJob(job), inputs)
   const ids = jobs.map(({ id }) => id)
-  // Held by workers that have not begun with them, and are gone.
+  // Held by lost workers that had not begun to run them.
   for (let epoch = 1; epoch <= 4; epoch++) {
     await db.query(
       `update stint.job set state = 'running', attempt = attempt + 1, epoch = epoch + 1, worker_id = $2, lease_id = $2,
@@ -204,7 +204,7 @@ test('jobs that only waited in a worker that was killed are not blamed, however 
   await ledger.wroteMany({ name: 'succeeded', worker: 'alive' }, 30)
 })
 
-test('a job that ends its process at once is put aside at the third time, and its neighbours succeed', async () => {
+test('a job that kills its process at once is quarantined at the third crash, and its neighbours succeed', async () => {
   const ledger = await createLedger()
   const job = { kind: 'deadly', queue: 'deadly' }
   const good = Array.from({ length: 40 }, (_, n) => ({ act: 'sleep', ms: 20, n }))

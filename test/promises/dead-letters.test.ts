@@ -11,11 +11,11 @@ function options({ queue = '' }: ProgramJob): { connection: string; queues: Reco
   return { connection: scene.db.url, queues: { [queue]: 1 } }
 }
 
-test('a dead letter is replayed as the job it was, with attempts anew and its history, by another worker', async () => {
+test('a replayed dead letter is the same job, with new attempts and its history, and another worker runs it', async () => {
   const ledger = await createLedger()
   const job = { kind: 'again', queue: 'again', retry: { attempts: 2, backoff: ['10ms'] } }
   const first = await startWorker(ledger, { name: 'first', jobs: [job], options: options(job) })
-  // Fails at its first three tries in a process, and succeeds at the next.
+  // Fails at its first three tries in one process, and succeeds at the next.
   const input = { act: 'fail', failure: 'unknown', times: 3 }
   const { id } = await scene.stint.enqueue(defineJob(job), input, { key: 'tenant-1', correlationId: 'r-9' })
   await ledger.wrote({ name: 'dead', job: id })
@@ -23,8 +23,8 @@ test('a dead letter is replayed as the job it was, with attempts anew and its hi
   await first.exited
   await startWorker(ledger, { name: 'second', jobs: [job], options: options(job) })
 
-  // It dies once more, of its second allowance: that one is as long as the first.
-  // What a worker counts may have moved on by the time of the answer; the allowance has not.
+  // It fails its second set of attempts too; that set is as large as the first. The worker may count further attempts
+  // before replay() answers, so the test checks only the limits.
   const replayed = await scene.stint.dead.replay(id)
   expect(replayed).toMatchObject({ id, attemptsBefore: 2, maxAttempts: 4 })
   await ledger.wrote({ name: 'dead', job: id, worker: 'second' })
@@ -53,7 +53,7 @@ test('a dead letter is replayed as the job it was, with attempts anew and its hi
   expect(await scene.stint.dead.get(id)).toBeUndefined()
 })
 
-test('a dead letter that is edited becomes a new job that names its origin, and is done', async () => {
+test('a dead letter that is replayed with another input becomes a new job that names its origin, and runs', async () => {
   const ledger = await createLedger()
   const job = { kind: 'edited', queue: 'edited' }
   const contract = defineJob(job)
@@ -76,7 +76,7 @@ test('a dead letter that is edited becomes a new job that names its origin, and 
     priority: 7,
   })
 
-  // The letter stays what it was, and can be used once.
+  // The dead letter is unchanged, and can be replayed only once.
   expect(await stored(scene, id)).toMatchObject({ state: 'dead', input: wrong, replacedBy: edited.id })
   await expect(scene.stint.dead.replay(id)).rejects.toMatchObject({ code: 'state-changed' })
 })

@@ -20,9 +20,9 @@ afterAll(async () => {
 const job = { kind: 'work' }
 const untouched = { state: 'ready', attempt: 0, crashes: 0, lease_id: null, worker_id: null }
 
-test('SIGTERM lets what runs finish and gives back what has not started; readiness turns red first', async () => {
+test('SIGTERM lets running jobs finish and gives back claimed ones; readiness turns red first', async () => {
   const ledger = await createLedger()
-  // One slot for two queues: the second one's first job is in hand, and waits for it.
+  // One slot for two queues: the first job of the second queue is claimed and waits for the slot.
   const worker = await startWorker(ledger, {
     name: 'worker',
     jobs: [job],
@@ -40,7 +40,7 @@ test('SIGTERM lets what runs finish and gives back what has not started; readine
   await ledger.wrote({ type: 'start', job: running.id })
   const waiting = await stint.enqueue(defineJob(job), {}, { queue: 'behind' })
   const waitingRow = () => db.query('select * from stint.job where id = $1', [waiting.id])
-  // In hand, or in hand once and given back since: it does not wait there for long.
+  // It is claimed, or was claimed and given back since: a claimed job does not wait long for a slot.
   await eventually(async () => {
     expect((await waitingRow())[0]).not.toMatchObject({ epoch: 0 })
   })
@@ -63,14 +63,14 @@ test('SIGTERM lets what runs finish and gives back what has not started; readine
     waiting.id,
   ])
   expect(outcomes).toEqual([{ outcome: 'released' }])
-  // What came after the signal was not even looked at.
+  // A job enqueued after the signal is not claimed.
   const [fresh] = await db.query('select state, attempt, epoch from stint.job where id = $1', [late.id])
   expect(fresh).toEqual({ state: 'ready', attempt: 0, epoch: 0 })
   const [row] = await db.query('select count(*)::integer as live from stint.worker where lost_at is null')
   expect(row).toEqual({ live: 0 })
 })
 
-test('after the drain jobs are aborted and given back with nothing burned, those that do not listen too', async () => {
+test('after the drain, running jobs are aborted and given back at no cost, even if they ignore their signal', async () => {
   const ledger = await createLedger()
   const worker = await startWorker(ledger, {
     name: 'worker',
@@ -107,7 +107,7 @@ test('a second signal ends the drain', async () => {
   expect((await db.query('select * from stint.job where id = $1', [id]))[0]).toMatchObject(untouched)
 })
 
-test('a worker that is told to stop while it starts does so', async () => {
+test('a worker that gets SIGTERM while it starts stops cleanly', async () => {
   const ledger = await createLedger()
   for (let round = 0; round < 3; round++) {
     const name = `worker ${round}`
@@ -120,7 +120,7 @@ test('a worker that is told to stop while it starts does so', async () => {
   expect(row).toEqual({ live: 0 })
 })
 
-test('workers that are replaced one by one under load burn no attempt and fail nothing', async () => {
+test('workers that are replaced one by one under load burn no attempt and fail no job', async () => {
   const ledger = await createLedger()
   const setup = (name: string) => ({
     name,

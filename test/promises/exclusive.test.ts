@@ -32,13 +32,13 @@ test('four workers on one queue run 2,000 jobs, each of them once', async () => 
       }),
     ),
   )
-  // One for every slot there is: when all of them have started, all workers are at work.
+  // One job for every slot: when all of them have started, all workers are running jobs.
   const slots = Array.from({ length: 5 * names.length }, () => ({ act: 'hold' }))
   await stint.enqueueMany(defineJob(job), slots)
   await ledger.wroteMany({ type: 'start' }, slots.length)
   const count = 2_000
   const inputs = Array.from({ length: count }, (_, n) => ({ n, act: 'sleep', ms: n % 4 }))
-  // With keys and without, which are claimed by different statements.
+  // With and without keys, because different statements claim them.
   const keyed = { each: (_: unknown, n: number) => (n % 2 === 0 ? {} : { key: `tenant-${n % 7}` }) }
   await stint.enqueueMany(defineJob(job), inputs, keyed)
   for (const worker of workers) worker.tell('go')

@@ -6,7 +6,7 @@ import { defineJob } from '../../src/index.ts'
 import { movableClock } from '../support/clock.ts'
 import { eventually, workerScene } from '../support/workers.ts'
 
-/** How much of it: the full lane sets more. */
+/** How many fires the test makes; the full lane sets more minutes. */
 const size = {
   schedules: 5,
   minutes: Number(process.env['STINT_FIRES_MINUTES'] ?? 200),
@@ -18,7 +18,7 @@ const scene = workerScene()
 const program = join(import.meta.dirname, 'programs/scheduler.mjs')
 const job = defineJob({ kind: 'tick.probe', queue: 'fires' })
 
-test('five schedulers, one of them killed at every step: each time makes exactly one job', async () => {
+test('five schedulers, one of which is killed at every step, store exactly one job for every fire time', async () => {
   const clock = await movableClock(scene.db)
   const names = Array.from({ length: size.schedules }, (_, index) => `every-minute-${index}`)
   const missed = { policy: 'all', limit: 1_000, window: '24h' } as const
@@ -47,7 +47,7 @@ test('five schedulers, one of them killed at every step: each time makes exactly
   for (let minute = 0; minute < size.minutes; minute += size.step) {
     await clock.advance(`${size.step} minutes`)
     const victim = running.shift()
-    // Just as it begins to tick: somewhere between the look and the answer.
+    // Killed just as it begins a tick, somewhere between its look and the answer.
     await new Promise((resolve) => victim?.once('message', resolve))
     victim?.kill('SIGKILL')
     kills++
@@ -59,7 +59,7 @@ test('five schedulers, one of them killed at every step: each time makes exactly
     )
     return row?.n === '0'
   }, 'everything is decided')
-  // One statement sees it all at one moment: the schedulers and the clock go on.
+  // One statement, so that all counts are of one moment: the schedulers and the clock go on.
   const decided = await scene.db.query<
     Record<'fired' | 'other' | 'jobs', number> & { name: string; to: Date }
   >(

@@ -20,11 +20,11 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** With a poll of one second, on however busy a machine. */
+/** Generous for a poll of one second, even on a busy machine. */
 const soonMs = 20_000
 
-describe('behind what a worker has claimed, it finds', () => {
-  test('a job whose transaction stayed open while later ones ran', async () => {
+describe('jobs behind the position that a worker has claimed up to', () => {
+  test('a worker finds a job whose transaction stayed open while later jobs ran', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'late' }
     const contract = defineJob(job)
@@ -47,7 +47,7 @@ describe('behind what a worker has claimed, it finds', () => {
     expect(at - committedAt).toBeLessThan(soonMs)
   })
 
-  test('a job that is put back in its old place, and one of a priority never seen before', async () => {
+  test('a worker finds a job that was put back with its old time, and a job of a new priority', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'replayed' }
     const contract = defineJob(job)
@@ -58,7 +58,7 @@ describe('behind what a worker has claimed, it finds', () => {
     })
     const { jobs } = await stint.enqueueMany(contract, [{}, {}, {}])
     await ledger.wroteMany({ name: 'succeeded' }, 3)
-    // As a replay does: the same id, the same place in time, and nobody is told.
+    // As a replay does it: the same id and the same time, without a notification.
     const [first] = jobs
     await db.query(
       `with gone as (delete from stint.finished where id = $1 returning *)
@@ -76,7 +76,7 @@ describe('behind what a worker has claimed, it finds', () => {
     for (const line of [again, urgent]) expect((line?.at ?? Infinity) - storedAt).toBeLessThan(soonMs)
   })
 
-  test('a job that was given another priority, before those it overtook', async () => {
+  test('a worker runs a job that got a higher priority before the jobs that it overtook', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'urgent' }
     const contract = defineJob(job)
@@ -93,7 +93,7 @@ describe('behind what a worker has claimed, it finds', () => {
     )
     const last = jobs.at(-1)?.id as string
     await stint.reprioritize(last, 50)
-    // Two surveys later at the latest the worker knows of it; its only slot is still taken.
+    // The worker knows of the new priority after two surveys at most; its only slot is still taken.
     await surveyed(2)
     worker.tell('go')
     const [, next] = await ledger.wroteMany({ type: 'start' }, 2)
@@ -103,8 +103,8 @@ describe('behind what a worker has claimed, it finds', () => {
 
 describe('jobs that a worker cannot run', () => {
   const many = form === 'short' ? 20_000 : 200_000
-  const strange = [
-    { what: 'of a kind it does not know', queue: 'kinds', kind: 'nobody.knows', version: 1, count: many },
+  const unrunnable = [
+    { what: 'of a kind it does not know', queue: 'kinds', kind: 'unknown.kind', version: 1, count: many },
     {
       what: 'of a newer version of their contract',
       queue: 'versions',
@@ -113,12 +113,12 @@ describe('jobs that a worker cannot run', () => {
       count: many / 4,
     },
   ]
-  test.each(strange)(
-    '$count $what stay ready, keep no others waiting, and are reported',
+  test.each(unrunnable)(
+    '$count jobs $what stay ready, do not delay other jobs, and are reported',
     async ({ queue, kind, version, count }) => {
       const ledger = await createLedger()
       const job = { kind: 'work', queue }
-      await insertStrange({ queue, kind, version, count })
+      await insertUnrunnable({ queue, kind, version, count })
       const { jobs: first } = await stint.enqueueMany(defineJob(job), [{}, {}, {}, {}, {}])
       const startedAt = monotonicMs()
       await startWorker(ledger, {
@@ -126,7 +126,7 @@ describe('jobs that a worker cannot run', () => {
         jobs: [job],
         options: { connection: db.url, pollFloor: '60s', queues: { [queue]: 10 } },
       })
-      // Some come while it looks past the strange ones: those are not for the next poll either.
+      // Some jobs come while the worker looks past the others; they do not wait for the next poll either.
       const later: { id: string }[] = []
       for (let n = 0; n < 30; n++) later.push(await stint.enqueue(defineJob(job), { n }))
       for (const { id } of [...first, ...later]) {
@@ -144,12 +144,14 @@ describe('jobs that a worker cannot run', () => {
     },
   )
 
-  // It measures time. In `npm test` test/plans.test.ts holds the same by blocks: one long look, then the tail spares the next.
-  test.skipIf(form === 'short' || isOutOf('no-notify', 'how soon a job starts is then a matter of the poll'))(
-    'slow no claim down once they were looked past: others start as soon as in a queue without such',
+  // This test measures time. In `npm test`, test/plans.test.ts checks the same by blocks read: one long look, then a short one.
+  test.skipIf(
+    form === 'short' || isOutOf('no-notify', 'there the poll interval decides how soon a job starts'),
+  )(
+    'jobs that a worker cannot run do not slow down the claims of other jobs once it has looked past them',
     async () => {
       const ledger = await createLedger()
-      await insertStrange({ queue: 'crowded', kind: 'nobody.knows', version: 1, count: 100_000 })
+      await insertUnrunnable({ queue: 'crowded', kind: 'unknown.kind', version: 1, count: 100_000 })
       await startWorker(ledger, {
         name: 'worker',
         jobs: [{ kind: 'work' }],
@@ -163,7 +165,7 @@ describe('jobs that a worker cannot run', () => {
         const { at } = await ledger.wrote({ type: 'start', job: id })
         waits[queue]?.push(at - storedAt)
       }
-      // To read past 100,000 jobs takes many times as long as a claim does.
+      // Reading past 100,000 jobs takes many times as long as a claim.
       const [crowded = Infinity, clear = 0] = ['crowded', 'clear'].map((queue) =>
         percentile(waits[queue] ?? [], 0.5),
       )
@@ -171,12 +173,12 @@ describe('jobs that a worker cannot run', () => {
     },
   )
 
-  test('keep no others waiting when they have keys that come first', async () => {
+  test('jobs that a worker cannot run do not delay other jobs when their keys come first', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'keys' }
     await db.query(
       `insert into stint.job (id, queue, kind, key, input)
-       select gen_random_uuid(), 'keys', 'nobody.knows', 'a' || n, '{}' from generate_series(1, 200) as n`,
+       select gen_random_uuid(), 'keys', 'unknown.kind', 'a' || n, '{}' from generate_series(1, 200) as n`,
     )
     await startWorker(ledger, {
       name: 'worker',
@@ -186,29 +188,29 @@ describe('jobs that a worker cannot run', () => {
     const { id } = await stint.enqueue(defineJob(job), {}, { key: 'z' })
     await ledger.wrote({ name: 'succeeded', job: id })
     const { said } = await ledger.wrote({ name: 'unknownKinds' })
-    expect(Object.values(said ?? {})).toEqual([{ queue: 'keys', kind: 'nobody.knows', jobs: 200 }])
+    expect(Object.values(said ?? {})).toEqual([{ queue: 'keys', kind: 'unknown.kind', jobs: 200 }])
   })
 })
 
-/** Jobs that lie before all others of their queue. */
-async function insertStrange(strange: {
+/** Inserts jobs that come before all others of their queue. */
+async function insertUnrunnable(unrunnable: {
   queue: string
   kind: string
   version: number
   count: number
 }): Promise<void> {
-  const { queue, kind, version, count } = strange
+  const { queue, kind, version, count } = unrunnable
   await db.query(
     `insert into stint.job (id, queue, kind, version, run_at, input)
      select gen_random_uuid(), $1, $2, $3, now() - interval '1 hour' + n * interval '1 millisecond', '{}'
        from generate_series(1, $4) as n`,
     [queue, kind, version, count],
   )
-  // As autovacuum would by now.
+  // As autovacuum would do by now.
   await db.query('analyze stint.job')
 }
 
-/** Resolves when the worker has looked over its queues so many times from now. */
+/** Resolves when the worker has surveyed its queues this many times from now. */
 async function surveyed(times: number): Promise<void> {
   const ends = async () => {
     const rows = await db.query<{ at: string }>(

@@ -10,7 +10,7 @@ const scene = workerScene()
 
 const levels = { debug: 20, info: 30, warn: 40, error: 50 } as const
 
-/** What is said of a job, in order: the level and how the line begins. */
+/** The log lines of a job in order: the level, and the beginning of the message. */
 function storyOf(lines: readonly LogLine[], id: string): string[] {
   const name = (level: number): string =>
     Object.entries(levels).find(([, number]) => number === level)?.[0] ?? String(level)
@@ -19,7 +19,7 @@ function storyOf(lines: readonly LogLine[], id: string): string[] {
     .map(({ level, msg }) => `${name(level)} ${/^[^:,]+/.exec(msg)?.[0] ?? msg}`)
 }
 
-test('every start and every ending of a job is a line of log, with its id, kind and attempt', async () => {
+test('every start and every ending of a job is a log line with its id, kind and attempt', async () => {
   const ledger = await createLedger()
   const job = { kind: 'told', queue: 'told', retry: { attempts: 2, backoff: ['10ms'] } }
   const contract = defineJob(job)
@@ -59,7 +59,7 @@ test('every start and every ending of a job is a line of log, with its id, kind 
     [held, ['debug started', 'info released']],
   ]
   for (const [id, story] of stories) expect(storyOf(lines, id)).toEqual(story)
-  // It may be taken again by this one, and given back when it stops.
+  // This worker may claim the job again, and give it back when it stops.
   expect(storyOf(lines, lost)).toContain('warn lease lost')
   for (const line of lines.filter(({ id }) => jobs.some((one) => one.id === id)))
     expect(line).toMatchObject({
@@ -77,13 +77,13 @@ test('every start and every ending of a job is a line of log, with its id, kind 
   })
 })
 
-test('a worker that is declared lost says so, and which of its jobs it tells to stop', async () => {
+test('a worker that is declared lost logs that, and logs each job that it aborts', async () => {
   const ledger = await createLedger()
   const job = { kind: 'lost', queue: 'lost' }
   const worker = await startWorker(ledger, {
     name: 'worker',
     jobs: [job],
-    // Nobody sweeps, so nobody takes the job before it is given back.
+    // No worker sweeps, so the job is not taken before it is given back.
     options: { connection: scene.db.url, queues: { [job.queue]: 1 }, lease: '1s', sweepEvery: '1h' },
   })
   const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold', listens: true })
@@ -101,7 +101,7 @@ test('a worker that is declared lost says so, and which of its jobs it tells to 
   expect(line(levels.info, 'released')).toMatchObject({ ...about, reason: 'its lease was lost' })
 })
 
-test('one that cannot renew its lease says that it is at risk, which jobs it tells to stop, and when it is safe', async () => {
+test('a worker that cannot renew its lease logs that it is at risk, which jobs it aborts, and when it is safe again', async () => {
   const ledger = await createLedger()
   const job = { kind: 'risk', queue: 'risk' }
   const worker = await startWorker(ledger, {
@@ -111,13 +111,13 @@ test('one that cannot renew its lease says that it is at risk, which jobs it tel
   })
   const { id } = await scene.stint.enqueue(defineJob(job), { act: 'hold', listens: true })
   await ledger.wrote({ type: 'start', job: id })
-  // Its row is another's for as long: no heartbeat gets through.
+  // Another transaction locks the row of the worker, so that no heartbeat succeeds.
   const said = (start: string): LogLine | undefined =>
     logOf(worker).find(({ msg, ...line }) => msg.startsWith(start) && line['id'] === undefined)
   const holder = await connectTo(scene.db.url)
   await holder.query('begin')
   await holder.query('select from stint.worker for update')
-  // Both while it is locked out: which of the two comes first is for the threads of a busy machine to say.
+  // Both come while the row is locked; on a busy machine either may come first.
   for (const start of ['heartbeat failed', 'lease at risk'])
     await eventually(() => Promise.resolve(said(start) !== undefined), start)
   await holder.query('rollback')

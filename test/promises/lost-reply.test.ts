@@ -31,40 +31,43 @@ describe('a claim whose connection dies', () => {
   test.each([
     { when: 'before' as const, epoch: 1, outcomes: [] },
     { when: 'after' as const, epoch: 2, outcomes: ['released'] },
-  ])('$when it is committed burns nothing, and its jobs run', async ({ when, epoch, outcomes }) => {
-    const ledger = await createLedger()
-    const proxy = await startFaultProxy(db.url)
-    const queue = `claim-${when}`
-    const job = { kind: 'work', queue }
-    await startWorker(ledger, {
-      name: 'worker',
-      jobs: [job],
-      // Too long for a poll to be what helps.
-      options: { connection: proxy.url, pollFloor: '60s', queues: { [queue]: 10 } },
-    })
-    const cut = proxy.cutNext({ text: statementMarks(claimSql), when })
-    const { jobs } = await stint.enqueueMany(defineJob(job), [{ n: 1 }, { n: 2 }, { n: 3 }])
-    await cut
-    const cutAt = monotonicMs()
-    const starts = await ledger.wroteMany({ type: 'start' }, 3)
-    // Long before a poll: the interval of reconciling is 5 s, on however busy a machine.
-    for (const { at } of starts) expect(at - cutAt).toBeLessThan(30_000)
-    await ledger.wroteMany({ name: 'succeeded' }, 3)
+  ])(
+    'a claim whose connection dies $when it is committed costs no attempt, and its jobs run',
+    async ({ when, epoch, outcomes }) => {
+      const ledger = await createLedger()
+      const proxy = await startFaultProxy(db.url)
+      const queue = `claim-${when}`
+      const job = { kind: 'work', queue }
+      await startWorker(ledger, {
+        name: 'worker',
+        jobs: [job],
+        // Too long for a poll to be the reason that the jobs run.
+        options: { connection: proxy.url, pollFloor: '60s', queues: { [queue]: 10 } },
+      })
+      const cut = proxy.cutNext({ text: statementMarks(claimSql), when })
+      const { jobs } = await stint.enqueueMany(defineJob(job), [{ n: 1 }, { n: 2 }, { n: 3 }])
+      await cut
+      const cutAt = monotonicMs()
+      const starts = await ledger.wroteMany({ type: 'start' }, 3)
+      // Reconciling runs every 5 s, long before the next poll, even on a busy machine.
+      for (const { at } of starts) expect(at - cutAt).toBeLessThan(30_000)
+      await ledger.wroteMany({ name: 'succeeded' }, 3)
 
-    const ids = jobs.map(({ id }) => id)
-    const rows = await db.query(
-      'select id, state, attempt, crashes, epoch from stint.finished where queue = $1 order by id',
-      [queue],
-    )
-    expect(rows).toEqual(ids.map((id) => ({ id, state: 'succeeded', attempt: 1, crashes: 0, epoch })))
-    expect(await outcomesOf(ids)).toEqual(
-      ids.flatMap((id) => outcomes.map((outcome) => ({ id, epoch: 1, outcome }))),
-    )
-    expect(ledger.lines({ type: 'start' })).toHaveLength(3)
-  })
+      const ids = jobs.map(({ id }) => id)
+      const rows = await db.query(
+        'select id, state, attempt, crashes, epoch from stint.finished where queue = $1 order by id',
+        [queue],
+      )
+      expect(rows).toEqual(ids.map((id) => ({ id, state: 'succeeded', attempt: 1, crashes: 0, epoch })))
+      expect(await outcomesOf(ids)).toEqual(
+        ids.flatMap((id) => outcomes.map((outcome) => ({ id, epoch: 1, outcome }))),
+      )
+      expect(ledger.lines({ type: 'start' })).toHaveLength(3)
+    },
+  )
 })
 
-/** The endings of a job, the statement that stores each, and what is then to be seen. */
+/** The endings of a job, the statement that stores each, and the expected rows. */
 const endings = [
   {
     ending: 'succeeded',
@@ -107,7 +110,7 @@ const endings = [
 
 describe('an ending whose connection dies', () => {
   test.each(['before', 'after'] as const)(
-    '%s it is committed is stored once, and is neither a failure nor a lost lease',
+    'an ending whose connection dies %s it is committed is stored once, and is neither a failure nor a lost lease',
     async (when) => {
       const ledger = await createLedger()
       const proxy = await startFaultProxy(db.url)
@@ -126,7 +129,7 @@ describe('an ending whose connection dies', () => {
         const rows = await db.query('select place, crashes from stint.jobs where id = $1', [id])
         expect(rows, ending).toEqual([{ place, crashes: 0 }])
         expect(await outcomesOf([id]), ending).toEqual(outcomes.map((outcome) => ({ id, epoch: 1, outcome })))
-        // A transaction of the handler's that was not committed is done again; nothing else is.
+        // A transaction of the handler that was not committed runs again; the handler itself does not.
         const events = ledger.lines({ type: 'event', job: id }).map(({ name }) => name)
         expect(events, ending).toEqual([ending])
         expect(ledger.lines({ type: 'start', job: id }), ending).toHaveLength(1)
@@ -141,7 +144,7 @@ describe('an ending whose connection dies', () => {
   )
 })
 
-test('an ending that was never stored is not taken for stored when its job was swept meanwhile', async () => {
+test('an ending that was never stored does not count as stored when its job was swept meanwhile', async () => {
   const ledger = await createLedger()
   const proxy = await startFaultProxy(db.url)
   const job = { kind: 'work', queue: 'swept' }
@@ -153,7 +156,7 @@ test('an ending that was never stored is not taken for stored when its job was s
   const cuts = { isOver: false }
   const cut = proxy.cutNext({ text: statementMarks(succeedSql), when: 'before' })
   const cutting = cut.then(async () => {
-    // Every repeat is cut too, until the worker stands still.
+    // Every repeat is cut too, until the worker is stopped.
     while (!cuts.isOver) await proxy.cutNext({ text: statementMarks(succeedSql), when: 'before' })
   })
   const { id } = await stint.enqueue(defineJob(job), {})
@@ -179,7 +182,7 @@ test('an ending that was never stored is not taken for stored when its job was s
   void cutting
 })
 
-test('a worker that was lost begins anew, also when the reply to its registration is lost', async () => {
+test('a lost worker starts again under a new id, even if the reply to its registration is lost', async () => {
   const ledger = await createLedger()
   const proxy = await startFaultProxy(db.url)
   const job = { kind: 'work', queue: 'anew' }
@@ -200,7 +203,7 @@ test('a worker that was lost begins anew, also when the reply to its registratio
       await db.query('select 1 from stint.worker where id = $1 and lost_at is not null', [lostId]),
     ).toHaveLength(1)
   })
-  // Nobody is there to call it lost a second time, where the machine is so busy that it cannot renew.
+  // Without a sweeper it cannot be declared lost again if the machine is too busy to renew in time.
   sweeper.signal('SIGKILL')
   await sweeper.exited
   const { id } = await stint.enqueue(defineJob(job), {})
@@ -209,7 +212,7 @@ test('a worker that was lost begins anew, also when the reply to its registratio
   await cut
   const [, again] = await ledger.wroteMany({ name: 'ready', worker: 'worker' }, 2)
   expect(again?.workerId).not.toBe(lostId)
-  // What waited meanwhile is claimed under the new id, and not in the name of the lost one.
+  // The waiting job is claimed under the new id, not under the lost one.
   await ledger.wrote({ name: 'succeeded', job: id })
   const [row] = await db.query('select worker_id, crashes, epoch from stint.finished where id = $1', [id])
   expect(row).toEqual({ worker_id: again?.workerId, crashes: 0, epoch: 1 })

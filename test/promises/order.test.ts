@@ -27,18 +27,18 @@ async function enqueue(queue: string, count: number, input: object): Promise<voi
   )
 }
 
-/** Of what starts, how much may go to a queue more or less than its weight says. */
+/** By how much the share of a queue may differ from its weight. */
 const tolerance = 0.1
 
-// Quick ones are taken in advance by the dozen; of long ones there is less in hand than slots that are free at once,
-// for those that began together end together.
+// Quick jobs are prefetched by the dozen. Of long jobs fewer are prefetched than slots become free at once, because
+// jobs that begin together end together.
 const quick = { pace: 'quick', ms: 5, concurrency: 10, started: 6_000 }
 const slower = [
   { pace: 'slow', ms: 60, concurrency: 20, started: 3_000 },
   { pace: 'long', ms: 200, concurrency: 20, started: 2_000 },
 ]
 test.each(form === 'short' ? [quick] : [quick, ...slower])(
-  'queues of weights 6:3:1 get their shares within 10 % under load, in two processes, with $pace jobs',
+  'queues with weights 6:3:1 get their shares within 10 % under load, in two processes, with $pace jobs',
   async ({ pace, ms, concurrency, started }) => {
     const ledger = await createLedger()
     const weights = [
@@ -46,7 +46,7 @@ test.each(form === 'short' ? [quick] : [quick, ...slower])(
       [`${pace}-three`, 3],
       [`${pace}-one`, 1],
     ] as const
-    // More than its share of each, so that none runs out of work meanwhile.
+    // More jobs than the share of each queue, so that no queue runs out of work.
     for (const [queue, weight] of weights)
       await enqueue(queue, (started * (weight + 2)) / 10, { act: 'sleep', ms })
     const options = {
@@ -57,7 +57,7 @@ test.each(form === 'short' ? [quick] : [quick, ...slower])(
     await Promise.all(
       ['first', 'second'].map((name) => startWorker(ledger, { name, jobs: [job], isTerse: true, options })),
     )
-    // From the very first: who went ahead because another's jobs were not here yet has it made up for.
+    // Counted from the first start: a queue that was ahead because the others had no jobs yet gets less afterwards.
     const starts = await ledger.wroteMany({ type: 'start' }, started)
     for (const [queue, weight] of weights) {
       const share = starts.filter((start) => start.queue === queue).length / starts.length
@@ -67,7 +67,7 @@ test.each(form === 'short' ? [quick] : [quick, ...slower])(
   },
 )
 
-test('a queue gets all the slots while the others have nothing to do', async () => {
+test('a queue gets all slots while the other queues are empty', async () => {
   const ledger = await createLedger()
   await enqueue('lonely', 60, { act: 'hold' })
   await startWorker(ledger, {
@@ -83,7 +83,7 @@ test('a queue gets all the slots while the others have nothing to do', async () 
   expect(ledger.lines({ type: 'start' })).toHaveLength(20)
 })
 
-test('in strict order no job of a lower queue starts while a higher one has work', async () => {
+test('in strict order, no job of a lower queue starts while a higher queue has jobs', async () => {
   const ledger = await createLedger()
   await enqueue('low', 300, { act: 'sleep', ms: 5 })
   await enqueue('middle', 100, { act: 'sleep', ms: 5 })
@@ -93,7 +93,7 @@ test('in strict order no job of a lower queue starts while a higher one has work
     name: 'worker',
     jobs: [job],
     isTerse: true,
-    // No poll helps it on: a lower queue has its turn as soon as the higher ones have nothing more.
+    // Without polls: a lower queue must get its turn as soon as the higher ones are empty.
     options: {
       connection: db.url,
       order: 'strict',
@@ -107,7 +107,7 @@ test('in strict order no job of a lower queue starts while a higher one has work
   expect(order.slice(0, 100)).toEqual(Array(100).fill('high'))
   expect(order.slice(100, 200)).toEqual(Array(100).fill('middle'))
 
-  // While it works on the lowest, more comes above: what was claimed by then may start, and no other.
+  // While the lowest queue runs, more jobs come to the highest: only jobs of the lowest that were already claimed may start.
   await enqueue('high', 100, { act: 'sleep', ms: 5, isLater: true })
   await ledger.wroteMany({ type: 'start', queue: 'high' }, 200)
   const all = ledger.lines({ type: 'start' }).map(({ queue }) => queue)
@@ -115,7 +115,7 @@ test('in strict order no job of a lower queue starts while a higher one has work
   expect(meanwhile.filter((queue) => queue === 'low').length).toBeLessThanOrEqual(concurrency)
 })
 
-test('a key with many jobs does not keep the others of its queue waiting', async () => {
+test('a key with many jobs does not delay the other keys of its queue', async () => {
   const ledger = await createLedger()
   const input = { act: 'sleep', ms: 5 }
   const many = Array.from({ length: 600 }, (_, n) => ({ n, ...input }))
@@ -135,11 +135,11 @@ test('a key with many jobs does not keep the others of its queue waiting', async
   await ledger.wroteMany(({ type, n }) => type === 'start' && isOther(n), others.length)
   const starts = ledger.lines({ type: 'start' }).slice(before)
   const last = starts.findLastIndex(({ n }) => isOther(n))
-  // Turn by turn, a few of the busy key for each of the others: far from all that it has.
+  // Keys take turns with a few jobs of the busy key in between: far fewer than all its jobs.
   expect(starts.slice(0, last).filter(({ n }) => !isOther(n)).length).toBeLessThan(150)
 })
 
-test('a job that waits in the hands of a busy worker is left to another one that is idle', async () => {
+test('a job that waits in a busy worker is left to an idle worker', async () => {
   const ledger = await createLedger()
   await startWorker(ledger, {
     name: 'busy',
@@ -148,10 +148,10 @@ test('a job that waits in the hands of a busy worker is left to another one that
   })
   const holding = await stint.enqueue(defineJob(job), { act: 'hold' }, { queue: 'first' })
   await ledger.wrote({ type: 'start', job: holding.id })
-  // In hand, so that the queue has its turn when the slot is free; but the slot is not.
+  // The worker claims the job so that its queue has a turn when the slot is free, but the slot stays taken.
   const { id } = await stint.enqueue(defineJob(job), {}, { queue: 'second' })
   await ledger.wrote({ name: 'released', job: id })
-  // Whoever comes while it is not taken again runs it; it is not passed to and fro.
+  // The idle worker runs the job. The busy one does not claim it again and again.
   await startWorker(ledger, {
     name: 'idle',
     jobs: [job],

@@ -20,28 +20,28 @@ afterAll(async () => {
 interface Case {
   what: string
   job?: Partial<ProgramJob>
-  /** What the producer thought the contract to be, where that differs. */
+  /** The contract that the producer uses, if it differs. */
   enqueuedAs?: Partial<ProgramJob>
   input: Record<string, unknown>
-  /** The event that tells that it is stored. */
+  /** The event that reports that the outcome is stored. */
   event: string
   row: Record<string, unknown>
-  /** From the failure to the next try, in seconds: at least, at most. */
+  /** Seconds from the failure to the next try: at least, at most. */
   delay?: readonly [number, number]
-  /** Of the row in stint.attempt; none where the attempt simply succeeded. */
+  /** The row in stint.attempt; none if the attempt succeeded. */
   attempt?: { outcome: string; class?: string; reason?: string }
   /** How often the handler was called. */
   calls?: number
 }
 
 const fail = (failure: string) => ({ act: 'fail', failure })
-/** The first wait of the default backoff, '30s', with its jitter of a quarter. */
+/** The first delay of the default backoff, '30s', with its jitter of a quarter. */
 const thirtySeconds = [22.5, 37.5] as const
 const retrying = { place: 'live', state: 'retrying', attempt: 1, crashes: 0, epoch: 1 }
 
 const table: Case[] = [
   {
-    what: 'an error that nobody knows is retried later',
+    what: 'an unknown error is retried later',
     input: fail('unknown'),
     event: 'failed',
     row: retrying,
@@ -144,11 +144,11 @@ const table: Case[] = [
     what: 'CancelJob ends it as cancelled',
     input: fail('cancel'),
     event: 'cancelled',
-    row: { place: 'finished', state: 'cancelled', attempt: 1, reason: 'nobody wants it' },
+    row: { place: 'finished', state: 'cancelled', attempt: 1, reason: 'not needed any more' },
   },
 ]
 
-test('every class of failure has the consequence that the table says', async () => {
+test('every class of failure has the consequence in the table', async () => {
   const ledger = await createLedger()
   const jobs = table.map(({ job }, index) => ({ kind: `case-${index}`, ...job }))
   await startWorker(ledger, {
@@ -158,7 +158,7 @@ test('every class of failure has the consequence that the table says', async () 
   })
   const ids = await Promise.all(
     table.map(async ({ enqueuedAs, input }, index) => {
-      // What makes it strict is the worker's alone.
+      // Only the worker has the strict contract.
       const { retry, version } = { ...table[index]?.job, ...enqueuedAs }
       const { id } = await stint.enqueue(defineJob({ kind: `case-${index}`, retry, version }), input)
       return id
@@ -193,7 +193,7 @@ test('every class of failure has the consequence that the table says', async () 
   }
 })
 
-test('a job that fails until its attempts are used up is a dead letter with all it needs to be repaired', async () => {
+test('a job that uses up its attempts becomes a dead letter with everything needed to repair it', async () => {
   const ledger = await createLedger()
   const job = { kind: 'doomed', queue: 'doomed', retry: { attempts: 3, backoff: ['20ms', '40ms'] } }
   await startWorker(ledger, {

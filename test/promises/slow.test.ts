@@ -6,7 +6,7 @@ import { workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-test('a job that runs far longer than its kind usually does is told of once, by an event and a line of log', async () => {
+test('a job that runs far longer than usual for its kind is reported once, by an event and a log line', async () => {
   const ledger = await createLedger()
   const queue = 'slow'
   const usual = { kind: 'usual', queue, timeout: '10m' }
@@ -17,11 +17,11 @@ test('a job that runs far longer than its kind usually does is told of once, by 
     jobs: [usual, rare, brief],
     options: { connection: scene.db.url, queues: { [queue]: 10 } },
   })
-  // Enough of a kind to know what is usual.
+  // Enough jobs of the kind to know its usual duration.
   await scene.stint.enqueueMany(defineJob(usual), Array(40).fill({ act: 'sleep', ms: 5 }))
   await ledger.wroteMany({ name: 'succeeded' }, 40)
   const { id: unknown } = await scene.stint.enqueue(defineJob(rare), { act: 'hold' })
-  // Its time runs from before its handler writes its first line: how long before is the machine's business.
+  // The duration counts from before the first line of the handler; how long before depends on the machine.
   const storedAt = monotonicMs()
   const { id } = await scene.stint.enqueue(defineJob(usual), { act: 'hold' })
   const slow = await ledger.wrote({ name: 'slow' })
@@ -30,7 +30,7 @@ test('a job that runs far longer than its kind usually does is told of once, by 
   const { usualMs, ranMs } = slow.said as { usualMs: number; ranMs: number }
   expect(ranMs).toBeGreaterThanOrEqual(Math.max(10_000, 3 * usualMs))
 
-  // What runs is looked at again when another's time is up.
+  // The watch looks at running jobs again when another job times out.
   const timed = await scene.stint.enqueue(defineJob(brief), { act: 'fail', failure: 'timeout' })
   await ledger.wrote({ name: 'failed', job: timed.id })
   worker.tell('go')

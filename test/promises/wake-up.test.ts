@@ -21,12 +21,12 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** Polling alone would find it much later than that, on however busy a machine. */
+/** Polling alone would find the job much later than this, even on a busy machine. */
 const promptMs = 20_000
 const pollFloor = '60s'
 
 describe('with notify off on both sides', () => {
-  test('jobs of every kind of wait are found by polling', async () => {
+  test('with notify off on both sides, polling finds ready, delayed, retried and child jobs', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'polled', retry: { backoff: ['100ms'] } }
     await startWorker(ledger, {
@@ -50,15 +50,15 @@ describe('with notify off on both sides', () => {
       await quiet.enqueue(contract, { act: 'parent' }),
     ].map(({ id }) => id)
     for (const id of ids) await ledger.wrote({ name: 'succeeded', job: id })
-    // Also when the worker has been idle for a while: nothing but its own poll wakes it.
+    // Also after the worker was idle for a while: only its own poll wakes it.
     const late = await quiet.enqueue(contract, {}, { priority: -50 })
     await ledger.wrote({ name: 'succeeded', job: late.id })
   })
 })
 
-const isWithout = isOutOf('no-notify', 'being woken by NOTIFY is what it is about')
-describe.skipIf(isWithout)('with notify on, a worker that would poll once a minute', () => {
-  test('starts what another process stores promptly, again and again', async () => {
+const isWithoutNotify = isOutOf('no-notify', 'these tests are about NOTIFY')
+describe.skipIf(isWithoutNotify)('with notify on, a worker that would poll once a minute', () => {
+  test('with notify on, a worker promptly starts each job that another process stores', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'told' }
     await startWorker(ledger, {
@@ -75,36 +75,36 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     }
   })
 
-  const isKept = isOutOf(
-    'pgbouncer',
-    'the answer that is kept may be that the name of the statement is taken',
+  const isPooled = isOutOf('pgbouncer', 'the held answer may be the error that the statement name is taken')
+  test.skipIf(isPooled)(
+    'with notify on, a worker starts a job before its producer gets the answer to the enqueue',
+    async () => {
+      const ledger = await createLedger()
+      const job = { kind: 'work', queue: 'unheard' }
+      await startWorker(ledger, {
+        name: 'worker',
+        jobs: [job],
+        options: { connection: db.url, pollFloor, queues: { unheard: 10 } },
+      })
+      const proxy = await startFaultProxy(db.url)
+      const far = new Stint({ connection: proxy.url, timeout: '60s' })
+      onTestFinished(() => far.close())
+      const answered = proxy.holdAnswers('/* jobs/enqueue-one.sql */')
+      // Otherwise the notification could come from the repeat, which is sent because no answer came.
+      const next = Promise.race([
+        proxy.saw('/* jobs/wake-up/notify.sql */', 1).then(() => 'told'),
+        proxy.saw('/* jobs/enqueue-deciding.sql */', 1).then(() => 'sent again'),
+      ])
+      const enqueueing = far.enqueue(defineJob(job), {})
+      const letPass = await answered
+      expect(await next).toBe('told')
+      const { job: started } = await ledger.wrote({ type: 'start', queue: 'unheard' })
+      letPass()
+      expect((await enqueueing).id).toBe(started)
+    },
   )
-  test.skipIf(isKept)('starts what another process stores before that one has heard of it', async () => {
-    const ledger = await createLedger()
-    const job = { kind: 'work', queue: 'unheard' }
-    await startWorker(ledger, {
-      name: 'worker',
-      jobs: [job],
-      options: { connection: db.url, pollFloor, queues: { unheard: 10 } },
-    })
-    const proxy = await startFaultProxy(db.url)
-    const far = new Stint({ connection: proxy.url, timeout: '60s' })
-    onTestFinished(() => far.close())
-    const answered = proxy.holdAnswers('/* jobs/enqueue-one.sql */')
-    // Else it would be told of when it is sent again, because no answer came.
-    const next = Promise.race([
-      proxy.saw('/* jobs/wake-up/notify.sql */', 1).then(() => 'told'),
-      proxy.saw('/* jobs/enqueue-deciding.sql */', 1).then(() => 'sent again'),
-    ])
-    const enqueueing = far.enqueue(defineJob(job), {})
-    const letPass = await answered
-    expect(await next).toBe('told')
-    const { job: started } = await ledger.wrote({ type: 'start', queue: 'unheard' })
-    letPass()
-    expect((await enqueueing).id).toBe(started)
-  })
 
-  test('starts what is stored while it starts itself, too late for its first look and too early for its ears', async () => {
+  test('with notify on, a worker starts a job that is stored after its first look and before it listens', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'starting' }
     const contract = defineJob(job)
@@ -133,7 +133,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     }
   })
 
-  test('starts what was stored in the same moment, ready or due soon, whatever was said last', async () => {
+  test('with notify on, a worker starts all jobs that are stored at the same moment, ready or due soon', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'moment' }
     await startWorker(ledger, {
@@ -153,7 +153,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     }
   })
 
-  test('starts what a transaction of the producer stores when it commits', async () => {
+  test('with notify on, a worker starts a job when the transaction of its producer commits', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'committed' }
     await startWorker(ledger, {
@@ -173,7 +173,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     await client.end()
   })
 
-  test('starts the children of a job that it has run itself', async () => {
+  test('with notify on, a worker starts the children of a job that it has run itself', async () => {
     const ledger = await createLedger()
     const jobs = [{ kind: 'work', queue: 'parents' }, { kind: 'child' }]
     await startWorker(ledger, {
@@ -184,7 +184,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     const parent = await loud.enqueue(defineJob({ kind: 'work', queue: 'parents' }), { act: 'parent' })
     const { at } = await ledger.wrote({ type: 'end', job: parent.id })
     await ledger.wrote({ name: 'succeeded', job: parent.id })
-    // Its own: another test has left one in the queue of all children.
+    // The child of this parent: another test has left one in the queue of all children.
     const [child] = await db.query<{ id: string }>('select id from stint.jobs where parent_id = $1', [
       parent.id,
     ])
@@ -193,7 +193,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
     await ledger.wrote({ name: 'succeeded', job: child?.id as string })
   })
 
-  test('starts delayed and retried jobs when they are due, in that order, and not before', async () => {
+  test('with notify on, a worker starts delayed and retried jobs when they are due, in that order, and not before', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'due', retry: { backoff: ['400ms'] } }
     await startWorker(ledger, {
@@ -202,7 +202,7 @@ describe.skipIf(isWithout)('with notify on, a worker that would poll once a minu
       options: { connection: db.url, pollFloor, queues: { due: 1 } },
     })
     const contract = defineJob(job)
-    // Stored at one moment, from which on each waits.
+    // Stored at one moment, from which all delays count.
     const delays = [600, 300, 1_200, 900, 1_500]
     const { jobs: delayed } = await loud.enqueueMany(
       contract,

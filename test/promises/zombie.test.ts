@@ -11,7 +11,7 @@ let stint: Stint
 beforeAll(async () => {
   db = await createTestDatabase()
   stint = new Stint({ connection: db.url })
-  // Without a unique index: an effect that happens twice shall be seen twice.
+  // Without a unique index, so that an effect that happens twice is visible twice.
   await db.query('create table effect (job uuid not null, by text not null)')
 })
 afterAll(async () => {
@@ -19,19 +19,19 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** The stopped ones begin anew beside a worker that looks for lost ones: they need the time for it. */
+/** Long enough for the stopped worker to register again while another one looks for lost workers. */
 const leaseMs = 6_000
 const sweepMs = 100
 
-/** Every way in which a handler can write; each is refused to one whose job is another's by now. */
+/** Every write that a handler can do; each is refused once the job has a newer lease. */
 const writes = [
   ...['complete', 'fail', 'snooze', 'dead-letter', 'cancel', 'progress', 'log', 'enqueue'],
   ...['tx', 'ctx.complete', 'once'],
 ] as const
-/** Those that are refused while the handler runs, and throw to it. */
+/** The writes that are refused while the handler runs, so that they throw in it. */
 const refusedAtOnce = ['tx', 'ctx.complete', 'once']
 
-test('of a worker that was stopped and lost its jobs, nothing is accepted, and it goes on under a new id', async () => {
+test('a worker that was stopped and lost its jobs is refused every write, and goes on under a new id', async () => {
   const ledger = await createLedger()
   const job = { kind: 'zombie', queue: 'zombie' }
   const other = { kind: 'again', queue: 'again' }
@@ -45,7 +45,7 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
       queues: { zombie: 50, again: 1 },
     },
   })
-  // Each write twice: while the other worker runs the job, and after it has finished it.
+  // Each write twice: while the other worker runs the job, and after it has finished the job.
   const inputs = writes.flatMap((write) => [true, false].map((held) => ({ act: 'zombie', write, held })))
   const { jobs } = await stint.enqueueMany(defineJob(job), inputs)
   const ids = jobs.map(({ id }) => id)
@@ -62,18 +62,18 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
   })
   await ledger.wroteMany({ type: 'start', worker: 'heir' }, jobs.length)
   await ledger.wroteMany({ name: 'succeeded', worker: 'heir' }, writes.length)
-  // Work that waits for nobody but the stopped one: to be claimed under its new id, and not in the name of the lost.
+  // A job that only the stopped worker serves: it must be claimed under the new id, not under the lost one.
   const late = await stint.enqueue(defineJob(other), {})
   writeFileSync(thaw, '')
   zombie.signal('SIGCONT')
 
-  // All it did is refused, and it says so of every job.
+  // Every write is refused, and the worker reports that for every job.
   const lost = await ledger.wroteMany({ name: 'leaseLost', worker: 'zombie' }, jobs.length)
   expect(lost.map(({ job: id }) => id).sort()).toEqual([...ids].sort())
   const threw = ledger.lines({ type: 'threw', code: 'lease-lost' }).map(({ write }) => write)
   expect(new Set(threw)).toEqual(new Set(refusedAtOnce))
 
-  // Its heartbeat is refused too: it is lost for good, and goes on as another.
+  // Its heartbeat is refused too: the worker is lost, and goes on under a new id.
   await ledger.wrote({ name: 'workerLost', worker: 'zombie' })
   const [, again] = await ledger.wroteMany({ name: 'ready', worker: 'zombie' }, 2)
   expect(again?.workerId).not.toBe(first?.workerId)
@@ -83,7 +83,7 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
   ])
   expect(lateRow).toEqual({ worker_id: again?.workerId, crashes: 0, epoch: 1 })
 
-  // What the other worker runs is untouched, and its result stands.
+  // The jobs that the other worker runs are unchanged, and its results are kept.
   const running = await db.query(
     `select state, attempt, epoch, progress, worker_id from stint.job where queue = 'zombie'`,
   )
@@ -129,7 +129,7 @@ test('of a worker that was stopped and lost its jobs, nothing is accepted, and i
   expect(buried).toEqual({ isLost: true })
 })
 
-test('a worker that is stopped inside ctx.tx holds its job for two leases at most, and its effect happens once', async () => {
+test('a worker that is stopped inside ctx.tx holds its job for at most two leases, and its effect happens once', async () => {
   const ledger = await createLedger()
   const job = { kind: 'charge', queue: 'charge' }
   const thaw = `${ledger.file}.thaw`

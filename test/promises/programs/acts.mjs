@@ -1,4 +1,4 @@
-// What a job may ask of its handler in `input.act`. Each gets the input, the context, and the program's tools.
+// What a job can ask of its handler in `input.act`. Each act gets the input, the context and the tools of the program.
 import { existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
@@ -20,7 +20,7 @@ export const acts = {
     return new Promise(() => undefined)
   },
 
-  /** Keeps the event loop from turning for so long. */
+  /** Blocks the event loop for `ms`. */
   block: ({ ms }, _ctx, { name }) => {
     const endAt = performance.now() + ms
     standStill(() => performance.now() > endAt)
@@ -28,8 +28,8 @@ export const acts = {
   },
 
   /**
-   * Throws where nobody catches it, in a callback or a forgotten promise, and goes on; or after it has returned, with
-   * `lateMs`.
+   * Throws an error that no code catches, in a callback or a promise that is not awaited, and goes on; with `lateMs`,
+   * throws after the handler has returned.
    */
   uncaught: async ({ how, lateMs }, ctx, { told }) => {
     if (how === 'callback')
@@ -41,7 +41,7 @@ export const acts = {
     await Promise.race([told('go'), aborted(ctx.signal)])
   },
 
-  /** Goes on until it is told to end; with `listens`, or until it is aborted. */
+  /** Runs until it is told to end, or with `listens` until it is aborted. */
   hold: async ({ listens, word = 'go', value }, ctx, { name, told }) => {
     await Promise.race([told(word), ...(listens ? [aborted(ctx.signal)] : [])])
     return { by: name, epoch: ctx.fence.epoch, value }
@@ -59,13 +59,13 @@ export const acts = {
     })
   },
 
-  /** Gives out what Postgres cannot hold, beside what it can. */
+  /** Returns a value that Postgres can hold only in part. */
   hostile: () => Promise.resolve({ text: 'a\0b\ud800', kept: 1 }),
 
-  /** The end of its process, or of all that goes on in it. */
+  /** Ends its process, or blocks it for ever. */
   poison: ({ how }) => poisons[how](),
 
-  /** Fails in one of the known ways, the first `times` tries of the attempt. */
+  /** Fails in one of the known ways at the first `times` tries of the job. */
   fail: async ({ failure, times = Infinity }, ctx, { name }) => {
     const tries = (triesOf.get(ctx.jobId) ?? 0) + 1
     triesOf.set(ctx.jobId, tries)
@@ -73,7 +73,7 @@ export const acts = {
     await failures[failure](ctx)
   },
 
-  /** One write that `name` makes after its lease is gone; another worker does as it should. */
+  /** Lets a zombie do one write after it lost its lease; any other worker succeeds. */
   zombie: async ({ write, held }, ctx, tools) => {
     const { name, told, note } = tools
     if (!name.startsWith('zombie')) {
@@ -86,13 +86,13 @@ export const acts = {
         return await writes[write](ctx, tools)
       } catch (error) {
         note('threw', { write, code: error.code, error: String(error) })
-        // A machine so busy that no connection can be had in time: the question has not been put yet.
+        // The machine was too busy to get a connection in time, so the write was not sent yet.
         if (!/timeout|terminated/.test(error.message)) throw error
       }
     }
   },
 
-  /** The effect of a fenced transaction; stops in its middle the first time, until the file is there. */
+  /** Stores an effect in ctx.tx; under the first lease it blocks inside until the file exists. */
   effect: (input, ctx, { name, note }) =>
     ctx.tx(async (tx) => {
       await tx.query('insert into effect (job, by) values ($1, $2)', [ctx.jobId, name])
@@ -103,7 +103,7 @@ export const acts = {
       return { by: name }
     }),
 
-  /** Completes itself in a fenced transaction, with a child. */
+  /** Completes itself in ctx.tx, with an effect. */
   tx: (_input, ctx, { name }) =>
     ctx.tx(async (tx) => {
       await tx.query('insert into effect (job, by) values ($1, $2)', [ctx.jobId, name])
@@ -163,7 +163,7 @@ const failures = {
     throw new Snooze('45s', 'not yet')
   },
   cancel: () => {
-    throw new CancelJob('nobody wants it')
+    throw new CancelJob('not needed any more')
   },
 }
 
@@ -211,7 +211,7 @@ const writes = {
     }),
 }
 
-/** Rejects with the reason when the signal aborts. */
+/** Rejects with the abort reason when the signal aborts. */
 function aborted(signal) {
   return new Promise((_resolve, reject) => {
     if (signal.aborted) reject(signal.reason)
@@ -219,8 +219,8 @@ function aborted(signal) {
   })
 }
 
-/** Keeps the whole thread until the test passes. */
+/** Blocks the whole thread until the test passes. */
 export function standStill(test) {
-  const nobody = new Int32Array(new SharedArrayBuffer(4))
-  while (!test()) Atomics.wait(nobody, 0, 0, 2)
+  const cell = new Int32Array(new SharedArrayBuffer(4))
+  while (!test()) Atomics.wait(cell, 0, 0, 2)
 }

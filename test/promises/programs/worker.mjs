@@ -1,5 +1,5 @@
-// A worker for the promises: its jobs say in their input what their handler shall do (acts.mjs), and all that happens
-// is written to a ledger outside of the database, a line at a time, before anything follows from it.
+// A worker for the promises. The input of each job names the act of its handler (acts.mjs). Everything that happens is
+// written to a ledger outside of the database, a line at a time, before anything follows from it.
 import { existsSync, openSync, writeSync } from 'node:fs'
 import { defineJob } from 'stint/contracts'
 import { Worker } from 'stint/worker'
@@ -39,7 +39,7 @@ for (const event of isTerse ? [] : ofJobs) {
   worker.on(event, (said) => write('event', { name: event, job: said.id, said }))
 }
 
-/** Words that the parent has said; each is heard by all who wait for it, and by those who ask later. */
+/** Words that the parent has sent. A word resolves for all that wait for it, now or later. */
 const heard = new Map()
 function hears(word) {
   if (!heard.has(word)) {
@@ -50,25 +50,25 @@ function hears(word) {
   return heard.get(word)
 }
 process.on('message', (word) => {
-  // In a child of the worker, its own affairs.
+  // Other messages come to children of the worker, from the worker itself.
   if (typeof word !== 'string') return
   const [verb, file] = word.split(' ')
   if (verb === 'freeze') freeze(file)
   else hears(word).say()
 })
-// Listening to the parent is no reason to go on living.
+// The channel to the parent must not keep the process alive.
 process.channel.unref()
 
 /**
- * Stands still in the middle of a turn until the file is there: a process that is stopped in here goes on with its
- * handlers, and with nothing else, once it is continued. The heartbeat has a thread of its own and goes on meanwhile.
+ * Blocks the main thread until the file exists. A process that is stopped in here continues with its handlers first, and
+ * with nothing else, once it is resumed. The heartbeat has its own thread and is not blocked.
  */
 function freeze(file) {
   write('frozen')
   const parent = process.ppid
   standStill(() => existsSync(file) || process.ppid !== parent)
   hears('thawed').say()
-  // It may be frozen again: then those who ask from now on wait for that one's end.
+  // It may be frozen again: later callers wait for the end of that freeze.
   heard.delete('thawed')
 }
 
@@ -86,7 +86,7 @@ for (const layer of middleware) {
     const about = { job: ctx.jobId, attempt: ctx.attempt, layer }
     write('enter', about)
     try {
-      // One job that a layer answers itself; all others say in their result which layers they came through.
+      // A layer answers one job itself. The results of all other jobs name the layers that they passed.
       if (ctx.correlationId === `answered by ${layer}`) return { by: layer }
       return { [layer]: await next() }
     } finally {
@@ -117,14 +117,14 @@ for (const { isStrict, isolate, batch, ...definition } of jobs) {
   else worker.handleBatch(contract, (together) => handleAll(handler, together), { size: batch })
 }
 
-/** Each job of a batch does as its input says; what it throws is its own ending, and nobody else's. */
+/** Each job of a batch does what its input says; an error that it throws ends only this job. */
 async function handleAll(handler, together) {
   write('batch', { jobs: together.map(({ ctx }) => ctx.jobId) })
   const ended = await Promise.allSettled(together.map(({ input, ctx }) => handler(input, ctx)))
   return ended.map(({ status, value, reason }) => (status === 'fulfilled' ? value : reason))
 }
 
-// Where `stint work` has loaded this file, running its worker is left to that.
+// Under `stint work`, the command runs the worker.
 if (!isLeft) {
   const running = worker.run()
   write('running')
