@@ -6,7 +6,7 @@ import { eventually, gate, newJob, startFor, startWorker, stored, workerScene } 
 
 const scene = workerScene()
 
-/** Makes every change of one job fail, as a damaged page or a trigger of somebody's would; gives the way to mend it. */
+/** Makes every change of one job fail, as a damaged page or a user's trigger would; returns the function that mends it. */
 async function spoil(id: string, code: string, when = 'true'): Promise<() => Promise<void>> {
   const name = `spoil_${randomUUID().slice(0, 8)}`
   await scene.db.query(`create function ${name}() returns trigger language plpgsql as $$
@@ -18,7 +18,7 @@ async function spoil(id: string, code: string, when = 'true'): Promise<() => Pro
   }
 }
 
-/** A worker that is gone, and jobs that still run under it. */
+/** Stores a lost worker, and lets these jobs run under it. */
 async function orphan(ids: readonly string[]): Promise<void> {
   const worker = randomUUID()
   await scene.db.query(
@@ -32,12 +32,12 @@ async function orphan(ids: readonly string[]): Promise<void> {
   )
 }
 
-/** Parked ones come back after seconds: seen once is enough. */
-const isSeenThrough = (code: string): boolean => code === 'P0001'
+/** A parked job comes back after seconds, so one code is enough to test that. */
+const isMendedToo = (code: string): boolean => code === 'P0001'
 
-// A trigger of a user's, a damaged page, a value that a type does not take.
+// An error of a user's trigger, a damaged page, and a value that a type refuses.
 describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)', (code) => {
-  test('keeps no other from being settled, is named, and is settled once it can be', async () => {
+  test('a job that cannot be changed does not keep others from being settled, is named, and is settled when it is mended', async () => {
     const job = newJob('settle')
     const all = gate()
     const worker = await startFor(
@@ -53,7 +53,7 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     await worker.tells('started', () => true, 20)
     const ids = jobs.map(({ id }) => id)
     const [bad, ...good] = ids
-    // Before the row is bad: the note that a handler has begun changes it too.
+    // Before the row is bad, because the note that a handler has begun changes it too.
     await notedBegun(scene.db, ids)
     const mend = await spoil(bad ?? '', code)
     all.open(undefined)
@@ -61,7 +61,7 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     const [trouble] = await worker.tells('trouble', ({ jobIds }) => jobIds !== undefined)
     expect(trouble).toMatchObject({ what: 'settle', jobIds: [bad] })
 
-    // What comes later does not wait for it either.
+    // Later jobs do not wait for it either.
     const later = await scene.stint.enqueue(job, 20)
     await worker.hears('succeeded', later.id)
     expect(worker.told('trouble').flatMap(({ jobIds }) => jobIds ?? ['no names'])).toEqual(
@@ -72,7 +72,7 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     expect(await stored(scene, bad ?? '')).toMatchObject({ state: 'succeeded', attempt: 1, result: { n: 0 } })
   })
 
-  test('keeps no other from being swept, is named, and is passed by', async () => {
+  test('a job that cannot be changed does not keep others from being swept, is named, and is parked', async () => {
     const job = newJob('sweep')
     const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 30 }).keys())
     const ids = jobs.map(({ id }) => id)
@@ -82,15 +82,15 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     const worker = await startFor(scene, job, () => 'done', { sweepEvery: '50ms' })
     for (const id of good) await worker.hears('succeeded', id)
     await worker.tells('trouble', ({ what, jobIds }) => what === 'sweep' && jobIds?.[0] === bad)
-    // Parked for seconds, longer each time: not tried at every pass.
+    // It is parked for seconds, longer each time, and not tried at every pass.
     await worker.until(() => worker.told('succeeded').length === good.length, 'all good ones')
     const passes = worker.told('trouble').length
     expect(passes).toBeLessThanOrEqual(2)
     await mend()
-    if (isSeenThrough(code)) await worker.hears('succeeded', bad)
+    if (isMendedToo(code)) await worker.hears('succeeded', bad)
   })
 
-  test('keeps no other from becoming ready, is named, and is passed by', async () => {
+  test('a job that cannot be changed does not keep others from becoming ready, is named, and is parked', async () => {
     const job = newJob('promote')
     const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 30 }).keys(), { delay: '100ms' })
     const [bad = '', ...good] = jobs.map(({ id }) => id)
@@ -103,10 +103,10 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     expect(troubles).toMatchObject(troubles.map(() => ({ what: 'promote', jobIds: [bad] })))
     expect(troubles.length).toBeLessThanOrEqual(2)
     await mend()
-    if (isSeenThrough(code)) await worker.hears('succeeded', bad)
+    if (isMendedToo(code)) await worker.hears('succeeded', bad)
   })
 
-  test('keeps no other from being given back after a lost claim', async () => {
+  test('a job that cannot be changed does not keep others from being given back after a lost claim', async () => {
     const job = newJob('reconcile')
     const quiet = newJob('nothing')
     const worker = await startWorker(scene, { queues: { [quiet.queue]: 1 }, sweepEvery: '50ms' }, (one) =>
@@ -115,7 +115,7 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     const { jobs } = await scene.stint.enqueueMany(job, Array.from({ length: 10 }).keys())
     const ids = jobs.map(({ id }) => id)
     const [bad = '', ...good] = ids
-    // Only once it runs: before, it has to be claimed.
+    // Only while it runs, because it has to be claimed first.
     const mend = await spoil(bad, code, `old.state = 'running'`)
     await scene.db.query(
       `update stint.job set state = 'running', worker_id = $1, lease_id = gen_random_uuid(), attempt = 1, epoch = 1,
@@ -130,7 +130,7 @@ describe.each(['P0001', 'XX000', '22P02'])('one job that cannot be changed (%s)'
     }, 'the others are ready')
     await worker.tells('trouble', ({ what, jobIds }) => what === 'reconcile' && jobIds?.[0] === bad)
     await mend()
-    if (!isSeenThrough(code)) return
+    if (!isMendedToo(code)) return
     await eventually(async () => {
       const rows = await scene.db.query(`select id from stint.job where id = $1 and state = 'ready'`, [bad])
       return rows.length === 1
@@ -142,7 +142,7 @@ test.each([
   ['first', 0],
   ['in between', 5],
   ['last', 9],
-])('a job whose row somebody has locked, %s, keeps no other from being settled', async (_, place) => {
+])('a job whose row is locked (%s) does not keep others from being settled', async (_, place) => {
   const job = newJob('locked')
   const all = gate()
   const worker = await startFor(scene, job, () => all.opened, { lease: '3s', queues: { [job.queue]: 10 } })
@@ -157,7 +157,7 @@ test.each([
   all.open(undefined)
   for (const id of others) await worker.hears('succeeded', id)
   expect(worker.told('leaseLost')).toEqual([])
-  // The server does not go on with what was given up: a session each would soon be all that it has.
+  // The server ends the statements that were given up: otherwise their sessions would soon use up all connections.
   await eventually(async () => (await waitingForLocks(scene.db)) <= 1, 'the end of what was given up')
   await client.query('rollback')
   await worker.hears('succeeded', locked)
@@ -165,7 +165,7 @@ test.each([
 })
 
 test.each(['P0001', '23514', 'XX000'])(
-  'a job that the database refuses to store (%s) fails its own caller and nobody else',
+  'a job that the database refuses to store (%s) fails only its own caller',
   async (code) => {
     const [good, bad] = [newJob('good'), newJob('bad')]
     const name = `refuse_${randomUUID().slice(0, 8)}`

@@ -6,7 +6,7 @@ function failed(code: string | undefined, message = 'it failed'): Error {
   return Object.assign(new Error(message), code === undefined ? {} : { code })
 }
 
-/** What an error means: the table of the design, row by row. */
+/** The class of each error: the table of the design, row by row. */
 const table: Record<DatabaseTrouble, (string | Error)[]> = {
   again: [
     ...['40001', '40P01', '55P03', '57014', '26000'],
@@ -25,7 +25,7 @@ const table: Record<DatabaseTrouble, (string | Error)[]> = {
     ...['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOENT'],
     ...['CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'ERR_TLS_CERT_ALTNAME_INVALID'],
     ...['57P03', '53000', '53100', '53200', '53300', '53400', '58030', '28000', '28P01', '25006'],
-    // Whatever it says of itself: nothing had been sent.
+    // The code of the error does not matter: nothing had been sent.
     markUnsent(failed('08P01', 'no more connections allowed (max_client_conn)')),
     markUnsent(failed('08P01', 'server login has been failing, try again later (server_login_retry)')),
     markUnsent(failed('ECONNRESET')),
@@ -38,23 +38,23 @@ const table: Record<DatabaseTrouble, (string | Error)[]> = {
   duplicate: ['23505'],
   broken: [
     ...['42601', '42703', '42501', '42P01', '42883', '3F000', '3D000', '2BP01', '0A000', 'P0001'],
-    // Not sent, and time heals it no more than if it had been.
+    // Nothing was sent, but waiting does not repair this error.
     markUnsent(failed('3D000', 'database "nowhere" does not exist')),
   ],
   corrupt: ['XX000', 'XX001', 'XX002', '58P01'],
 }
 
-describe.each(Object.entries(table))('%s', (trouble, errors) => {
+describe.each(Object.entries(table))('classify: %s', (trouble, errors) => {
   test.each(
     errors.map((each) =>
       typeof each === 'string' ? ([each, failed(each)] as const) : ([String(each), each] as const),
     ),
-  )('%s', (_name, error) => {
+  )(`%s is classified as ${trouble}`, (_name, error) => {
     expect(classify(error)).toBe(trouble)
   })
 })
 
-test('what was thrown and is no error at all is not known', () => {
+test('a thrown value that is not an error is classified as unknown', () => {
   const unreadable = new Proxy(
     {},
     {
@@ -67,7 +67,7 @@ test('what was thrown and is no error at all is not known', () => {
     expect(classify(thrown)).toBe('unknown')
 })
 
-test('one row may be what is in the way of others, a schema or a right never is', () => {
+test('a data error may be the fault of one row, and an error of schema or rights never is', () => {
   for (const code of [
     'XX000',
     'XX001',

@@ -7,7 +7,7 @@ import { attemptsOf, eventually, gate, newJob, startFor, stored, workerScene } f
 
 const scene = workerScene()
 
-/** A login that is no superuser, so that limits are for it too. */
+/** A login without superuser rights, so that limits apply to it. */
 async function newLogin(): Promise<{ name: string; url: string }> {
   const name = `login_${randomUUID().slice(0, 8)}`
   await scene.db.query(`create role ${name} login password 'first'`)
@@ -20,13 +20,13 @@ async function newLogin(): Promise<{ name: string; url: string }> {
   return { name, url: url.href }
 }
 
-/** A heartbeat has a sixth of it to be answered, and a third lies between two, on a machine that is busy with other tests. */
+/** Long enough for a busy machine: a heartbeat must be answered within a sixth of it, and comes every third of it. */
 const leaseMs = 9_000
 
-describe.skipIf(isOutOf('pgbouncer', 'limits and passwords of logins are between it and the server'))(
-  'a login',
+describe.skipIf(isOutOf('pgbouncer', 'PgBouncer has its own limits and passwords'))(
+  'a worker with its own login',
   () => {
-    test('that gets no more connections keeps its heartbeat: no lease is lost, and work goes on afterwards', async () => {
+    test('a worker whose login gets no more connections keeps its heartbeat and lease, and works again afterwards', async () => {
       const { name, url } = await newLogin()
       const job = newJob('full')
       const open = gate()
@@ -64,7 +64,7 @@ describe.skipIf(isOutOf('pgbouncer', 'limits and passwords of logins are between
         return row?.at ?? ''
       }
       const seen = new Set<string>()
-      // More than a lease of heartbeats, with no other connection to be had.
+      // Heartbeats for more than a lease, while no other connection is available.
       await eventually(async () => seen.add(await renewals()).size >= 5, 'heartbeats go on')
       expect(worker.told('trouble').some(({ error }) => (error as { code?: string }).code === '53300')).toBe(
         true,
@@ -77,7 +77,7 @@ describe.skipIf(isOutOf('pgbouncer', 'limits and passwords of logins are between
       expect(await stored(scene, id)).toMatchObject({ state: 'succeeded', attempt: 1, crashes: 0 })
     })
 
-    test('whose password is changed waits, and goes on when it is changed back', async () => {
+    test('a worker whose password is changed waits, and goes on when it is changed back', async () => {
       const { name, url } = await newLogin()
       const job = newJob('rotated')
       const worker = await startFor(scene, job, () => 'done', {
@@ -98,7 +98,7 @@ describe.skipIf(isOutOf('pgbouncer', 'limits and passwords of logins are between
   },
 )
 
-test('a hundred handlers inside ctx.tx keep nobody from settling, and no lease is lost', async () => {
+test('a hundred handlers inside ctx.tx do not keep other jobs from settling, and no lease is lost', async () => {
   const slow = newJob('slow')
   const quick = newJob('quick')
   await scene.db.query('create table effect (job uuid primary key)')
@@ -135,15 +135,15 @@ test('a hundred handlers inside ctx.tx keep nobody from settling, and no lease i
   for (const { id } of jobs.slice(0, 3)) expect(await attemptsOf(scene, id)).toEqual([])
 })
 
-describe('a call', () => {
-  /** Enough for a new connection, on a machine that is busy. */
+describe('a call of Database', () => {
+  /** Enough for a new connection on a busy machine. */
   const deadlineMs = 2_000
 
   function database(url: string, ms: number): Database {
     return new Database({ url, schema: 'stint', poolSize: 1, deadlineMs: ms, applicationName: 'stint test' })
   }
 
-  test('that finds all connections in use gives up at its deadline, and has sent nothing', async () => {
+  test('a call that finds all connections in use gives up at its deadline, without having sent anything', async () => {
     const db = database(scene.db.url, deadlineMs)
     const release = gate()
     const held = db.transaction(() => release.opened)
@@ -155,7 +155,7 @@ describe('a call', () => {
   })
 
   test.each(['a statement', 'a statement of a transaction', 'rows of COPY'] as const)(
-    'whose %s is not answered gives up at its deadline, and its connection with it',
+    'a call whose %s gets no answer gives up at its deadline and closes its connection',
     async (what) => {
       const db = database(scene.db.url, deadlineMs)
       const table = `locked_${randomUUID().slice(0, 8)}`
@@ -168,9 +168,9 @@ describe('a call', () => {
         'rows of COPY': () => db.copy(`copy ${table} (n) from stdin`, '1\n'),
       }
       await expect(calls[what]()).rejects.toThrow(`No answer from the database within ${deadlineMs} ms`)
-      // Its only connection is gone, and another one is there.
+      // The only connection was closed, and a new one is opened.
       expect(await db.query('select 1 as one', [])).toEqual([{ one: 1 }])
-      // A pooler in between would not tell the server.
+      // A pooler in between does not pass the cancel request on.
       if (lane !== 'pgbouncer') {
         const hasEnded = async (): Promise<boolean> => (await waitingForLocks(scene.db)) === 0
         await eventually(hasEnded, 'the end of what was given up')

@@ -7,13 +7,13 @@ import { attemptsOf, eventually, newJob, startFor, stored, workerScene } from '.
 
 const scene = workerScene()
 
-/** Ends the session that a transaction runs in, as a restart of the server or of a pooler does. */
+/** Ends the session of a transaction, as a restart of the server or of a pooler does. */
 async function cut(tx: PgTransaction): Promise<void> {
   const { rows } = await tx.query('select pg_backend_pid() as pid', [])
   await scene.db.query('select pg_terminate_backend($1)', [(rows[0] as { pid: number }).pid])
 }
 
-test('a connection of ours that breaks under the statements of a handler is no failure of it: the block runs again', async () => {
+test('a connection that breaks inside ctx.tx is not a failure of the handler: the block runs again', async () => {
   const job = newJob('cut')
   let runs = 0
   const worker = await startFor(scene, job, (_input, ctx) =>
@@ -29,7 +29,7 @@ test('a connection of ours that breaks under the statements of a handler is no f
   expect(await attemptsOf(scene, id)).toEqual([])
 })
 
-test('one that breaks each time is the doing of the handler after three times, and counted', async () => {
+test('a connection that breaks inside ctx.tx three times is a failure of the handler', async () => {
   const job = newJob('always')
   let runs = 0
   const worker = await startFor(scene, job, (_input, ctx) =>
@@ -44,7 +44,7 @@ test('one that breaks each time is the doing of the handler after three times, a
   expect(runs).toBe(3)
 })
 
-test('a COMMIT whose fate the database does not tell within a lease is no failure of the handler: the job is given back', async () => {
+test('a COMMIT whose outcome stays unknown for a lease is not a failure of the handler: the job is given back', async () => {
   const job = newJob('fate')
   const proxy = await startFaultProxy(scene.db.url)
   let heal: (() => void) | undefined
@@ -55,13 +55,13 @@ test('a COMMIT whose fate the database does not tell within a lease is no failur
     (_input, ctx) =>
       ctx.tx((tx) => {
         if (heal === undefined) {
-          // From here on nobody is told whether the job's row is still held.
+          // From here on, no query can find out whether the row of the job is still held.
           cutAtCommit = proxy.cutNext({ text: 'commit', when: 'before' })
           heal = proxy.cutEvery(statementMarks(holdRunningSql))
         }
         return tx.query('select 1', []).then(() => ({ done: true }))
       }),
-    // Long enough for heartbeats that a busy machine delays: a lease at risk would be another reason.
+    // Long enough for heartbeats on a busy machine: a lease at risk would be another reason to give the job back.
     { lease: '10s', connection: proxy.url },
   )
   const { id } = await scene.stint.enqueue(job, {}, { attempts: 1 })
@@ -75,7 +75,7 @@ test('a COMMIT whose fate the database does not tell within a lease is no failur
   ])
 })
 
-test('a block that says nothing for longer than a lease is ended by the server, and that is a failure', async () => {
+test('a block of ctx.tx that sends nothing for longer than a lease is ended by the server, and its attempt fails', async () => {
   const job = newJob('idle')
   let runs = 0
   const worker = await startFor(

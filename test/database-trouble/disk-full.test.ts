@@ -4,7 +4,7 @@ import { newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-/** What the server says when it cannot extend a file. A real full disk would stop the other tests too. */
+/** Simulates the error of a server that cannot extend a file. A really full disk would stop the other tests too. */
 async function fillDisk(): Promise<() => Promise<void>> {
   await scene.db.query('create sequence tries')
   await scene.db.query(`create function disk_full() returns trigger language plpgsql as $$
@@ -20,7 +20,7 @@ async function fillDisk(): Promise<() => Promise<void>> {
   }
 }
 
-test('a full disk is waited out: loudly, without spinning, and work goes on by itself when there is room', async () => {
+test('a worker waits while the disk is full, logs that, does not spin, and works again when there is room', async () => {
   const job = newJob('disk')
   const lines: { level: string; message: string; fields: Record<string, unknown> }[] = []
   const write =
@@ -40,7 +40,7 @@ test('a full disk is waited out: loudly, without spinning, and work goes on by i
   const makeRoom = await fillDisk()
   await worker.tells('trouble', ({ error }) => (error as { code?: string }).code === '53100', 6)
   const [row] = await scene.db.query<{ tries: number }>('select last_value::integer as tries from tries')
-  // 0.2 s at first, then longer each time, anywhere below: six failures, and not a hundred of tries.
+  // The wait is random, below 0.2 s at first and longer each time: few tries for six failures, not hundreds.
   expect(row?.tries).toBeLessThan(30)
 
   const about = lines.filter(({ message }) => message.startsWith('database trouble'))
@@ -56,9 +56,9 @@ test('a full disk is waited out: loudly, without spinning, and work goes on by i
   expect(worker.told('workerLost')).toEqual([])
 })
 
-test('an enqueue that meets a full disk is a typed error after its time, and stores nothing', async () => {
+test('an enqueue on a full disk fails with database-unavailable after its timeout, and stores nothing', async () => {
   const { Stint } = await import('../../src/index.ts')
-  // A statement has a third of it to be answered, and an answer that is late would say less.
+  // A statement may use a third of the timeout; an error that comes later would be less specific.
   const stint = new Stint({ connection: scene.db.url, timeout: '6s' })
   await scene.db.query('drop sequence tries')
   const makeRoom = await fillDisk()

@@ -4,14 +4,14 @@ import { newJob, startFor, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-test('a day without its partition gets one from the first settle that needs it', async () => {
+test('the first settle on a day without a partition creates the partition', async () => {
   const clock = await movableClock(scene.db)
   const job = newJob('partition')
   const worker = await startFor(scene, job, (input) => {
     if (input === 'fail') throw new Error('on purpose')
     return input
   })
-  // Past all that were made ahead: nobody has looked after them for long.
+  // Past all partitions that exist, as after a long time without upkeep.
   await clock.advance('400 days')
   const fine = await scene.stint.enqueue(job, 'fine')
   await worker.hears('succeeded', fine.id)

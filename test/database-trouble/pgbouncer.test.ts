@@ -39,32 +39,32 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     url = straightWay(scene.db.url)
   })
 
-  test('a worker that has another way for LISTEN is woken at once; one that has none polls', async () => {
+  test('through PgBouncer, a worker with a listenConnection is woken at once, and one without polls', async () => {
     const bouncer = await newPgBouncer()
     const connection = bouncer.url(url)
     const [told, polled] = [newJob('told'), newJob('polled')]
-    const hearing = await startWorker(
+    const listening = await startWorker(
       scene,
       { connection, listenConnection: url, pollFloor: '1h', queues: { [told.queue]: 2 } },
       (one) => one.handle(told, () => 'told'),
     )
-    const deaf = await startWorker(
+    const polling = await startWorker(
       scene,
       { connection, pollFloor: '100ms', queues: { [polled.queue]: 2 } },
       (one) => one.handle(polled, () => 'polled'),
     )
-    // Another way to the same database: workers of this process are not rung directly.
+    // A different URL of the same database, so that this process does not ring its workers directly.
     const stint = clientOf(`${connection}?application_name=producer`)
     for (let round = 0; round < 5; round++) {
       const [first, second] = await Promise.all([stint.enqueue(told), stint.enqueue(polled)])
-      await hearing.hears('succeeded', first.id)
-      await deaf.hears('succeeded', second.id)
+      await listening.hears('succeeded', first.id)
+      await polling.hears('succeeded', second.id)
     }
-    expect(hearing.told('trouble')).toEqual([])
-    expect(deaf.told('trouble')).toEqual([])
+    expect(listening.told('trouble')).toEqual([])
+    expect(polling.told('trouble')).toEqual([])
   })
 
-  test('the schema is migrated, by several at once', async () => {
+  test('through PgBouncer, several clients can migrate the schema at once', async () => {
     const bouncer = await newPgBouncer()
     const clients = [1, 2, 3].map(() => {
       const stint = new Stint({ connection: bouncer.url(url), schema: 'elsewhere' })
@@ -76,7 +76,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     expect(await (clients[1] as Stint).get(id)).toMatchObject({ state: 'ready', input: { n: 1 } })
   })
 
-  test('many rows go by COPY, and many callers share few connections', async () => {
+  test('through PgBouncer, many rows are stored by COPY, and many callers share few connections', async () => {
     const bouncer = await newPgBouncer({ default_pool_size: 2 })
     const stint = clientOf(bouncer.url(url))
     const job = newJob('many')
@@ -93,7 +93,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     expect(row).toEqual({ jobs: 3_000 + 200 + 5 })
   })
 
-  test('its restarts under load lose nothing, run nothing twice, burn nothing', async () => {
+  test('restarts of PgBouncer under load lose no job, run no job twice and burn no attempt', async () => {
     const bouncer = await newPgBouncer({ default_pool_size: 8 })
     const connection = bouncer.url(url)
     const job = newJob('restart')
@@ -147,7 +147,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     expect(worker.told('workerLost')).toEqual([])
   })
 
-  test('a wait for a connection that it gives up on is not taken for an answer', async () => {
+  test('an enqueue whose wait for a server connection PgBouncer gives up is repeated and stored once', async () => {
     const bouncer = await newPgBouncer({ default_pool_size: 1, query_wait_timeout: 1 })
     const connection = bouncer.url(url)
     const busy = new pg.Client(connection)
@@ -157,7 +157,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     const db = databaseOf(connection)
     const error: unknown = await db.query('select 1', []).catch((caught: unknown) => caught)
     expect(error).toMatchObject({ code: '08P01' })
-    // Waiting begins with the login here, and later with the statement: either way nothing is taken for done.
+    // The wait begins at the login here, and at the statement later: in both cases nothing counts as done.
     expect(['unknown', 'wait']).toContain(classify(error))
 
     const job = newJob('waiting')
@@ -170,7 +170,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     expect(rows).toEqual([{ id }])
   })
 
-  test('its limit of clients is waited out, and nothing was sent', async () => {
+  test('an enqueue waits while PgBouncer has its maximum of clients, and fails with database-unavailable', async () => {
     const bouncer = await newPgBouncer({ max_client_conn: 2 })
     const connection = bouncer.url(url)
     const first = new pg.Client(connection)
@@ -180,7 +180,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     onTestFinished(() => second.end())
     const job = newJob('limit')
     const hasty = clientOf(connection, '400ms')
-    // Known undone, and said so: not 'enqueue-unknown'.
+    // Nothing was stored, and the error says so: it is not 'enqueue-unknown'.
     await expect(hasty.enqueue(job)).rejects.toMatchObject({ code: 'database-unavailable' })
     const patient = clientOf(connection)
     const storing = patient.enqueue(job)
@@ -189,7 +189,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     expect(await scene.db.query('select id from stint.job where queue = $1', [job.queue])).toEqual([{ id }])
   })
 
-  test('a statement that was prepared for another session is sent again without a name, however many are on their way', async () => {
+  test('a statement that was prepared in another session is sent again without a name, even with many at once', async () => {
     const bouncer = await newPgBouncer({ default_pool_size: 4 })
     const connection = bouncer.url(url)
     const db = databaseOf(connection, { poolSize: 8 })
@@ -201,7 +201,7 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     }
   })
 
-  test('a worker frozen in a transaction is ended by a timeout that is of the transaction, not of the session', async () => {
+  test('through PgBouncer, the idle timeout is set for the transaction and not for the session', async () => {
     const bouncer = await newPgBouncer({ default_pool_size: 1 })
     const connection = bouncer.url(url)
     const db = databaseOf(connection)
@@ -216,17 +216,17 @@ describe.skipIf(isMissing)('through PgBouncer in transaction mode', () => {
     ])
   })
 
-  // Some versions end themselves over such requests.
-  test('what is given up at its deadline is not asked to be cancelled', async () => {
+  // Some versions of PgBouncer crash at such requests.
+  test('through PgBouncer, a statement that is given up at its deadline causes no cancel request', async () => {
     const bouncer = await newPgBouncer()
     const db = databaseOf(bouncer.url(url), { poolSize: 3, deadlineMs: 2_000 })
     const givenUp = await Promise.allSettled([1, 2, 3].map(() => db.query('select pg_sleep(4)', [])))
     const noAnswer = { status: 'rejected', reason: { name: 'DeadlineError' } }
     expect(givenUp).toMatchObject([noAnswer, noAnswer, noAnswer])
-    // Heard after whatever was sent before it.
+    // Answered after everything that was sent before it.
     expect(await db.query('select 1 as one', [])).toEqual([{ one: 1 }])
     const requests = bouncer.said().match(/cancel request/g) ?? []
-    // One in a thousand of its sessions has a number that could be a process's.
+    // One in a thousand sessions of PgBouncer has a number that could be a process id.
     expect(requests.length).toBeLessThanOrEqual(1)
   })
 })

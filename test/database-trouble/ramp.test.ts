@@ -10,7 +10,7 @@ import { resolveWorkerOptions } from '../../src/worker/options.ts'
 afterEach(() => vi.restoreAllMocks())
 
 describe('the wait after trouble', () => {
-  test('is anywhere below a bound that doubles from 0.2 s to half a minute', () => {
+  test('the wait after trouble is random, below a bound that doubles from 0.2 s to half a minute', () => {
     vi.spyOn(Math, 'random').mockReturnValue(0.999_999)
     const bounds = Array.from({ length: 12 }, (_, failures) => Math.round(waitAfterMs(failures)))
     expect(bounds).toEqual([
@@ -20,7 +20,7 @@ describe('the wait after trouble', () => {
     expect(waitAfterMs(20)).toBe(0)
   })
 
-  test('spreads a fleet that comes back together over the whole of it', () => {
+  test('the wait after trouble spreads a fleet that returns together over the whole range', () => {
     const waits = Array.from({ length: 2_000 }, () => waitAfterMs(8))
     for (const tenth of Array.from({ length: 10 }).keys()) {
       const inTenth = waits.filter((wait) => Math.floor(wait / 3_000) === tenth)
@@ -30,7 +30,7 @@ describe('the wait after trouble', () => {
   })
 })
 
-test('after a claim that failed none is sent before the wait is over, and hints do not shorten it', async () => {
+test('after a failed claim no claim is sent before the wait is over, and hints do not shorten the wait', async () => {
   vi.spyOn(Math, 'random').mockReturnValue(0.5)
   let asked = 0
   const claims = {
@@ -62,7 +62,7 @@ test('after a claim that failed none is sent before the wait is over, and hints 
     }, 20_000)
     const holdUntil = pool?.holdUntil ?? 0
     expect(holdUntil - sentAt).toBeGreaterThanOrEqual(boundMs / 2)
-    // Hints come in as soon as producers are back.
+    // Hints arrive as soon as producers are back.
     for (let hint = 0; hint < 10; hint++) {
       pool?.floors.hint(0)
       dispatcher.fill(holdUntil - 1)

@@ -1,6 +1,6 @@
 /*
- * A process that stands still, for its own loop is blocked or the machine was paused, finds its timers over before it has
- * read what has come meanwhile. That is no fault of the database.
+ * A process that stands still, because its event loop is blocked or the machine was paused, sees its timers fire before it
+ * reads what arrived meanwhile. The database must not be blamed for that.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/db/database.ts'
@@ -17,8 +17,8 @@ afterAll(() => db.drop())
 
 const poolWaitMs = 2_000
 
-function onePlace(): Database {
-  const place = new Database({
+function oneConnection(): Database {
+  const database = new Database({
     url: db.url,
     schema: 'stint',
     poolSize: 1,
@@ -26,32 +26,32 @@ function onePlace(): Database {
     poolWaitMs,
     applicationName: 'standstill',
   })
-  onTestFinished(() => place.close())
-  return place
+  onTestFinished(() => database.close())
+  return database
 }
 
-test('a connection that could not be made while the process stood still is made afterwards', async () => {
-  const answer = onePlace().query('select 1 as one', [])
+test('a connection that could not be opened while the process stood still is opened afterwards', async () => {
+  const answer = oneConnection().query('select 1 as one', [])
   standStill(poolWaitMs + 500)
   expect(await answer).toEqual([{ one: 1 }])
 })
 
-test('a connection that was given back while the process stood still is taken', async () => {
-  const place = onePlace()
-  await place.query('select 1', [])
-  const first = place.query('select 1 as one', [])
-  const second = place.query('select 2 as two', [])
-  // By now the first is under way, and the second waits for its place.
+test('a connection that was given back while the process stood still is used', async () => {
+  const database = oneConnection()
+  await database.query('select 1', [])
+  const first = database.query('select 1 as one', [])
+  const second = database.query('select 2 as two', [])
+  // By now the first query runs, and the second waits for the connection.
   await new Promise((resolve) => setImmediate(resolve))
   standStill(poolWaitMs + 500)
   expect(await Promise.all([first, second])).toEqual([[{ one: 1 }], [{ two: 2 }]])
 })
 
-test('one that is not given back in time is not waited for longer', async () => {
-  const place = onePlace()
+test('a call does not wait longer than poolWaitMs for a connection that is not given back', async () => {
+  const database = oneConnection()
   const { opened, open } = gate()
-  const held = place.transaction(() => opened)
-  await expect(place.query('select 1', [])).rejects.toThrow('timeout exceeded')
+  const held = database.transaction(() => opened)
+  await expect(database.query('select 1', [])).rejects.toThrow('timeout exceeded')
   open(undefined)
   await held
 })

@@ -7,13 +7,13 @@ import { attemptsOf, gate, newJob, startFor, stored, workerScene } from '../supp
 
 const scene = workerScene()
 
-/** For sessions that begin from now on; those that are there stay as they are. */
+/** Applies to new sessions only; existing sessions keep their setting. */
 async function readOnly(admin: pg.Client, is: 'on' | 'off'): Promise<void> {
   const { rows } = await admin.query<{ name: string }>('select quote_ident(current_database()) as name')
   await admin.query(`alter database ${rows[0]?.name ?? ''} set default_transaction_read_only = ${is}`)
 }
 
-/** Ends every session of Stint's, as a switch to another server does. */
+/** Ends every session of Stint, as a switch to another server does. */
 async function cutSessions(admin: pg.Client): Promise<void> {
   await admin.query(
     `select pg_terminate_backend(pid) from pg_stat_activity
@@ -21,10 +21,10 @@ async function cutSessions(admin: pg.Client): Promise<void> {
   )
 }
 
-const isOut = isOutOf('pgbouncer', 'it keeps sessions of its own, and gives a read-only one to whoever comes')
+const isOut = isOutOf('pgbouncer', 'PgBouncer keeps its sessions, and reuses read-only ones')
 
 test.skipIf(isOut)(
-  'a server that only reads burns nothing, and work goes on by itself where a new connection finds one that writes',
+  'a read-only server costs no attempt, and work goes on when a new connection reaches a writable server',
   async () => {
     const admin = await connectTo(scene.db.url)
     const job = newJob('switch')
@@ -46,14 +46,14 @@ test.skipIf(isOut)(
     await readOnly(admin, 'on')
     await cutSessions(admin)
     open.open(undefined)
-    // Its result is kept.
+    // The result of the job is kept.
     await worker.tells('trouble', ({ error }) => (error as { code?: string }).code === '25006', 3)
-    // A statement has a third of it to be answered, and an answer that is late would say less.
+    // A statement may use a third of the timeout; an error that comes later would be less specific.
     const hasty = new Stint({ connection: scene.db.url, timeout: '6s' })
     await expect(hasty.enqueue(job, 'refused')).rejects.toMatchObject({ code: 'database-unavailable' })
     await hasty.close()
 
-    // Sessions that were opened meanwhile only read for as long as they live: they have to be given up.
+    // Sessions that were opened meanwhile stay read-only as long as they live: they have to be closed.
     await readOnly(admin, 'off')
     await worker.hears('succeeded', during.id)
     const after = await scene.stint.enqueue(job, 'after')

@@ -1,4 +1,5 @@
-// Ticks for schedules as fast as it can, on the built package, and reports each tick before it begins, so that a test can kill it there.
+// Ticks for schedules as fast as it can, on the built package. It reports each tick before it begins, so that a test
+// can kill it there.
 import { Database } from '#dist/db/database'
 import { tick } from '#dist/schedules/fires/tick'
 
