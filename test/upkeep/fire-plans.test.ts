@@ -1,6 +1,6 @@
 /*
- * How the database finds the fires that a schedule does not keep, among a million of them: by schedule, from the earliest
- * on, and no further than a batch, whatever the planner knows of the tables.
+ * How the database finds the fires that a schedule no longer keeps, among a million of them: by schedule, from the
+ * earliest on and no further than a batch, with any statistics of the planner.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -13,7 +13,7 @@ import { accessPaths, touchedBlocks, unboundedWork } from '../support/plan.ts'
 import type { Explained } from '../support/plan.ts'
 
 const limit = 1_000
-/** Every second, and one a minute each. */
+/** One schedule that fires every second, and many that fire rarely. */
 const [fast, slow] = [form === 'short' ? 90_000 : 900_000, 50]
 
 let testDb: TestDatabase
@@ -40,7 +40,7 @@ beforeAll(async () => {
     `insert into stint.job (id, queue, kind, state) select gen_random_uuid(), 'q', 'k', 'ready' from generate_series(1, 100000)`,
   )
   statistics = {
-    // In this order: what is forgotten does not come back.
+    // In this order: deleted statistics cannot be restored.
     stale: () => Promise.resolve(),
     missing: forgetStatistics,
     fresh: () => db.query('analyze stint.fire, stint.schedule, stint.job'),
@@ -51,7 +51,7 @@ afterAll(async () => {
   await testDb.drop()
 })
 
-/** The last of them 40 days ago: kept are 30. */
+/** Inserts fires of which the last is 40 days old; schedules keep 30 days. */
 async function fires(schedule: string, count: number, from = 0): Promise<void> {
   await db.query(
     `insert into stint.fire (schedule, fire_at, outcome, job_id, at)
@@ -73,7 +73,7 @@ async function forgetStatistics(): Promise<void> {
 
 type Mode = 'generic' | 'custom'
 
-/** Carries it out, says what it touched, and takes it back. */
+/** Executes the statement, returns the blocks it touched and the rows it removed, and rolls back. */
 async function analyze(mode: Mode, on = db): Promise<Explained & { removed: number }> {
   await on.query(`set plan_cache_mode = force_${mode}_plan`)
   await on.query('deallocate all')
@@ -95,29 +95,33 @@ async function analyze(mode: Mode, on = db): Promise<Explained & { removed: numb
 }
 
 describe('a million fires', () => {
-  test('are pruned by the same indexes whatever the statistics say', { timeout: 120_000 }, async () => {
-    for (const [situation, arrange] of Object.entries(statistics)) {
-      await arrange()
-      for (const mode of ['generic', 'custom'] as const) {
-        const where = `${situation} statistics, ${mode} plan`
-        const explained = await analyze(mode)
-        const paths = accessPaths(explained.Plan)
-        const of = (name: string): string[] =>
-          [...new Set(paths.filter(({ relation }) => relation === name).map(({ path }) => path))].sort()
-        expect
-          .soft({ where, fire: of('fire') })
-          .toEqual({ where, fire: ['ctid', 'fire_pkey', 'fire_pkey backward'] })
-        expect.soft({ where, job: of('job') }).toEqual({ where, job: ['job_pkey'] })
-        const unbounded = unboundedWork(explained.Plan, new Set(['fire', 'job']))
-        expect.soft({ where, unbounded }).toEqual({ where, unbounded: [] })
-        expect.soft({ where, removed: explained.removed }).toEqual({ where, removed: limit })
-        // A look at a job and three at a fire, for each that goes.
-        expect.soft(touchedBlocks(explained) / limit, where).toBeLessThan(30)
+  test(
+    'a million fires are pruned by the same indexes with stale, missing and fresh statistics',
+    { timeout: 120_000 },
+    async () => {
+      for (const [situation, arrange] of Object.entries(statistics)) {
+        await arrange()
+        for (const mode of ['generic', 'custom'] as const) {
+          const where = `${situation} statistics, ${mode} plan`
+          const explained = await analyze(mode)
+          const paths = accessPaths(explained.Plan)
+          const of = (name: string): string[] =>
+            [...new Set(paths.filter(({ relation }) => relation === name).map(({ path }) => path))].sort()
+          expect
+            .soft({ where, fire: of('fire') })
+            .toEqual({ where, fire: ['ctid', 'fire_pkey', 'fire_pkey backward'] })
+          expect.soft({ where, job: of('job') }).toEqual({ where, job: ['job_pkey'] })
+          const unbounded = unboundedWork(explained.Plan, new Set(['fire', 'job']))
+          expect.soft({ where, unbounded }).toEqual({ where, unbounded: [] })
+          expect.soft({ where, removed: explained.removed }).toEqual({ where, removed: limit })
+          // One look at a job and three at a fire for each removed row.
+          expect.soft(touchedBlocks(explained) / limit, where).toBeLessThan(30)
+        }
       }
-    }
-  })
+    },
+  )
 
-  test('cost a few blocks for each schedule where all of them are kept', async () => {
+  test('a pass that keeps all of a million fires reads a few blocks for each schedule', async () => {
     await db.query('update stint.schedule set keep_fires_ms = 300000000000')
     for (const mode of ['generic', 'custom'] as const) {
       const explained = await analyze(mode)

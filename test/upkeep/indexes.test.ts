@@ -13,7 +13,7 @@ import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts'
 import { holdSnapshot } from '../support/snapshot.ts'
 import { straightWay } from '../support/way.ts'
 
-/** What would take 64 MB of jobs is tried with less. */
+/** A smaller limit than the 64 MB of production. */
 const limits = { minBytes: 512 * 1_024, minWaste: 0.6, openMs: 60_000 }
 
 let db: TestDatabase
@@ -32,7 +32,7 @@ function connectAs(url: string, schema = 'stint'): Database {
   return new Database({ url, schema, poolSize: 3, deadlineMs: 10_000, applicationName: 'indexes' })
 }
 
-/** A pass of the service, and what it passed by. */
+/** Runs the service once, and records what it skipped. */
 function pass(database = own, some = limits): { done: Promise<void>; passedBy: string[] } {
   const passedBy: string[] = []
   const context = {
@@ -42,7 +42,7 @@ function pass(database = own, some = limits): { done: Promise<void>; passedBy: s
   return { done: rebuildIndexes(database, context, some), passedBy }
 }
 
-/** Ready jobs come and go, but for a few: their indexes keep the size that they had. */
+/** Fills ready jobs and deletes most of them: the indexes keep their size. */
 async function bloat(schema = 'stint', database = db): Promise<void> {
   await database.query(
     `insert into ${schema}.job (id, queue, kind, input)
@@ -71,7 +71,7 @@ function invalid(): Promise<{ name: string }[]> {
   return db.query(`select indexrelid::regclass::text as name from pg_index where not indisvalid order by 1`)
 }
 
-/** What the builds of indexes in this database are at. */
+/** The phases of the index builds in this database. */
 async function phases(): Promise<string[]> {
   const rows = await db.query<{ phase: string }>(
     `select phase from pg_stat_progress_create_index where datname = current_database()`,
@@ -79,7 +79,7 @@ async function phases(): Promise<string[]> {
   return rows.map(({ phase }) => phase)
 }
 
-/** Waits until the build of an index has come as far as to wait for others. */
+/** Waits until the build of an index waits for other transactions. */
 async function isWaiting(): Promise<void> {
   await eventually(async () => {
     expect(await phases()).toEqual([expect.stringMatching(/^waiting/)])
@@ -87,7 +87,7 @@ async function isWaiting(): Promise<void> {
 }
 
 describe('an index that is mostly empty', () => {
-  test('is built anew, one in a pass, the largest first, and not again on the same day', async () => {
+  test('a mostly empty index is rebuilt, one in each pass, the largest first, and only once a day', async () => {
     await bloat()
     const before = await sizes()
     await pass().done
@@ -104,7 +104,7 @@ describe('an index that is mostly empty', () => {
     }
     expect(await invalid()).toEqual([])
 
-    // Bloated again within the day: left alone, until a day is over.
+    // Bloated again within the day: it is rebuilt only after a day.
     await bloat()
     const again = await sizes()
     await pass().done
@@ -115,12 +115,12 @@ describe('an index that is mostly empty', () => {
     await pass().done
   })
 
-  test('is left alone where it is full, or small', async () => {
+  test('a full or small index is not rebuilt', async () => {
     await db.query(
       `insert into stint.job (id, queue, kind, input)
        select gen_random_uuid(), 'full', 'k', '{}' from generate_series(1, 30000)`,
     )
-    // Not analyzed: by what the catalogue knows, nothing is in it.
+    // Not analyzed: the catalogue says that the table is empty.
     await pass().done
     expect(await tries()).toEqual([])
     await db.query(`delete from stint.job where queue = 'full'`)
@@ -132,14 +132,14 @@ describe('an index that is mostly empty', () => {
     expect(await tries()).toHaveLength(2)
   })
 
-  test('behind a held snapshot is given up in time, told, and leaves nothing behind', async () => {
+  test('an index build behind a held snapshot is given up in time, is reported, and leaves nothing behind', async () => {
     await bloat()
     const before = await sizes()
     const holder = await holdSnapshot(db.url, 'stint.queue')
     const { done, passedBy } = pass()
     await isWaiting()
     await done
-    // A session of its own gives up by itself; one of a pooler is cancelled from outside.
+    // A session of its own gives up by itself; the session of a pooler is cancelled from outside.
     const how = lane === 'pgbouncer' ? 'canceling statement due to user request' : 'lock timeout'
     expect(passedBy).toEqual([expect.stringMatching(`^'job_ready' could not be built anew: .*${how}`)])
     expect(await invalid()).toEqual([])
@@ -155,7 +155,7 @@ describe('an index that is mostly empty', () => {
     await holder.query('rollback')
   })
 
-  test('behind a snapshot that has been held for long is not begun', async () => {
+  test('an index build does not begin behind a snapshot that has been held for long', async () => {
     await bloat()
     const holder = await holdSnapshot(db.url, 'stint.queue')
     const { done, passedBy } = pass(own, { ...limits, openMs: 0 })
@@ -165,7 +165,7 @@ describe('an index that is mostly empty', () => {
     await holder.query('rollback')
   })
 
-  test('whose reader has the table open leaves its remains to the next pass', async () => {
+  test('an index build that fails because a reader has the table open leaves its remains to the next pass', async () => {
     await bloat()
     const reader = await holdSnapshot(db.url, 'stint.job')
     const first = pass()
@@ -180,7 +180,7 @@ describe('an index that is mostly empty', () => {
     expect(await invalid()).toEqual([])
   })
 
-  test('is given up at once when the leader stops, and cleaned up', async () => {
+  test('an index build is given up at once and cleaned up when the leader stops', async () => {
     await bloat()
     const holder = await holdSnapshot(db.url, 'stint.queue')
     const told: string[] = []
@@ -210,7 +210,7 @@ describe('an index that is mostly empty', () => {
   })
 })
 
-test('what interrupted builds left of our indexes is dropped, and an index that does not work is built anew', async () => {
+test('remains of interrupted builds of our indexes are dropped, and an invalid index is rebuilt', async () => {
   await db.query('create table stint.theirs (n integer)')
   await db.query('create index theirs_ccnew on stint.theirs (n)')
   await db.query('create index job_due_ccnew on stint.job (queue)')
@@ -227,7 +227,7 @@ test('what interrupted builds left of our indexes is dropped, and an index that 
 })
 
 test.skipIf(pgBouncerVersion() === undefined)(
-  'through a pooler an index is built anew too, and no setting is left for others',
+  'an index is rebuilt through a pooler too, and no session setting is left behind',
   async () => {
     await bloat()
     const bouncer = await startPgBouncer(inject('serverUrl'))
@@ -245,7 +245,7 @@ test.skipIf(pgBouncerVersion() === undefined)(
   },
 )
 
-test('a pass while another one builds leaves it to that one', async () => {
+test('a pass does nothing while another one builds an index', async () => {
   await bloat()
   const holder = await holdSnapshot(db.url, 'stint.queue')
   const first = pass()
@@ -261,19 +261,19 @@ test('a pass while another one builds leaves it to that one', async () => {
   expect(await invalid()).toEqual([])
 })
 
-test('two that begin at once both come to their end', async () => {
+test('two passes that begin at once both end', async () => {
   await bloat()
   const both = [pass(), pass()]
   await Promise.all(both.map(({ done }) => done))
   expect(both.flatMap(({ passedBy }) => passedBy)).toEqual([])
-  // Whoever comes late finds the first index built, and has the second one to itself.
+  // The later pass finds the first index rebuilt, and rebuilds the second one alone.
   const tried = await tries()
   expect(tried).not.toEqual([])
   for (const one of tried) expect(one).toMatchObject({ error: null, smaller: true, ended: true })
   expect(await invalid()).toEqual([])
 })
 
-test('a login that does not own the tables says so once, notes it, and does not fail', async () => {
+test('a login that does not own the tables reports that once, records it, and does not fail', async () => {
   const schema = 'index_test'
   const empty = await createEmptyDatabase()
   onTestFinished(() => empty.drop())
@@ -283,7 +283,7 @@ test('a login that does not own the tables says so once, notes it, and does not 
   await bloat(schema, empty)
   await empty.query('drop role if exists login_indexes')
   await empty.query(`create role login_indexes login password 'secret' in role ${schema}_worker`)
-  // A pooler in between knows no login but the usual one.
+  // A pooler in between knows only the usual login.
   const url = new URL(straightWay(empty.url))
   url.username = 'login_indexes'
   url.password = 'secret'
@@ -305,6 +305,6 @@ test('a login that does not own the tables says so once, notes it, and does not 
   ])
 })
 
-test('it is one of the services of the leader', () => {
+test('the rebuild of indexes is one of the services of the leader', () => {
   expect(usualServices({}).map(({ name }) => name)).toContain('indexes')
 })

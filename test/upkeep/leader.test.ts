@@ -48,7 +48,7 @@ describe('the lead', () => {
     return db.query('select term::integer, holder is null as free from stint.leader where name = $1', [name])
   }
 
-  test('is one process’s, however many ask at once', async () => {
+  test('only one of many processes that ask at once gets the lead', async () => {
     const candidates = Array.from({ length: 20 }, () => candidate('crowd'))
     const answers = await Promise.all(candidates.map((one) => one.ask(database)))
     expect(answers.filter(Boolean)).toHaveLength(1)
@@ -56,7 +56,7 @@ describe('the lead', () => {
     expect(await term('crowd')).toEqual([{ term: 1, free: false }])
   })
 
-  test('is kept by asking again, and taken by others once its term is over by the database’s clock', async () => {
+  test('the leader keeps the lead by asking again, and another process gets it when the term is over by the database clock', async () => {
     const [first, second] = [candidate('term'), candidate('term')]
     expect(await first.ask(database)).toBe(true)
     await clock.advance('20 seconds')
@@ -66,19 +66,19 @@ describe('the lead', () => {
     await clock.advance('11 seconds')
     expect(await second.ask(database)).toBe(true)
     expect(await term('term')).toEqual([{ term: 2, free: false }])
-    // And the first one hears of it.
+    // The first process learns of it.
     expect(await first.ask(database)).toBe(false)
     expect(first.isLeading).toBe(false)
   })
 
-  test('is not believed in for longer than most of a term after it was asked for', async () => {
+  test('a leader trusts its lead for no longer than most of a term after it asked', async () => {
     const leader = candidate('trust', 100)
     expect(await leader.ask(database)).toBe(true)
     await new Promise((resolve) => setTimeout(resolve, 100))
     expect(leader.isLeading).toBe(false)
   })
 
-  test('is handed over at once by who resigns, and only by the one who has it', async () => {
+  test('a leader that resigns frees the lead at once, and only the holder can resign', async () => {
     const [first, second, third] = [candidate('resign'), candidate('resign'), candidate('resign')]
     await first.ask(database)
     await first.resign(database)
@@ -88,7 +88,7 @@ describe('the lead', () => {
     expect(await third.ask(database)).toBe(false)
   })
 
-  describe('and services under it', () => {
+  describe('services of the leader', () => {
     function upkeepWith(
       services: readonly Service[],
       { told = [], hungAfterMs }: { told?: string[]; hungAfterMs?: number } = {},
@@ -125,7 +125,7 @@ describe('the lead', () => {
       return service
     }
 
-    test('run on their own: one that throws stops no other, and is tried again', async () => {
+    test('services run independently: one that throws stops no other, and is tried again', async () => {
       const told: string[] = []
       let failures = 0
       const bad: Service = {
@@ -150,13 +150,13 @@ describe('the lead', () => {
         { name: 'bad', ok: false, last_error: 'out of luck', took: false },
         { name: 'before', ok: true, last_error: null, took: true },
       ])
-      // After a second or more each time, though it is due in an hour.
+      // It is tried again after a second or more each time, though it is due in an hour.
       await eventually(async () => {
         expect(await state()).toContainEqual({ name: 'bad', ok: true, last_error: null, took: true })
       })
     })
 
-    test('that come to no answer are given up by name and begun anew, and the others do not notice', async () => {
+    test('a service that hangs is given up by name and started again, and the other services go on', async () => {
       const told: string[] = []
       const begun: { at: number; others: number }[] = []
       const release: (() => void)[] = []
@@ -187,7 +187,7 @@ describe('the lead', () => {
         title: 'Upkeep services are late or failing: hanging',
         detail: expect.stringContaining(`hanging: 'hanging' has come to no answer for 300ms`) as string,
       })
-      // When it last went well is still known.
+      // The time of its last success is still known.
       expect(await state()).toMatchObject({
         lastOkAt: before?.lastOkAt,
         lastError: expect.stringContaining('come to no answer') as string,
@@ -198,7 +198,7 @@ describe('the lead', () => {
       })
       expect((await state())?.lastOkAt?.getTime()).toBeGreaterThan(before?.lastOkAt?.getTime() ?? Infinity)
       expect(told.filter((what) => what === hungOnce)).toHaveLength(2)
-      // After the time that it had, and a second or more, though it is due in an hour.
+      // After the limit and a second or more, though it is due in an hour.
       const [first, second, third] = begun
       if (first === undefined || second === undefined || third === undefined)
         throw new Error('Not begun anew')
@@ -208,7 +208,7 @@ describe('the lead', () => {
       for (const end of release) end()
     })
 
-    test('that hang every time are not begun without end: three are left behind, until one of them ends', async () => {
+    test('a service that always hangs is started at most three times until one of its passes ends', async () => {
       const told: string[] = []
       const release: (() => void)[] = []
       const hanging: Service = {
@@ -229,7 +229,7 @@ describe('the lead', () => {
       for (const end of release) end()
     })
 
-    test('that do not end when their process stops keep no other from the lead', async () => {
+    test('a service that does not end when its process stops does not block the lead', async () => {
       let end: (() => void) | undefined
       const hanging: Service = {
         name: 'hangs-at-stop',
@@ -246,10 +246,10 @@ describe('the lead', () => {
       end?.()
     })
 
-    test('stand still where another process leads, and go on where it resigns', async () => {
+    test('services pause while another process leads, and run when it resigns', async () => {
       const [one, two] = [counting('shared'), counting('shared')]
       const [first, second] = [upkeepWith([one]), upkeepWith([two])]
-      // The one of the test before may not have resigned yet.
+      // The upkeep of the previous test may not have resigned yet.
       await eventually(async () => {
         expect(await first.runOnce()).toBe(true)
       })
@@ -260,14 +260,14 @@ describe('the lead', () => {
       expect(two.passes).toBe(1)
     })
 
-    test('are not all done again when the lead changes: the database knows when each is due', async () => {
+    test('services do not all run again when the lead changes, because the database stores when each is due', async () => {
       const [done, due] = [counting('done'), counting('due')]
       await db.query(
         `insert into stint.service (name, last_ok_at)
          values ('done', stint.now()), ('due', stint.now() - interval '2 hours')`,
       )
       const upkeep = upkeepWith([done, due])
-      // Asked for the lead, it starts what is due, and leaves the rest to its time.
+      // A new leader starts the services that are due; the others run at their time.
       await eventually(async () => {
         expect(await upkeep.lead()).toBe(true)
       })
@@ -287,7 +287,7 @@ describe('workers', () => {
     return (await stint.status()).upkeep.leader
   }
 
-  test('one leads, another takes over after its term when it is killed, and at once when it stops', async () => {
+  test('one worker leads; another takes over after the term if it is killed, and at once if it stops', async () => {
     const ledger = await createLedger()
     const job = { kind: 'work', queue: 'lead' }
     const options = { connection: scene.db.url, queues: { lead: 1 }, lease: '3s' }
@@ -318,7 +318,7 @@ describe('workers', () => {
     })
     other?.signal('SIGTERM')
     await other?.exited
-    // Free at once, for the third one if that asks just then: it asks when it starts, and every twenty seconds.
+    // The lead is free at once, unless the third worker just asked: it asks when it starts and every twenty seconds.
     expect([undefined, third.pid]).toContain((await leaderOf(scene.stint))?.pid)
     const { services } = (await scene.stint.status()).upkeep
     expect(services.find(({ name }) => name === 'partitions')).toMatchObject({
@@ -329,7 +329,7 @@ describe('workers', () => {
     await third.exited
   })
 
-  test('that opted out never lead', async () => {
+  test('a worker with `upkeep: false` never leads', async () => {
     const job = newJob('optout')
     const out = await startFor(scene, job, () => undefined, { lease: '1s', upkeep: false })
     const { id } = await scene.stint.enqueue(job)
@@ -342,7 +342,7 @@ describe('workers', () => {
     })
   })
 
-  test('whose upkeep is refused by the database go on with their jobs', async () => {
+  test('a worker whose upkeep is refused by the database goes on with its jobs', async () => {
     await scene.db.query('alter table stint.service rename to service_away')
     onTestFinished(async () => {
       await scene.db.query('alter table stint.service_away rename to service')

@@ -17,7 +17,7 @@ let upkeep: UpkeepHand
 beforeAll(async () => {
   db = await createTestDatabase()
   clock = await movableClock(db)
-  // No day ends while the tests look at it.
+  // At noon, so that no day ends during the tests.
   await clock.moveTo(await nextNoon())
   upkeep = upkeepByHand(db.url)
 })
@@ -36,7 +36,7 @@ async function nextNoon(): Promise<Date> {
   return row?.at ?? new Date()
 }
 
-/** Settles on and on, on a connection that waits for a lock a second at most, half of what a drop waits for readers; gives what went wrong once stopped. */
+/** Settles until stopped, on a connection with a lock timeout of 1 s, half of what a drop waits; then returns the errors. */
 async function settleOnAndOn(
   schema = 'stint',
   url = db.url,
@@ -86,7 +86,7 @@ describe('old days', () => {
     return rows.map(({ age }) => age)
   }
 
-  test('are made and dropped for a month as queues say, while a session holds a snapshot of the live jobs', async () => {
+  test('days are created and dropped for a month by the settings of the queues, while a session holds a snapshot of live jobs', async () => {
     const stint = new Stint({ connection: db.url })
     onTestFinished(() => stint.close())
     await stint.queues.set('week', { keep: '7d' })
@@ -99,7 +99,7 @@ describe('old days', () => {
       for (const queue of ['week', 'day', 'none', 'usual']) await finishJob(db, queue)
       await clock.advance('1 day')
       for (const name of ['partitions', 'old-days', 'short-kept']) await upkeep.pass(name)
-      // One of each of the last seven days, and those that go with their day, which is at most one day later.
+      // One job of each of the last seven days, and jobs that are removed with their day, at most one day later.
       for (const queue of ['week', 'usual']) {
         const ages = await agesOf(queue)
         const young = ages.filter((age) => age <= 7)
@@ -120,12 +120,12 @@ describe('old days', () => {
     expect(errors).toEqual([])
     expect(settled).toBeGreaterThan(30)
     expect(upkeep.passedBy).toEqual([])
-    // It was held all along, and sees what it saw.
+    // The snapshot was held all the time, and shows the same rows.
     expect((await reader.query('select count(*) from stint.job')).rows).toEqual(before)
     for (const queue of ['week', 'day', 'none']) await stint.queues.set(queue, { keep: 'default' })
   })
 
-  test('that are read are left pending, keep nobody waiting, and go when the reader has', async () => {
+  test('old days that are being read stay pending, block no statement, and are dropped when the reader ends', async () => {
     const reader = await holdSnapshot(db.url, 'stint.jobs')
     const stop = await settleOnAndOn()
     await clock.advance('3 days')
@@ -138,18 +138,18 @@ describe('old days', () => {
     expect((await daysOf(db, 'log'))[0]).toBeGreaterThanOrEqual(-8)
     expect(await pendingDays()).toHaveLength(1)
     expect(upkeep.passedBy.map(({ what }) => what)).toContainEqual(expect.stringContaining('finished_'))
-    // Nothing of ours is left waiting in the database.
+    // None of our statements is left waiting in the database.
     expect(
       await db.query(
         `select query from pg_stat_activity
           where datname = current_database() and application_name = 'upkeep by hand' and state = 'active'`,
       ),
     ).toEqual([])
-    // New days can be made beside it.
+    // New days can be created meanwhile.
     await clock.advance('1 day')
     await upkeep.pass('partitions')
     expect((await daysOf(db, 'finished')).at(-1)).toBe(14)
-    // The reader sees what it saw.
+    // The reader still sees the same rows.
     await reader.query('select count(*) from stint.jobs')
     await reader.query('rollback')
     await upkeep.pass('old-days')
@@ -158,7 +158,7 @@ describe('old days', () => {
     expect((await stop()).errors).toEqual([])
   })
 
-  test('that were detached and not dropped are dropped; those that somebody else detached are his', async () => {
+  test('days that Stint detached are dropped, and days that another user detached are kept', async () => {
     await clock.advance('2 days')
     await upkeep.pass('partitions')
     const [ours, theirs] = await db.query<{ day_table: string }>(
@@ -176,7 +176,7 @@ describe('old days', () => {
     await db.query(`drop table stint.${theirs?.day_table ?? ''}`)
   })
 
-  test('of a year ahead and back are no trouble', async () => {
+  test('a clock that is a year ahead does not break the creation and dropping of days', async () => {
     await clock.advance('365 days')
     await upkeep.pass('partitions')
     await upkeep.pass('old-days')
@@ -185,7 +185,7 @@ describe('old days', () => {
   })
 })
 
-test('a day cannot be dropped before its time, whoever asks', async () => {
+test('drop_day refuses a day before its time, and any other table', async () => {
   const [today] = await db.query<{ dropped: boolean }>(
     `select stint.drop_day('finished_' || to_char(stint.now() at time zone 'utc', 'YYYYMMDD')) as dropped`,
   )
@@ -194,7 +194,7 @@ test('a day cannot be dropped before its time, whoever asks', async () => {
     expect(await db.query('select stint.drop_day($1) as dropped', [name])).toEqual([{ dropped: false }])
 })
 
-test('making a day does not wait for readers, nor do settles behind it', async () => {
+test('creating a day does not wait for readers, and settles do not wait for it', async () => {
   await holdSnapshot(db.url, 'stint.jobs')
   const stop = await settleOnAndOn()
   await clock.advance('1 day')
@@ -203,7 +203,7 @@ test('making a day does not wait for readers, nor do settles behind it', async (
   expect((await stop()).errors).toEqual([])
 })
 
-test('a worker that is not the owner drops days too, and no settle waits for it for long', async () => {
+test('a worker that does not own the tables drops days too, and no settle waits long for it', async () => {
   const schema = 'upkeep_test'
   const own = await createEmptyDatabase()
   onTestFinished(() => own.drop())
@@ -212,7 +212,7 @@ test('a worker that is not the owner drops days too, and no settle waits for it 
   await owner.close()
   await own.query('drop role if exists login_upkeep')
   await own.query(`create role login_upkeep login password 'secret' in role ${schema}_worker`)
-  // A pooler in between knows no login but the usual one.
+  // A pooler in between knows only the usual login.
   const url = new URL(straightWay(own.url))
   url.username = 'login_upkeep'
   url.password = 'secret'

@@ -38,14 +38,14 @@ async function count(table: string, where: string, values: unknown[] = []): Prom
   return row?.count ?? -1
 }
 
-/** A day passes, and the services that belong to it. */
+/** Moves the clock by a day and runs the daily services. */
 async function nextDay(): Promise<void> {
   await clock.advance('1 day')
   for (const name of ['partitions', 'old-days', 'short-kept']) await upkeep.pass(name)
 }
 
 describe('finished jobs', () => {
-  test('are kept as long as their queue says, and by default for seven days', async () => {
+  test('finished jobs are kept as long as their queue says, and for seven days by default', async () => {
     await stint.queues.set('none', { keep: 0 })
     await stint.queues.set('day', { keep: '1d' })
     await stint.queues.set('month', { keep: '30d' })
@@ -60,7 +60,7 @@ describe('finished jobs', () => {
           await count('attempt', 'job_id = any($1)', [ids.get(queue)]),
           await count('log', 'job_id = any($1)', [ids.get(queue)]),
         ]
-        // All of a job goes together.
+        // Job, attempts and log are removed together.
         expect(new Set(has).size, `${queue}: ${has.join()}`).toBe(1)
         if (has[0] === 5) found.push(queue)
         else expect(has[0]).toBe(0)
@@ -80,7 +80,7 @@ describe('finished jobs', () => {
     expect(await left()).toEqual(['month'])
     for (let day = 8; day <= 29; day++) await nextDay()
     expect(await left()).toEqual(['month'])
-    // With their day, once all of that is over.
+    // Removed with their day, when that whole day is over.
     await nextDay()
     await nextDay()
     expect(await left()).toEqual([])
@@ -90,7 +90,7 @@ describe('finished jobs', () => {
     expect((await daysOf(db, 'finished'))[0]).toBeGreaterThanOrEqual(-8)
   })
 
-  test('of a queue that keeps nothing are removed in bounded batches, among many that stay', async () => {
+  test('finished jobs of a queue that keeps none are removed in bounded batches, among many that stay', async () => {
     await stint.queues.set('loud', { keep: 0 })
     await finishJob(db, 'loud', 2_500)
     await finishJob(db, 'quiet', 500)
@@ -100,7 +100,7 @@ describe('finished jobs', () => {
     await upkeep.pass('short-kept')
     expect(await db.query(`select id from stint.finished where queue = 'loud'`)).toEqual([{ id: late }])
     expect(await count('finished', `queue = 'quiet'`)).toBe(500)
-    // And what ends up in pages that were passed already.
+    // Also jobs that were stored in pages that an earlier pass has checked.
     await db.query('vacuum stint.finished')
     await finishJob(db, 'loud', 100)
     await clock.advance('6 minutes')
@@ -109,7 +109,7 @@ describe('finished jobs', () => {
     expect(await count('finished', `queue = 'quiet'`)).toBe(500)
   })
 
-  test('that cannot be removed stop no others', async () => {
+  test('a finished job that cannot be removed does not keep others from being removed', async () => {
     await stint.queues.set('cursed', { keep: 0 })
     await finishJob(db, 'cursed', 300)
     const [bad = ''] = await finishJob(db, 'cursed')
@@ -121,7 +121,7 @@ describe('finished jobs', () => {
     await clock.advance('6 minutes')
     await upkeep.pass('short-kept')
     const rows = await db.query<{ id: string }>(`select id from stint.finished where queue = 'cursed'`)
-    // Its page stays with it, and no more.
+    // The other rows of its page stay with it, and no more.
     expect(rows.map(({ id }) => id)).toContain(bad)
     expect(rows.length).toBeLessThan(100)
     expect(upkeep.passedBy.at(-1)).toMatchObject({
@@ -132,7 +132,7 @@ describe('finished jobs', () => {
 })
 
 describe('settings of a queue', () => {
-  test('are those that were set, and the rest stays', async () => {
+  test('queues.set changes the given settings and keeps the others', async () => {
     expect(await stint.queues.get('mail')).toEqual({
       queue: 'mail',
       keepMs: null,
@@ -159,7 +159,7 @@ describe('settings of a queue', () => {
     ['mail', { keep: -1 }],
     ['mail', { keepDead: 'never' }],
     ['mail', { kept: 1 }],
-  ])('%j with %j are refused', async (queue, options) => {
+  ])('queues.set refuses %j with %j', async (queue, options) => {
     await expect(stint.queues.set(queue, options)).rejects.toMatchObject({ code: 'invalid-option' })
   })
 })
@@ -176,7 +176,7 @@ describe('dead letters', () => {
     return ids.map((id) => rows.some((row) => row.id === id))
   }
 
-  test('are kept for ever, unless their queue says how long', async () => {
+  test('dead letters are kept for ever unless their queue says how long', async () => {
     await stint.queues.set('dying', { keepDead: '2d' })
     const [kept, short] = [await dead('undying'), await dead('dying')]
     await clock.advance('47 hours')
@@ -191,7 +191,7 @@ describe('dead letters', () => {
     await upkeep.pass('partitions')
   })
 
-  test('stay in the trash for a day, whatever their queue says, and a restored one stays', async () => {
+  test('dead letters stay in the trash for a day with any setting of their queue, and a restored one stays', async () => {
     await stint.queues.set('trash', { keepDead: '1h' })
     const [gone, back] = [await dead('trash'), await dead('other')]
     await stint.dead.discard(gone)
@@ -205,9 +205,9 @@ describe('dead letters', () => {
     expect(await areThere(gone, back)).toEqual([false, true])
   })
 
-  test('that were edited into another job go as finished ones do', async () => {
+  test('a dead letter that was replayed as another job is removed like a finished job', async () => {
     const id = await dead('edited')
-    // An id says when it was made, by the clock of whoever made it: here the database's, far ahead of ours.
+    // An id contains the time of its creation by the creator's clock: here the database's, which is far ahead of ours.
     await db.query(
       `update stint.dead
           set replaced_by = (lpad(to_hex((extract(epoch from stint.now()) * 1000)::bigint), 12, '0') || '70008000000000000000')::uuid
@@ -222,7 +222,7 @@ describe('dead letters', () => {
     expect(await areThere(id)).toEqual([false])
   })
 
-  test('that cannot be removed stop no others', async () => {
+  test('a dead letter that cannot be removed does not keep others from being removed', async () => {
     await stint.queues.set('stubborn', { keepDead: 0 })
     const ids = await Promise.all(Array.from({ length: 9 }, () => dead('stubborn')))
     const [bad = ''] = ids
@@ -240,7 +240,7 @@ describe('dead letters', () => {
 })
 
 describe('fires', () => {
-  /** Fires of every minute back from now, decided when they were due. */
+  /** Inserts a fire for every minute back from now, decided when it was due. */
   async function plant(name: string, minutes: number, more = ''): Promise<void> {
     await db.query(
       `insert into stint.fire (schedule, fire_at, outcome, reason, at)
@@ -254,7 +254,7 @@ describe('fires', () => {
   const given = (name: string, keepFires?: string): Promise<unknown> =>
     stint.schedules.set({ name, job, cron: '0 0 1 1 *', keepFires })
 
-  test('are kept as long as their schedule says, by default for 30 days, and removed in bounded batches', async () => {
+  test('fires are kept as long as their schedule says, by default for 30 days, and removed in bounded batches', async () => {
     await given('short', '2d')
     await given('usual')
     await plant('short', 2_500)
@@ -263,7 +263,7 @@ describe('fires', () => {
     await upkeep.pass('fires')
     expect([await left('short'), await left('usual')]).toEqual([2_500, 2_500])
     await clock.advance('47 hours')
-    // What was decided within two days: about an hour of them, and fewer while the clock goes on.
+    // Fires that were decided within two days: about an hour of them, and fewer as the clock goes on.
     const young = (): Promise<number> =>
       count('fire', `schedule = 'short' and at > stint.now() - interval '2 days'`)
     const most = await young()
@@ -274,7 +274,7 @@ describe('fires', () => {
     expect(kept).toBeGreaterThanOrEqual(await young())
     await clock.advance('2 hours')
     await upkeep.pass('fires')
-    // The last one says when it last fired, however long ago.
+    // The last fire is always kept, because it says when the schedule last fired.
     expect([await left('short'), await left('usual')]).toEqual([1, 2_500])
     expect(await stint.schedules.get('short')).toMatchObject({ lastOutcome: 'skipped' })
     await clock.advance('30 days')
@@ -282,7 +282,7 @@ describe('fires', () => {
     expect([await left('short'), await left('usual')]).toEqual([1, 1])
   })
 
-  test('that something still hangs on stay: a job that has not ended, one that waits, one that was made up for just now', async () => {
+  test('fires stay while their job has not ended, while they wait, or if they were made up for recently', async () => {
     await upkeep.pass('partitions')
     await given('busy', '1d')
     await plant('busy', 6)
@@ -316,7 +316,7 @@ describe('fires', () => {
     expect(await left('busy')).toBe(4)
   })
 
-  test('that cannot be removed stop no others', async () => {
+  test('a fire that cannot be removed does not keep others from being removed', async () => {
     await given('stubborn', '1d')
     await plant('stubborn', 20)
     await clock.advance('25 hours')
@@ -326,14 +326,14 @@ describe('fires', () => {
                     when (old.reason = 'planted' and extract(minute from old.fire_at)::integer % 20 = 7)
                     execute function public.refuse()`)
     await upkeep.pass('fires')
-    // That one and the last, which may be the same.
+    // That fire and the last one, which may be the same.
     expect(await left('stubborn')).toBeLessThanOrEqual(2)
     await db.query('drop trigger refuse on stint.fire; drop function public.refuse()')
     await upkeep.pass('fires')
     expect(await left('stubborn')).toBe(1)
   })
 
-  test('that are forgotten are not made up for, though they are kept for longer from now on; those of a young schedule are', async () => {
+  test('backfill refuses fires that were pruned, even if keepFires is raised later, and accepts times before the schedule existed', async () => {
     const hourly = (keepFires: string): Promise<unknown> =>
       stint.schedules.set({ name: 'made-up', job, every: '1h', keepFires })
     const backfill = async (from: string, to: string): Promise<number> => {
@@ -345,7 +345,7 @@ describe('fires', () => {
       return (await stint.schedules.backfill('made-up', { ...range, dryRun: true })).length
     }
     await hourly('3d')
-    // It cannot have fired before it was there.
+    // It cannot have fired before it existed.
     expect(await backfill('20 days', '19 days')).toBe(24)
     await clock.advance('4 days')
     await expect(backfill('20 days', '19 days')).rejects.toMatchObject({
@@ -361,7 +361,7 @@ describe('fires', () => {
   })
 })
 
-test('keys and effects go when their time is over, in batches, and no sooner', async () => {
+test('expired idempotency keys and effects are removed in batches, and not earlier', async () => {
   for (const [table, columns, values] of [
     ['idempotency_key', 'digest', `'\\x00'`],
     ['effect', 'result', 'null'],
@@ -379,7 +379,7 @@ test('keys and effects go when their time is over, in batches, and no sooner', a
   expect(await count('effect', `scope = 'prune'`)).toBe(100)
 })
 
-test('workers go a week after they were lost, unless a job still runs under them', async () => {
+test('workers are removed a week after they were lost, unless a job still runs under them', async () => {
   const [live, lost, owning] = [randomUUID(), randomUUID(), randomUUID()]
   await db.query(
     `insert into stint.worker (id, lease_until, lost_at)
@@ -402,7 +402,7 @@ test('workers go a week after they were lost, unless a job still runs under them
   expect(rows.map((row) => row.id).sort()).toEqual([live, owning].sort())
 })
 
-test('blobs go with the jobs that they belong to', async () => {
+test('blobs are removed with their jobs', async () => {
   await upkeep.pass('partitions')
   const dir = await mkdtemp(join(tmpdir(), 'stint-blobs-'))
   const store = fileBlobStore({ dir })
@@ -420,7 +420,7 @@ test('blobs go with the jobs that they belong to', async () => {
   await withBlobs.pass('dead-letters')
   await withBlobs.pass('blobs')
   expect(await blobs()).toBe(1)
-  // A blob that nobody here has a record of may be another schema's.
+  // A blob without a record in this schema may belong to another schema.
   await store.put('2020/01/01/elsewhere', new Uint8Array([1]))
   await withBlobs.pass('blobs')
   expect(await blobs()).toBe(2)
