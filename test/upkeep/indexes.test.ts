@@ -13,7 +13,7 @@ import { pgBouncerVersion, startPgBouncer } from '../support/pgbouncer.ts'
 import { holdSnapshot } from '../support/snapshot.ts'
 import { straightWay } from '../support/way.ts'
 
-/** A smaller limit than the 64 MB of production. */
+/** Smaller limits than in production, which would need indexes of 64 MB. */
 const limits = { minBytes: 512 * 1_024, minWaste: 0.6, openMs: 60_000 }
 
 let db: TestDatabase
