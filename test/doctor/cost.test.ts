@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(() => db.drop())
 
 test.each(['without statistics', 'with statistics'])(
-  '%s the doctor looks at a few of a hundred thousand jobs',
+  '%s, the doctor reads only a few of a hundred thousand jobs',
   async (how) => {
     if (how === 'with statistics') await db.query('vacuum analyze stint.job')
     const client = await connectTo(db.url)
@@ -37,7 +37,7 @@ test.each(['without statistics', 'with statistics'])(
       return touchedBlocks(rows[0]?.['QUERY PLAN'][0] as Explained)
     }
     expect(await blocks(render(liveQueuesSql, 'stint'), '500, 1000')).toBeLessThan(200)
-    // A block for each job at most, and the way to it.
+    // At most a block for each sampled job, and the index pages that lead to it.
     expect(await blocks(render(kindsSql, 'stint'), `'{large,small}', 200`)).toBeLessThan(2_000)
   },
 )

@@ -19,7 +19,7 @@ function clientOf({ url }: TestDatabase, schema = 'stint'): Stint {
   return stint
 }
 
-/** Options of Node by which all clocks of a process, those of its threads too, are ahead. */
+/** Node options that set all clocks of a process ahead, including those of its threads. */
 function clockAhead(ms: number): string[] {
   const program = `const Usual = Date
     globalThis.Date = class extends Usual {
@@ -34,11 +34,11 @@ function clockAhead(ms: number): string[] {
   return ['--import', `data:text/javascript,${encodeURIComponent(program)}`]
 }
 
-describe('the doctor finds', () => {
-  test('who has held a snapshot for long, and how to end it', async () => {
+describe('findings of the doctor', () => {
+  test('the doctor finds the session that has held a snapshot for long, and says how to end it', async () => {
     const db = await newDatabase()
     const holder = await connectTo(db.url)
-    // It will be ended.
+    // The test ends this session.
     holder.on('error', () => undefined)
     await holder.query(`set application_name = 'nightly report'`)
     await holder.query('begin isolation level repeatable read')
@@ -67,10 +67,10 @@ describe('the doctor finds', () => {
     expect(await lookAt(db.url, 'snapshots', { limits: fails })).toMatchObject({ level: 'fail' })
   })
 
-  test('dead rows that nobody removes', async () => {
+  test('the doctor finds dead rows that vacuum does not remove', async () => {
     const db = await newDatabase()
     const session = await connectTo(db.url)
-    // A session tells of its deeds every so often, or at once when it is told to.
+    // A session reports its statistics from time to time, or at once when it is asked to.
     const tell = async (statement: string): Promise<void> => {
       await session.query(statement)
       await session.query('select pg_stat_force_next_flush()')
@@ -95,7 +95,7 @@ describe('the doctor finds', () => {
     })
   })
 
-  test('clocks that differ', async () => {
+  test('the doctor finds a client clock that differs from the database clock', async () => {
     const db = await newDatabase()
     const clock = await movableClock(db)
     expect(await lookAt(db.url, 'clock')).toMatchObject({ level: 'ok' })
@@ -111,7 +111,7 @@ describe('the doctor finds', () => {
     })
   })
 
-  test('workers whose clock differs, by what each of them measures', async () => {
+  test('the doctor finds workers whose clocks differ, by their own measurements', async () => {
     const db = await newDatabase()
     const clock = await movableClock(db)
     const ledger = await createLedger()
@@ -152,21 +152,21 @@ describe('the doctor finds', () => {
       title: said('^The clocks of 2 workers are wrong', `process ${behind.pid} on .* by`),
       detail: said(`process ${behind.pid} on .* is`, 'behind', `process ${ahead.pid} on .* is`, 'ahead of'),
     })
-    // The machine of whoever asks has the right time.
+    // The clock of the machine that runs the doctor is right.
     expect(await lookAt(db.url, 'clock')).toMatchObject({ level: 'ok' })
 
-    // Each goes on measuring: now it is the one from before that has the database's time.
+    // Each worker goes on measuring: now the one that was behind has the time of the database.
     await clock.advance('-10 minutes')
     await finds({ level: 'fail', detail: said(`process ${ahead.pid} on`, `process ${right.pid} on`) })
     await finds({ detail: expect.not.stringContaining(`process ${behind.pid}`) as string })
-    // And those that are gone are nobody's concern.
+    // Workers that have stopped are not reported.
     for (const one of [ahead, right]) one.signal('SIGTERM')
     await Promise.all([ahead.exited, right.exited])
     await finds({ level: 'ok', detail: said('^1 live worker measured') })
   })
 
   test.each(['stint', 'select'])(
-    'what is missing from, or changed in, a schema called %s',
+    'the doctor finds what is missing or changed in a schema named %s',
     async (schema) => {
       const db = await createEmptyDatabase()
       onTestFinished(() => db.drop())
@@ -175,7 +175,7 @@ describe('the doctor finds', () => {
       expect(await at()).toMatchObject({ level: 'fail', fix: `stint migrate --schema ${schema}` })
       await stint.migrate()
       expect(await at()).toMatchObject({ level: 'ok' })
-      // On the search_path names are printed without it.
+      // With the schema on the search_path, PostgreSQL prints names without it.
       await db.query(
         `do $$ begin execute format('alter database %I set search_path = "${schema}"', current_database()); end $$`,
       )
@@ -203,7 +203,7 @@ describe('the doctor finds', () => {
     },
   )
 
-  test('a function that was changed, and a schema of another version', async () => {
+  test('the doctor finds a changed function and a schema of another version', async () => {
     const db = await newDatabase()
     await db.query(
       `create or replace function stint.kept_by_default() returns interval language sql immutable parallel safe as 'select interval ''1 day'''`,
@@ -235,7 +235,7 @@ describe('the doctor finds', () => {
     })
   })
 
-  test('indexes that do not work', async () => {
+  test('the doctor finds invalid indexes', async () => {
     const db = await newDatabase()
     await db.query('create index job_due_ccnew on stint.job (queue)')
     await db.query(
@@ -251,7 +251,7 @@ describe('the doctor finds', () => {
     expect(await lookAt(db.url, 'invalid-indexes')).toMatchObject({ level: 'ok' })
   })
 
-  test('indexes that are mostly empty', async () => {
+  test('the doctor finds indexes that are mostly empty', async () => {
     const db = await newDatabase()
     const limits = { indexBytes: 512 * 1_024 }
     await db.query(
@@ -271,10 +271,10 @@ describe('the doctor finds', () => {
     expect(await lookAt(db.url, 'index-bloat', { limits })).toMatchObject({ level: 'ok' })
   })
 
-  test('days of history that are not made ahead', async () => {
+  test('the doctor finds missing partitions of the next days', async () => {
     const db = await newDatabase()
     const clock = await movableClock(db)
-    // As of today: the database that all are cloned from may be from before midnight.
+    // As of today: the template database may be from before midnight.
     const upkeep = upkeepByHand(db.url)
     await upkeep.pass('partitions')
     await upkeep.close()
@@ -291,7 +291,7 @@ describe('the doctor finds', () => {
     expect(await lookAt(db.url, 'partitions')).toMatchObject({ level: 'ok' })
   })
 
-  test('workers without a leader, services that fail, and services that are late', async () => {
+  test('the doctor finds workers without a leader, and services that fail or are late', async () => {
     const db = await newDatabase()
     expect(await lookAt(db.url, 'upkeep')).toMatchObject({
       level: 'ok',
@@ -315,13 +315,13 @@ describe('the doctor finds', () => {
       `update stint.service set last_ok_at = stint.now() - interval '3 days' where name = 'old-days'`,
     )
     expect(await lookAt(db.url, 'upkeep')).toMatchObject({ level: 'fail' })
-    // Whoever leads since a moment ago has had no time for what is late.
+    // A leader that took over just now has had no time for the late services.
     await db.query(`update stint.service set last_error = null`)
     await db.query(`update stint.leader set since = stint.now()`)
     expect(await lookAt(db.url, 'upkeep')).toMatchObject({ level: 'ok' })
   })
 
-  test('queues with jobs and no worker, in whatever state they are', async () => {
+  test('the doctor finds queues with jobs in any state and no worker', async () => {
     const db = await newDatabase()
     const stint = clientOf(db)
     await plantWorker(db, { queues: { served: 1 }, kinds: ['k'] })
@@ -340,12 +340,12 @@ describe('the doctor finds', () => {
       level: 'warn',
       title: 'No live worker serves keyed, ready, retrying, running, scheduled, waiting',
     })
-    // A worker whose lease ran out serves nobody.
+    // A worker whose lease has expired serves no queue.
     await db.query(`update stint.worker set lease_until = stint.now() - interval '1 second'`)
     expect((await lookAt(db.url, 'queues')).title).toContain('served')
   })
 
-  test('kinds that no worker of their queue handles', async () => {
+  test('the doctor finds kinds that no worker of their queue handles', async () => {
     const db = await newDatabase()
     const stint = clientOf(db)
     await plantWorker(db, { queues: { mail: 1 }, kinds: ['mail.send'] })
@@ -364,7 +364,7 @@ describe('the doctor finds', () => {
     })
   })
 
-  test('workers of different versions, once no deployment explains them', async () => {
+  test('the doctor finds workers of different versions after a deployment would be over', async () => {
     const db = await newDatabase()
     await plantWorker(db, { queues: { a: 1 }, version: '1', up: '2 hours' })
     await plantWorker(db, { queues: { b: 1 }, version: '2', up: '2 hours' })
@@ -386,7 +386,7 @@ describe('the doctor finds', () => {
     expect((await lookAt(db.url, 'versions')).detail).toContain('stint 1.0.0 and 2.0.0')
   })
 
-  test('schedules that are late or fail', async () => {
+  test('the doctor finds schedules that are late or fail', async () => {
     const db = await newDatabase()
     const stint = clientOf(db)
     for (const name of ['late', 'failing', 'paused', 'orphan'])
@@ -410,7 +410,7 @@ describe('the doctor finds', () => {
     expect((await lookAt(db.url, 'schedules')).title).toContain('3 schedules')
   })
 
-  test('a server that is too old, or only reads', async () => {
+  test('the doctor finds a server that is too old or read-only', async () => {
     const db = await newDatabase()
     expect(await lookAt(db.url, 'server')).toMatchObject({
       level: 'ok',
@@ -430,8 +430,8 @@ describe('the doctor finds', () => {
   })
 })
 
-describe('what it cannot look at', () => {
-  test('is unknown with the reason, within its time, and stops no other', async () => {
+describe('checks that cannot run', () => {
+  test('a check that gets no answer in time is unknown with the reason, and does not stop the others', async () => {
     const db = await newDatabase()
     const locker = await connectTo(db.url)
     await locker.query('begin; lock table stint.worker in access exclusive mode')
@@ -445,7 +445,7 @@ describe('what it cannot look at', () => {
       expect(found[check], check).toMatchObject({ level: 'ok' })
   })
 
-  test('is said to a viewer, who sees all but sessions of others and the tables', async () => {
+  test('a viewer gets every finding except those that need rights on sessions and tables', async () => {
     const schema = 'doctor_test'
     const db = await createEmptyDatabase()
     onTestFinished(() => db.drop())
@@ -482,7 +482,7 @@ describe('what it cannot look at', () => {
 })
 
 describe('stint.doctor()', () => {
-  test('gives a finding for each check, ready for JSON', async () => {
+  test('stint.doctor() returns a finding for each check, and they are valid JSON', async () => {
     const db = await newDatabase()
     const { findings, asOf } = await clientOf(db).doctor()
     expect(asOf).toBeInstanceOf(Date)
@@ -494,13 +494,13 @@ describe('stint.doctor()', () => {
     expect(JSON.parse(JSON.stringify(findings))).toEqual(findings)
   })
 
-  test('makes only the checks that are asked for, once each', async () => {
+  test('stint.doctor() runs only the requested checks, once each', async () => {
     const db = await newDatabase()
     const { findings } = await clientOf(db).doctor({ only: ['schema', 'fsync', 'schema'] })
     expect(findings.map(({ check }) => check)).toEqual(['fsync', 'schema'])
   })
 
-  test('refuses a check that there is not', async () => {
+  test('stint.doctor() refuses an unknown check', async () => {
     const db = await newDatabase()
     const stint = clientOf(db)
     await expect(stint.doctor({ only: ['shema'] as never })).rejects.toMatchObject({ code: 'invalid-option' })

@@ -9,7 +9,7 @@ import type { Limits } from '../../src/doctor/limits.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
 
-/** A database of one test's own, for what is planted would be found by the next. */
+/** A new database for each test, because the next test would find the planted problems. */
 export async function newDatabase(): Promise<TestDatabase> {
   const db = await createTestDatabase()
   onTestFinished(() => db.drop())
@@ -22,7 +22,7 @@ export interface Looking {
   only?: readonly CheckName[]
 }
 
-/** What the doctor finds, by check. */
+/** The findings of the doctor, by check. */
 export async function look(
   url: string,
   { schema = 'stint', limits = {}, only = checkNames }: Looking = {},
@@ -36,7 +36,7 @@ export async function look(
   }
 }
 
-/** What one check comes to. */
+/** The finding of one check. */
 export async function lookAt(url: string, check: CheckName, options: Looking = {}): Promise<Finding> {
   const found = await look(url, { ...options, only: [check] })
   const [finding] = Object.values(found)
@@ -50,11 +50,11 @@ export interface WorkerRow {
   schedules?: string[]
   version?: string
   stintVersion?: string
-  /** How long it has been up. */
+  /** How long the worker has been up. */
   up?: string
 }
 
-/** The row of a worker that lives for an hour, without the worker. */
+/** Inserts the row of a worker with a lease of an hour, without starting a worker. */
 export async function plantWorker(
   db: TestDatabase,
   { up = '1 hour', queues = {}, kinds = [], schedules = [], stintVersion = '1.0.0', version }: WorkerRow = {},
@@ -69,7 +69,7 @@ export async function plantWorker(
   return id
 }
 
-/** Makes a worker lead upkeep, as far as the database knows. */
+/** Makes a worker the leader of upkeep in the database. */
 export async function plantLeader(db: TestDatabase, holder: string, since: string): Promise<void> {
   await db.query(
     `insert into stint.leader (name, holder, term, since, until)

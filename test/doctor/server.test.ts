@@ -8,12 +8,12 @@ import type { OwnServer } from '../support/own-server.ts'
 import { startWorker } from '../support/workers.ts'
 import { lookAt } from './scene.ts'
 
-/** As a careful operator has it, but for a few settings that make it easy to make it sick. */
+/** A server with safe settings, except for a few that make it easy to break. */
 function startCarefully(settings: Record<string, string> = {}): Promise<OwnServer> {
   return startOwnServer({ fsync: 'on', settings })
 }
 
-/** Plants a setting, sees what the doctor says, and takes it back. */
+/** Changes a setting, waits for the expected finding, and resets the setting. */
 async function withSetting(
   { db }: OwnServer,
   name: string,
@@ -29,7 +29,7 @@ async function withSetting(
   await set(`alter system reset ${name}`)
 }
 
-test('a database in good health has no findings, and each sick setting of its server is found', async () => {
+test('the doctor reports no finding for a healthy database, and finds each bad setting of its server', async () => {
   const server = await startCarefully()
   const { db } = server
   const job = defineJob({ kind: 'healthy', queue: 'healthy' })
@@ -71,7 +71,7 @@ test('a database in good health has no findings, and each sick setting of its se
   await eventually(isHealthy)
 })
 
-test('what else holds a snapshot is found: a prepared transaction, a replication slot', async () => {
+test('the doctor finds a prepared transaction and a replication slot that hold a snapshot', async () => {
   const { db } = await startCarefully({ max_prepared_transactions: '2' })
   const limits = { snapshotWarnMs: 0 }
   await db.query(`insert into stint.queue (name) values ('before')`)
@@ -89,7 +89,7 @@ test('what else holds a snapshot is found: a prepared transaction, a replication
   expect(await lookAt(db.url, 'snapshots', { limits })).toMatchObject({ level: 'ok' })
 
   await db.query(`select pg_create_physical_replication_slot('old_standby', true)`)
-  await sayWhatAStandbyReads(db.url, 'old_standby')
+  await sendStandbyFeedback(db.url, 'old_standby')
   await eventually(async () => {
     expect(await lookAt(db.url, 'snapshots')).toMatchObject({
       level: 'warn',
@@ -100,8 +100,8 @@ test('what else holds a snapshot is found: a prepared transaction, a replication
   })
 })
 
-/** Does as a standby with hot_standby_feedback does, and goes away. */
-async function sayWhatAStandbyReads(url: string, slot: string): Promise<void> {
+/** Sends the feedback of a standby with hot_standby_feedback, and disconnects. */
+async function sendStandbyFeedback(url: string, slot: string): Promise<void> {
   const client = new pg.Client({ connectionString: url, replication: 'true' } as pg.ClientConfig)
   client.on('error', () => undefined)
   await client.connect()
@@ -131,7 +131,7 @@ interface RawConnection {
   stream: { destroy(): void }
 }
 
-test('a notification queue that fills up is found', async () => {
+test('the doctor finds a notification queue that fills up', async () => {
   const { db } = await startCarefully({ max_notify_queue_pages: '64' })
   const listener = await connectTo(db.url)
   await listener.query('listen stint_doctor')
@@ -147,7 +147,7 @@ test('a notification queue that fills up is found', async () => {
   await listener.query('rollback')
 })
 
-test('transaction ids that are too old are found', async () => {
+test('the doctor finds transaction ids that are too old', async () => {
   const { db } = await startCarefully({ autovacuum: 'off', allow_system_table_mods: 'on' })
   expect(await lookAt(db.url, 'xid-age')).toMatchObject({ level: 'ok' })
   const plant = (age: number): Promise<unknown> =>
