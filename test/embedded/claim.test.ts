@@ -10,14 +10,14 @@ beforeEach(async () => {
   onTestFinished(() => rm(dir, { recursive: true }))
 })
 
-test('of many that want to be the keeper, one is', async () => {
+test('one of many processes that claim a folder becomes its keeper', async () => {
   const results = await Promise.all(range(20).map((pid) => claimFolder(dir, keeper(pid), isDeadNever)))
   expect(results.filter(Boolean)).toHaveLength(1)
   expect(await newestClaim(dir)).toEqual({ generation: 1, address: keeper(results.indexOf(true)) })
   expect(await readdir(dir)).toEqual(['keeper-1.json'])
 })
 
-test('a dead keeper has one successor, and its claim is tidied away', async () => {
+test('a dead keeper has one successor, and its claim is removed', async () => {
   await claimFolder(dir, keeper(99), isDeadNever)
   await writeFile(join(dir, 'keeper-crashed.tmp'), '')
   const isDead = (other: KeeperAddress) => Promise.resolve(other.pid === 99)
@@ -26,11 +26,11 @@ test('a dead keeper has one successor, and its claim is tidied away', async () =
   expect(await readdir(dir)).toEqual(['keeper-2.json'])
 })
 
-test('one that slept while generations came and went yields to the newest', async () => {
+test('a process that pauses while other keepers come and go yields to the newest', async () => {
   await claimFolder(dir, keeper(1), isDeadNever)
   const sleeper = claimFolder(dir, keeper(2), async (other) => {
     if (other.pid !== 1) return false
-    // While it takes keeper 1 for dead, two more come, and claim 2 is free again.
+    // While it checks that keeper 1 is dead, two more keepers come, and claim 2 is free again.
     await claimFolder(dir, keeper(3), isDeadOnce(1))
     await claimFolder(dir, keeper(4), isDeadOnce(3))
     return true
@@ -40,7 +40,7 @@ test('one that slept while generations came and went yields to the newest', asyn
   expect(await readdir(dir)).toEqual(['keeper-3.json'])
 })
 
-test('a torn claim is a dead one', async () => {
+test('an incomplete claim file counts as a dead claim', async () => {
   await writeFile(join(dir, 'keeper-5.json'), '{"pid":')
   expect(await claimFolder(dir, keeper(1), isDeadNever)).toBe(true)
   expect(await newestClaim(dir)).toEqual({ generation: 6, address: keeper(1) })

@@ -21,7 +21,7 @@ import {
 
 afterAll(removeStoppedServer)
 
-test('the server outlives the process that started it, and the next start joins it', async () => {
+test('the embedded server outlives the process that started it, and the next start joins it', async () => {
   const dir = await stoppedServer()
   const user = await startUser({ dir, idleMs: 60_000 })
   await user.kill()
@@ -30,7 +30,7 @@ test('the server outlives the process that started it, and the next start joins 
   expect(await query(server.url, 'select 1 as one')).toEqual({ one: 1 })
 })
 
-test('a Ctrl-C in the terminal of its user does not reach the server', async () => {
+test('a Ctrl-C in the terminal of its user does not reach the embedded server', async () => {
   const dir = await stoppedServer()
   const user = await startUser({ dir, idleMs: 60_000 }, { detached: true })
   process.kill(-(user.process.pid ?? NaN), 'SIGINT')
@@ -38,7 +38,7 @@ test('a Ctrl-C in the terminal of its user does not reach the server', async () 
   expect(await query(user.server.url, 'select 1 as one')).toEqual({ one: 1 })
 })
 
-test('the server stops when its last user was killed and nobody comes', async () => {
+test('the embedded server stops when its last user was killed and no other comes', async () => {
   const dir = await stoppedServer()
   const user = await startUser({ dir, idleMs: 100 })
   const keeper = await keeperPid(dir)
@@ -48,11 +48,11 @@ test('the server stops when its last user was killed and nobody comes', async ()
   expect(existsSync(join(dir, 'data', 'postmaster.pid'))).toBe(false)
 })
 
-test('a server that was killed together with all its users comes back with its data', async () => {
+test('an embedded server that was killed together with all its users comes back with its data', async () => {
   const dir = await stoppedServer()
   const user = await startUser({ dir, fsync: 'on' })
   await query(user.server.url, 'create table kept as select 42 as answer')
-  // It would bring a new keeper, and that one the server, if it lived for a moment longer.
+  // Stopped first: otherwise it would start a new keeper, which would start the server again.
   user.process.kill('SIGSTOP')
   process.kill(await keeperPid(dir), 'SIGKILL')
   process.kill(user.server.pid, 'SIGKILL')
@@ -62,7 +62,7 @@ test('a server that was killed together with all its users comes back with its d
   expect(await query(server.url, 'select answer from kept')).toEqual({ answer: 42 })
 })
 
-test('a server that was killed under a user comes back by itself, under the same URL', async () => {
+test('an embedded server that was killed under a user comes back by itself, under the same URL', async () => {
   const server = await start({ dir: await stoppedServer() })
   process.kill(server.pid, 'SIGKILL')
   await eventually(() => query(server.url, 'select 1'))
@@ -73,7 +73,7 @@ test('a server that was killed under a user comes back by itself, under the same
   expect(isAlive(next.server.pid)).toBe(false)
 })
 
-test('a killed keeper is replaced, and the server goes on', async () => {
+test('a killed keeper is replaced, and the embedded server goes on', async () => {
   const server = await start({ dir: await stoppedServer() })
   const keeper = await keeperPid(server.dir)
   process.kill(keeper, 'SIGKILL')
@@ -86,17 +86,17 @@ test('a killed keeper is replaced, and the server goes on', async () => {
   expect(isAlive(server.pid)).toBe(false)
 })
 
-test('a release that meets a killed keeper still stops the server', async () => {
+test('a release after the keeper was killed still stops the embedded server', async () => {
   const server = await start({ dir: await stoppedServer() })
   process.kill(await keeperPid(server.dir), 'SIGKILL')
   await server.release()
   expect(isAlive(server.pid)).toBe(false)
 })
 
-test('a server without keeper and users is adopted by the next start', async () => {
+test('an embedded server without keeper and users is adopted by the next start', async () => {
   const dir = await stoppedServer()
   const user = await startUser({ dir, idleMs: 60_000 })
-  // First the user, or it would bring a new keeper.
+  // The user first: otherwise it would start a new keeper.
   await user.kill()
   process.kill(await keeperPid(dir), 'SIGKILL')
   const server = await start({ dir })
@@ -105,11 +105,11 @@ test('a server without keeper and users is adopted by the next start', async () 
   expect(isAlive(server.pid)).toBe(false)
 })
 
-test('a pid file whose pid now belongs to somebody else does not matter', async () => {
+test('a start ignores a pid file whose pid belongs to another process now', async () => {
   const dir = await stoppedServer()
   const data = join(dir, 'data')
   const { uid, gid } = await stat(data)
-  // Under the server's own user, else PostgreSQL would see by itself that it cannot be a server.
+  // Under the user of the server: otherwise PostgreSQL itself would see that the process is no server.
   const stranger = spawn('sleep', ['1000'], isRoot ? { uid, gid } : {})
   onTestFinished(() => void stranger.kill('SIGKILL'))
   const lines = [stranger.pid, data, 1_700_000_000, 5432, '', '127.0.0.1', '  1234567         1', 'ready   ']
@@ -124,10 +124,10 @@ test('a pid file whose pid now belongs to somebody else does not matter', async 
   expect(isAlive(stranger.pid ?? 0)).toBe(true)
 })
 
-test('a claim whose port now belongs to somebody else does not matter', async () => {
+test('a start ignores a claim whose port belongs to another process now', async () => {
   const dir = await stoppedServer()
   const claim = { pid: process.pid, token: 'old', answer: 'old' }
-  // It accepts and says nothing, and the pid is alive.
+  // It accepts connections and sends nothing, and the pid is alive.
   const stranger = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => void stranger.close())
   await once(stranger, 'listening')
@@ -138,7 +138,7 @@ test('a claim whose port now belongs to somebody else does not matter', async ()
   expect((await readdir(dir)).filter((name) => name.startsWith('keeper-'))).toEqual(['keeper-1001.json'])
 })
 
-test('a keeper killed while it initialises costs time, but not the server', async () => {
+test('a start succeeds although its keeper is killed while it initialises', async () => {
   const { dir, starting, keeper } = await caughtInitialising()
   expect(await readdir(dir)).not.toContain('init-before')
   process.kill(keeper, 'SIGKILL')
@@ -146,7 +146,7 @@ test('a keeper killed while it initialises costs time, but not the server', asyn
   expect(await query(server.url, 'select current_database() as name')).toEqual({ name: 'app' })
 })
 
-/** A start whose keeper stands still in the middle of initialising; where the test came too late, another one. */
+/** Stops the keeper of a start in the middle of initialising; tries again if the keeper was faster. */
 async function caughtInitialising(): Promise<{
   dir: string
   starting: ReturnType<typeof start>
@@ -154,7 +154,7 @@ async function caughtInitialising(): Promise<{
 }> {
   for (;;) {
     const dir = await makeFolder()
-    // Another one was killed before.
+    // The remains of an earlier keeper that was killed.
     await mkdir(join(dir, 'init-before', 'data'), { recursive: true })
     await writeFile(join(dir, 'init-before', 'data', 'PG_VERSION'), '18')
     const starting = start({ dir })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { copyNative, findNative, makeRunnable } from '../../src/embedded/native.ts'
 import { makePackage } from './scene.ts'
 
-test('a platform without a package is named, with the way out', () => {
+test('a platform without a PostgreSQL package is refused with an error that names it and the way out', () => {
   expect(() => findNative('sunos', 'sparc')).toThrow(
     expect.objectContaining({
       code: 'embedded-unsupported',
@@ -13,7 +13,7 @@ test('a platform without a package is named, with the way out', () => {
   )
 })
 
-test('a package that is not installed is named, with the way out', () => {
+test('a PostgreSQL package that is not installed is refused with an error that names it and the way out', () => {
   const [platform, arch] = process.platform === 'win32' ? ['linux', 'x64'] : ['win32', 'x64']
   const name = platform === 'win32' ? 'windows-x64' : 'linux-x64'
   expect(() => findNative(platform, arch)).toThrow(
@@ -26,7 +26,7 @@ test('a package that is not installed is named, with the way out', () => {
   )
 })
 
-test('links and modes that no install script has made are made, by several processes at once', async () => {
+test('missing links and modes of the package are created, even by several processes at once', async () => {
   const native = await makePackage()
   await Promise.all([1, 2, 3, 4].map(() => makeRunnable(native)))
   expect(await readlink(join(native, 'lib', 'libpq.so'))).toBe('libpq.so.5.18')
@@ -34,7 +34,7 @@ test('links and modes that no install script has made are made, by several proce
   expect((await stat(join(native, 'bin', 'postgres'))).mode & 0o777).toBe(0o755)
 })
 
-test('a copy is complete, runnable and open to other users, also when several make it', async () => {
+test('a copy of the package is complete, executable and readable for other users, even if several processes make it', async () => {
   const native = await makePackage()
   await chmod(join(native, 'lib'), 0o700)
   const target = join(native, '..', 'copies', '18.4.0')

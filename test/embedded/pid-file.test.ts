@@ -13,13 +13,13 @@ beforeEach(async () => {
   onTestFinished(() => rm(data, { recursive: true }))
 })
 
-test('the file tells pid, port and whether the server is ready', () => {
+test('the pid file gives the pid, the port and whether the server is ready', () => {
   expect(parsePidFile(text)).toEqual({ text, pid: 4711, port: 5433, isReady: true })
   expect(parsePidFile(text.replace('ready   ', 'starting'))).toMatchObject({ pid: 4711, isReady: false })
   expect(parsePidFile('')).toMatchObject({ pid: undefined, port: undefined, isReady: false })
 })
 
-test('a stale file is removed', async () => {
+test('a stale pid file is removed', async () => {
   await writeFile(join(data, 'postmaster.pid'), text)
   await removeStalePidFile(data, parsePidFile(text))
   expect(await readPidFile(data)).toBeUndefined()
@@ -27,14 +27,14 @@ test('a stale file is removed', async () => {
   expect(await readdir(data)).toEqual([])
 })
 
-test('the file of a server that has started in the meantime stays', async () => {
+test('the pid file of a server that has started in the meantime stays', async () => {
   await writeFile(join(data, 'postmaster.pid'), text.replace('4711', '4712'))
   await removeStalePidFile(data, parsePidFile(text))
   expect(await readFile(join(data, 'postmaster.pid'), 'utf8')).toContain('4712')
   expect(await readdir(data)).toEqual(['postmaster.pid'])
 })
 
-test('an empty file is abandoned only when it is old', async () => {
+test('an empty pid file counts as abandoned only when it is old', async () => {
   expect(await isAbandoned(data)).toBe(false)
   await writeFile(join(data, 'postmaster.pid'), '')
   expect(await isAbandoned(data)).toBe(false)
@@ -42,6 +42,6 @@ test('an empty file is abandoned only when it is old', async () => {
   expect(await isAbandoned(data)).toBe(true)
 })
 
-test('a process that is no PostgreSQL is not the server, whatever the file says', async () => {
+test('a process that is not PostgreSQL is not the server, even if the pid file names it', async () => {
   expect(await isPostmasterOf(process.pid, data)).toBe(false)
 })

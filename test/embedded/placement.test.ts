@@ -7,9 +7,9 @@ import { placeServer } from '../../src/embedded/placement.ts'
 import { isAlive } from '../../src/embedded/processes.ts'
 import { copyUserScript, isRoot, makeFolder, makePackage, query, start, startUser } from './scene.ts'
 
-const nobody = 65_534
+const nobodyUid = 65_534
 
-test('under root the server runs as another user, also where that user cannot go', async () => {
+test('as root, the embedded server runs as another user even in a folder that user cannot enter', async () => {
   const dir = await makeFolder()
   await chmod(dirname(dir), 0o700)
   const server = await start({ dir })
@@ -25,20 +25,23 @@ test('under root the server runs as another user, also where that user cannot go
   expect(await query(again.url, 'select answer from kept')).toEqual({ answer: 42 })
 })
 
-test('an ordinary user has everything in the folder', async () => {
+test('for an ordinary user, the embedded server keeps everything in the folder', async () => {
   const dir = await makeFolder()
-  if (isRoot) await chown(dirname(dir), nobody, nobody)
+  if (isRoot) await chown(dirname(dir), nobodyUid, nobodyUid)
   await chmod(dirname(dir), 0o700)
   const script = await copyUserScript()
-  const user = await startUser({ dir }, isRoot ? { script, uid: nobody, gid: nobody, cwd: '/' } : { script })
+  const user = await startUser(
+    { dir },
+    isRoot ? { script, uid: nobodyUid, gid: nobodyUid, cwd: '/' } : { script },
+  )
   expect(await query(user.server.url, 'select 1 as one')).toEqual({ one: 1 })
-  expect((await stat(join(dir, 'data'))).uid).toBe(isRoot ? nobody : process.getuid?.())
+  expect((await stat(join(dir, 'data'))).uid).toBe(isRoot ? nobodyUid : process.getuid?.())
   expect(existsSync(join(dir, 'location'))).toBe(false)
   await user.release()
   expect(isAlive(user.server.pid)).toBe(false)
 })
 
-test('a package that the server may not read is copied for it', async () => {
+test('a package that the user of the server cannot read is copied', async () => {
   const native = await makePackage()
   const dir = await makeFolder()
   await mkdir(dir)

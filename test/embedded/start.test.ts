@@ -20,7 +20,7 @@ import {
 
 afterAll(removeStoppedServer)
 
-test('the first start makes a server that one can log in to', async () => {
+test('the first start creates an embedded server that accepts a login', async () => {
   const server = await start({ dir: await makeFolder(), fsync: 'on' })
   expect(server).toMatchObject({ joined: false })
   const sql = `select current_user, current_database(), current_setting('server_version_num')::int / 10000 as major,
@@ -36,7 +36,7 @@ test('the first start makes a server that one can log in to', async () => {
   })
 })
 
-test('nobody gets in without the password, which only its owner can read', async () => {
+test('a login without the password is refused, and only the owner can read the password', async () => {
   const server = await start({ dir: await stoppedServer() })
   await expect(query(server.url.replace(/:[^:@]*@/, ':wrong@'), 'select 1')).rejects.toThrow('password')
   expect((await stat(join(server.dir, 'data', 'stint.password'))).mode & 0o777).toBe(0o600)
@@ -45,11 +45,11 @@ test('nobody gets in without the password, which only its owner can read', async
   }
 })
 
-test('the log of the server is for its owner alone, also one that was open to others', async () => {
+test('only its owner can read the log of the embedded server, even if the file was readable before', async () => {
   const dir = await makeFolder()
   const server = await start({ dir })
   expect((await stat(join(dir, 'postgres.log'))).mode & 0o777).toBe(0o600)
-  // Under root the server runs as another user, who has to pass through.
+  // As root, the server runs as another user, who has to pass through this folder.
   expect((await stat(dir)).mode & 0o777).toBe(isRoot ? 0o711 : 0o700)
   await server.release()
   await chmod(join(dir, 'postgres.log'), 0o644)
@@ -57,7 +57,7 @@ test('the log of the server is for its owner alone, also one that was open to ot
   expect((await stat(join(dir, 'postgres.log'))).mode & 0o777).toBe(0o600)
 })
 
-test('a process that starts twice has one server, which is down when both are released', async () => {
+test('a process that starts twice has one embedded server, which stops when both are released', async () => {
   const dir = await stoppedServer()
   const [first, second] = await Promise.all([start({ dir }), start({ dir })])
   const keeper = await keeperPid(dir)
@@ -74,7 +74,7 @@ test('a process that starts twice has one server, which is down when both are re
   expect(again.url).toBe(first.url)
 })
 
-test('another process joins, and its release leaves the server to the others', async () => {
+test('another process joins the embedded server, and its release leaves the server running', async () => {
   const server = await start({ dir: await stoppedServer() })
   const user = await startUser({ dir: server.dir })
   expect(user.server).toMatchObject({ joined: true, pid: server.pid, url: server.url })
@@ -84,7 +84,7 @@ test('another process joins, and its release leaves the server to the others', a
   expect(isAlive(server.pid)).toBe(false)
 })
 
-test('processes in one project share one server, also when all start at once with nothing there yet', async () => {
+test('processes in one project share one embedded server, even if all start at once in an empty folder', async () => {
   const project = dirname(await makeFolder())
   await writeFile(join(project, 'package.json'), '{}')
   const folders = ['', 'src', 'src/jobs', 'test'].map((name) => join(project, name))
@@ -96,7 +96,7 @@ test('processes in one project share one server, also when all start at once wit
   expect(new Set(users.map(({ server }) => server.url)).size).toBe(1)
   expect(new Set(users.map(({ server }) => server.pid)).size).toBe(1)
   expect(users.filter(({ server }) => !server.joined)).toHaveLength(1)
-  // Whoever was beaten tidies up after itself, and may be at it.
+  // A process that lost the race removes its files, and may still be doing that.
   await eventually(async () => {
     const names = (await readdir(dir)).sort()
     expect(names).toEqual(['.gitignore', 'data', 'keeper-1.json', 'keeper.log', 'port', 'postgres.log'])
@@ -108,7 +108,7 @@ test('processes in one project share one server, also when all start at once wit
   await untilGone(keeper)
 })
 
-test('processes that come and go at once always get a server that works', async () => {
+test('processes that start and release at the same time always get a working embedded server', async () => {
   const dir = await stoppedServer()
   const visit = async () => {
     const server = await startEmbedded({ dir, fsync: 'off' })
@@ -121,7 +121,7 @@ test('processes that come and go at once always get a server that works', async 
   await Promise.all([visit().then(visit).then(visit), visitBriefly().then(visitBriefly), visitBriefly()])
 })
 
-test('the holder of a server does not stay alive for it', async () => {
+test('the embedded server does not keep its process alive', async () => {
   const dir = await stoppedServer()
   const user = await startUser({ dir, idleMs: 0 })
   user.process.stdin?.destroy()
@@ -129,7 +129,7 @@ test('the holder of a server does not stay alive for it', async () => {
   await untilGone(user.server.pid)
 })
 
-test('settings reach the server', async () => {
+test('settings reach the embedded server', async () => {
   const server = await start({
     dir: await stoppedServer(),
     settings: { log_statement: 'ddl', work_mem: '8MB' },
@@ -139,7 +139,7 @@ test('settings reach the server', async () => {
   expect(await query(server.url, sql)).toEqual({ log: 'ddl', memory: '8MB', fsync: 'off', commit: 'off' })
 })
 
-test('a port that is taken is replaced by another one', async () => {
+test('an embedded server whose port is taken uses another port', async () => {
   const dir = await stoppedServer()
   const stranger = createServer().listen(0, '127.0.0.1')
   await once(stranger, 'listening')
@@ -151,7 +151,7 @@ test('a port that is taken is replaced by another one', async () => {
   stranger.close()
 })
 
-test('a server that does not start says why', async () => {
+test('an embedded server that does not start reports why', async () => {
   const dir = await stoppedServer()
   const failing = start({ dir, settings: { shared_buffers: 'plenty' } })
   await expect(failing).rejects.toMatchObject({
@@ -161,7 +161,7 @@ test('a server that does not start says why', async () => {
   await untilGone(await keeperPid(dir))
 })
 
-test('a folder that cannot be made is a failure that names it', async () => {
+test('a folder that cannot be created causes an error that names it', async () => {
   const dir = await makeFolder()
   await writeFile(dir, 'a file')
   await expect(start({ dir })).rejects.toMatchObject({
@@ -170,7 +170,7 @@ test('a folder that cannot be made is a failure that names it', async () => {
   })
 })
 
-test('production is refused', async () => {
+test('the embedded server refuses to start in production', async () => {
   vi.stubEnv('NODE_ENV', 'production')
   const starting = startEmbedded({ dir: await makeFolder() })
   vi.unstubAllEnvs()

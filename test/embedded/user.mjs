@@ -1,4 +1,4 @@
-// A process that uses the embedded server: says what it got, then releases when told to, or waits to be killed.
+// A process that uses the embedded server: prints the server that it got, then releases it when told to, or waits to be killed.
 import { startEmbedded } from 'stint/embedded'
 
 const server = await startEmbedded(JSON.parse(process.argv[2] ?? '{}'))
