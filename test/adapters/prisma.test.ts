@@ -7,7 +7,7 @@ import { describeAdapter } from './scene.ts'
 describeAdapter<Prisma.TransactionClient>('prisma', prisma, (url) => {
   const db = new PrismaClient({
     adapter: new PrismaPg({ connectionString: url }),
-    // Its own are 2 s to begin and 5 s to end: too few on a machine that is busy.
+    // The defaults of 2 s to begin and 5 s to end are too short on a busy machine.
     transactionOptions: { maxWait: 30_000, timeout: 30_000 },
   })
   return Promise.resolve({

@@ -9,7 +9,7 @@ export interface NotesApp<Tx> {
   /** Commits when `work` is done, rolls back when it throws. */
   transaction(work: (tx: Tx) => Promise<void>): Promise<void>
   insertNote(tx: Tx, text: string): Promise<unknown>
-  /** The nearest thing that a user might pass by mistake. */
+  /** An object that a user might pass by mistake instead of a transaction. */
   notTransaction: unknown
   close(): Promise<unknown>
 }
@@ -61,7 +61,7 @@ export function describeAdapter<Tx>(
       expect(await stored(database, 'undone')).toEqual({ notes: 0, jobs: 0 })
     })
 
-    test.for(awkwardTexts)('the input %j arrives as it was', async (text) => {
+    test.for(awkwardTexts)('the input %j arrives unchanged', async (text) => {
       let id = ''
       await app.transaction(async (tx) => {
         id = (await stint.enqueue(embed, { text }, { tx })).id
@@ -69,7 +69,7 @@ export function describeAdapter<Tx>(
       expect((await stint.get(id))?.input).toEqual({ text })
     })
 
-    test('a second unique enqueue says that it is a duplicate', async () => {
+    test('a second unique enqueue returns that it is a duplicate', async () => {
       const unique = { key: 'once', until: 'finished' } as const
       let ids: string[] = []
       await app.transaction(async (tx) => {
@@ -85,7 +85,7 @@ export function describeAdapter<Tx>(
       expect(ids[1]).toBe(ids[0])
     })
 
-    test('what is not a transaction is refused', async () => {
+    test('an argument that is not a transaction is refused', async () => {
       const refusal = { code: 'invalid-input', issues: [{ path: 'options.tx' }] }
       for (const tx of [app.notTransaction, {}, null, 'tx', 42]) {
         await expect(stint.enqueue(embed, { text: 'stray' }, { tx: tx as Tx })).rejects.toMatchObject(refusal)
@@ -93,7 +93,7 @@ export function describeAdapter<Tx>(
       expect(await stored(database, 'stray')).toEqual({ notes: 0, jobs: 0 })
     })
 
-    test('a statement is sent as it is written', async () => {
+    test('a statement is sent exactly as it is written', async () => {
       await app.transaction(async (tx) => {
         const rows = await adapter(tx)(awkwardStatement, ['{"a": 1}', 7, null])
         expect(rows).toEqual([awkwardRow])
@@ -101,7 +101,7 @@ export function describeAdapter<Tx>(
       })
     })
 
-    test('what the server refuses keeps its SQLSTATE', async () => {
+    test('an error of the server keeps its SQLSTATE', async () => {
       let refusal: unknown
       const failing = app.transaction(async (tx) => {
         try {
@@ -119,7 +119,7 @@ export function describeAdapter<Tx>(
       })
     })
 
-    test('an update answers with its rows', async () => {
+    test('an update returns its rows', async () => {
       await app.transaction(async (tx) => {
         await app.insertNote(tx, 'draft')
         const rows = await adapter(tx)('update note set text = $2 where text = $1 returning text', [
@@ -134,7 +134,7 @@ export function describeAdapter<Tx>(
 
 const embed = defineJob({ kind: 'note.embed', input: typed<{ text: string }>() })
 
-// Whatever some library takes for a placeholder, an escape or the end of a string.
+// Text that some library could take for a placeholder, an escape or the end of a string.
 const awkwardTexts = [
   `it's "quoted" and ''doubled''`,
   'what? ?? \\? \\\\? ???',
