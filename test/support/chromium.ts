@@ -8,7 +8,7 @@ import type { Browser } from 'playwright-core'
 
 let shared: Promise<Browser> | undefined
 
-/** The browser of this process: test files share it, because a start takes seconds. It ends with the process. */
+/** The browser of this process. Test files share it, because a start takes seconds. It ends with the process. */
 export async function sharedChromium(): Promise<Browser> {
   shared ??= launchChromium()
   if (!(await shared).isConnected()) shared = launchChromium()
@@ -17,7 +17,7 @@ export async function sharedChromium(): Promise<Browser> {
 
 /**
  * A Chromium that comes from npm, so that the browser tests need nothing but `npm ci`. It is unpacked once into the
- * temporary folder: into a folder of its own that then takes its name, since two test files may come at the same time.
+ * temporary folder: first under another name, then renamed, because two test files may start at the same time.
  */
 export async function launchChromium(): Promise<Browser> {
   const dir = await unpacked()
@@ -25,7 +25,7 @@ export async function launchChromium(): Promise<Browser> {
     chromium.launch({
       executablePath: join(dir, 'chromium'),
       timeout: 120_000,
-      // Containers run as root and have no user namespaces for a sandbox; what it opens is ours.
+      // Containers run as root and have no user namespaces for a sandbox. The browser opens only our own pages.
       args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'],
       env: {
         ...ownEnvironment(),
@@ -37,7 +37,7 @@ export async function launchChromium(): Promise<Browser> {
   try {
     return await launch({})
   } catch (error) {
-    // A lean machine lacks NSS; the package brings it too. Not where it is there: the system's fits better.
+    // A minimal machine lacks NSS, so use the one in the package. Otherwise the NSS of the system fits better.
     if (!String(error).includes('shared libraries')) throw error
     return launch({ LD_LIBRARY_PATH: join(dir, 'al2023/lib') })
   }
@@ -50,7 +50,7 @@ async function unpacked(): Promise<string> {
   const dir = join(tmpdir(), `stint-chromium-${version}`)
   if (existsSync(join(dir, 'chromium'))) return dir
   const own = await mkdtemp(`${dir}-`)
-  // It unpacks to TMPDIR, and what Amazon's Linux lacks only where it believes to be there.
+  // The package unpacks to TMPDIR, and unpacks the libraries that Amazon Linux lacks only if it believes to run there.
   const before = { TMPDIR: process.env['TMPDIR'], AWS_EXECUTION_ENV: process.env['AWS_EXECUTION_ENV'] }
   process.env['TMPDIR'] = own
   process.env['AWS_EXECUTION_ENV'] = 'AWS_Lambda_nodejs22.x'
@@ -71,7 +71,7 @@ async function unpacked(): Promise<string> {
   return dir
 }
 
-/** The same letters on every machine: Open Sans, which the package has. */
+/** Open Sans from the package, so that pages look the same on every machine. */
 async function writeFonts(own: string, dir: string): Promise<void> {
   const prefer = (generic: string, family: string): string =>
     `<alias binding="same"><family>${generic}</family><prefer><family>${family}</family></prefer></alias>`

@@ -4,7 +4,7 @@ import { claim } from '../../src/jobs/claim.ts'
 import { start } from '../../src/jobs/search/position.ts'
 import { HeldJob } from '../../src/worker/attempt/held-job.ts'
 
-/** The next job of a contract's queue, claimed as a worker would, for tests of a worker's parts. */
+/** Claims the next job of a contract's queue as a worker would, for tests of parts of a worker. */
 export async function claimOne(db: Queryable, contract: JobContract, workerId: string): Promise<HeldJob> {
   const [job] = await claim(db, {
     worker: workerId,

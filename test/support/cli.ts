@@ -9,14 +9,14 @@ export interface CommandResult {
   stderr: string
 }
 
-/** What one command has printed so far. Commands may run at the same time, so each finds its own by its async context. */
+/** What one command has printed so far. Commands may run at the same time, so each finds its output by its async context. */
 const printed = new AsyncLocalStorage<{ stdout: string; stderr: string }>()
 let running = 0
 let restore: () => void = () => undefined
 
 /**
- * Runs `stint …` in this process, against this database. A process start costs half a second of CPU and shows nothing
- * more: test/cli.test.ts and test/pack.test.ts start the real program.
+ * Runs `stint …` in this process, against this database. Starting a process costs half a second of CPU and shows nothing
+ * more; test/cli.test.ts and test/pack.test.ts start the real program.
  */
 export async function runStint(args: readonly string[], databaseUrl = ''): Promise<CommandResult> {
   const output = { stdout: '', stderr: '' }
@@ -29,7 +29,7 @@ export async function runStint(args: readonly string[], databaseUrl = ''): Promi
   }
 }
 
-/** The same for a command line as a person types it: a real shell splits it into arguments. */
+/** Runs a command line as a person types it: a real shell splits it into arguments. */
 export async function typed(line: string, databaseUrl: string): Promise<CommandResult> {
   const script = `stint() { printf '%s\\0' "$@"; }\n${line}\n`
   const { code, stdout, stderr } = await finish('/bin/sh', ['-c', script])

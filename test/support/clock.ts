@@ -1,15 +1,15 @@
 import type { TestDatabase } from './database.ts'
 
 export interface TestClock {
-  /** Moves the database's time on: '31 seconds', '2 hours'. */
+  /** Moves the time of the database on: '31 seconds', '2 hours'. */
   advance(interval: string): Promise<void>
-  /** Sets it to a time, from which on it goes. */
+  /** Sets the clock to a time, from which it goes on. */
   moveTo(at: Date): Promise<void>
-  /** Stops it: '2026-11-05 12:00:00.123456Z'. */
+  /** Stops the clock at a time: '2026-11-05 12:00:00.123456Z'. */
   stopAt(at: string): Promise<void>
 }
 
-/** Puts a clock under stint.now() that this database's tests can move; everything that asks the time asks it. */
+/** Puts a clock under stint.now() that the tests of this database can move. Everything that needs the time uses it. */
 export async function movableClock(db: TestDatabase): Promise<TestClock> {
   await db.query('create table stint.test_clock (ahead interval not null)')
   await db.query(`insert into stint.test_clock values ('0')`)

@@ -5,19 +5,19 @@ import { databaseUrl } from './database-url.ts'
 import { straightWay, usualWay } from './way.ts'
 
 export interface TestDatabase {
-  /** For clients and workers under test: through a pooler, in that lane. */
+  /** For clients and workers under test: goes through the pooler in that lane. */
   url: string
-  /** Sends one statement, for what a test wants to see with its own eyes. */
+  /** Sends one statement directly to the server, so that a test can look at the database. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<Row[]>
   drop(): Promise<void>
 }
 
-/** A migrated database of one's own, cloned from the template in tens of milliseconds. */
+/** A new migrated database, cloned from the template in tens of milliseconds. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return create(inject('template'))
 }
 
-/** A database with nothing in it, for tests of the migrations themselves. */
+/** An empty database, for tests of the migrations themselves. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return create('template0')
 }
@@ -42,7 +42,7 @@ async function create(template: string): Promise<TestDatabase> {
   }
 }
 
-/** A connection of one's own, with nothing in between, that ends with the test. */
+/** A new direct connection that ends with the test. */
 export async function connectTo(url: string): Promise<pg.Client> {
   const client = new pg.Client(straightWay(url))
   await client.connect()
@@ -60,7 +60,7 @@ async function onServer(serverUrl: string, statement: string): Promise<void> {
   }
 }
 
-/** How many sessions of its wait for somebody's lock. */
+/** How many sessions of this database wait for a lock. */
 export async function waitingForLocks(db: TestDatabase): Promise<number> {
   const [row] = await db.query<{ sessions: number }>(
     `select count(*)::integer as sessions from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,

@@ -8,7 +8,7 @@ export interface Death {
   epoch?: number
 }
 
-/** Lets a job die as a worker would: with all its columns, an attempt row for its last try, its lease gone. */
+/** Lets a job die as a worker would: with all its columns, an attempt row for its last try, and without a lease. */
 export async function bury(
   db: TestDatabase,
   id: string,

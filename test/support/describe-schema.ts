@@ -61,7 +61,7 @@ const sections: [title: string, query: string][] = [
   ],
 ]
 
-/** A schema as text, the same for the same schema whatever the order it was made in. */
+/** A schema as text, which does not depend on the order in which the schema was created. */
 export async function describeSchema(url: string, schema: string): Promise<string> {
   const client = new pg.Client(url)
   await client.connect()
@@ -85,7 +85,7 @@ export async function describeSchema(url: string, schema: string): Promise<strin
   }
 }
 
-/** The objects of a schema as schema/objects.sql has them, by name. */
+/** The objects of a schema as in schema/objects.sql, by name. */
 export async function describeObjects(url: string, schema: string): Promise<Record<string, string>> {
   const db = new Database({ url, schema, poolSize: 1, deadlineMs: 30_000, applicationName: 'describe' })
   try {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { patienceMs } from './patience.ts'
 
-/** Repeats a check until it passes: for what another process does, and no line of the ledger tells. */
+/** Repeats a check until it passes: for changes by another process that no line of the ledger reports. */
 export async function eventually(check: () => Promise<void>): Promise<void> {
   const giveUpAt = performance.now() + patienceMs
   const wait = growingWait()
@@ -16,7 +16,7 @@ export async function eventually(check: () => Promise<void>): Promise<void> {
   }
 }
 
-/** Pauses between two looks: 10 ms at first, later 50 ms, so that a long wait does not keep a core busy with looking. */
+/** Pauses between two checks: 10 ms at first, later 50 ms, so that a long wait does not keep a core busy. */
 export function growingWait(): () => Promise<void> {
   let waitMs = 10
   return async () => {

@@ -1,5 +1,5 @@
 /**
- * A worker file whose worker does nothing but say when it starts and stops: what the command line sees of a real one.
+ * A worker file whose worker only reports its start and stop, which is all that the command line sees of a real one.
  * It is TypeScript that Node alone cannot run.
  */
 export function fakeWorkerFile({ name = 'worker', says = 'one' } = {}): string {

@@ -2,10 +2,10 @@ import { createServer, connect } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
 import { onTestFinished } from 'vitest'
 
-/** Where to cut the connection of the client whose statement contains `text`, or one of several. */
+/** Where to cut the connection of the client whose statement contains `text`, or one of several texts. */
 export interface Cut {
   text: string | readonly string[]
-  /** `before`: the server never sees the statement. `after`: it runs, and its reply is lost. */
+  /** `before`: the server never receives the statement. `after`: the server executes it, and its reply is lost. */
   when: 'before' | 'after'
 }
 
@@ -13,24 +13,24 @@ export interface FaultProxy {
   url: string
   /** Arms one cut, and resolves once it has happened. */
   cutNext(cut: Cut): Promise<void>
-  /** Cuts every connection that says `text`, before the server sees it; gives the way to let it pass again. */
+  /** Cuts every connection that sends `text`, before the server receives it; returns the function that ends this. */
   cutEvery(text: string | readonly string[]): () => void
-  /** Resolves once so many frames that contain `text` have come by, from now on. */
+  /** Resolves once this many frames that contain `text` have passed from now on. */
   saw(text: string | readonly string[], times: number): Promise<void>
-  /** How many statements went through it so far, of any sort. */
+  /** How many statements of any sort have passed so far. */
   readonly statements: number
-  /** Keeps the next statement that contains `text`, and all that follows on its connection; gives the way to let it pass. */
+  /** Holds the next statement that contains `text`, and all that follows on its connection; returns the function that lets it pass. */
   holdNext(text: string | readonly string[]): Promise<() => void>
-  /** Keeps what the server answers to the next statement that contains `text`, and all after it; gives the way to let it pass. */
+  /** Holds the answer to the next statement that contains `text`, and all after it; returns the function that lets it pass. */
   holdAnswers(text: string | readonly string[]): Promise<() => void>
   /**
-   * Lets nothing pass any more, either way, on old connections and new ones, and closes none: a network that swallows
-   * everything. Gives the way to heal it, which resolves when what was caught in it has ended on both sides.
+   * Stops forwarding in both directions, on old and new connections, and closes none: a network that drops everything.
+   * Returns the function that heals it, which resolves when the connections caught in it have ended on both sides.
    */
   blackhole(): () => Promise<void>
-  /** Lets nothing pass any more on the connections there are, for good, and closes none: they are half-open. New ones pass. */
+  /** Stops forwarding on the existing connections, for good, and closes none: they are half-open. New connections work. */
   swallow(): void
-  /** Accepts new connections and lets nothing pass on them; gives the way to let them in. */
+  /** Accepts new connections and forwards nothing on them; returns the function that lets them in. */
   holdNew(): () => void
 }
 
@@ -42,8 +42,8 @@ interface Pair {
 }
 
 /**
- * A proxy that knows enough of the Postgres protocol to place a fault by what is said and not by time: it reads the
- * client's frames, and cuts the connection (by reset, as a dying network would) at a statement.
+ * A proxy that knows enough of the Postgres protocol to place a fault at a statement and not at a time: it reads the
+ * frames of the client, and resets the connection at a statement, as a dying network would.
  */
 export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
   const target = new URL(targetUrl)
@@ -61,7 +61,7 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
     const upstream = connect(Number(target.port), target.hostname)
     for (const socket of [client, upstream]) {
       socket.on('error', () => undefined)
-      // Frames are passed on one by one: without this each statement waits for an acknowledgement that is delayed.
+      // Frames are forwarded one by one: without this, each statement waits for a delayed acknowledgement.
       socket.setNoDelay(true)
     }
     const ended = Promise.all([client, upstream].map(closed))
@@ -127,24 +127,24 @@ export async function startFaultProxy(targetUrl: string): Promise<FaultProxy> {
         client.write(chunk)
         return
       }
-      // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply passes. It may
+      // ReadyForQuery ends the reply: by then an autocommitted statement is committed. None of the reply is forwarded. It may
       // come in pieces.
       reply = Buffer.concat([reply, chunk])
       const end = reply.indexOf(readyForQuery)
       if (end === -1) return
-      // What was sent close behind it may have been answered too.
+      // Statements that were sent right after it may have been answered too.
       const first = reply.subarray(0, end)
       if (!notPrepared.some((code) => first.includes(code))) {
         cutNow()
         return
       }
-      // Behind a pooler a name may be unknown, or taken: nothing was done, and the statement comes again, whole.
+      // Behind a pooler a statement name may be unknown or taken: nothing was executed, and the client sends it again, whole.
       client.write(reply)
       reply = Buffer.alloc(0)
       armed = cut
       cut = undefined
     })
-    // Like a network: what was sent before a proper close arrives, what was sent before a reset may not.
+    // As in a network: bytes sent before a proper close arrive, bytes sent before a reset may not.
     client.on('close', (hadError) => (hadError ? upstream.destroy() : upstream.end()))
     upstream.on('close', () => client.destroy())
     if (isBlack || isHeld) stop(pair)
@@ -219,7 +219,7 @@ function closed(socket: Socket): Promise<void> {
   )
 }
 
-/** What has arrived stays with the kernel, and what more is sent stays with the sender. */
+/** Stops reading: bytes that have arrived stay in the kernel, and further bytes stay with the sender. */
 function stop({ client, upstream }: Pair): void {
   client.pause()
   upstream.pause()
@@ -230,21 +230,21 @@ function resume({ client, upstream }: Pair): void {
   upstream.resume()
 }
 
-/** Whether a frame has one of these in it. */
+/** Whether a frame contains one of these texts. */
 function holds(frame: Buffer, text: string | readonly string[]): boolean {
   return [text].flat().some((one) => frame.includes(one))
 }
 
-/** What an error says of a prepared statement that is not there, or is there already. */
+/** The error messages for a prepared statement that does not exist, or exists already. */
 const notPrepared = ['C26000\0', 'C42P05\0']
 
-/** ReadyForQuery, inside of a transaction or out of it. */
+/** ReadyForQuery, inside or outside of a transaction. */
 const readyForQuery = Buffer.from([0x5a, 0, 0, 0, 5])
 
-/** The frames that make the server do something: Execute, and Query. */
+/** The frames that make the server execute something: Execute and Query. */
 const execute = new Set<number | undefined>([0x45, 0x51])
 
-/** Cuts a client's byte stream into protocol frames. The first message of a connection has no type byte. */
+/** Splits the byte stream of a client into protocol frames. The first message of a connection has no type byte. */
 class Frames {
   #rest = Buffer.alloc(0)
   #hasStarted = false

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 
-/** All that is wrong, by reader: one run tells everything. Values of one column with the same problem share a line. */
+/** Collects all problems by reader, so that one run shows all. Values of one column with the same problem share a line. */
 export class Findings {
   readonly #found = new Map<string, Map<string, Set<string>>>()
   size = 0
@@ -13,7 +13,7 @@ export class Findings {
     this.size++
   }
 
-  /** Fails with the whole list, where there is one. */
+  /** Fails with the whole list, if there is one. */
   expectNone(): void {
     const lines = [...this.#found].flatMap(([reader, found]) => [
       reader,

@@ -15,12 +15,12 @@ declare module 'vitest' {
     serverUrl: string
     /** A migrated database that every test file clones. */
     template: string
-    /** Of the PgBouncer that clients and workers under test go through; 0 for none. */
+    /** The port of the PgBouncer that clients and workers under test use; 0 for none. */
     poolerPort: number
   }
 }
 
-/** One server for the whole run, one migrated template; each test file clones the template into a database of its own. */
+/** One server and one migrated template for the whole run; each test file clones the template into its own database. */
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   const server = await startServer()
   const run = `test_${randomUUID().replaceAll('-', '')}`
@@ -55,7 +55,7 @@ async function startPooler(serverUrl: string): Promise<PgBouncer | undefined> {
   return startPgBouncer(serverUrl)
 }
 
-/** The embedded one, or the one of another version that STINT_TEST_SERVER names: a superuser's URL. */
+/** The embedded server, or the server of another version that STINT_TEST_SERVER names by the URL of a superuser. */
 async function startServer(): Promise<{ url: string; release(): Promise<void> }> {
   const url = process.env['STINT_TEST_SERVER']
   if (url !== undefined && url !== '') return { url, release: () => Promise.resolve() }
@@ -64,7 +64,7 @@ async function startServer(): Promise<{ url: string; release(): Promise<void> }>
   return startEmbedded({ dir, fsync: 'off', settings })
 }
 
-/** Of runs that were killed: databases of ours that nobody has been connected to. */
+/** Drops the test databases of runs that were killed, if no other client is connected. */
 async function dropLeftovers(admin: pg.Client): Promise<void> {
   const { rows } = await admin.query<{ others: number }>(
     `select count(*)::integer as others from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,

@@ -5,14 +5,14 @@ import type { BlobStore } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
 
 export interface UpkeepHand {
-  /** One pass of a service, by name. */
+  /** Runs one pass of a service, by name. */
   pass(name: string): Promise<void>
-  /** What was passed by so far. */
+  /** What the services have skipped so far. */
   passedBy: { what: string; error: unknown }[]
   close(): Promise<void>
 }
 
-/** Does upkeep when told to, as a leader would. */
+/** Runs services of upkeep when told to, as a leader would. */
 export function upkeepByHand(
   url: string,
   { blobs, schema = 'stint' }: { blobs?: BlobStore; schema?: string } = {},
@@ -34,7 +34,7 @@ export function upkeepByHand(
   }
 }
 
-/** The days of a table that there are, as dates from today in the database's time: -1 is yesterday. */
+/** The day partitions of a table, counted from today in the time of the database: -1 is yesterday. */
 export async function daysOf(db: TestDatabase, parent: string, schema = 'stint'): Promise<number[]> {
   const rows = await db.query<{ day: number }>(
     `select to_date(right(c.relname, 8), 'YYYYMMDD') - (${schema}.now() at time zone 'utc')::date as day
@@ -46,7 +46,7 @@ export async function daysOf(db: TestDatabase, parent: string, schema = 'stint')
   return rows.map(({ day }) => day)
 }
 
-/** A finished job of this queue, an attempt and a line of log, all from now in the database's time. */
+/** Stores finished jobs of this queue, each with an attempt and a log line, at the current time of the database. */
 export async function finishJob(db: TestDatabase, queue: string, count = 1): Promise<string[]> {
   const rows = await db.query<{ id: string }>(
     `insert into stint.finished (id, created_at, run_at, state, epoch, attempt, max_attempts, crashes, priority, version,

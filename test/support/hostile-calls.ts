@@ -4,10 +4,10 @@ import type { CallableFunction, Write } from './hostile-catalog.ts'
 import { kinds } from './hostile-planted.ts'
 import { hostileMembers, hostileValues, usualValue } from './hostile-values.ts'
 
-/** The queue of jobs that functions store. */
+/** The queue of the jobs that the functions store. */
 export const byFunction = 'by.function'
 
-/** Members of the JSON that functions take, with the type that each is read as. */
+/** Members of the JSON that the functions take, with the type that each is read as. */
 export const jsonMembers: Readonly<
   Record<string, { usual: string; types: Readonly<Record<string, string>> }>
 > = {
@@ -118,11 +118,11 @@ export function hostileCalls({ name, args }: CallableFunction): (Write & { about
   })
 }
 
-/** Adds a member to the object, or to the only object of the list; `unique.key` to one inside of it. */
+/** Adds a member to the object, or to the only object of the list; `unique.key` adds one to the object inside it. */
 function withMember(usual: string, member: string, json: string): string {
   const [outer = '', inner] = member.split('.')
   const text = inner === undefined ? json : `{"${inner}":${json}}`
-  // The last of two members of one name counts.
+  // Of two members with one name, the last one counts.
   return usual.replace(
     /\}(\]?)$/,
     (_, end: string) => `${usual.includes('{}') && usual.length < 3 ? '' : ','}"${outer}":${text}}${end}`,

@@ -1,10 +1,10 @@
 import type pg from 'pg'
 
-/** What may be written to whom, as the database itself says: no list here can go stale. */
+/** What each role may write, read from the catalogue of the database, so that no list here can be out of date. */
 export interface WritableColumn {
   table: string
   column: string
-  /** Of a domain, the type below it. */
+  /** For a domain, the type below it. */
   type: string
   isRequired: boolean
   insertBy: string[]
@@ -41,7 +41,7 @@ export async function writableColumns(query: Query, roles: readonly string[]): P
       .filter(({ insertBy, updateBy }) => insertBy.length + updateBy.length > 0)
       .map(({ table }) => table),
   )
-  // Of a table that can be written, also the columns that cannot: a row needs them.
+  // Includes the columns that the roles cannot write, because a row needs them.
   return columns.filter(({ table }) => writable.has(table))
 }
 
@@ -67,16 +67,16 @@ export function callableFunctions(query: Query, roles: readonly string[]): Promi
 
 export interface Write {
   statement: string
-  /** Referred to as ($1)[1], ($1)[2], … */
+  /** Used as ($1)[1], ($1)[2], … */
   values: (string | null)[]
-  /** A second statement with the same values: both or none. */
+  /** A second statement with the same values: both succeed or neither. */
   after?: string | undefined
 }
 
 /** 'stored', or the SQLSTATE and message of the refusal. */
 export type Written = string
 
-/** Makes a function that tries one statement and says what came of it: hundreds of tries in one round trip. */
+/** Creates a function that tries one statement and returns the outcome: hundreds of tries in one round trip. */
 export async function createTry(query: Query): Promise<void> {
   await query(`create function public.try_write(statement text, after text, given jsonb) returns text language plpgsql as $$
     declare
@@ -91,7 +91,7 @@ export async function createTry(query: Query): Promise<void> {
     end $$`)
 }
 
-/** Tries each write by itself; one that is refused changes nothing. */
+/** Tries each write on its own; a refused write changes nothing. */
 export async function tryWrites(query: Query, writes: readonly Write[]): Promise<Written[]> {
   const written: Written[] = []
   for (const batch of batches(writes)) {
@@ -106,7 +106,7 @@ export async function tryWrites(query: Query, writes: readonly Write[]): Promise
   return written
 }
 
-/** A statement holds tens of megabytes at most. */
+/** A statement holds at most tens of megabytes. */
 function batches(writes: readonly Write[]): Write[][] {
   const all: Write[][] = []
   let size = Infinity
@@ -138,8 +138,8 @@ export function insertOf(
 }
 
 /**
- * The CHECK constraints of the first release: no row that breaks one of these was ever stored. All later ones may be
- * broken by rows that are older than they are.
+ * The CHECK constraints of the first release: no stored row breaks one of these. Rows that are older than a later
+ * constraint may break it.
  */
 const ever: ReadonlySet<string> = new Set([
   ...[
@@ -159,7 +159,7 @@ export interface LaterConstraint extends Record<string, unknown> {
   owner: string
   name: string
   definition: string
-  /** Rows that break it cannot be there, however old they are. */
+  /** Whether even old rows cannot break it. */
   isValid: boolean
   isPartition: boolean
 }
@@ -183,7 +183,7 @@ export async function dropConstraints(query: Query, constraints: readonly LaterC
   for (const { owner, name } of constraints) await query(`alter ${owner} drop constraint if exists "${name}"`)
 }
 
-/** Puts constraints back as they are in a database that has rows older than they are: new rows and updates have to pass. */
+/** Restores constraints as they are in a database with older rows: only new rows and updates have to satisfy them. */
 export async function addConstraints(query: Query, constraints: readonly LaterConstraint[]): Promise<void> {
   for (const { owner, name, definition, isPartition } of constraints) {
     const notValid = definition.endsWith('NOT VALID') ? '' : ' not valid'

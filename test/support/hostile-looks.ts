@@ -3,33 +3,33 @@ import { byFunction } from './hostile-calls.ts'
 import { describePlanted, kinds, operationOfJobs, scheduleOfFires } from './hostile-planted.ts'
 import type { Planted } from './hostile-planted.ts'
 
-/** One look at something, over HTTP. */
+/** One request over HTTP. */
 export interface Look {
   path: string
   about: string
-  /** It is there, so it has to be shown. */
+  /** Whether the row exists, so that it has to be shown. */
   isKnown: boolean
 }
 
-/** One look at something by a command. */
+/** One command that reads. */
 export interface Command {
   args: string[]
   about: string
   isKnown: boolean
 }
 
-/** A name as a part of a path; undefined where no URL can hold it. */
+/** A name as a part of a path; undefined if no URL can hold it. */
 export function segment(name: string): string | undefined {
   return ['', '.', '..'].includes(name) || name.length > 8_000 ? undefined : encodeURIComponent(name)
 }
 
-/** What is asked of each route that reads; lists and streams are read by themselves. */
+/** The requests for each route that reads; lists and streams are read separately. */
 export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look[]>> {
   const rowsOf = (...tables: string[]): Planted[] => shown.filter(({ table }) => tables.includes(table))
-  /** In the short form some routes are asked only about rows whose column they read. */
+  /** In the short form, some routes are called only for rows whose column they read. */
   const about = (rows: readonly Planted[], ...columns: string[]): Planted[] =>
     rows.filter(({ column }) => form !== 'short' || columns.includes(column))
-  // One reader for all three tables: what a live job has is looked at there.
+  // One reader serves all three tables, so columns of live jobs are tested there only.
   const ofLive = new Set(rowsOf('job').map(({ column }) => column))
   const one = rowsOf('job', 'dead', 'finished').filter(
     ({ table, column, circumstance }) =>
@@ -53,7 +53,7 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     ),
     '/v1/jobs/{id}/logs': about(one, 'id', 'created_at').flatMap(toLook('/v1/jobs/{id}/logs')),
     '/v1/jobs/{id}/lineage': about(one, 'id', ...relatives).flatMap(toLook('/v1/jobs/{id}/lineage')),
-    // A dead or cancelled job has none, and the answer says so.
+    // A dead or cancelled job has no result, and the answer says so.
     '/v1/jobs/{id}/result': about(one, 'id', 'result', 'reason', 'state').flatMap(
       toLook('/v1/jobs/{id}/result', { isKnown: false }),
     ),
@@ -86,7 +86,7 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
   }
 }
 
-/** Columns of a schedule that its page and the list print alike. */
+/** Columns of a schedule that its page and the list print in the same way. */
 const shownAsText = [
   ...['kind', 'queue', 'overlap', 'missed', 'source', 'app_version', 'digest', 'pause_reason', 'last_error'],
 ]
@@ -96,7 +96,7 @@ const screens = [
   ...['/v1/workers', '/v1/leases', '/v1/system', '/v1/kinds', '/v1/metrics', '/metrics'],
 ]
 
-/** Lists, each read to its end, and the tables whose rows they show. */
+/** The lists, each read to its end, and the tables whose rows they show. */
 export const lists: Readonly<Record<string, string[]>> = {
   '/v1/jobs': ['job', 'dead', 'finished'],
   '/v1/jobs?where=state:scheduled': [],
@@ -110,7 +110,7 @@ export const lists: Readonly<Record<string, string[]>> = {
   '/v1/audit': ['audit'],
 }
 
-/** Every command that reads, about everything and about each row. */
+/** Every command that reads, without an argument and for each row. */
 export function commandsAbout(shown: readonly Planted[]): Command[] {
   const overviews = [
     ...[['status'], ['stats'], ['stats', '--last', '3h'], ['job', 'list', '--limit', '200']],
@@ -157,7 +157,7 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
         .map((row) => ({
           args: [...name.split(' '), row.id],
           about: `${name} ${describePlanted(row)}`,
-          // Commands take no name that could not be stored today.
+          // Commands refuse a name that could not be stored today.
           isKnown: !row.isBarred && name !== 'queue get' && name !== 'schedule next',
         })),
     ),
@@ -165,8 +165,8 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
 }
 
 /**
- * In the short form each value comes up once on a page, and in each column of times: a page prints all other columns of a
- * type alike, and that of dead letters is the one of jobs.
+ * In the short form, each value appears once on a page, and in each column of times: a page prints all other columns of
+ * a type in the same way, and the page of dead letters is the page of jobs.
  */
 function isTurnOf({ column, value: { label } }: Planted, command: string, seen: Set<string>): boolean {
   const isTime = column.endsWith('_at') || column.endsWith('_until')

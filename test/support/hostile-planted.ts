@@ -12,16 +12,16 @@ export interface Planted {
   table: string
   column: string
   value: Hostile
-  /** What is special about the row beside that: the state that the job is in, a copy. */
+  /** What else is special about the row: the state of the job, or that it is a copy. */
   circumstance: string
-  /** Its first column, by which it is found. */
+  /** The value of its first column, which identifies it. */
   id: string
-  /** Where its neighbours are, when it is a job. */
+  /** The queue of its neighbours, if it is a job. */
   queue: string
   row: Row
   /**
-   * A constraint that the migration validated keeps such rows out, old ones too: nothing has to work on it, but nothing else
-   * may suffer from it either.
+   * A validated constraint keeps such rows out, old ones too: no operation on the row has to work, but no other row may be
+   * affected by it.
    */
   isBarred: boolean
 }
@@ -31,9 +31,9 @@ export function describePlanted({ table, column, value, circumstance }: Planted)
 }
 
 export const kinds = { good: 'good.job', hostile: 'hostile.job', flaky: 'hostile.flaky' } as const
-/** A worker that is lost, and the jobs that it had. */
+/** A lost worker, and the jobs that it had. */
 export const lostWorker = randomUUID()
-/** The request whose replies are hostile, and who sends it. */
+/** The request whose replies are hostile, and its sender. */
 export const replied = {
   actor: 'otto',
   role: 'operator',
@@ -49,7 +49,7 @@ const settings =
   '{"ids":0,"priority":null,"canary":0,"pace":null,"stopIf":{"sameError":null,"anyFailure":null},"max":100}'
 let count = 0
 
-/** Usual rows, each with its own key in the first column. */
+/** Ordinary rows, each with its own key in the first column. */
 const usualRows: Readonly<Record<string, () => Row>> = {
   job: () => ({ id: nextId(), queue: 'asleep', kind: kinds.hostile, input: '{}', ...asleep() }),
   dead: () => ({
@@ -112,7 +112,7 @@ const usualRows: Readonly<Record<string, () => Row>> = {
   operation: () => ({
     id: nextId(),
     action: 'cancel',
-    filter: 'queue:nobody',
+    filter: 'queue:unserved',
     as_of: ago(0),
     settings,
     job_id: nextId(),
@@ -144,7 +144,7 @@ const usualRows: Readonly<Record<string, () => Row>> = {
   }),
 }
 
-/** A usual row of a table: of one that is new here, made of its types. */
+/** An ordinary row of a table; for a table that is not listed here, values of the column types. */
 export function usualRow(table: string, columns: readonly WritableColumn[]): Row {
   const usual = usualRows[table]?.()
   if (usual !== undefined) return usual
@@ -154,9 +154,9 @@ export function usualRow(table: string, columns: readonly WritableColumn[]): Row
 
 const lost = 'worker lost'
 
-/** Circumstances of a job that workers and people meet it in. */
+/** The states in which workers and people meet a job. */
 export const jobCircumstances: Readonly<Record<string, (queue: string) => Row>> = {
-  // Not served by a worker: for people to look at and to remove, one by one and many at once.
+  // Not served by a worker: people look at these jobs and remove them, one by one and many at once.
   'one by one': () => ({ ...asleep(), queue: 'asleep.one' }),
   'many at once': () => ({ ...asleep(), queue: 'asleep.many' }),
   ready: (queue) => ({ queue, state: 'ready', run_at: ago(1) }),
@@ -166,7 +166,7 @@ export const jobCircumstances: Readonly<Record<string, (queue: string) => Row>> 
   [lost]: (queue) => ({ queue, state: 'ready', run_at: ago(1) }),
 }
 
-/** A claim by a worker that is lost, in the words of insertOf(): so it is only done to rows that can be claimed. */
+/** A claim by a lost worker, with the parameters of insertOf(), so that it applies only to rows that can be claimed. */
 export function afterwards({ circumstance }: Pick<Planted, 'circumstance'>): string | undefined {
   if (circumstance !== lost) return undefined
   return `update stint.job
@@ -175,12 +175,12 @@ export function afterwards({ circumstance }: Pick<Planted, 'circumstance'>): str
            where id = ($1)[1]::uuid and state = 'ready'`
 }
 
-/** A schedule that has a time to fire at now, and the next one in an hour. */
+/** A schedule that is due now, and again in an hour. */
 export function dueSchedule(): Row {
   return { starts_at: ago(0.03), decided_to: ago(0.05), next_fire_at: ago(0.03) }
 }
 
-/** Jobs beside the hostile ones of a queue, found in each of the ways that a worker finds jobs. */
+/** Jobs beside the hostile ones of a queue, one for each way in which a worker finds jobs. */
 export function neighboursIn(queue: string): { row: Row; circumstance: string }[] {
   const good = { kind: kinds.good, input: '{}' }
   return ['ready', 'with a key', 'due', lost].map((circumstance) => {
@@ -189,7 +189,7 @@ export function neighboursIn(queue: string): { row: Row; circumstance: string }[
   })
 }
 
-/** Whether a worker of the queue of the row is to run it. */
+/** Whether a worker of the row's queue should run it. */
 export function isServed({ table, circumstance }: Planted): boolean {
   return table === 'job' && isForWorkers(circumstance)
 }
@@ -206,7 +206,7 @@ export function dueSchedules(columns: readonly WritableColumn[]): Planted[] {
   })
 }
 
-/** Every hostile value of every column that can be written, one in each row. */
+/** Every hostile value of every writable column, one in each row. */
 export function hostileRows(columns: readonly WritableColumn[]): Planted[] {
   let queues = 0
   const edges = new Map<string, number>()
@@ -241,7 +241,7 @@ function copyOf(table: string, circumstance: string): Row {
   return { queue: circumstance === 'one by one' ? 'graves.one' : 'graves.many' }
 }
 
-/** The id itself, then those next to it: rows that are there at the same time share none. */
+/** The id itself, then the ids next to it, because rows that exist at the same time need different ids. */
 function nextEdge(used: Map<string, number>, sharers: string, id: string): string {
   const name = `${sharers} ${id}`
   const place = used.get(name) ?? 0

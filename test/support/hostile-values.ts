@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 
-/** A value that a type takes and no honest program writes. */
+/** A value that a type accepts and no honest program writes. */
 export interface Hostile {
   /** Short enough for a report. */
   label: string
-  /** As Postgres reads it: `text::type`. Null is SQL's null. */
+  /** The text that Postgres casts to the type: `text::type`. Null is the null of SQL. */
   text: string | null
-  /** So large that it is planted once, and not beside every other circumstance. */
+  /** So large that it is planted once, and not in every circumstance. */
   isLarge: boolean
 }
 
-/** Text that does not compress, so that an index refuses it by its length. */
+/** Text that does not compress, so that an index refuses it for its length. */
 function noise(bytes: number): string {
   let text = ''
   for (let block = 0; text.length < bytes; block++)
@@ -118,7 +118,7 @@ const byType: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const largeFrom = 100_000
 
-/** All hostile values of a type, null among them; undefined where none are known. */
+/** All hostile values of a type, including null; undefined if none are known. */
 export function hostileValues(type: string): Hostile[] | undefined {
   const known = byType[type]
   if (known === undefined) return undefined
@@ -130,7 +130,7 @@ export function hostileValues(type: string): Hostile[] | undefined {
   return [...values, { label: 'null', text: null, isLarge: false }]
 }
 
-/** What an honest program might write, for columns and arguments that are not the hostile one. */
+/** Values that an honest program might write, for columns and arguments that are not the hostile one. */
 export function usualValue(type: string): string {
   const usual: Readonly<Record<string, string>> = {
     text: 'usual',
@@ -146,7 +146,7 @@ export function usualValue(type: string): string {
   return usual[type] ?? '1'
 }
 
-/** The same values inside of JSON: a member of the type `type` that is hostile. */
+/** The same values inside JSON: a hostile member of type `type`. */
 export function hostileMembers(type: string): { label: string; json: string; isLarge: boolean }[] {
   const isNumber = ['smallint', 'integer', 'bigint', 'double precision'].includes(type)
   const own = (hostileValues(type) ?? []).flatMap(({ label, text, isLarge }) => {

@@ -1,12 +1,12 @@
 import { form } from './form.ts'
 
 /**
- * Which way the suite goes to the database: straight, or by a harder one. Chosen by STINT_TEST_LANE, which is read here
- * and nowhere else. This file is also read by vitest.config.ts, before there are tests. A lane runs a slice, about 150
- * tests of the paths that differ in it, and in the medium form (form.ts) every file that has a meaning there.
+ * How the suite reaches the database: directly, or in a harder way. Chosen by STINT_TEST_LANE, which only this file
+ * reads. vitest.config.ts also loads this file, before any test runs. A lane runs a slice, about 150 tests of the paths
+ * that differ in it, and in the medium form (form.ts) every file that makes sense in it.
  *
- * pgbouncer  clients and workers under test go through a PgBouncer in transaction mode that knows no prepared
- *            statements, with few connections; tests look at the database directly, and LISTEN goes there too
+ * pgbouncer  clients and workers under test go through a PgBouncer in transaction mode without prepared statements and
+ *            with few connections; tests look at the database directly, and LISTEN goes there too
  * no-notify  neither side uses NOTIFY: polling alone
  */
 export type Lane = 'pgbouncer' | 'no-notify'
@@ -20,9 +20,9 @@ function laneOf(name: string | undefined): Lane | undefined {
 }
 
 /**
- * The files that reach the database through a client, a worker, a console or the command line. Not those of plans, of
- * browsers, of the embedded server and the package; nor of the server's own affairs (migrations, logins and their roles,
- * what the doctor examines), nor of drivers of others.
+ * The files that reach the database through a client, a worker, a console or the command line. Without the tests of plans,
+ * browsers, the embedded server, the package, migrations, logins and their roles, the checks of the doctor, and the
+ * drivers of other libraries.
  */
 const workers = ['test/work.test.ts', 'test/{guarantees,promises,worker}/**/*.test.ts']
 const clients = [
@@ -38,7 +38,7 @@ const services = [
 ]
 const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 'test/console/**/*.test.ts']
 
-/** Where a lane differs most: connections that are shared, lost and cut; waking up without being told. */
+/** Where a lane differs most: connections that are shared, lost and cut; wake-ups without NOTIFY. */
 const slices: Readonly<Record<Lane, readonly string[]>> = {
   pgbouncer: [
     'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
@@ -62,20 +62,20 @@ export const filesOfLane: readonly string[] =
       ? slices[lane]
       : [...workers, ...clients, ...trouble, ...services, ...people]
 
-/** What would only say the same again, and takes its time over it. */
+/** Slow files that would show nothing new in a lane. */
 const outOfBoth = [
-  // Of values, whichever way they go.
+  // Tests of values, which do not depend on the connection.
   'test/worker/outputs.test.ts',
-  // Of what a process does by its own clock.
+  // Tests of what a process does by its own clock.
   'test/worker/hanging-loops.test.ts',
   'test/guarantees/fires.test.ts',
-  // Of plans, of texts, of what is decided before the database is asked.
+  // Tests of plans, of texts, and of decisions made before the database is asked.
   'test/console/{assets,cli-lines,csrf,examples,fuzz,openapi,permissions,plans,scope,search-plans,slugs}.test.ts',
 ]
 const outOf: Readonly<Record<Lane, readonly string[]>> = {
-  // And where the sessions of the server are counted: those are PgBouncer's.
+  // Also the tests that count sessions of the server: in this lane those belong to PgBouncer.
   pgbouncer: [...outOfBoth, 'test/console/connections.test.ts'],
-  // And of those that nobody tells anything: what cannot be written, what is counted, what is asked for twice at once.
+  // Also tests that do not depend on notifications: of invalid writes, of counts, of concurrent requests.
   'no-notify': [
     ...outOfBoth,
     'test/{blobs,gauges,hostile,numbers,races,sql-enqueue}.test.ts',
@@ -89,7 +89,7 @@ export const filesOutOfLane: readonly string[] = lane === undefined ? [] : outOf
 export const environmentOfLane: Readonly<Record<string, string>> =
   lane === 'no-notify' ? { STINT_NOTIFY: 'off' } : {}
 
-/** Whether a test has no meaning in this lane; the reason is printed. For `test.skipIf()` and `describe.skipIf()`. */
+/** Whether a test makes no sense in this lane; the reason is printed. For `test.skipIf()` and `describe.skipIf()`. */
 export function isOutOf(of: Lane, reason: string): boolean {
   if (lane === of) process.stderr.write(`left out of the ${of} lane: ${reason}\n`)
   return lane === of

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { onTestFinished } from 'vitest'
 
-/** What a process under test wrote down: about a job, or an event of its worker. */
+/** A line that a process under test wrote: about a job, or an event of its worker. */
 export interface Line {
-  /** `start` and `end` of a handler, `event`, or what an act of the program says. */
+  /** `start` and `end` of a handler, `event`, or a type that an act of the program uses. */
   type: string
   /** Milliseconds on the monotonic clock, which all processes of the machine share. */
   at: number
@@ -18,9 +18,9 @@ export interface Line {
   attempt?: number
   epoch?: number
   token?: string
-  /** The worker's id at that moment. */
+  /** The id of the worker at that moment. */
   workerId?: string
-  /** Of an event. */
+  /** The name of an event. */
   name?: string
   said?: Record<string, unknown>
   n?: number
@@ -32,15 +32,15 @@ export type LineTest = Partial<Line> | ((line: Line) => boolean)
 const longestMs = 40_000
 
 /**
- * What happened, outside of the database under test: a file that processes append lines to. It outlives them, and
- * whoever waits for a line is woken by the file itself, not by a clock.
+ * A record of what happened, outside of the database under test: a file that processes append lines to. It outlives them,
+ * and a wait for a line is woken by a change of the file, not by a timer.
  */
 export class Ledger {
   readonly file: string
   readonly #lines: Line[] = []
   readonly #waiting = new Set<() => void>()
   readonly #fd: number
-  /** What is read may end inside of a letter. */
+  /** A read may end inside a multi-byte character. */
   readonly #decoder = new StringDecoder('utf8')
   #rest = ''
 
@@ -58,31 +58,31 @@ export class Ledger {
     })
   }
 
-  /** What the test itself does to the processes, on their clock: before it is done. */
+  /** Records what the test does to the processes, on their clock. Call it before the act. */
   append(line: Omit<Line, 'at'>): void {
     appendFileSync(this.file, `${JSON.stringify({ ...line, at: monotonicMs() })}\n`)
   }
 
-  /** All lines so far that pass, in the order they were written. */
+  /** All matching lines so far, in the order they were written. */
   lines(test: LineTest = {}): Line[] {
     this.#read()
     return this.#lines.filter((line) => passes(line, test))
   }
 
-  /** The first line that passes, written already or yet to come. */
+  /** The first matching line, already written or still to come. */
   async wrote(test: LineTest): Promise<Line> {
     const [line] = await this.wroteMany(test, 1)
     return line as Line
   }
 
-  /** The first `count` lines that pass. */
+  /** The first `count` matching lines. */
   wroteMany(test: LineTest, count: number): Promise<Line[]> {
     return new Promise((resolve, reject) => {
       const passed: Line[] = []
       let looked = 0
       const look = (): void => {
         this.#read()
-        // What a function says of a line may change; of a pattern only new lines can.
+        // A function may judge an old line differently later, so look at all lines again; a pattern needs only new lines.
         if (typeof test === 'function') looked = passed.length = 0
         for (; looked < this.#lines.length && passed.length < count; looked++) {
           const line = this.#lines[looked] as Line
@@ -127,7 +127,7 @@ export async function createLedger(): Promise<Ledger> {
   return new Ledger(join(dir, 'ledger.jsonl'))
 }
 
-/** This moment, on the clock of the ledger's lines. */
+/** The current time on the clock of the ledger. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6
 }

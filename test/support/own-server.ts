@@ -13,45 +13,45 @@ import type { RunningServer } from '../../src/embedded/server.ts'
 import { Stint } from '../../src/index.ts'
 import type { TestDatabase } from './database.ts'
 
-/** A PostgreSQL that one test may stop and kill as it likes. */
+/** A PostgreSQL that one test may stop and kill. */
 export interface OwnServer {
-  /** Its one database, migrated. Asks again where the server is just down. */
+  /** Its one database, migrated. A query is repeated while the server is down. */
   db: TestDatabase
-  /** `fast` ends every session first, `immediate` just ends: the next start recovers. Resolves when it is gone. */
+  /** `fast` ends every session first, `immediate` just ends: the next start recovers. Resolves when the server has ended. */
   stop(mode: 'fast' | 'immediate'): Promise<void>
-  /** On the same port, with the same data. */
+  /** Starts the server on the same port, with the same data. */
   start(): Promise<void>
-  /** Kills one session of Stint's as the kernel would: the server ends all others and recovers. */
+  /** Kills one session of Stint by SIGKILL: the server ends all others and recovers. */
   killBackend(): Promise<void>
 }
 
-/** How long it may be down, on however busy a machine. */
+/** How long the server may be down, even on a busy machine. */
 const longestMs = 60_000
 
 export interface OwnServerOptions {
   /** Safe against crashes of the machine, and slower. @default 'off' */
   fsync?: 'on' | 'off'
-  /** Of the server; they come last. */
+  /** Settings of the server; they override the defaults. */
   settings?: Record<string, string>
 }
 
-/** One that ends with the test. */
+/** A server that ends with the test. */
 export async function startOwnServer(options: OwnServerOptions = {}): Promise<OwnServer> {
   const server = await openOwnServer(options)
   onTestFinished(() => server.db.drop())
-  // Whoever drops the database as it would any other must not take the server from those who still end.
+  // drop() does nothing here: a test that drops its database must not end the server while processes still stop.
   return { ...server, db: { ...server.db, drop: () => Promise.resolve() } }
 }
 
-/** One that ends when its database is dropped. */
+/** A server that ends when its database is dropped. */
 export async function openOwnServer({
   fsync = 'off',
   settings = {},
 }: OwnServerOptions = {}): Promise<OwnServer> {
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'stint-own-')))
-  // Under root the server runs as another user, who has to get in.
+  // As root, the server runs as another user, who has to enter this folder.
   await chmod(dir, 0o755)
-  // Below those that are given to whoever asks for any: while it is down, nobody gets its port.
+  // Below the range of ephemeral ports, so that no other process gets the port while the server is down.
   await writeFile(join(dir, 'port'), String(randomInt(20_000, 32_000)))
   const { native, version } = findNative()
   const config = {
@@ -62,7 +62,7 @@ export async function openOwnServer({
     fsync,
     settings: {
       max_connections: '200',
-      // The system outlives these crashes, so what was written is safe; what was acknowledged has to be written.
+      // The machine survives these crashes, so written data is safe; but acknowledged commits have to be written.
       ...(fsync === 'off'
         ? { synchronous_commit: 'on', full_page_writes: 'on', autovacuum: 'off' }
         : undefined),
@@ -130,7 +130,7 @@ export async function openOwnServer({
           resolve(true)
         })
       })
-      // A session that is just ending is killed in vain: then another one is.
+      // Killing a session that is just ending has no effect: then another one is killed.
       do {
         const [row] = await query<{ pid: number }>(
           `select pid from pg_stat_activity

@@ -1,5 +1,5 @@
 /**
- * How long to wait for what is surely coming: it only says when to stop hoping, and no test shall fail because two busy
- * cores took their time. Shorter than a test's own time, so that the error says what did not come.
+ * How long to wait for an event that is certain to come. It only decides when to give up: no test may fail because two busy
+ * cores were slow. Shorter than the timeout of a test, so that the error names the missing event.
  */
 export const patienceMs = 50_000

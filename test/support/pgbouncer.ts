@@ -11,19 +11,19 @@ import pg from 'pg'
 
 export interface PgBouncer {
   port: number
-  /** A database of the server, through it. */
+  /** The URL of a database of the server, through PgBouncer. */
   url(directUrl: string): string
   /** The end of its log. */
   said(): string
-  /** Ends it as a crash would, every connection with it. */
+  /** Kills it, with all its connections. */
   kill(): Promise<void>
-  /** On the same port. */
+  /** Starts it on the same port. */
   start(): Promise<void>
-  /** Ends it and removes what it left. */
+  /** Ends it and removes its files. */
   remove(): Promise<void>
 }
 
-/** Debian's, from apt-get; undefined where it is not installed. */
+/** The version of an installed PgBouncer (Debian: apt-get); undefined if it is not installed. */
 export function pgBouncerVersion(): string | undefined {
   const { status, stdout } = spawnSync('pgbouncer', ['--version'], { encoding: 'utf8' })
   return status === 0 ? /PgBouncer (\d+\.\d+)/.exec(stdout)?.[1] : undefined
@@ -36,7 +36,7 @@ export async function startPgBouncer(
 ): Promise<PgBouncer> {
   const server = new URL(serverUrl)
   const dir = await mkdtemp(join(tmpdir(), 'stint-pgbouncer-'))
-  // It refuses to run as root, and reads its files after it has become somebody else.
+  // PgBouncer refuses to run as root, and reads its files after it has switched to another user.
   await chmod(dir, 0o755)
   const port = await freePort()
   const all: Record<string, string | number> = {
@@ -48,7 +48,7 @@ export async function startPgBouncer(
     pool_mode: 'transaction',
     default_pool_size: 12,
     max_client_conn: 2_000,
-    // Prepared statements are the easy case. Before 1.21 it knows neither them nor the setting.
+    // Prepared statements would be the easy case. Before 1.21 PgBouncer supports neither them nor the setting.
     ...(knowsPreparedStatements() ? { max_prepared_statements: 0 } : {}),
     ...(process.getuid?.() === 0 ? { user: 'nobody' } : {}),
     ...settings,
@@ -74,7 +74,7 @@ export async function startPgBouncer(
     child.stderr?.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-8_000)))
     isKilled = false
     const ended = once(child, 'exit').then(() => {
-      // Whatever test is under way fails for it: nobody should have to guess why.
+      // The running test fails because of this, so print why.
       if (!isKilled) process.stderr.write(`PgBouncer ended by itself:\n${said}\n`)
       throw new Error(`PgBouncer ended before it answered:\n${said}`)
     })

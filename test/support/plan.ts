@@ -1,4 +1,4 @@
-/** What EXPLAIN (FORMAT JSON) says of a statement. */
+/** The output of EXPLAIN (FORMAT JSON) for a statement. */
 export interface Explained {
   Plan: Plan
 }
@@ -25,28 +25,28 @@ export interface AccessPath {
   path: string
 }
 
-/** Every way to a table in a plan, the updated table's own not counted. */
+/** Every access to a table in a plan, except that of the updated table itself. */
 export function accessPaths(plan: Plan): AccessPath[] {
   const own = pathOf(plan)
   return [...(own === undefined ? [] : [own]), ...(plan.Plans ?? []).flatMap(accessPaths)]
 }
 
-/** Blocks that a statement found in the cache or had to read, its subplans included. */
+/** Blocks that a statement found in the cache or had to read, including its subplans. */
 export function touchedBlocks({ Plan: plan }: Explained): number {
   return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)
 }
 
-/** Nodes that take in all of their input before they give the first row. */
+/** Nodes that read all of their input before they return the first row. */
 const gathers = new Set(['Sort', 'Incremental Sort', 'Hash', 'Materialize', 'Memoize', 'Aggregate'])
 
-/** Work that grows with a large table: reading it whole, or gathering and sorting what no limit has cut. */
+/** Work that grows with a large table: reading it whole, or collecting and sorting rows without a limit. */
 export function unboundedWork(plan: Plan, large: ReadonlySet<string>, gatherer?: string): string[] {
   const path = pathOf(plan)
   const found: string[] = []
   if (path !== undefined && large.has(path.relation)) {
     if (path.path === path.relation) found.push(`reads all of ${path.relation}`)
     if (gatherer !== undefined) found.push(`${gatherer} of ${path.path}`)
-    // In a bitmap the order of the index is lost; by primary key, or by worker, there is none to lose.
+    // A bitmap loses the order of the index; the primary key and the index by worker have no order that matters.
     if (plan['Node Type'] === 'Bitmap Heap Scan' && /_(ready|ready_keyed|due)$/.test(path.path))
       found.push(`bitmap of ${path.path}`)
   }
@@ -57,7 +57,7 @@ export function unboundedWork(plan: Plan, large: ReadonlySet<string>, gatherer?:
   return found
 }
 
-/** A plan as text: a line for its root and one for each CTE, tables by the index they are read through. */
+/** A plan as text: a line for its root and one for each CTE, with tables named by the index they are read through. */
 export function shapeOf(plan: Plan): string {
   const lines: string[] = []
   const root = draw(plan, lines)
@@ -74,7 +74,7 @@ function draw(plan: Plan, lines: string[]): string {
   }
   const path = pathOf(plan)
   if (path !== undefined) {
-    // An empty partition is made ahead; which plan it has says nothing.
+    // An empty partition was created ahead; its plan does not matter.
     if (path.path === path.relation && /_\d{8}$/.test(path.relation)) return ''
     return path.path.replace(/_\d{8}/, '')
   }
@@ -82,7 +82,7 @@ function draw(plan: Plan, lines: string[]): string {
   const leaf = plan['CTE Name'] ?? plan['Function Name']
   if (leaf !== undefined) return children.length === 0 ? leaf : `${leaf}(${children.join(', ')})`
   if (type === 'Subquery Scan' || type === 'Hash') return children.join(', ')
-  // Which side is hashed depends on a guess at which is smaller.
+  // The hashed side depends on a guess which side is smaller.
   if (type === 'Hash Join') children.sort()
   const name =
     type === 'ModifyTable'
@@ -93,13 +93,13 @@ function draw(plan: Plan, lines: string[]): string {
   return children.length === 0 ? name : `${name}(${children.join(', ')})`
 }
 
-/** Index and bitmap scans are named by their index, and read the same to us. */
+/** Index and bitmap scans are named by their index and treated alike. */
 function pathOf(plan: Plan): AccessPath | undefined {
   const type = plan['Node Type']
   const relation = plan['Relation Name']
   if (!type.endsWith('Scan') || relation === undefined) return undefined
   if (type === 'Bitmap Heap Scan') return { relation, path: bitmapIndexes(plan).join('+') }
-  // By where the rows lie, which was found out before.
+  // By the position of the rows, which another node has found.
   if (type === 'Tid Scan') return { relation, path: 'ctid' }
   const index = plan['Index Name'] ?? relation
   return { relation, path: plan['Scan Direction'] === 'Backward' ? `${index} backward` : index }
@@ -111,7 +111,7 @@ function bitmapIndexes(plan: Plan): string[] {
     .flatMap((child) => (child['Index Name'] === undefined ? bitmapIndexes(child) : [child['Index Name']]))
 }
 
-/** A subplan is carried out on its own, not as input of the node it hangs on. */
+/** A subplan is executed on its own, not as input of its parent node. */
 function isApart(plan: Plan): boolean {
   return plan['Subplan Name'] !== undefined
 }

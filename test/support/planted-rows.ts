@@ -1,6 +1,6 @@
 import type { TestDatabase } from './database.ts'
 
-/** Takes the checks of tables and domains away: rows may be older than a check, or written by the owner of the tables. */
+/** Drops the checks of tables and domains: rows may be older than a check, or written by the owner of the tables. */
 export async function dropChecks(db: TestDatabase): Promise<void> {
   const checks = await db.query<{ statement: string }>(
     `select case when contypid <> 0 then format('alter domain %s drop constraint %I', contypid::regtype, conname)

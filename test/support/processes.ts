@@ -17,7 +17,7 @@ export interface Started {
   finished: Promise<Finished>
 }
 
-/** A process whose output is gathered. */
+/** Starts a process and collects its output. */
 export function start(command: string, args: readonly string[], options: SpawnOptions = {}): Started {
   const child = spawn(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] })
   let stdout = ''

@@ -1,7 +1,7 @@
 import { BaseSequencer } from 'vitest/node'
 import type { TestSpecification } from 'vitest/node'
 
-/** The files that take longest, the longest first. Only the time of a run depends on it. */
+/** The files that take longest, the longest first. Only the duration of a run depends on it. */
 const longest: readonly string[] = [
   'worker/hanging-loops',
   'guarantees/poison',
@@ -27,7 +27,7 @@ const longest: readonly string[] = [
   'guarantees/blackhole',
 ]
 
-/** Long files begin first, so that none of them is at work alone in the end while the other processes have nothing to do. */
+/** Long files begin first, so that none of them runs alone at the end while the other processes are idle. */
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files)
@@ -56,7 +56,7 @@ export class WithinBudget extends BaseSequencer {
     return super.sort(chosen.map(({ file }) => file))
   }
 
-  /** As long as it took the last time here; what never ran is judged by where it is. */
+  /** The duration of its last run here; a file that never ran is estimated by its folder. */
   #secondsOf(file: TestSpecification): number {
     const name = file.moduleId.slice(this.ctx.config.root.length + 1)
     const last = this.ctx.cache.getFileTestResults(`${file.project.name}:${name}`)

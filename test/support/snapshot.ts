@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { connectTo } from './database.ts'
 
-/** A session that has read a table, and sees the database as it was then until it is rolled back. */
+/** A session that has read a table and holds its snapshot of the database until it is rolled back. */
 export async function holdSnapshot(url: string, table: string): Promise<pg.Client> {
   const reader = await connectTo(url)
   await reader.query('begin isolation level repeatable read')

@@ -1,4 +1,4 @@
-/** Blocks this process, as a machine that is paused does. */
+/** Blocks this process, like a pause of the machine. */
 export function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }

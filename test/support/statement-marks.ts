@@ -3,8 +3,8 @@ import { render } from '../../src/db/statement.ts'
 import type { Script } from '../../src/db/statement.ts'
 
 /**
- * What tells a statement in the frames of a connection: its name in every frame about it where it was prepared, and
- * its file where it is sent whole each time, as it is through a pooler.
+ * Texts that identify a statement in the frames of a connection: its name, which is in every frame of a prepared
+ * statement, and its file, if the text is sent each time, as through a pooler.
  */
 export function statementMarks(script: Script): string[] {
   const digest = createHash('sha256').update(render(script, 'stint')).digest('hex')

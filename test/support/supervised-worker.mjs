@@ -1,5 +1,5 @@
-// The worker file of test/supervisor.test.ts. Its jobs say in their input what to do, and what happens is written to a
-// ledger, signed with the pid. Files tell it what the test wants: it runs under a supervisor, out of the test's reach.
+// The worker file of test/supervisor.test.ts. The input of a job says what to do, and each event is written to a ledger
+// with the pid. Files tell it what to do, because it runs under a supervisor and the test cannot send it messages.
 import { appendFileSync, existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { defineJob } from 'stint/contracts'
@@ -25,11 +25,11 @@ const acts = {
   sleep: async ({ ms }) => {
     await pause(ms)
   },
-  /** Goes on until the file is there, or it is told to stop. */
+  /** Runs until the file exists, or it is told to stop. */
   hold: async ({ until }, { signal }) => {
     while (!existsSync(until)) await pause(10, undefined, { signal })
   },
-  /** Hears nothing, not even signals. */
+  /** Blocks for ever, so that it reacts to nothing, not even signals. */
   block: () => {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)
   },

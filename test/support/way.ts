@@ -10,10 +10,10 @@ export function usualWay(directUrl: string): string {
   return url.href
 }
 
-/** The same database without anything in between, whatever way the URL takes. */
+/** The direct URL of the same database, for any URL of it. */
 export function straightWay(url: string): string {
   const { pathname } = new URL(url)
-  // Of another server nobody stands in between.
+  // There is no pooler in front of another server.
   const isOurs = pathname.startsWith(`/${inject('template').replace('_template', '')}`)
   if (inject('poolerPort') === 0 || !isOurs) return url
   const direct = new URL(inject('serverUrl'))
@@ -21,7 +21,7 @@ export function straightWay(url: string): string {
   return direct.href
 }
 
-/** What workers under test are given beside their own options: LISTEN cannot go through a pooler. */
+/** Options for workers under test beside their own: LISTEN cannot go through a pooler. */
 export function optionsOfLane(options: { connection?: string | undefined }): { listenConnection?: string } {
   if (lane !== 'pgbouncer' || options.connection === undefined) return {}
   return { listenConnection: straightWay(options.connection) }

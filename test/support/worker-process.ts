@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts'
 import type { Ledger } from './ledger.ts'
 import { optionsOfLane } from './way.ts'
 
-/** How a job of the program is defined: what of `defineJob` can be said in JSON. */
+/** The definition of a job of the program: the part of `defineJob` that JSON can hold. */
 export interface ProgramJob {
   kind: string
   queue?: string
@@ -17,25 +17,25 @@ export interface ProgramJob {
     attempts?: number
     backoff?: string[]
   }
-  /** Its handler accepts only inputs whose `n` is a number; producers are not told. */
+  /** Its handler accepts only inputs whose `n` is a number; producers do not know that. */
   isStrict?: boolean
-  /** Each attempt in a process of its own. */
+  /** Runs each attempt in a child process. */
   isolate?: 'process'
-  /** Up to so many in one call. */
+  /** Handles up to this many jobs in one call. */
   batch?: number
 }
 
 export interface WorkerSetup {
-  /** What its lines in the ledger are signed with. */
+  /** The name in its lines of the ledger. */
   name: string
   jobs: readonly ProgramJob[]
   options: WorkerOptions
-  /** Leave out events of single jobs, where there are thousands. */
+  /** Leaves out the events of single jobs, for tests with thousands of them. */
   isTerse?: boolean
-  /** Names of layers around every attempt, outermost first. */
+  /** Names of middleware layers around every attempt, outermost first. */
   middleware?: readonly string[]
   logLevel?: 'debug'
-  /** The folder of the built package that it runs: a changed copy, for tests of the tests. @default this repository */
+  /** The folder of the built package that it runs; the tests of the tests use a changed copy. @default this repository */
   root?: string | undefined
   /** Options of Node. */
   execArgv?: readonly string[]
@@ -46,16 +46,16 @@ export interface Exit {
   signal: NodeJS.Signals | null
 }
 
-/** A worker in a process of its own, running test/promises/programs/worker.mjs on the built package. */
+/** A worker in its own process, which runs test/promises/programs/worker.mjs on the built package. */
 export interface WorkerProcess {
   name: string
   pid: number
-  /** As the kernel delivers it: SIGKILL, SIGSTOP, SIGCONT, SIGTERM. */
+  /** Sends a signal: SIGKILL, SIGSTOP, SIGCONT, SIGTERM. */
   signal(signal: NodeJS.Signals): void
-  /** Says a word to the program: acts wait for such. */
+  /** Sends a word to the program; acts wait for words. */
   tell(word: string): void
   exited: Promise<Exit>
-  /** What it wrote to its standard output and error: its log. */
+  /** Its standard output and error so far: its log. */
   output(): string
 }
 
@@ -71,7 +71,7 @@ export function spawnWorker(
   return spawnProgram(join(root, program), { ...setup, ledger: ledger.file, options }, execArgv)
 }
 
-/** Starts a program of the tests, which finds what it is to do in STINT_PROGRAM; it ends with the test at the latest. */
+/** Starts a program of the tests, which reads its setup from STINT_PROGRAM; it ends with the test at the latest. */
 export function spawnProgram(
   file: string,
   setup: { name: string; ledger: string; [more: string]: unknown },
@@ -99,7 +99,7 @@ export function spawnProgram(
       child.kill(signal)
     },
     tell: (word) => {
-      // One that is just ending hears nothing: without somebody to take it, that would be an error of this process.
+      // A process that is just ending cannot receive it: without a callback, that would be an error in this process.
       child.send(word, () => undefined)
     },
     exited,
@@ -113,7 +113,7 @@ export async function startWorker(ledger: Ledger, setup: WorkerSetup): Promise<W
   const ready = ledger.wrote({ type: 'event', name: 'ready', worker: setup.name })
   ready.catch(() => undefined)
   const exited = worker.exited.then(({ code, signal }) => {
-    // Both may have happened before this process had a moment to look.
+    // Both may have happened before this process could look.
     if (ledger.lines({ type: 'event', name: 'ready', worker: setup.name }).length > 0) return
     throw new Error(
       `'${setup.name}' ended with ${code ?? signal ?? '?'} before it was ready:\n${worker.output()}`,
@@ -124,17 +124,17 @@ export async function startWorker(ledger: Ledger, setup: WorkerSetup): Promise<W
   return worker
 }
 
-/** A line of a worker's log, as it wrote it. */
+/** A line of a worker's log. */
 export interface LogLine {
   level: number
   msg: string
   [more: string]: unknown
 }
 
-/** What a worker has logged so far. Anything else that it printed is passed by. */
+/** The log lines of a worker so far. Other output is ignored. */
 export function logOf(worker: WorkerProcess): LogLine[] {
   const lines = worker.output().split('\n')
-  // The last one may not have arrived in full.
+  // The last line may be incomplete.
   return lines.slice(0, -1).flatMap((line) => (line.startsWith('{') ? [JSON.parse(line) as LogLine] : []))
 }
 
@@ -147,7 +147,7 @@ function exitOf(child: ChildProcess): Promise<Exit> {
 }
 
 /**
- * Lets the lease of a process that has ended run out now instead of later. So it can be as long as a busy machine needs,
+ * Ends the lease of a process that has ended now instead of later. So the lease can be as long as a busy machine needs,
  * and the test does not wait for it.
  */
 export async function endLease(
@@ -161,7 +161,7 @@ export async function endLease(
   )
 }
 
-/** Waits until the database knows that the handlers of these jobs have begun: a crash is theirs from then on. */
+/** Waits until the database has stored that the handlers of these jobs have begun: from then on a crash counts for them. */
 export async function notedBegun(
   db: { query: (text: string, values: unknown[]) => Promise<unknown[]> },
   ids: readonly string[],

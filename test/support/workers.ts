@@ -10,13 +10,13 @@ import { growingWait } from './eventually.ts'
 import { patienceMs } from './patience.ts'
 import { optionsOfLane } from './way.ts'
 
-/** What a test file has: a database of its own, and a client of it. */
+/** What a test file uses: its own database, and a client of it. */
 export interface Scene {
   readonly db: TestDatabase
   readonly stint: Stint
 }
 
-/** Made before the first test of a file, gone after the last. */
+/** Created before the first test of a file, and removed after the last. */
 export function workerScene(): Scene {
   const scene: { db?: TestDatabase; stint?: Stint } = {}
   beforeAll(async () => {
@@ -46,7 +46,7 @@ export function newName(about = 'q'): string {
   return `${about}.${randomUUID().slice(0, 8)}`
 }
 
-/** A contract in a queue of its own, so that no other test's worker sees its jobs. Failures come back at once. */
+/** A contract with its own queue, so that no worker of another test sees its jobs. Failures are retried at once. */
 export function newJob(kind = 'job'): JobContract {
   const queue = newName(kind)
   return defineJob({ kind, queue, retry: { backoff: () => 1 } })
@@ -55,10 +55,10 @@ export function newJob(kind = 'job'): JobContract {
 type EventName = keyof WorkerEvents
 type Fact<Name extends EventName> = WorkerEvents[Name] extends [infer Only] ? Only : undefined
 
-/** Of what was told, so many are named where something did not come. */
+/** How many of the recorded events an error names when an expected one did not come. */
 const lastTold = 40
 
-/** A worker of this process that remembers all it ever told, so that nothing is missed between two lines of a test. */
+/** A worker in this process that records all its events, so that a test misses none between two lines. */
 export class TestWorker {
   readonly worker: Worker
   readonly #told = new Map<EventName, unknown[]>()
@@ -76,12 +76,12 @@ export class TestWorker {
     }
   }
 
-  /** All that it told under this name so far. */
+  /** All events of this name so far. */
   told<Name extends EventName>(name: Name): Fact<Name>[] {
     return [...this.#of(name)] as Fact<Name>[]
   }
 
-  /** The first `count` events of a name that match, told already or yet to come. */
+  /** The first `count` matching events of a name, already emitted or still to come. */
   async tells<Name extends EventName>(
     name: Name,
     match: (fact: Fact<Name>) => boolean = () => true,
@@ -90,7 +90,7 @@ export class TestWorker {
     const told = this.#of(name) as Fact<Name>[]
     const found: Fact<Name>[] = []
     let looked = 0
-    // Each is looked at once: there may be thousands.
+    // Each event is checked once, because there may be thousands.
     const hasAll = (): boolean => {
       for (; looked < told.length && found.length < count; looked++) {
         const fact = told[looked] as Fact<Name>
@@ -102,13 +102,13 @@ export class TestWorker {
     return found
   }
 
-  /** The job's next event of this name, or the one it has told already. */
+  /** The next event of this name for the job, or the one already emitted. */
   async hears<Name extends JobEventName>(name: Name, id: string, count = 1): Promise<Fact<Name>> {
     const facts = await this.tells(name, (fact) => (fact as { id: string }).id === id, count)
     return facts.at(-1) ?? missing()
   }
 
-  /** Resolves as soon as something it told makes this true. */
+  /** Resolves as soon as an event makes this true. */
   until(test: () => boolean, what = 'what the test waits for'): Promise<void> {
     return new Promise((resolve, reject) => {
       const look = (): void => {
@@ -172,7 +172,7 @@ const eventNames: readonly EventName[] = [
   ] as const),
 ]
 
-/** A silent worker that runs until the test is finished; `prepare` gives it its handlers. */
+/** A silent worker that runs until the test is finished; `prepare` registers its handlers. */
 export async function startWorker(
   { db }: Scene,
   { queues, ...options }: WorkerOptions,
@@ -215,7 +215,7 @@ export interface AttemptRow {
   error: { class: string; name: string; message: string; code?: string } | null
 }
 
-/** What is noted of a job's attempts, in order. */
+/** The stored attempts of a job, in order. */
 export function attemptsOf({ db }: Scene, id: string): Promise<AttemptRow[]> {
   return db.query<AttemptRow & Record<string, unknown>>(
     `select attempt, epoch, outcome, reason, error from stint.attempt where job_id = $1 order by epoch, ended_at`,
@@ -223,7 +223,7 @@ export function attemptsOf({ db }: Scene, id: string): Promise<AttemptRow[]> {
   )
 }
 
-/** What the sweep does to a job whose worker is lost: it is anybody's again, and its old lease is worth nothing. */
+/** Does what the sweep does to a job whose worker is lost: the job is ready again, and its old lease is invalid. */
 export async function takeLease({ db }: Scene, id: string): Promise<void> {
   await db.query(
     `update stint.job set state = 'ready', worker_id = null, lease_id = null, attempt = attempt - 1
@@ -232,14 +232,14 @@ export async function takeLease({ db }: Scene, id: string): Promise<void> {
   )
 }
 
-/** A promise and the way to fulfil it: for a handler and its test to wait for each other. */
+/** A promise and the function that resolves it, for a handler and its test to wait for each other. */
 export function gate<Value = undefined>(): { opened: Promise<Value>; open: (value: Value) => void } {
   let open: (value: Value) => void = missing
   const opened = new Promise<Value>((resolve) => (open = resolve))
   return { opened, open }
 }
 
-/** Asks until the answer is right: only for what nobody tells. */
+/** Repeats a check until it is true: only for changes that no event reports. */
 export async function eventually(test: () => Promise<boolean>, what: string): Promise<void> {
   const endAt = performance.now() + patienceMs
   const wait = growingWait()
