@@ -131,7 +131,7 @@ test('a stored schedule that is not valid is parked with its reason, and the oth
   expect(listed.code, listed.stderr).toBe(0)
   expect(listed.stdout).toContain('never: it is not valid')
   const page = await runStint(['schedule', 'get', names[0] ?? ''], scene.db.url)
-  expect(page.stdout).toContain('What is stored of this schedule is not valid: Expected `every`')
+  expect(page.stdout).toContain('The stored schedule is not valid: Expected `every`')
   const { findings } = await scene.stint.doctor({ only: ['schedules'] })
   expect(findings[0]?.detail).toContain('has failed 1 times')
   const overview = await call(served, 'GET /v1/overview', { token })

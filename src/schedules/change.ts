@@ -5,7 +5,7 @@ import { fireByHandSql } from './fire-by-hand.sql.ts'
 import { pauseSql } from './pause.sql.ts'
 import { resumeSql } from './resume.sql.ts'
 
-/** Each is true where it was done; false where the schedule was changed meanwhile. */
+/** Each function returns false when another call changed the schedule since it was read; then it writes nothing. */
 interface Target {
   name: string
   turn: string
@@ -35,7 +35,7 @@ export interface MadeJob {
   keyed: boolean
 }
 
-/** Stores jobs for times that a person chose, and gives those that it stored. */
+/** Stores jobs for fire times that a person chose, and returns the jobs that it stored. */
 export function fireByHand(
   db: Queryable,
   request: { name: string; times: string; reason: string },

@@ -1,4 +1,4 @@
--- Forget a schedule and its fires; its jobs stay.
+-- Delete a schedule and its fires; its jobs stay.
 with gone as (
   delete from stint.schedule
    where name = :name::text

@@ -1,4 +1,4 @@
--- Store the jobs of times that a person chose: now, or a range that is made up for.
+-- Store the jobs of fire times that a person chose: now, or the times of a backfill.
 with wanted as (
   select coalesce(w."fireAt", date_trunc('milliseconds', stint.now())) as fire_at, w."jobId" as job_id,
          coalesce(w.job, s.job) as job, coalesce(w.input, s.input, 'null') as input, s.kind, s.queue

@@ -1,5 +1,5 @@
--- One schedule with all that a scheduler knows of it. Its fires may be forgotten up to `forgotten_to`; none of one that
--- is younger than it keeps them.
+-- One schedule with all that firing it needs. Fires up to `forgotten_to` may have been pruned; it is null for a schedule
+-- that is younger than the time it keeps fires.
 select s.name, left(s.kind, 201) as kind, left(s.queue, 201) as queue, left(s.time_zone, 201) as time_zone,
        case when octet_length(s.spec::text) <= 65536 then s.spec end as spec,
        case when octet_length(s.job::text) <= 65536 then s.job end as job,
@@ -23,7 +23,7 @@ select s.name, left(s.kind, 201) as kind, left(s.queue, 201) as queue, left(s.ti
        floor(extract(epoch from stint.now()) * 1000)::float8 as now
   from stint.schedule as s
  cross join lateral (
-         -- Within what a definition may say: any other number may be none that can be counted back by.
+         -- Clamped to what a definition allows: a value written by hand may overflow the subtraction.
          select stint.now() - least(greatest(s.keep_fires_ms, 0), 316224000000) * interval '1 millisecond' as since) as kept
   left join lateral (
          select f.fire_at, f.outcome

@@ -1,5 +1,5 @@
--- Schedules by name from one on, without what they carry; what is far larger than any that Stint stores is left out.
--- Only what a viewer may see.
+-- A page of schedules by name, without their inputs. A value far larger than Stint ever stores is left out or cut.
+-- Reads only columns that the role of viewers may read.
 select s.name, left(s.kind, 201) as kind, left(s.queue, 201) as queue, left(s.time_zone, 201) as time_zone,
        case when octet_length(s.spec::text) <= 65536 then s.spec end as spec,
        s.input_from_code, left(s.overlap, 201) as overlap, left(s.missed, 201) as missed, s.missed_limit,

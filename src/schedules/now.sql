@@ -1,2 +1,2 @@
--- The database's time: what is due is counted by it.
+-- The database's time, which decides what is due.
 select floor(extract(epoch from stint.now()) * 1000)::float8 as now

@@ -1,4 +1,4 @@
--- Pause a schedule: for good, or until a time from which on it counts again. What it names meanwhile is no missed fire.
+-- Pause a schedule, until it is resumed or until a given time. Times that pass during the pause are not missed fires.
 update stint.schedule
    set paused_at    = coalesce(paused_at, stint.now()),
        paused_until = :until::timestamptz,

@@ -19,7 +19,7 @@ export interface ScheduleInfo {
   queue: string
   /** Its rule in words. */
   rule: string
-  /** As it is stored; null where that is far larger than a rule can be. */
+  /** As it is stored; null if the stored value is far larger than a rule can be. */
   spec: unknown
   timeZone: string
   startsAt: Date | null
@@ -27,13 +27,13 @@ export interface ScheduleInfo {
   overlap: OverlapPolicy
   missed: { policy: MissedPolicy; limit: number; windowMs: number }
   jitterMs: number
-  /** How long its fires are remembered. */
+  /** How long its fires are kept. */
   keepFiresMs: number
-  /** `code`: kept as it is in the code of workers; `runtime`: set by a call or a command. */
+  /** `code`: workers keep it equal to their code; `runtime`: set by a call or a command. */
   source: 'code' | 'runtime'
-  /** Of the app whose worker synchronised it. */
+  /** The version of the app whose worker synchronised it. */
   appVersion: string | null
-  /** It comes from code, and no live worker has it there: it does not fire. */
+  /** It comes from code, but no live worker has it in its code, so it does not fire. */
   isOrphan: boolean
   inputFromCode: boolean
   isPaused: boolean
@@ -42,18 +42,18 @@ export interface ScheduleInfo {
   nextFireAt: Date | null
   lastFireAt: Date | null
   lastOutcome: FireOutcome | null
-  /** Times in a row that it could not be fired. */
+  /** How many times in a row it could not be fired. */
   failures: number
-  /** Why what is stored of it is not valid, so that it does not fire; a list does not look at the options of its jobs. */
+  /** Why the stored schedule is not valid and does not fire; a list does not check the options of its jobs. */
   invalid: string | null
   createdAt: Date
   updatedAt: Date
 }
 
-/** With all that is stored of it. */
+/** With all that is stored about it. */
 export interface ScheduleDetails extends ScheduleInfo {
   input: unknown
-  /** Of the last try to fire it. */
+  /** The error of the last try to fire it. */
   lastError: string | null
   /** Fires that were asked for and wait for a worker that has its code; counted up to 10,000. */
   askedFires: number
@@ -71,7 +71,7 @@ export interface Fire {
   at: Date
 }
 
-/** Without what its jobs are, which viewers may not see. */
+/** Without `job`, which viewers may not see. */
 interface InfoRow extends Omit<ScheduleRow, 'job'> {
   job?: unknown
   starts_at: Date | null
@@ -91,7 +91,7 @@ interface InfoRow extends Omit<ScheduleRow, 'job'> {
 }
 
 interface FullRow extends InfoRow {
-  /** What fired up to here may be forgotten. */
+  /** Fires up to this time may have been pruned. */
   forgotten_to: Date | null
   job: unknown
   input: unknown
@@ -101,7 +101,7 @@ interface FullRow extends InfoRow {
   now: number
 }
 
-/** A schedule as it is now: for people, and for a change that must not meet another. */
+/** A schedule as it is now: for people, and with its `turn` for a change that must not overwrite another one. */
 export interface FoundSchedule {
   details: ScheduleDetails
   row: FullRow
@@ -165,7 +165,7 @@ function toInfo(row: InfoRow): ScheduleInfo {
     timeZone: row.time_zone,
     startsAt: row.starts_at,
     endsAt: row.ends_at,
-    // The table checks these two.
+    // A constraint of the table checks these two.
     overlap: overlap as OverlapPolicy,
     missed: { policy: row.missed as MissedPolicy, limit: row.missed_limit, windowMs: row.missed_window_ms },
     jitterMs: row.jitter_ms,
@@ -187,7 +187,7 @@ function toInfo(row: InfoRow): ScheduleInfo {
   }
 }
 
-/** What is stored, or why it is not valid. */
+/** The checked schedule, or why it is not valid. */
 function read(row: Omit<ScheduleRow, 'job'> & { job?: unknown }): CheckedSchedule | string {
   try {
     return checkSchedule({ ...row, job: row.job })
@@ -196,7 +196,7 @@ function read(row: Omit<ScheduleRow, 'job'> & { job?: unknown }): CheckedSchedul
   }
 }
 
-/** Names are far shorter. */
+/** Shortens a stored name that is longer than any valid one. */
 function cut(name: string): string {
   return name.length <= 200 ? name : `${name.slice(0, 200)}…`
 }

@@ -1,9 +1,9 @@
--- Store a schedule's definition. A changed one counts from now on; its pause stays. One that is stored as it is already is
--- left as it is, but for where it comes from. In a pause that ends by itself the next time may be one before its end: the
--- tick decides nothing then, for `decided_to` is the end, and finds the right one.
+-- Store a schedule's definition. A changed definition counts from now on; a pause stays. An unchanged one is not written
+-- again, unless source or app version differ. During a pause with an end, next_fire_at may lie before that end: the tick
+-- then decides nothing, because `decided_to` is the end of the pause, and stores the right next time.
 --
--- The digest alone does not tell that it is stored like that: another hand may have changed the row and left the digest. So
--- the columns are compared too, and whether its times can be right; a schedule that is repaired so is tried again at once.
+-- An equal digest does not prove that the row is unchanged: someone may have updated the columns by hand. So the statement
+-- also compares the columns and checks that the times are plausible. A schedule repaired this way is tried again at once.
 insert into stint.schedule as s (
   name, kind, queue, spec, time_zone, job, input, input_from_code, overlap, missed, missed_limit, missed_window_ms,
   jitter_ms, keep_fires_ms, starts_at, ends_at, source, app_version, digest, decided_to, next_fire_at)
@@ -28,7 +28,7 @@ on conflict (name) do update
        missed_window_ms = excluded.missed_window_ms,
        jitter_ms        = excluded.jitter_ms,
        keep_fires_ms    = excluded.keep_fires_ms,
-       -- Kept for longer from now on: what is forgotten already stays so.
+       -- A longer keepFires counts from now on: fires that may already have been pruned still count as forgotten.
        forgotten_to     = case when excluded.keep_fires_ms > s.keep_fires_ms
                                     and s.created_at < stint.now() - least(greatest(s.keep_fires_ms, 0), 316224000000) * interval '1 millisecond'
                                then greatest(s.forgotten_to, stint.now() - least(greatest(s.keep_fires_ms, 0), 316224000000) * interval '1 millisecond')

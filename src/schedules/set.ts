@@ -8,7 +8,7 @@ import { storedDefinition } from './rules/stored.ts'
 
 export async function databaseNow(db: Queryable): Promise<number> {
   const [now] = await run(db, nowSql, {}, (row: { now: number }) => row.now)
-  if (now === undefined) throw new Error('The database gave no time')
+  if (now === undefined) throw new Error('The database returned no time')
   return now
 }
 
@@ -17,7 +17,7 @@ export interface SetRequest {
   appVersion: string | null
 }
 
-/** Stores a definition and gives its digest; nothing is written where it is stored like that already. */
+/** Stores a definition and returns its digest; writes nothing if the stored definition is the same. */
 export async function setSchedule(
   db: Queryable,
   schedule: Schedule,

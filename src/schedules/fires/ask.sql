@@ -1,5 +1,5 @@
--- Ask for the fires of times that a person chose: a worker that can make their input makes the jobs, under these ids. A time
--- that fired or was asked for before is left as it is. Sent again after a lost reply, it gives the same ids.
+-- Ask for fires at times that a person chose: a worker that has the schedule's code makes the jobs, under these ids. A time
+-- that fired or was asked for before stays as it is. Sent again after a lost reply, the statement returns the same ids.
 with wanted as (
   select coalesce(w."fireAt", date_trunc('milliseconds', stint.now())) as fire_at, w."jobId" as job_id
     from stint.schedule as s

@@ -8,9 +8,9 @@ import { failAskedSql } from './fail-asked.sql.ts'
 import { fireAskedSql } from './fire-asked.sql.ts'
 
 /**
- * Fires that were asked for by a process that cannot make their input. They are stored as `asked` with the id of the job to
- * come; the next tick of a worker that has the schedule's code makes the job. The statement that stores the job changes the
- * outcome, so there is one job per fire, however many workers try and whenever one is killed.
+ * A fire that was requested by a process without the code that makes its input. It is stored as `asked`, with the id of
+ * its future job; the next tick of a worker that has the schedule's code makes the job. One statement stores the job and
+ * changes the outcome, so each fire gets one job, even if several workers try at once or one is killed.
  */
 export interface AskedFire {
   name: string
@@ -19,7 +19,7 @@ export interface AskedFire {
   job_id: string
 }
 
-/** Asks for fires, and gives the ids of those that are asked for now, or were when this was sent before. */
+/** Asks for fires and returns the ids of their jobs, also of those that an earlier send of this call asked for. */
 export function askForFires(
   db: Queryable,
   request: { name: string; times: string; reason: string },
@@ -35,7 +35,10 @@ export interface MadeFire {
   keyed: boolean
 }
 
-/** Undefined where another worker was faster. `made` has what code makes of it: `{"job":…,"input":…}`, else `{}`. */
+/**
+ * Undefined if another worker was faster. `made` is `{"job":…,"input":…}` if the schedule's code makes the input, else
+ * `{}`.
+ */
 export async function fireAsked(
   db: Queryable,
   { name, job_id: jobId }: AskedFire,
@@ -54,7 +57,7 @@ export async function failAsked(
   try {
     await run(db, failAskedSql, { name, jobId, reason }, () => undefined)
   } catch (failure) {
-    // Its row cannot even be marked: it fails again at the next look, and stops no other.
+    // Even the reason cannot be stored in this row. The next tick fails for it again; the other fires go on.
     if (!mayBeOneRows(failure)) throw failure
   }
 }

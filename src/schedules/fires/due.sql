@@ -1,9 +1,9 @@
--- Schedules with something to decide now, at most so many, and when the next one will have; and fires that were asked for.
+-- At most :limit schedules with a fire to decide now, the delay until the next one is due, and fires that were asked for.
 --
--- One from code counts while a live worker has it in its code; one whose input code makes, only where that code is:
--- :mine has name and digest of those that this process has.
--- Nothing is locked: fire.sql looks again, by `turn`.
--- What is far larger than any that Stint stores is left out or cut, so that it fails the check of its schedule alone.
+-- A schedule from code fires only while a live worker has it in its code. A schedule whose input is made by code fires
+-- only in a process that has that code: :mine has the names and digests of the schedules of this process.
+-- No row is locked: fire.sql checks `turn` again.
+-- A value far larger than Stint ever stores is left out or cut, so that it fails the check of its own schedule only.
 with fit as (
   select s.*,
          least(s.next_fire_at, case when s.queued_fire_at is not null then stint.now() end) as wanted_at
@@ -19,7 +19,7 @@ with fit as (
   select *
     from fit
    where wanted_at <= stint.now()
-     -- One that lies further ahead than Stint ever puts it was written by hand, and would hold the schedule for ever.
+     -- Stint sets retry_at at most an hour ahead. A later value was written by hand and would stop the schedule for ever.
      and (retry_at is null or retry_at <= stint.now() or retry_at > stint.now() + interval '1 day')
    order by wanted_at
    limit :limit::integer

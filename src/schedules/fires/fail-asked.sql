@@ -1,4 +1,4 @@
--- A fire that was asked for cannot be made: it says why, and can be asked for again.
+-- Store why the job of an asked fire could not be made. The fire can be asked for again.
 update stint.fire
    set outcome = 'missed',
        job_id  = null,

@@ -1,4 +1,4 @@
--- A schedule could not be fired: it says so, and is left alone for a while, longer each time.
+-- Store why a schedule could not be fired, and when to try again: after 5 seconds, doubled each time, up to an hour.
 update stint.schedule
    set failures   = least(greatest(failures, 0), 2147483646) + 1,
        last_error = left(:error::text, 2000),

@@ -1,5 +1,5 @@
--- Make the job of a fire that was asked for, in the statement that changes its outcome: of several workers the first one
--- does it, and one that is killed leaves all of it or nothing. Job and input come from code where code makes them.
+-- Store the job of an asked fire and change its outcome, in one statement: if several workers try, only the first one
+-- succeeds, and a killed worker leaves all of it or nothing. :made has job and input if the schedule's code makes them.
 with fires as (
   update stint.fire as f
      set outcome = 'fired',

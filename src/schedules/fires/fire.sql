@@ -1,9 +1,10 @@
--- Decide the times of one schedule that have come, and store the jobs of those that fire: all of it, or nothing.
+-- Decide the due times of one schedule, and store the jobs of those that fire: all of it, or nothing.
 --
--- `turn` says that the row is as it was when the times were worked out; who comes second finds another turn, or the row
--- locked, and does nothing. The key of stint.fire holds whatever else happens: one job per time.
--- A time that waits (overlap queue-one) is given again, and becomes 'fired' once nothing is in its way.
--- An input or job of its own comes with a time where code makes it; else the schedule's stands for all.
+-- `turn` changes with every write, so an equal `turn` means that the row is still as it was when the times were computed.
+-- A second process finds another turn, or the row locked, and does nothing. In any case the primary key of stint.fire
+-- allows only one job per time.
+-- A queued time (overlap queue-one) is passed again with each tick, and becomes 'fired' once no earlier job is live.
+-- A time carries its own job and input if the schedule's code makes them; else it uses those of the schedule.
 with held as materialized (
   select *
     from stint.schedule
@@ -11,7 +12,7 @@ with held as materialized (
      and turn = :turn::bigint
      for update skip locked
 ), live as materialized (
-  -- The jobs of its last times that have not ended; asked only where that matters.
+  -- The live jobs of its last fires; read only for an overlap policy that needs them.
   select j.id, j.state, j.worker_id
     from (select f.job_id
             from stint.fire as f
@@ -59,10 +60,10 @@ with held as materialized (
          case verdict when 'unique' then 'skipped' else verdict end,
          case when verdict = 'fired' then job_id end,
          case verdict
-           when 'skipped' then case when overlap = 'cancel-previous' then 'overlap: a later one came with it'
-                                    else 'overlap: the job before it has not ended' end
-           when 'queued' then 'overlap: it waits for the job before it'
-           when 'unique' then 'unique: another job stands for it'
+           when 'skipped' then case when overlap = 'cancel-previous' then 'overlap: a later fire was due at the same time'
+                                    else 'overlap: the previous job has not ended' end
+           when 'queued' then 'overlap: waits for the previous job to end'
+           when 'unique' then 'unique: a job with the same unique key exists'
            else reason
          end
     from judged
@@ -95,7 +96,7 @@ with held as materialized (
    where fires.outcome = 'fired'
   returning id, priority, key, run_at
 ), cancellable as materialized (
-  -- A job whose row is locked is inside ctx.tx, about to be done: it is left.
+  -- A locked row belongs to a job that is completing inside ctx.tx: it is not cancelled.
   select j.id, j.state, j.worker_id
     from stint.job as j
    where j.id = any(array(select live.id from live))

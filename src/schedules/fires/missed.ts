@@ -2,21 +2,21 @@ import type { Schedule } from '../rules/define-schedule.ts'
 import { lastOccurrences, nextOccurrence } from '../rules/occurrences.ts'
 import type { Rule } from '../rules/rule.ts'
 
-/** One time of a schedule that has come, and whether a job is made for it. */
+/** A due time of a schedule, and whether it gets a job. */
 export interface Decided {
   readonly ms: number
   readonly isMissed: boolean
   readonly reason: string | undefined
 }
 
-/** A fire that is decided within this long of its time is on time: a deployment takes as long. */
+/** A fire that is decided within this long after its time is on time: a deployment can take this long. */
 export const onTimeMs = 60_000
-/** Missed fires that are noted one by one; of more, the earliest stands for all. */
-const notedOneByOne = 100
+/** Missed fires that get a row each; if there are more, the row of the earliest one mentions the rest. */
+const maxMissedRows = 100
 
 /**
- * What becomes of the times in (decidedTo, now]: those on time fire, of the others as many as the policy says. A time
- * outside the window never does.
+ * Decides the times in (decidedTo, now]: those on time fire; of the late ones, as many fire as the policy says. A late
+ * time outside the window never fires.
  */
 export function decide(
   rule: Rule,
@@ -25,11 +25,11 @@ export function decide(
 ): Decided[] {
   const lateToMs = Math.max(decidedToMs, nowMs - onTimeMs)
   const onTime = lastOccurrences(rule, { afterMs: lateToMs, untilMs: nowMs, n: 1_000 })
-  const most = Math.max(notedOneByOne, limit) + 1
+  const most = Math.max(maxMissedRows, limit) + 1
   const late = lastOccurrences(rule, { afterMs: decidedToMs, untilMs: lateToMs, n: most })
   const [first] = late
   if (first === undefined) return onTime.map((ms) => ({ ms, isMissed: false, reason: undefined }))
-  const reason = `nobody fired it from ${iso(first)} to ${iso(nowMs)}`
+  const reason = `no worker fired it from ${iso(first)} to ${iso(nowMs)}`
   const wanted = policy === 'all' ? limit : policy === 'once' && onTime.length === 0 ? 1 : 0
   const inWindow = late.filter((ms) => ms >= nowMs - windowMs)
   const made = new Set(wanted === 0 ? [] : inWindow.slice(-wanted))
@@ -43,7 +43,7 @@ export function decide(
     decided.unshift({
       ms: earliest,
       isMissed: true,
-      reason: `nobody fired it from ${iso(earliest)} to ${iso(nowMs)}; those before ${iso(first)} are not noted one by one`,
+      reason: `no worker fired it from ${iso(earliest)} to ${iso(nowMs)}; fires between this one and ${iso(first)} have no row of their own`,
     })
   return [...decided, ...onTime.map((ms) => ({ ms, isMissed: false, reason: undefined }))]
 }

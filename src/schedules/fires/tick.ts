@@ -19,11 +19,11 @@ import { missingSchedule, runAtMs, scheduledJob } from '../rules/stored.ts'
 import type { ScheduleRow } from '../rules/stored.ts'
 
 /**
- * One look at what is due, by any process that schedules.
+ * The result of firing one due schedule in a tick. Every worker that fires schedules runs ticks.
  *
- * There is no leader: all of them may read the same schedule and work out the same times, and the one statement that
- * stores fires and jobs lets the first through (`turn`); the key of stint.fire is what holds. A process that dies leaves
- * either nothing or all of a fire.
+ * There is no leader: several workers may read the same schedule and compute the same times. One statement stores fires
+ * and jobs, and `turn` lets only the first worker's statement write; the primary key of stint.fire guarantees one job per
+ * time. A worker that dies leaves either nothing or all of a fire.
  */
 export interface Fired {
   schedule: string
@@ -31,14 +31,14 @@ export interface Fired {
   kind: string
   fires: readonly { fireAt: string; outcome: string; jobId: string | null; reason: string | null }[]
   hints: readonly { queue: string; priority: number; keyed: boolean; inMs: number }[]
-  /** Workers whose running job was asked to stop. */
+  /** Ids of the workers that run a job which the overlap policy cancels. */
   asked: readonly string[]
 }
 
 export interface Tick {
   fired: Fired[]
   failed: { schedule: string; error: unknown }[]
-  /** When something is due next; undefined where nothing is. */
+  /** Until the next schedule is due; undefined if none will be. */
   nextInMs: number | undefined
 }
 
@@ -48,11 +48,14 @@ interface Mine {
 }
 
 const dueLimit = 100
-/** After this the tick looks at what is due again: fires that were asked for, maybe a thousand, delay no other. */
-const askedForMs = 1_000
+/** How long one tick makes asked fires: then it reads the due schedules again, so that a backfill does not delay them. */
+const maxAskedMs = 1_000
 const inputDeadlineMs = 10_000
 
-/** `onTurn` is called while it goes on: with many schedules whose code is slow it takes minutes. */
+/**
+ * Fires the due schedules once. `onTurn` is called for each fire, as a sign of life: with many schedules whose code is
+ * slow, a tick takes minutes.
+ */
 export async function tick(
   db: Queryable,
   mine: ReadonlyMap<string, Mine>,
@@ -67,7 +70,7 @@ export async function tick(
   )
   if (look === undefined) return { fired: [], failed: [], nextInMs: undefined }
   const result: Tick = { fired: [], failed: [], nextInMs: look.nextInMs ?? undefined }
-  // Each process begins somewhere else, so that they do not all wait at the same row.
+  // In random order, so that the processes do not all try the same row first.
   for (const row of shuffled(look.due)) {
     const schedule = mine.get(row.name)?.schedule
     const outcome = await fireOne(db, row, { nowMs: look.now, schedule, onTurn })
@@ -83,13 +86,13 @@ export async function tick(
   return result
 }
 
-/** Makes the jobs of fires that were asked for; true where there may be more. */
+/** Makes the jobs of asked fires; returns whether there may be more. */
 async function makeAsked(
   db: Queryable,
   asked: readonly AskedFire[],
   { mine, onTurn, result }: { mine: ReadonlyMap<string, Mine>; onTurn: () => void; result: Tick },
 ): Promise<boolean> {
-  const untilMs = performance.now() + askedForMs
+  const untilMs = performance.now() + maxAskedMs
   for (const fire of shuffled(asked)) {
     if (performance.now() > untilMs) return true
     onTurn()
@@ -102,7 +105,7 @@ async function makeAsked(
   return asked.length === dueLimit
 }
 
-/** As fireOne(): what only this fire suffers from is its outcome. */
+/** Like fireOne(): returns an error that concerns only this fire, and throws one that concerns the whole database. */
 async function makeOne(
   db: Queryable,
   fire: AskedFire,
@@ -136,18 +139,18 @@ async function makeOne(
   }
 }
 
-/** One with something to decide. */
+/** A schedule with a fire to decide. */
 interface DueSchedule extends ScheduleRow {
-  /** As text: JavaScript has no number for all that a bigint can be. */
+  /** As text: a JavaScript number cannot hold every bigint. */
   turn: string
 }
 
-/** Parks a schedule that could not be fired, with the reason, for longer each time: the others do not wait for it. */
+/** Stores why a schedule could not be fired and when to try again, later each time, so that it does not delay the others. */
 async function holdBack(db: Queryable, { name, turn }: DueSchedule, error: unknown): Promise<void> {
   try {
     await run(db, failSql, { name, turn, error: cleanText(messageOf(error), 2_000) }, () => undefined)
   } catch (failure) {
-    // Its row cannot even be marked: it fails again at the next look, and stops no other.
+    // Even the reason cannot be stored in this row. The next tick fails for it again; the other schedules go on.
     if (!mayBeOneRows(failure)) throw failure
   }
 }
@@ -158,7 +161,7 @@ interface Look {
   onTurn: () => void
 }
 
-/** What only this schedule suffers from is its outcome; what is thrown is of the database as a whole. */
+/** Returns an error that concerns only this schedule, and throws one that concerns the whole database. */
 async function fireOne(
   db: Queryable,
   row: DueSchedule,
@@ -169,7 +172,8 @@ async function fireOne(
   try {
     decision = await decisionOf(row, look)
   } catch (error) {
-    // No statement of ours was sent: however much it looks like the database's, it comes from the schedule's own code.
+    // No statement of Stint was sent, so the error comes from the schedule's own code, even if it looks like one of the
+    // database.
     return { error }
   }
   try {
@@ -180,7 +184,7 @@ async function fireOne(
   }
 }
 
-/** Which times have come and what becomes of them: in the names that fire.sql reads. */
+/** The due times and their outcomes, as parameters of fire.sql. */
 interface Decision {
   times: string
   decidedTo: string
@@ -192,7 +196,7 @@ async function decisionOf(row: DueSchedule, { nowMs, schedule, onTurn }: Look): 
   const { rule, missed, jitterMs } = stored
   const decided = decide(rule, missed, { decidedToMs, nowMs })
   if (queuedMs !== undefined)
-    decided.unshift({ ms: queuedMs, isMissed: false, reason: 'it waited for the job before it' })
+    decided.unshift({ ms: queuedMs, isMissed: false, reason: 'it waited for the previous job to end' })
   const times: string[] = []
   for (const { ms, isMissed, reason } of decided) {
     const runAt = new Date(runAtMs(row.name, ms, jitterMs)).toISOString()
@@ -235,7 +239,7 @@ async function store(db: Queryable, row: DueSchedule, decision: Decision): Promi
   }
 }
 
-/** What code makes for one time, as further members of it. */
+/** The job and input that the schedule's code makes for one time, as further JSON members of that time. */
 export async function ownJob(name: string, schedule: Schedule | undefined, ms: number): Promise<string> {
   if (schedule?.makeInput === undefined) return missingSchedule(name)
   const input = await within(inputDeadlineMs, schedule.makeInput(new Date(ms)))
@@ -243,12 +247,12 @@ export async function ownJob(name: string, schedule: Schedule | undefined, ms: n
   return `,"job":${JSON.stringify(made.job)},"input":${made.input}`
 }
 
-/** A function that never answers must not stop the other schedules. */
+/** Limits the wait for a user's function: one that never resolves must not stop the other schedules. */
 async function within<Value>(ms: number, value: Value): Promise<Awaited<Value>> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => {
-      reject(new Error(`the function that makes its input gave no answer within ${ms / 1_000} s`))
+      reject(new Error(`the function that makes its input did not resolve within ${ms / 1_000} s`))
     }, ms)
     timer.unref()
   })

@@ -1,4 +1,4 @@
--- A time that fired or was asked for before stays as it is; one that was missed or skipped is decided again.
+-- A time that fired or was asked for before stays as it is; a missed or skipped time is decided again.
 on conflict (schedule, fire_at) do update
    set outcome = excluded.outcome,
        job_id  = excluded.job_id,

@@ -1,4 +1,4 @@
--- The job of a fire whose time a person chose: it is ready at once. Reads job_id, queue, kind, job, fire_at and input.
+-- Store the job of a fire whose time a person chose: it is ready at once. Reads job_id, queue, kind, job, fire_at and input.
 insert into stint.job (id, queue, kind, key, priority, max_attempts, version, correlation_id, deadline_at, search, options, input)
 select job_id, queue, kind, job ->> 'key', (job ->> 'priority')::smallint, (job ->> 'maxAttempts')::integer,
        (job ->> 'version')::smallint, job ->> 'correlationId',

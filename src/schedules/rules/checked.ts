@@ -7,17 +7,17 @@ import { definitionOf, storedMoment } from './definition.ts'
 import { instant } from './rule.ts'
 import type { ScheduleRow } from './stored.ts'
 
-/** A stored schedule that may be acted on. */
+/** A stored schedule that passed the checks. */
 export interface CheckedSchedule {
   schedule: Schedule
   decidedToMs: number
-  /** Of the fire that waits for the job before it. */
+  /** The time of the fire that waits for the previous job to end. */
   queuedMs: number | undefined
 }
 
 /**
- * Checks what is stored of a schedule by the rules that it was defined under: a row may be written by anything that
- * reaches the table, and its values decide how long loops are and what jobs are made. Throws `invalid-option`.
+ * Checks a stored schedule by the rules of defineSchedule(): other programs can write to the table too, and the values
+ * decide how long loops run and which jobs are made. Throws `invalid-option`.
  */
 export function checkSchedule(row: ScheduleRow): CheckedSchedule {
   try {
@@ -32,7 +32,7 @@ export function checkSchedule(row: ScheduleRow): CheckedSchedule {
   } catch (error) {
     throw new StintError(
       'invalid-option',
-      `What is stored of this schedule is not valid: ${messageOf(error)} Set it again, or delete it.`,
+      `The stored schedule is not valid: ${messageOf(error)} Set it again, or delete it.`,
       { cause: error, issues: [{ path: 'schedule', message: messageOf(error) }] },
     )
   }

@@ -4,11 +4,11 @@ import { show } from '../../core/options.ts'
 import { messageOf } from '../../core/failures/thrown.ts'
 
 /**
- * A cron expression, read once: which seconds, minutes and hours of a day, and which days.
+ * A parsed cron expression: which seconds, minutes and hours of a day, and which days.
  *
- * croner reads the expression; the searching is done here. Its own search takes half a second for 30 February, and for
- * some impossible dates ends in a stack overflow; this one looks at each day of forty years at most, in a millisecond.
- * All of it is wall-clock time, counted as if the zone were UTC: what a clock change does to it is in occurrences.ts.
+ * croner parses the expression; this file searches for the matching times. croner's own search takes half a second for
+ * 30 February, and for some impossible dates ends in a stack overflow. This search visits each day of forty years at most,
+ * in a millisecond. All times are wall-clock times, counted as if the zone were UTC: occurrences.ts handles clock changes.
  */
 export interface Cron {
   /** Seconds of the day, in order. */
@@ -16,38 +16,38 @@ export interface Cron {
   readonly minutes: readonly number[]
   readonly hours: readonly number[]
   readonly pattern: CronPattern
-  /** Its hour is `*`: it follows the clock that runs, not the one on the wall. */
+  /** Its hour is `*`: it means "every so many minutes", so it follows elapsed time and not the wall clock. */
   readonly isEveryHour: boolean
 }
 
 const longestExpression = 256
-/** The calendar has come round by then, also across a century that is no leap year. */
+/** Every combination of date and weekday occurs within this span, also across a century that is not a leap year. */
 const horizonDays = 40 * 366
 const dayMs = 86_400_000
 
 const parsed = new Map<string, Cron>()
 const rememberedExpressions = 1_000
 
-/** Throws `invalid-option` for what is no cron expression, or never comes true. */
+/** Throws `invalid-option` for a value that is not a cron expression, or one that never matches. */
 export function parseCron(expression: unknown): Cron {
-  if (typeof expression !== 'string') throw invalidCron(expression, 'it is no text')
+  if (typeof expression !== 'string') throw invalidCron(expression, 'it is not a string')
   const known = parsed.get(expression)
   if (known !== undefined) return known
   const cron = read(expression)
   if (nextWall(cron, referenceMs) === undefined)
-    throw invalidCron(expression, 'it never fires: no such day comes')
+    throw invalidCron(expression, 'it never fires: there is no such day')
   if (parsed.size >= rememberedExpressions) parsed.clear()
   parsed.set(expression, cron)
   return cron
 }
 
-/** 1 January 2026: whether an expression ever comes true must not depend on when it is asked. */
+/** 1 January 2026, a fixed date: whether an expression ever matches must not depend on the day of the check. */
 const referenceMs = 1_767_225_600_000
 
 function read(expression: string): Cron {
   if (expression.length > longestExpression)
     throw invalidCron(expression, `it has ${expression.length} characters, at most ${longestExpression}`)
-  // `?` is `*`: croner takes it for one only after it has looked whether the day is left open.
+  // `?` means `*`, but croner replaces it only after it has checked whether the day is `*`.
   const text = expression.trim().replace(/(?<=^|\s)\?(?=\s|$)/g, '*')
   let pattern: CronPattern
   try {
@@ -64,7 +64,7 @@ function read(expression: string): Cron {
   })
 }
 
-/** The first match after a moment of wall-clock time, in milliseconds as if it were UTC; undefined where none comes. */
+/** The first match after a wall-clock time, in milliseconds as if it were UTC; undefined if there is none. */
 export function nextWall(cron: Cron, afterMs: number): number | undefined {
   const start = Math.floor(afterMs / 1_000) * 1_000 + 1_000
   const firstDay = Math.floor(start / dayMs)
@@ -72,7 +72,7 @@ export function nextWall(cron: Cron, afterMs: number): number | undefined {
     const date = new Date(day * dayMs)
     const month = date.getUTCMonth()
     if (cron.pattern.month[month] === 0) {
-      // On to the last day before the next month.
+      // Continue with the next month: the loop adds a day.
       day = Math.floor(Date.UTC(date.getUTCFullYear(), month + 1, 1) / dayMs) - 1
       continue
     }
@@ -83,7 +83,7 @@ export function nextWall(cron: Cron, afterMs: number): number | undefined {
   return undefined
 }
 
-/** The first matching second of a day from this one on. */
+/** The first matching second of the day at or after `from`. */
 function timeOfDay({ hours, minutes, seconds }: Cron, from: number): number | undefined {
   for (const hour of hours) {
     if (hour * 3_600 + 3_599 < from) continue
@@ -98,7 +98,7 @@ function timeOfDay({ hours, minutes, seconds }: Cron, from: number): number | un
 
 const lastOfMonth = 0b100000
 
-/** As everywhere since Vixie's cron: where both the day of the month and of the week are given, either will do. */
+/** As in Vixie cron: if both the day of the month and the day of the week are given, a day that matches either one counts. */
 function isDay(pattern: CronPattern, date: Date): boolean {
   const [year, month, day] = [date.getUTCFullYear(), date.getUTCMonth(), date.getUTCDate()]
   const last = new Date(Date.UTC(year, month + 1, 0)).getUTCDate()

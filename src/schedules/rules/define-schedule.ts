@@ -22,39 +22,39 @@ export type MissedPolicy = (typeof missedPolicies)[number]
 
 export interface MissedOptions {
   policy: MissedPolicy
-  /** With `all`: how many at most, the latest ones; 1 to 1,000. @default 100 */
+  /** With `all`: how many missed fires run at most, the latest ones; 1 to 1,000. @default 100 */
   limit?: number | undefined
-  /** What is longer ago than this is not made up for; up to '366d'. @default '24h' */
+  /** A fire that is later than this does not run any more; up to '366d'. @default '24h' */
   window?: Duration | undefined
 }
 
-/** Options of the jobs of a schedule; when they run is the schedule's to say. */
+/** Options of the jobs of a schedule. There is no `runAt` or `delay`: the schedule decides when they run. */
 export type ScheduledJobOptions = Pick<
   JobOptions,
   'priority' | 'queue' | 'key' | 'attempts' | 'timeout' | 'correlationId' | 'search'
 > & {
-  /** Not worth starting this long after it was due. */
+  /** The job does not start later than this after it was due. */
   deadline?: Duration | undefined
 }
 
 export interface ScheduleDefinition<Contract extends JobContract = JobContract> extends RuleOptions {
-  /** Known by this everywhere: 1 to 128 letters, digits and `_ . : / % -`. */
+  /** Its unique name: 1 to 128 letters, digits and `_ . : / % -`. */
   name: string
   /** The contract of the jobs it makes. */
   job: Contract
   /**
-   * What they carry, or a function of the time it fires for. A function is called by workers that have it in their
-   * code, so only those can fire the schedule.
+   * The input of its jobs, or a function that makes it from the time of the fire. Workers call the function, so only a
+   * worker that has it in its code can fire the schedule.
    */
   input?: InputOf<Contract> | ((fireAt: Date) => InputOf<Contract> | Promise<InputOf<Contract>>) | undefined
   options?: ScheduledJobOptions | undefined
   /** What happens when a job of an earlier fire has not ended. @default 'allow' */
   overlap?: OverlapPolicy | undefined
-  /** What happens to fires whose time passed with nobody there. @default 'once' */
+  /** What happens to fires whose time passed while no worker ran. @default 'once' */
   missed?: MissedPolicy | MissedOptions | undefined
-  /** Spreads the jobs over this span after their time, by a hash that all processes agree on. @default none */
+  /** Spreads the jobs over this span after their time, by a hash of schedule and time. @default none */
   jitter?: Duration | undefined
-  /** How long it is remembered which of its times fired, and why others did not; from '1d' to '3660d'. @default '30d' */
+  /** How long its fires are kept: which times fired, and why others did not; from '1d' to '3660d'. @default '30d' */
   keepFires?: Duration | undefined
 }
 
@@ -79,15 +79,15 @@ const known = [
 const optionNames = ['priority', 'queue', 'key', 'attempts', 'timeout', 'correlationId', 'search', 'deadline']
 const schedules = new WeakSet<object>()
 const dayMs = 86_400_000
-export const usualKeepFiresMs = 30 * dayMs
+export const defaultKeepFiresMs = 30 * dayMs
 
-/** Defines a schedule: given to a worker, it is kept in the database as it is in your code. */
+/** Defines a schedule. A worker that is given it keeps the stored schedule equal to your code. */
 export function defineSchedule<Contract extends JobContract>(
   definition: ScheduleDefinition<Contract>,
 ): Schedule {
   const { name, job, cron, every, at, timeZone, startsAt, endsAt, ...more } = definition
   const { input, options = {}, overlap = 'allow', missed = 'once', jitter = 0, ...late } = more
-  const { keepFires = usualKeepFiresMs, ...rest } = late
+  const { keepFires = defaultKeepFiresMs, ...rest } = late
   rejectUnknown(`defineSchedule('${name}')`, rest, known)
   nameOption('name', name)
   if (typeof job !== 'object' || (job as unknown) === null || typeof job.kind !== 'string')
@@ -111,16 +111,16 @@ export function defineSchedule<Contract extends JobContract>(
   return schedule
 }
 
-/** What defineSchedule() made, or the same from what it takes. */
+/** Returns what defineSchedule() made, or calls it with a plain definition. */
 export function asSchedule(given: Schedule | ScheduleDefinition): Schedule {
   return schedules.has(given) ? (given as Schedule) : defineSchedule(given as ScheduleDefinition)
 }
 
-/** One without an input that its contract requires is found here, not when a worker starts. */
+/** Finds a missing input that the contract requires here, not only when a worker starts. */
 function mayHaveNone(name: string, job: JobContract): void {
   try {
     const checked = checkInput(job, undefined)
-    // A schema that takes its time tells when the schedule is stored.
+    // An asynchronous schema is checked when the schedule is stored.
     if (checked instanceof Promise) checked.catch(() => undefined)
   } catch (error) {
     if (!isStintError(error)) throw error

@@ -7,13 +7,13 @@ import type { RuleOptions } from './rule.ts'
 import type { JobMembers, ScheduleRow } from './stored.ts'
 
 /**
- * A stored schedule as set() takes it, so that a part of it can be changed without the code that it came from: given to
- * set() as it is, it is stored as it was.
+ * A stored schedule as an argument of set(), so that a part of it can be changed without the code it came from. Passed to
+ * set() unchanged, it is stored as it was.
  *
- * The contract stands in for the real one and knows only what is stored: no schema, and what the real one made of the
- * input (key, unique key, search words) as constants. An input that code makes is not stored, and left out.
+ * Its contract replaces the real one and knows only what is stored: no schema, and what the real one made from the input
+ * (key, unique key, search words) as constants. An input that code makes is not stored, so it is left out.
  *
- * Throws `invalid-option` where what is stored has another shape; its values are for defineSchedule() to check.
+ * Throws `invalid-option` if the stored value has another shape; defineSchedule() checks the values.
  */
 export function definitionOf(row: ScheduleRow): ScheduleDefinition {
   const job = objectIn('job', row.job) as JobMembers
@@ -50,7 +50,7 @@ export function definitionOf(row: ScheduleRow): ScheduleDefinition {
   }
 }
 
-/** What is to be another: what is undefined stays as it is, and null takes away. */
+/** The members to change: undefined keeps the stored value, null removes it. */
 export type ScheduleChanges = Partial<Omit<ScheduleDefinition, 'missed' | 'startsAt' | 'endsAt'>> & {
   missed?: { [Name in keyof MissedOptions]?: MissedOptions[Name] | undefined } | undefined
   startsAt?: Date | string | null | undefined
@@ -73,7 +73,7 @@ export function changed(definition: ScheduleDefinition, changes: ScheduleChanges
   }
 }
 
-/** When a stored schedule fires, as resolveRule() takes it. */
+/** When a stored schedule fires, as an argument of resolveRule(). */
 export function ruleOptionsOf(
   row: Pick<ScheduleRow, 'spec' | 'time_zone' | 'starts_at' | 'ends_at'>,
 ): RuleOptions {
@@ -85,7 +85,7 @@ export function ruleOptionsOf(
   }
 }
 
-/** A stored time for a check: one that no clock shows, as it is stored. */
+/** A stored time for a check. An invalid one is returned as it is stored, so that the check can show it. */
 export function storedMoment(time: string | Date | null): string | Date | undefined {
   return time instanceof FarTime ? time.stored : (time ?? undefined)
 }
@@ -102,7 +102,7 @@ function specOptions(spec: unknown): Pick<RuleOptions, 'cron' | 'every' | 'at'> 
   )
 }
 
-/** `['country:BR']` → `{ country: 'BR' }`: no name has a colon. */
+/** `['country:BR']` → `{ country: 'BR' }`: the first colon ends the name, since names have none. */
 function searchOf(tokens: unknown = []): SearchTokens {
   const words: unknown[] = Array.isArray(tokens) ? tokens : [tokens]
   return Object.fromEntries(

@@ -3,22 +3,22 @@ import type { Cron } from './cron.ts'
 import type { Rule } from './rule.ts'
 import { nextChange, offsetAt } from './zone.ts'
 
-/** One time that a rule names. */
+/** One time at which a rule fires. */
 export interface Occurrence {
   readonly ms: number
   /**
-   * Whether a clock change moved it: `gap`, its time of day did not exist and it is at the first instant after;
-   * `overlap`, its time of day came twice that day.
+   * Set if a clock change affects it. `gap`: its time of day does not exist that day, so it is at the first instant after
+   * the gap. `overlap`: its time of day exists twice that day.
    */
   readonly shift: 'gap' | 'overlap' | undefined
 }
 
-/** More than any clock change. */
+/** Larger than any clock change. */
 const marginMs = 2 * 86_400_000
-/** Nothing is looked for further ahead than this. */
+/** The search for times ends this far ahead. */
 const horizonMs = 40 * 366 * 86_400_000
 
-/** The times that a rule names after an instant, in order, to `untilMs` (included). */
+/** The times of a rule after an instant, in order, up to and including `untilMs`. */
 export function* occurrences(rule: Rule, afterMs: number, untilMs = Infinity): Generator<Occurrence> {
   const { startsAtMs = -Infinity, endsAtMs = Infinity, spec } = rule
   const after = Math.max(afterMs, startsAtMs - 1)
@@ -26,7 +26,7 @@ export function* occurrences(rule: Rule, afterMs: number, untilMs = Infinity): G
   if (spec.type === 'at') {
     for (const ms of spec.atMs) if (ms > after && ms <= until) yield { ms, shift: undefined }
   } else if (spec.type === 'every') {
-    // From one anchor for all: every process comes to the same times.
+    // Counted from a fixed anchor, so that every process computes the same times.
     const anchor = rule.startsAtMs ?? 0
     let count = Math.floor((after - anchor) / spec.everyMs) + 1
     for (let ms = anchor + count * spec.everyMs; ms <= until; ms = anchor + ++count * spec.everyMs)
@@ -44,17 +44,18 @@ export function firstOccurrences(rule: Rule, afterMs: number, n: number): Occurr
   return found
 }
 
-/** The next time after an instant; undefined where there is none any more. */
+/** The next time after an instant; undefined if there is none. */
 export function nextOccurrence(rule: Rule, afterMs: number): number | undefined {
   return firstOccurrences(rule, afterMs, 1)[0]?.ms
 }
 
 /**
- * The last n times in (after, until], in order. Looked for from a minute before the end, then further and further back:
- * a rule of every second that nobody kept for a year has thirty million.
+ * The last n times in (after, until], in order. The search begins a minute before the end, then further and further back:
+ * a schedule that fires every second and was not fired for a year has thirty million times in that range.
  *
- * Each look ends after some more than n: a rule of every second in January has none in eleven months and then two million
- * at once. Where a look came upon too many, the next one begins between that one and the last that found too few.
+ * Each search stops soon after n times: a rule for every second of January has no time in eleven months and then two
+ * million. After a search that found too many, the next one starts between its start and the start of the latest search
+ * that found too few.
  */
 export function lastOccurrences(
   rule: Rule,
@@ -64,7 +65,7 @@ export function lastOccurrences(
   let fromMs = Math.max(afterMs, untilMs - 60_000)
   let few = { fromMs: untilMs, found: [] as number[] }
   let manyFromMs: number | undefined
-  for (let looks = 0; looks < mostLooks; looks++) {
+  for (let searches = 0; searches < maxSearches; searches++) {
     const found = firstOf(occurrences(rule, fromMs, untilMs), most)
     if (found.length === most) manyFromMs = fromMs
     else if (found.length >= n || fromMs === afterMs) return found.slice(-n)
@@ -77,8 +78,8 @@ export function lastOccurrences(
   return few.found
 }
 
-/** Times of a rule are a second apart, or a thousand at most: far fewer looks than this halve a century down to one. */
-const mostLooks = 100
+/** Either times are at least a second apart, or there are at most a thousand: halving a century to a second takes fewer. */
+const maxSearches = 100
 
 function firstOf(times: Iterable<Occurrence>, most: number): number[] {
   const found: number[] = []
@@ -90,11 +91,11 @@ function firstOf(times: Iterable<Occurrence>, most: number): number[] {
 }
 
 /**
- * Wall-clock times, segment by segment of a constant offset.
+ * Wall-clock times, one segment of constant offset after the other.
  *
- * An expression that names hours is about the wall clock: what falls into a gap comes at the first instant after it,
- * and what comes twice is done the first time. One whose hour is `*` says "every so many minutes", and follows the
- * clock as it runs: nothing to make up for in a gap, and in the hour that comes twice it fires as ever.
+ * An expression that names hours follows the wall clock: a time inside a gap fires at the first instant after the gap, and
+ * a time that exists twice fires the first time only. An expression whose hour is `*` means "every so many minutes" and
+ * follows elapsed time: a gap needs no replacement, and in the repeated hour it fires as usual.
  */
 function* cronOccurrences(
   cron: Cron,
@@ -102,17 +103,17 @@ function* cronOccurrences(
   { after, until }: { after: number; until: number },
 ): Generator<Occurrence> {
   const endMs = Math.min(until, after + horizonMs)
-  // From a day before, so that the clock change that `after` may be just behind is seen.
+  // Begin a day earlier, to see a clock change that lies just before `after`.
   let fromMs = after - 86_400_000
   let offsetMs = offsetAt(timeZone, fromMs)
-  /** Wall-clock times up to here have had their turn. */
+  /** Wall-clock times up to here are done. */
   let doneWall = fromMs + offsetMs
   while (fromMs <= endMs) {
     const startWall = fromMs + offsetMs - 1
-    // Beside what was done already: from where the caller wants to know.
+    // Skip the times that are done, and those before the range of the caller.
     let wall = Math.max(after + offsetMs, cron.isEveryHour ? startWall : Math.max(doneWall, startWall))
     let next = nextWall(cron, wall)
-    // Changes are looked for no further than the rule reaches: in most zones none comes for ever.
+    // Look for a clock change only until the next time of the rule: most zones have no future changes at all.
     let change = nextChange(timeZone, fromMs, Math.min(endMs, (next ?? Infinity) - offsetMs) + marginMs)
     while (next !== undefined && next - offsetMs < (change?.fromMs ?? Infinity)) {
       if (next - offsetMs > endMs) return
@@ -127,7 +128,7 @@ function* cronOccurrences(
     const newStartWall = change.fromMs + change.offsetMs
     if (!cron.isEveryHour && newStartWall > oldEndWall && change.fromMs > after && change.fromMs <= endMs) {
       const skipped = nextWall(cron, oldEndWall - 1)
-      // What is due at that instant anyway is yielded by the segment to come.
+      // If the rule also names that first instant itself, the next segment yields it.
       if (skipped !== undefined && skipped < newStartWall) {
         yield { ms: change.fromMs, shift: 'gap' }
         doneWall = newStartWall

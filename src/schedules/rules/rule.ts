@@ -11,7 +11,7 @@ export type Spec =
   | { readonly type: 'every'; readonly everyMs: number }
   | { readonly type: 'at'; readonly atMs: readonly number[] }
 
-/** When a schedule fires, complete: all that its times follow from. */
+/** When a schedule fires, with all that its times depend on. */
 export interface Rule {
   readonly spec: Spec
   readonly timeZone: string
@@ -25,13 +25,13 @@ export interface RuleOptions {
   cron?: string | undefined
   /** A fixed interval from '1s' up, counted from `startsAt`, else from 1970: `'15m'`. */
   every?: Duration | undefined
-  /** At these times, at most 1,000. */
+  /** A list of times, at most 1,000. */
   at?: readonly (Date | string)[] | undefined
   /** For `cron`: an IANA name. @default 'UTC' */
   timeZone?: string | undefined
-  /** Nothing before this time. */
+  /** It does not fire before this time. */
   startsAt?: Date | string | undefined
-  /** Nothing after this time. */
+  /** It does not fire after this time. */
   endsAt?: Date | string | undefined
 }
 
@@ -45,7 +45,7 @@ export function resolveRule(options: RuleOptions): Rule {
       'invalid-option',
       'Expected one of `cron`, `every` and `at`, to say when it fires.',
       {
-        issues: [{ path: 'cron', message: 'is not the only one of cron, every and at' }],
+        issues: [{ path: 'cron', message: 'only one of cron, every and at is allowed' }],
       },
     )
   const startsAtMs = startsAt === undefined ? undefined : instant('startsAt', startsAt)
@@ -91,7 +91,7 @@ export function describeRule({ spec, timeZone }: Pick<Rule, 'spec' | 'timeZone'>
   return spec.atMs.length === 1 ? 'at one time' : `at ${spec.atMs.length} times`
 }
 
-/** In the largest unit that it is a whole number of. */
+/** As a whole number of the largest unit that divides it: `90m`, not `1.5h`. */
 function spanText(ms: number): string {
   const units = ['d', 'h', 'm', 's', 'ms'] as const
   const unit = units.find((one) => ms % unitMs[one] === 0) ?? 'ms'

@@ -5,30 +5,30 @@ import { StintError } from '../../core/errors.ts'
 import { resolveJob } from '../../jobs/new/enqueue-options.ts'
 import type { Members } from '../../jobs/new/enqueue-options.ts'
 import { asInvalidInput } from '../../jobs/new/new-job.ts'
-import { usualKeepFiresMs } from './define-schedule.ts'
+import { defaultKeepFiresMs } from './define-schedule.ts'
 import type { Schedule } from './define-schedule.ts'
 
 /** A definition as it is stored. */
 export interface StoredDefinition {
-  /** JSON, in the names that set.sql reads. */
+  /** JSON, with the names that set.sql reads. */
   text: string
   digest: string
 }
 
-/** Where code makes the input, only the priority is known before a fire. */
+/** If code makes the input, only the priority is known before a fire. */
 export type JobMembers = Pick<Members, 'priority'> &
   Partial<
     Pick<Members, 'maxAttempts' | 'version' | 'key' | 'correlationId' | 'deadlineMs' | 'tokens' | 'options'>
   > & { unique?: { until: UniqueOptions['until']; key?: string | undefined } }
 
-/** What one job of a schedule is, beside its input: in the names that fire.sql reads. */
+/** The members of a schedule's job, with the names that fire.sql reads, and its input. */
 export interface ScheduledJob {
   job: JobMembers
   /** JSON. */
   input: string
 }
 
-/** Checks the input as enqueue() does, and puts together what the contract and the options say of it. */
+/** Checks the input as enqueue() does, and resolves the job's members from the contract and the options. */
 export async function scheduledJob(
   { contract, options }: Pick<Schedule, 'contract' | 'options'>,
   input: unknown,
@@ -56,7 +56,7 @@ export async function scheduledJob(
 export async function storedDefinition(schedule: Schedule): Promise<StoredDefinition> {
   const { contract, rule, options, overlap, missed, jitterMs, keepFiresMs, makeInput } = schedule
   const queue = options.queue ?? contract.queue
-  // One that code makes cannot be checked before there is a time to make it for.
+  // An input that code makes depends on the time of a fire, so it cannot be checked here.
   const made =
     makeInput === undefined
       ? await scheduledJob(schedule, schedule.input)
@@ -75,15 +75,15 @@ export async function storedDefinition(schedule: Schedule): Promise<StoredDefini
     jitterMs,
     startsAt: rule.startsAtMs === undefined ? null : new Date(rule.startsAtMs).toISOString(),
     endsAt: rule.endsAtMs === undefined ? null : new Date(rule.endsAtMs).toISOString(),
-    // The usual is left out: it is the same definition as before one could say it.
-    ...(keepFiresMs === usualKeepFiresMs ? {} : { keepFiresMs }),
+    // The default is left out, so that digests stored before this option existed stay the same.
+    ...(keepFiresMs === defaultKeepFiresMs ? {} : { keepFiresMs }),
   }
   const input = makeInput === undefined ? `,"input":${made.input}` : ''
   const text = `${JSON.stringify(definition).slice(0, -1)}${input}}`
   return { text, digest: createHash('sha256').update(text).digest('hex').slice(0, 32) }
 }
 
-/** A row as a scheduler needs it, from JSON or from the driver: whatever the columns hold, until it is checked. */
+/** The row that firing needs, from JSON or from the driver. Its values are unchecked: checkSchedule() checks them. */
 export interface ScheduleRow {
   name: string
   kind: string
@@ -109,7 +109,7 @@ export function missingSchedule(name: string): never {
   throw new StintError('schedule-not-found', `There is no schedule '${name}'.`)
 }
 
-/** When the job of a fire runs: its time, and a delay that every process comes to alike. */
+/** When the job of a fire runs: its time plus the jitter, which every process computes alike. */
 export function runAtMs(name: string, fireMs: number, jitterMs: number): number {
   if (jitterMs === 0) return fireMs
   const hash = createHash('sha256').update(`${name} ${fireMs}`).digest().readUInt32BE(0)

@@ -1,9 +1,9 @@
 import { invalidOption } from '../../core/options.ts'
 
 /**
- * What a time zone does to the clock: from one instant on, so many milliseconds ahead of UTC.
+ * A span in which a time zone has a constant offset: from an instant on, it is so many milliseconds ahead of UTC.
  *
- * All of it comes from Intl, so from the tz database that Node was built with.
+ * The data comes from Intl, that is from the tz database that Node was built with.
  */
 export interface Segment {
   readonly fromMs: number
@@ -14,8 +14,8 @@ export interface Segment {
 const probeMs = 7 * 86_400_000
 
 /**
- * The name of a zone, or `invalid-option`. Intl knows some zones by an older name (Asia/Calcutta for Asia/Kolkata): people
- * see the one that they gave.
+ * The name of a zone; throws `invalid-option`. Intl knows some zones by an older name (Asia/Calcutta for Asia/Kolkata):
+ * then the name stays as the user wrote it.
  */
 export function timeZoneOption(value: unknown): string {
   try {
@@ -24,13 +24,13 @@ export function timeZoneOption(value: unknown): string {
       return known === 'UTC' || known.toLowerCase() === value.toLowerCase() ? known : value
     }
   } catch {
-    // said below
+    // Thrown below.
   }
   throw invalidOption('timeZone', "an IANA time zone such as 'Europe/Rome' or 'UTC'", value)
 }
 
 const formats = new Map<string, Intl.DateTimeFormat>()
-/** There are some 600, but names may be written in capitals or not. */
+/** There are about 600 zones, but a name may be written in upper or lower case. */
 const rememberedZones = 1_000
 
 function formatOf(timeZone: string): Intl.DateTimeFormat {
@@ -92,7 +92,7 @@ function findChanges(timeZone: string, year: number): Segment[] {
   return found
 }
 
-/** The first instant of the new offset, between one of the old and one of the new. */
+/** The first instant of the new offset, between an instant of the old offset and one of the new. */
 function firstInstant(timeZone: string, oldMs: number, newMs: number): number {
   const offset = offsetAt(timeZone, oldMs)
   let [low, high] = [oldMs, newMs]
@@ -104,7 +104,7 @@ function firstInstant(timeZone: string, oldMs: number, newMs: number): number {
   return high
 }
 
-/** The next clock change after an instant, to the end of the year of `untilMs` at the latest. */
+/** The next clock change after an instant, up to the end of the year of `untilMs`. */
 export function nextChange(timeZone: string, afterMs: number, untilMs: number): Segment | undefined {
   const lastYear = new Date(untilMs).getUTCFullYear()
   for (let year = new Date(afterMs).getUTCFullYear(); year <= lastYear; year++) {
