@@ -19,7 +19,7 @@ import { versions } from './checks/versions.ts'
 import { workerClocks } from './checks/worker-clocks.ts'
 import { xidAge } from './checks/xid-age.ts'
 
-/** All that the doctor looks at, in the order in which it tells. A new check is one more line here. */
+/** All checks, in the order of the report. A new check is one more line here. */
 export const checks = {
   server,
   fsync,

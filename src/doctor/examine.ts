@@ -1,8 +1,8 @@
 /*
- * Facts about the database and whoever uses it, each asked by itself.
+ * Runs the checks of the database and of the processes that use it, each on its own.
  *
- * What one check comes to stops no other: each has a transaction of its own, which only reads, with three seconds for a
- * statement, and its failure is a finding. Nothing is counted that grows with the number of jobs.
+ * A check that fails does not stop the others: each one has its own read-only transaction, with three seconds for a
+ * statement, and its failure becomes a finding. No check reads a number of rows that grows with the number of jobs.
  */
 import { messageOf } from '../core/failures/thrown.ts'
 import { isCancelled, isRefused, isSchemaMissing } from '../db/classify.ts'
@@ -13,7 +13,7 @@ import type { Check } from './check.ts'
 import { checks } from './checks.ts'
 import type { CheckName } from './checks.ts'
 import type { Finding, Verdict } from './finding.ts'
-import { usualLimits } from './limits.ts'
+import { defaultLimits } from './limits.ts'
 import type { Limits } from './limits.ts'
 
 export interface Examination {
@@ -28,23 +28,23 @@ export interface ExamineOptions {
 }
 
 const statementMs = 3_000
-/** Beyond the server's own limit, for a connection that answers nothing at all. */
+/** Longer than the server's own limit, for a connection that does not answer at all. */
 const deadlineMs = 5_000
-/** How many are asked at once: few, and never all that the pool can have, for it is also others'. */
-const mostLanes = 3
+/** Checks that run at once: few, and never as many as the pool has connections, because other calls need some too. */
+const maxLanes = 3
 
-/** Runs the checks that are named, in the order of the list of checks. */
+/** Runs the named checks; the findings come in the order of the names. */
 export async function examine(db: Database, { only, limits }: ExamineOptions): Promise<Examination> {
   const [asOf = new Date()] = await run(db, asOfSql, {}, (row: { now: Date }) => row.now)
   const names = [...only]
-  const all = { ...usualLimits, ...limits }
+  const all = { ...defaultLimits, ...limits }
   const findings: Finding[] = []
   const next = names.entries()
   const lane = async (): Promise<void> => {
     for (const [place, check] of next)
       findings[place] = { check, ...(await verdictOf(db, checks[check], all)) }
   }
-  const lanes = Math.max(1, Math.min(mostLanes, db.poolSize - 1))
+  const lanes = Math.max(1, Math.min(maxLanes, db.poolSize - 1))
   await Promise.all(Array.from({ length: lanes }, lane))
   return { findings, asOf }
 }

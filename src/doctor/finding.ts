@@ -1,23 +1,26 @@
-/** ok: as it should be. warn: will hurt, or hurts a little. fail: hurts now, or loses data. unknown: could not be looked at. */
+/**
+ * ok: no problem. warn: a small problem, or one that will grow. fail: a serious problem now, or a risk of data loss.
+ * unknown: the check could not run.
+ */
 export type Level = 'ok' | 'warn' | 'fail' | 'unknown'
 
-/** What a check came to. */
+/** The result of a check. */
 export interface Verdict {
   level: Level
   /** One line. */
   title: string
-  /** What was seen, and what it means. */
+  /** What the check found, and what it means. */
   detail: string
-  /** What to do about it, as SQL or a command, where that can be said in one. */
+  /** What to do about it, as SQL or a command, if one exists. */
   fix?: string
 }
 
 export interface Finding extends Verdict {
-  /** Which check it is of. */
+  /** The name of the check. */
   check: string
 }
 
-/** The worse of two and more; `unknown` is better than what is known to be wrong, and worse than ok. */
+/** The worst of some levels; `unknown` is better than `warn` and `fail`, and worse than `ok`. */
 export function worst(levels: readonly Level[]): Level {
   const order: readonly Level[] = ['fail', 'warn', 'unknown', 'ok']
   return order.find((level) => levels.includes(level)) ?? 'ok'

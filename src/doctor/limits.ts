@@ -1,16 +1,17 @@
 import { usualBloat } from '../schema/index-bloat.ts'
 
-/** From where on the doctor minds. */
+/** The thresholds from which on a check warns or fails. */
 export interface Limits {
-  /** The oldest server that Stint is made for, as server_version_num. */
+  /** The oldest server that Stint supports, as server_version_num. */
   minServer: number
   /** How long a snapshot may be held. */
   snapshotWarnMs: number
   snapshotFailMs: number
-  /** How far back, in transactions, a replication slot may hold. */
+  /** The age, in transactions, up to which a replication slot may hold rows. */
   slotXids: number
-  /** Dead rows that nobody minds, and how often the count at which autovacuum begins may be in a table. */
+  /** A table with at most this many dead rows is fine. */
   deadRows: number
+  /** A table may have this many times the dead rows at which autovacuum begins. */
   deadTimes: number
   notifyWarn: number
   notifyFail: number
@@ -20,9 +21,9 @@ export interface Limits {
   xidFail: number
   indexBytes: number
   indexWaste: number
-  /** Days of history that must be there ahead. */
+  /** How many days ahead the job history must have partitions. */
   daysAhead: number
-  /** How long a deployment may take: until then workers of two versions are no surprise. */
+  /** How long a deployment may take: until then workers of two versions are expected. */
   deployMs: number
   /** How late a schedule may be. */
   lateMs: number
@@ -31,7 +32,7 @@ export interface Limits {
 const minuteMs = 60_000
 const hourMs = 3_600_000
 
-export const usualLimits: Limits = {
+export const defaultLimits: Limits = {
   minServer: 140_000,
   snapshotWarnMs: 10 * minuteMs,
   snapshotFailMs: 6 * hourMs,

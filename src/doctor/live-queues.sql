@@ -1,8 +1,8 @@
--- The queues that have live jobs, by name, up to :limit, and whether a live worker serves each. A loose scan: each step
--- asks the index of each state for the next name, so it costs a few looks for every queue and not for every job. Those
--- that run have an index by worker, and are looked at up to :most.
+-- The queues that have live jobs, by name, up to :limit, and whether a live worker serves each. A loose index scan: each
+-- step reads the next queue name from the index of each state, so it costs a few index reads per queue and not per job.
+-- The index of running jobs is ordered by worker, so at most :most running jobs are read.
 --
--- Through the view, so that a viewer may ask.
+-- Reads the view stint.jobs, which the role of viewers may read.
 with recursive stepped (queue, step) as (
   select '' collate "C", 0
   union all

@@ -4,12 +4,13 @@ import { liveQueuesSql } from './live-queues.sql.ts'
 
 export interface LiveQueue {
   queue: string
-  /** Whether a live worker takes its jobs. */
+  /** Whether a live worker serves it. */
   isServed: boolean
 }
 
-/** Queues that are looked at; a queue for each customer is what keys are for. */
+/** How many queues are read. More are not expected: for a separation by customer there are keys. */
 const limit = 500
+/** How many running jobs are read. */
 const most = 1_000
 
 /** The queues with live jobs. */

@@ -1,5 +1,4 @@
--- Whether the server vacuums by itself, which tables of ours it was told to leave alone, and when the hot one was last
--- done.
+-- Whether autovacuum is on, for which of Stint's tables it is off, and when it last vacuumed the jobs table.
 select current_setting('autovacuum')::boolean as "isOn",
        current_setting('track_counts')::boolean as "isCounting",
        array(select relname::text

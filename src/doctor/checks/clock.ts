@@ -10,7 +10,7 @@ const tries = 3
 
 export const clock: Check = async (db, { clockWarnMs, clockFailMs }) => {
   let best: ClockSkew = { aheadMs: 0, errorMs: Infinity }
-  // The fastest answer says most.
+  // The answer with the shortest round trip is the most exact one.
   for (let i = 0; i < tries; i++) {
     const skew = await measureSkew(async () => {
       const [now] = await run(db, clockSql, {}, (row: { now: number }) => row.now)

@@ -1,5 +1,5 @@
--- The tables of ours with more dead rows than autovacuum should have left, most first. `begins` is the number at which it
--- begins, by the table's settings or the server's.
+-- Stint's tables with more dead rows than autovacuum should leave, most first. `begins` is the number of dead rows at which
+-- autovacuum begins, by the settings of the table or of the server.
 select relname as name, dead::float8, live::float8, begins::float8,
        (extract(epoch from clock_timestamp() - greatest(pg_stat_get_last_autovacuum_time(oid),
                                                         pg_stat_get_last_vacuum_time(oid))) * 1000)::float8 as "lastMs"

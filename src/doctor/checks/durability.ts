@@ -11,7 +11,7 @@ interface Switch {
   fix: string
 }
 
-/** A setting that has to be on, whatever else it may be. */
+/** Checks a setting that may have any value except `off`. */
 function isOn({ name, level, means, fix }: Switch): Check {
   return async (db) => {
     const [found] = await run(db, settingSql, { name }, (row: { setting: string; source: string }) => row)

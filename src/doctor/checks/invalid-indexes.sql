@@ -1,4 +1,4 @@
--- Indexes of the schema that do not work, and whether somebody is at one on the same table: such a one may be on its way.
+-- Invalid indexes of the schema, and whether a session builds an index on the same table: then the index may become valid.
 select index_class.relname as name,
        exists (select
                  from pg_stat_progress_create_index as building

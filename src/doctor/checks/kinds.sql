@@ -1,7 +1,7 @@
--- Kinds of jobs that no live worker of their queue handles, among the first :window of each queue and sort: what is
--- passed over gathers at the front.
+-- Kinds of jobs that no live worker of their queue handles, among the first :window jobs of each queue and state. These
+-- are enough: jobs that workers skip collect at the front.
 --
--- Each inner select names the order of one index, so that the planner reads that one and stops.
+-- Each inner select has the order of one index, so that the planner reads this index and stops at the limit.
 select q.queue, seen.kind, count(*)::integer as jobs
   from unnest(:queues::text[]) as q (queue)
  cross join lateral (

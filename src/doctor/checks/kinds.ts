@@ -8,7 +8,7 @@ const window = 200
 
 export const kinds: Check = async (db) => {
   const live = await liveQueues(db)
-  // Of the others it is the check of queues that speaks.
+  // The check `queues` reports the queues without a worker.
   const queues = live.filter(({ isServed }) => isServed).map(({ queue }) => queue)
   type Kind = { queue: string; kind: string; jobs: number }
   const found = await run(db, kindsSql, { queues, window }, (row: Kind) => row)

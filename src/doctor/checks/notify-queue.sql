@@ -1,5 +1,5 @@
--- How full the queue of notifications is, and which sessions with an open transaction may be the reason: the queue is
--- emptied as far as the slowest listener has read, and one inside a transaction reads nothing.
+-- How full the queue of notifications is, and which sessions with an open transaction may be the reason: the server removes
+-- a notification when every listener has read it, and a listener inside a transaction reads none.
 select pg_notification_queue_usage() as usage,
        array(select pid
                from pg_stat_activity

@@ -1,4 +1,4 @@
--- The days of history from today on that are not there.
+-- The missing partitions of the job history, from today on.
 select parent.name || '_' || to_char(day.at, 'YYYYMMDD') as name, day.ahead
   from (values ('finished'), ('attempt'), ('log')) as parent (name)
  cross join (select ahead, (stint.now() at time zone 'utc')::date + ahead as at

@@ -1,5 +1,5 @@
--- Schedules that should have fired, and those that fail. One from code counts while a live worker has it in its code.
--- Only of what a viewer may see.
+-- Schedules that should have fired, and those that fail. A schedule from code counts only while a live worker has it in
+-- its code. Reads only columns that the role of viewers may read.
 select s.name, s.failures,
        ((extract(epoch from stint.now()) - extract(epoch from s.next_fire_at)) * 1000)::float8 as "lateMs"
   from stint.schedule as s

@@ -1,4 +1,4 @@
--- A setting of the server, as it holds for this session, and where it comes from.
+-- The value of a setting in this session, and where it comes from.
 select setting, source
   from pg_settings
  where name = :name::text

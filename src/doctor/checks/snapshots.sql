@@ -1,7 +1,7 @@
--- Who keeps dead rows from being removed: transactions of this database, standbys that say what they read, transactions
--- that were prepared and forgotten, replication slots. Oldest first; those first of which it is not known since when.
+-- What keeps vacuum from removing dead rows: transactions of this database, standbys with hot_standby_feedback, forgotten
+-- prepared transactions, replication slots. Oldest first; rows of unknown age come before them.
 --
--- Of others' sessions a login without pg_read_all_stats sees that they hold one, and neither since when nor what they do.
+-- Without pg_read_all_stats, a login sees that sessions of other logins hold a snapshot, but neither its age nor their state.
 select 'session' as type, pid::text as name, application_name as application, usename::text as "user", state,
        left(query, 200) as query, true as "isActive",
        (extract(epoch from clock_timestamp() - xact_start) * 1000)::float8 as "ageMs",

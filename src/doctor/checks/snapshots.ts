@@ -15,11 +15,11 @@ interface Holder {
   state: string | null
   query: string | null
   isActive: boolean
-  /** Null where it is not to be seen. */
+  /** Null if this login may not see it. */
   ageMs: number | null
-  /** How many transactions ago. */
+  /** Its age in transactions. */
   xids: number
-  /** Of whoever asks. */
+  /** The login that runs the check. */
   login: string
 }
 

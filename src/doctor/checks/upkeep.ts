@@ -6,7 +6,7 @@ import type { Check } from '../check.ts'
 import { listing } from '../listing.ts'
 import { liveWorkersSql } from './live-workers.sql.ts'
 
-/** A service may be late by this, whatever its interval. */
+/** A service is late after three of its intervals and this. */
 const graceMs = 600_000
 
 export const upkeep: Check = async (db) => {
@@ -18,7 +18,7 @@ export const upkeep: Check = async (db) => {
   const leadsMs = leader === null ? 0 : asOf.getTime() - leader.since.getTime()
   const late = services.filter((service) => {
     const lateMs = ages.get(service.name) ?? Infinity
-    // Whoever leads since a moment ago has had no time to do it.
+    // A new leader has not had time to run it yet.
     return leadsMs > lateMs && ageOf(service, asOf) > lateMs
   })
   if (leader === null)

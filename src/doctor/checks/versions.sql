@@ -1,4 +1,5 @@
--- The versions that live workers run: of Stint, and of the code, by queue; and how long the youngest one of each is up.
+-- The versions that live workers run, of Stint and of the code of each queue, where they differ; and how long the youngest
+-- worker has run.
 with live as (
   select about, started_at
     from stint.worker

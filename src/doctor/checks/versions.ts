@@ -5,7 +5,7 @@ import { listing } from '../listing.ts'
 import { versionsSql } from './versions.sql.ts'
 
 interface Mixed {
-  /** Null: of Stint itself. */
+  /** Null: these are versions of Stint itself. */
   queue: string | null
   versions: string[]
   youngestMs: number

@@ -1,4 +1,4 @@
--- What live workers have measured of their clocks, the furthest off first.
+-- How far the clocks of live workers are off, as they measured it; the largest difference first.
 select coalesce(about ->> 'host', '?') as host, coalesce(about ->> 'pid', '?') as pid,
        clock_ahead_ms as "aheadMs", clock_error_ms as "errorMs"
   from stint.worker
