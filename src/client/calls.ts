@@ -13,7 +13,7 @@ import { deliver } from './enqueue/deliver.ts'
 import { missingJob } from './job-id.ts'
 
 export interface GetOptions {
-  /** Also read an input that lies in the blob store; else it is null, and `inputBlob` says where it is. @default true */
+  /** Also read an input that is in the blob store; if false, it is null and `inputBlob` says where it is. @default true */
   blob?: boolean | undefined
 }
 
@@ -23,26 +23,26 @@ export interface CallsConfig {
   blobs: BlobConfig | undefined
 }
 
-/** `isRepeat`: an earlier try may have been done although its reply was lost. */
+/** `isRepeat`: an earlier try lost its reply, so its work may be committed. */
 export type Work<Result> = (db: Database, isRepeat: boolean) => Promise<Result>
 
-/** A change: it may be sent on its own, or in the transaction that notes it. */
+/** A change. It is sent on its own, or in the transaction that also stores its audit entry. */
 export type Change<Result> = (db: Copyable, isRepeat: boolean) => Promise<Result>
 
 export interface WriteOptions<Result> {
-  /** The ids of the jobs that it stores, if any. */
+  /** The ids of the jobs that the change stores, if any. */
   jobIds?: readonly string[] | undefined
-  /** It needs a transaction, even without an audit entry. */
+  /** The change needs a transaction, even without an audit entry. */
   isTransaction?: boolean | undefined
   /** Whether something was changed; without a change there is no audit entry. @default always */
   isDone?: ((result: Result) => boolean) | undefined
 }
 
-/** Calls about stored jobs: each is sent until its answer is known, and a change returns the job. */
+/** Sends calls about stored jobs: each one is sent again until its answer is known. */
 export class Calls {
   readonly #config: CallsConfig
   readonly #connection: Connection
-  /** Whose act its changes are, where that is noted. */
+  /** The act whose audit entry each change stores; undefined: no audit entry. */
   readonly #act: Act | undefined
 
   constructor(config: CallsConfig, connection: Connection, act?: Act) {
@@ -51,12 +51,12 @@ export class Calls {
     this.#act = act
   }
 
-  /** The same calls, with each change noted in its own transaction as part of this act. */
+  /** The same calls, where each change stores an audit entry of this act in its own transaction. */
   notedAs(act: Act): Calls {
     return new Calls(this.#config, this.#connection, act)
   }
 
-  /** `jobIds` are those that it stores, where it stores any. */
+  /** `jobIds` are the ids of the jobs that the call stores, if any. */
   send<Result>(work: Work<Result>, jobIds: readonly string[] = []): Promise<Result> {
     const { schema, timeoutMs } = this.#config
     return deliver({ schema, timeoutMs, jobIds: () => jobIds }, async (isRepeat) =>
@@ -88,12 +88,12 @@ export class Calls {
     )
   }
 
-  /** The job, without an input that lies elsewhere, or `job-not-found`. */
+  /** The job, without an input from the blob store; throws `job-not-found`. */
   async find(id: string): Promise<Job> {
     return (await this.send((db) => get(db, id))) ?? missingJob(id)
   }
 
-  /** The job after a change, or the reason why there was none. */
+  /** The job after a change; throws `state-changed` if there was no change and the job is not `isFine`. */
   async changed(id: string, isDone: boolean, isFine: (job: Job) => boolean = () => false): Promise<Job> {
     const job = await this.find(id)
     if (!isDone && !isFine(job)) {
@@ -111,7 +111,7 @@ export class Calls {
     return blob ? withInput(this.#config.blobs?.store, job) : job
   }
 
-  /** For a change: an input that this client cannot read must not hide its result. */
+  /** For the result of a change: it is returned even if this client cannot read the input. */
   async withInputIfThere<Found extends Job>(job: Found): Promise<Found> {
     try {
       return await this.withInput(job)

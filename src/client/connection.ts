@@ -31,18 +31,19 @@ export class Connection {
   }
 
   async database(): Promise<Database> {
-    if (this.#isClosed) throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
+    if (this.#isClosed)
+      throw new StintError('client-closed', 'This Stint client is closed. Create a new one.')
     this.#open ??= this.#connect()
     const { database } = await this.#open
     return database
   }
 
-  /** The URL it is open at; undefined before it is open. */
+  /** The URL of the database; undefined before the first connection. */
   get url(): string | undefined {
     return this.#url
   }
 
-  /** Connections that are open. */
+  /** The number of open connections. */
   get connections(): number {
     return this.#database?.connections ?? 0
   }
@@ -59,11 +60,11 @@ export class Connection {
     try {
       const connected = await connect(connection, process.env)
       this.#url = connected.url
-      // A third of the caller's patience for one try, so that a stuck one leaves time for another.
-      const usualMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
-      // Where the server has a limit of its own, that speaks first: it knows that nothing was done.
+      // One try may take a third of the caller's timeout, so that a stuck try leaves time for another.
+      const defaultDeadlineMs = Math.max(100, Math.min(10_000, timeoutMs / 3))
+      // A statement timeout of the server must pass first: its error tells for certain that nothing was done.
       const { statementTimeoutMs, lockTimeoutMs, poolWaitMs } = limits
-      const deadlineMs = statementTimeoutMs === undefined ? usualMs : statementTimeoutMs + 1_000
+      const deadlineMs = statementTimeoutMs === undefined ? defaultDeadlineMs : statementTimeoutMs + 1_000
       const database = new Database({
         url: connected.url,
         schema,
@@ -77,7 +78,7 @@ export class Connection {
       this.#database = database
       return { database, connected }
     } catch (error) {
-      // Not remembered: the next call may find the server up.
+      // Forget the failure: the next call connects again.
       this.#open = undefined
       throw error
     }

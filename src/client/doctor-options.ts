@@ -7,7 +7,7 @@ export interface DoctorOptions {
   only?: readonly CheckName[] | undefined
 }
 
-/** The checks to make, in the order of the list of all. */
+/** The checks to run, in the order of the list of all checks. */
 export function resolveDoctorOptions({ only = checkNames, ...rest }: DoctorOptions = {}): CheckName[] {
   rejectUnknown('doctor', rest, ['only'])
   const given: unknown = only

@@ -11,34 +11,34 @@ import { currentJob } from '../node/ambient.ts'
 import type { BlobConfig } from '../jobs/new/new-job.ts'
 import { isNotifyUsual } from '../jobs/wake-up/notify.ts'
 
-/** Options that a job takes over from where it is enqueued, when the call does not say them. */
+/** Options that a job gets from the surrounding request if the enqueue call does not give them. */
 export type AmbientOptions = Pick<JobOptions, 'correlationId' | 'traceparent' | 'tracestate'>
 
 export interface StintOptions<Tx = PgTransaction> {
   /** postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
   connection?: string | undefined
-  /** The Postgres schema that Stint lives in. @default 'stint' */
+  /** The Postgres schema of Stint's tables. @default 'stint' */
   schema?: string | undefined
-  /** How `{ tx }` is reached: one of `stint/drizzle`, `stint/kysely` …. @default that of pg */
+  /** What sends statements on `{ tx }`: one of `stint/drizzle`, `stint/kysely` …. @default the adapter of pg */
   adapter?: TxAdapter<Tx> | undefined
-  /** Connections at most; 1 to 1,000. @default 10 */
+  /** The maximum number of connections; 1 to 1,000. @default 10 */
   poolSize?: number | undefined
   /** How long a call goes on trying through database trouble, from '100ms' up. @default '30s' */
   timeout?: Duration | undefined
   /**
-   * How long the server may work on one statement, from '10ms' up; then it cancels it. For a client that must not burden
-   * the server; each call is then a transaction. @default none
+   * How long the server may work on one statement, from '10ms' up; then the server cancels it. For a client that must not
+   * put much load on the server. With this option each call is a transaction. @default none
    */
   statementTimeout?: Duration | undefined
   /** How long a statement may wait for a lock, from '1ms' up; then it is tried again. @default none */
   lockTimeout?: Duration | undefined
-  /** How long a call may wait for a free connection of the pool, from '10ms' up. @default as long as for an answer */
+  /** How long a call may wait for a free connection of the pool, from '10ms' up. @default as long as for a reply */
   poolWait?: Duration | undefined
   blobs?: BlobOptions | undefined
-  /** Tell workers in other processes at once that something was stored; without, they find it when they next poll. @default true, unless STINT_NOTIFY is off */
+  /** Notify workers in other processes of new jobs at once; if false, they find them at their next poll. @default true, unless STINT_NOTIFY is off */
   notify?: boolean | undefined
   /**
-   * Asked at every enqueue, for what your request already carries (AsyncLocalStorage, OpenTelemetry).
+   * Called at every enqueue, for values of the current request (from AsyncLocalStorage, OpenTelemetry).
    * @default inside a handler, its job's correlation id and trace context
    */
   ambient?: (() => AmbientOptions | undefined) | undefined

@@ -12,7 +12,7 @@ export interface SetQueueOptions {
   keepDead?: Duration | undefined
 }
 
-/** Settings of queues, which hold for all workers that serve them: `stint.queues`. */
+/** Settings of queues, which apply to all workers that serve them: `stint.queues`. */
 export class Queues {
   readonly #calls: Calls
 
@@ -20,18 +20,18 @@ export class Queues {
     this.#calls = calls
   }
 
-  /** The queues for which something was set, by name. */
+  /** The queues that have settings, by name. */
   list(): Promise<QueueSettings[]> {
     return this.#calls.send(allSettings)
   }
 
-  /** What holds for a queue, set or not. */
+  /** The settings of a queue, with defaults for those that are not set. */
   async get(queue: string): Promise<QueueSettings> {
     const name = nameOption('queue', queue)
     return this.#calls.send((db) => settingsOf(db, name))
   }
 
-  /** Changes what is given and leaves the rest; it holds from the next pass of upkeep on. */
+  /** Changes the given settings and keeps the others. The next run of upkeep uses them. */
   async set(queue: string, options: SetQueueOptions): Promise<QueueSettings> {
     const name = nameOption('queue', queue)
     const { keep, keepDead, ...rest } = options

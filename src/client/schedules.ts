@@ -29,37 +29,37 @@ import { ownJob } from '../schedules/fires/tick.ts'
 import type { Hint } from '../jobs/wake-up/hint.ts'
 import type { Calls } from './calls.ts'
 
-/** A time that a schedule will fire. */
+/** A time at which a schedule will fire. */
 export interface NextFire {
   at: Date
-  /** A clock change moved it: into the first instant after a `gap`, or to the first of two (`overlap`). */
+  /** Set if a clock change affects it: it fires at the first instant after a `gap`, or at the first of two (`overlap`). */
   shift: 'gap' | 'overlap' | null
 }
 
 export interface BackfillOptions {
-  /** From this time on. */
+  /** The start of the range. */
   from: Date | string
-  /** To this time, not in the future. */
+  /** The end of the range, not in the future. */
   to: Date | string
-  /** Say what would be done, and do nothing. @default false */
+  /** Return what would be done, and do nothing. @default false */
   dryRun?: boolean | undefined
 }
 
 export interface BackfilledFire {
   fireAt: Date
   /**
-   * `fired`: a job is, or would be, made; `asked`: by a worker that has the schedule's code, for code makes its input;
-   * `kept`: it fired or was asked for before, or waits.
+   * `fired`: a job is, or would be, stored. `asked`: the schedule's code makes the input, so a worker that has it stores the
+   * job. `kept`: unchanged, because it fired, was asked for or was queued before.
    */
   action: 'fired' | 'asked' | 'kept'
-  /** What was noted of it before. */
+  /** Its stored outcome before this call; null if there was none. */
   before: Fire['outcome'] | null
   jobId: string | null
 }
 
 export interface RanSchedule {
   jobId: string
-  /** `asked`: code makes the input, so a worker that has the schedule's code makes this job. */
+  /** `asked`: code makes the input, so a worker that has the schedule's code stores this job. */
   action: 'fired' | 'asked'
 }
 
@@ -67,13 +67,13 @@ const mostBackfilled = 1_000
 const mostTries = 10
 
 export interface SchedulesConfig {
-  /** Told of jobs that are ready. */
+  /** Called with the hints of new ready jobs. */
   onReady: (hints: readonly Hint[]) => void
   /** Called when the next fires may have changed. */
   onChanged: () => void
 }
 
-/** Rules by which jobs come into being: `stint.schedules`. */
+/** Rules that create jobs: `stint.schedules`. */
 export class Schedules {
   readonly #calls: Calls
   readonly #config: SchedulesConfig
@@ -84,8 +84,8 @@ export class Schedules {
   }
 
   /**
-   * Stores a schedule, new or changed; a changed one counts from now on. One that workers have in their code is restored
-   * by the next of them that starts.
+   * Stores a schedule, new or changed; a change counts from now on. If workers have a schedule of this name in their code,
+   * the next such worker that starts stores its own definition again.
    */
   async set<Contract extends JobContract>(
     definition: Schedule | ScheduleDefinition<Contract>,
@@ -94,7 +94,7 @@ export class Schedules {
     if (schedule.makeInput !== undefined)
       throw invalidOption(
         'input',
-        'a value: a function is for schedules in the code of workers',
+        'a value: only a schedule in the code of workers can have a function as its input',
         schedule.makeInput,
       )
     await this.#calls.write((db) => setSchedule(db, schedule, { source: 'runtime', appVersion: null }))
@@ -102,15 +102,15 @@ export class Schedules {
     return (await this.#find(schedule.name)).details
   }
 
-  /** One schedule, or undefined where there is none of this name. */
+  /** One schedule, or undefined if there is none of this name. */
   async get(name: string): Promise<ScheduleDetails | undefined> {
     storedName('name', name)
     return (await this.#calls.send((db) => getSchedule(db, name)))?.details
   }
 
   /**
-   * One as `set()` takes it, so that a caller without its code can change it and set it again; undefined where there is
-   * none, or the stored one is not valid. An input that code makes is left out.
+   * A stored schedule as an argument of `set()`, so that a caller without its code can change it and set it again.
+   * Undefined if there is none, or the stored one is not valid. An input that code makes is left out.
    */
   async definition(name: string): Promise<ScheduleDefinition | undefined> {
     storedName('name', name)
@@ -118,7 +118,7 @@ export class Schedules {
     return found === undefined || !isValid(found) ? undefined : definitionOf(found.row)
   }
 
-  /** Schedules by name; give the last name back as `after` to go on from there. */
+  /** Schedules by name; pass the last name as `after` to get the next page. */
   async list(
     options: { after?: string | undefined; limit?: number | undefined } = {},
   ): Promise<ScheduleInfo[]> {
@@ -128,7 +128,7 @@ export class Schedules {
     return this.#calls.send((db) => listSchedules(db, request))
   }
 
-  /** No fires until a time, or until it is resumed. What it names meanwhile is not made up for. */
+  /** Stops its fires until a time, or until it is resumed. Times during the pause do not fire later. */
   async pause(
     name: string,
     options: {
@@ -140,7 +140,7 @@ export class Schedules {
     const { until, for: span, reason, ...rest } = options
     rejectUnknown('schedules.pause', rest, ['until', 'for', 'reason'])
     if (until !== undefined && span !== undefined)
-      throw invalidOption('until', 'left out when `for` is given', until)
+      throw invalidOption('until', 'left out if `for` is given', until)
     const untilMs = until === undefined ? undefined : instant('until', until)
     const spanMs = span === undefined ? undefined : durationOption('for', span, { minMs: 1 })
     const said = keyText('reason', reason, 2_000) ?? null
@@ -151,7 +151,7 @@ export class Schedules {
     })
   }
 
-  /** Lets a paused schedule go on, from now; one that is not paused stays as it is. */
+  /** Ends the pause of a schedule: it fires again from now on. Does nothing if it is not paused. */
   async resume(name: string): Promise<ScheduleDetails> {
     return this.#change(name, (db, { row, turn, nowMs, details }) => {
       if (!details.isPaused) return Promise.resolve(true)
@@ -161,8 +161,8 @@ export class Schedules {
   }
 
   /**
-   * Makes a job of it now, whatever its times and the jobs before it. Where code makes the input, give the schedule
-   * itself to make it here; by its name, a worker that has its code is asked to.
+   * Stores a job of it now, regardless of its rule, its pause and its overlap policy. If code makes the input: pass the
+   * schedule itself to make it here, or its name to have a worker that has its code make it.
    */
   async runNow(schedule: string | Schedule): Promise<RanSchedule> {
     const found = await this.#find(nameOf(schedule))
@@ -172,7 +172,7 @@ export class Schedules {
     const own = action === 'asked' ? '' : await ownOf(found, schedule, found.nowMs)
     const times = `[{"jobId":"${jobId}"${own}}]`
     const request = { name: found.details.name, times, reason: 'run now' }
-    // Two calls at the same instant: one of them fires a moment later.
+    // If two calls come at the same instant, one of them fires a moment later.
     for (let tries = 0; tries < mostTries; tries++) {
       if (action === 'asked') {
         if ((await this.#ask(request, [jobId])).length > 0) return { jobId, action }
@@ -187,7 +187,7 @@ export class Schedules {
     return missingSchedule(found.details.name)
   }
 
-  /** Forgets a schedule and its history; its jobs stay. One that live workers have in their code is refused. */
+  /** Deletes a schedule and its fires; its jobs stay. Refuses a schedule that live workers have in their code. */
   async delete(name: string): Promise<void> {
     storedName('name', name)
     for (;;) {
@@ -213,8 +213,8 @@ export class Schedules {
   }
 
   /**
-   * The next times, of one that is stored or of one that is only defined; at most 1,000. Jitter is not counted in. None where
-   * what is stored is not valid: it does not fire.
+   * The next times of a stored schedule, or of a definition; at most 1,000. They do not include jitter. Empty if the stored
+   * schedule is not valid, since it does not fire.
    */
   async next(schedule: string | Schedule | ScheduleDefinition, n = 5): Promise<NextFire[]> {
     integerOption('n', n, { min: 1, max: 1_000 })
@@ -231,7 +231,7 @@ export class Schedules {
     }))
   }
 
-  /** What became of its times, latest first. */
+  /** Its past times and their outcomes, latest first. */
   async fires(
     name: string,
     options: { limit?: number | undefined; before?: Date | string | undefined } = {},
@@ -247,7 +247,7 @@ export class Schedules {
     return this.#calls.send((db) => listFires(db, request))
   }
 
-  /** What became of the last times of several schedules, by name, latest first: at most 200 of them. */
+  /** The last fires of several schedules, by name, latest first; at most 200 schedules. */
   async recent(
     names: readonly string[],
     { limit = 20 }: { limit?: number | undefined } = {},
@@ -261,10 +261,10 @@ export class Schedules {
   }
 
   /**
-   * Makes up for the times of a range: those that were missed or skipped, or came before the schedule did. What fired
-   * does not fire again, so a range whose fires are forgotten (`keepFires`) is refused. At most 1,000 times; look first,
-   * with `dryRun`. Where code makes the input, give the schedule itself to make it here; by its name, a worker that has its
-   * code is asked to.
+   * Fires the times of a range that were missed or skipped, or that came before the schedule existed. A time that fired
+   * does not fire again, so a range whose fires were pruned (`keepFires`) is refused. At most 1,000 times; try `dryRun`
+   * first. If code makes the input: pass the schedule itself to make it here, or its name to have a worker that has its
+   * code make it.
    */
   async backfill(
     schedule: string | Schedule,
@@ -281,13 +281,13 @@ export class Schedules {
     if (forgottenTo !== null && fromMs <= forgottenTo.getTime())
       throw invalidOption(
         'from',
-        `later than ${forgottenTo.toISOString()}: which times fired before is forgotten (\`keepFires\`)`,
+        `later than ${forgottenTo.toISOString()}: the record of earlier fires was pruned (\`keepFires\`)`,
         from,
       )
     const times: number[] = []
     for (const { ms } of occurrences(checkSchedule(found.row).schedule.rule, fromMs - 1, toMs)) {
       if (times.length === mostBackfilled)
-        throw invalidOption('to', `so that there are at most ${mostBackfilled} fires`, to)
+        throw invalidOption('to', `such that the range has at most ${mostBackfilled} fires`, to)
       times.push(ms)
     }
     const range = { name, from: new Date(fromMs).toISOString(), to: new Date(toMs).toISOString() }
@@ -303,8 +303,8 @@ export class Schedules {
         : { ...said, action: 'kept', jobId: fire.jobId }
     })
     if (dryRun) return plan
-    const done = new Set(await this.#makeUp(found, schedule, plan))
-    // A tick may have been there in between.
+    const done = new Set(await this.#fireAll(found, schedule, plan))
+    // A tick of a worker may have decided some of the times in between.
     const after = await this.#calls.send((db) => firesWithin(db, range))
     const stored = new Map(after.map((fire) => [fire.fireAt.getTime(), fire.jobId]))
     return plan.map((one) => {
@@ -313,8 +313,8 @@ export class Schedules {
     })
   }
 
-  /** The ids of the jobs that it made or asked for; not all of them where a reply was lost. */
-  async #makeUp(
+  /** Returns the ids of the jobs that it stored or asked for; some are missing if a reply was lost. */
+  async #fireAll(
     found: FoundSchedule,
     schedule: string | Schedule,
     plan: BackfilledFire[],
@@ -351,7 +351,7 @@ export class Schedules {
     return (await this.#calls.send((db) => getSchedule(db, name))) ?? missingSchedule(name)
   }
 
-  /** Reads and changes again until no other process changed the schedule in between: a tick is soon over. */
+  /** Reads the schedule and changes it, again if another process changed it in between; a tick is short. */
   async #change(
     name: string,
     change: (db: Queryable, found: FoundSchedule) => Promise<boolean>,
@@ -365,7 +365,7 @@ export class Schedules {
   }
 }
 
-/** Any text that a row can have as its name: a schedule with an invalid name can be read and deleted too. */
+/** Accepts any string that a row can have as its name: a schedule with an invalid name can be read and deleted too. */
 function storedName(option: string, value: unknown): string {
   if (typeof value === 'string' && value.length <= 10_000 && !value.includes('\0')) return value
   throw invalidOption(option, 'the name of a schedule', value)
@@ -384,12 +384,12 @@ function nameOf(schedule: string | Schedule): string {
   return typeof schedule === 'string' ? schedule : schedule.name
 }
 
-/** Code makes its input, and that code is not here. */
+/** Whether code makes its input, but the caller passed only the name. */
 function isAskedFor({ details }: FoundSchedule, schedule: string | Schedule): boolean {
   return details.inputFromCode && typeof schedule === 'string'
 }
 
-/** What code makes for one time, where it does. */
+/** The job and input that the schedule's code makes for one time; empty if code makes none. */
 async function ownOf({ details }: FoundSchedule, schedule: string | Schedule, ms: number): Promise<string> {
   return details.inputFromCode && typeof schedule !== 'string' ? ownJob(details.name, schedule, ms) : ''
 }

@@ -68,10 +68,10 @@ import type { QueueFigures } from '../stats/read/queues/figures.ts'
 import { QueueReader } from '../stats/read/queues/queues.ts'
 
 /**
- * The producer's client: stores jobs, looks them up, changes those that have not started.
+ * The producer's client: stores jobs, reads them, and changes those that have not started.
  *
- * One per process is enough; it holds a pool of connections that it opens when first used. `Tx` is the transaction
- * type of the library you use Postgres through.
+ * One per process is enough; it has a pool of connections, which it opens with the first call. `Tx` is the transaction
+ * type of your database library.
  */
 export class Stint<Tx = PgTransaction> {
   readonly #config: StintConfig<Tx>
@@ -82,24 +82,24 @@ export class Stint<Tx = PgTransaction> {
   readonly #enqueueStats: EnqueueStats
   /** Jobs that will not run again by themselves: find, replay, edit, discard. */
   readonly dead: DeadLetters
-  /** Errors that people would call the same: how often, since when, and what was decided about them. */
+  /** Groups of errors with the same cause: how often, since when, and their status. */
   readonly errors: ErrorGroups
   /** How long queues keep their jobs. */
   readonly queues: Queues
-  /** Rules by which jobs come into being: set, look at, pause, run, make up for. */
+  /** Rules that create jobs: set, read, pause, run now, backfill. */
   readonly schedules: Schedules
   /** The data behind the dashboard: queues, workers, leases, history, problems. */
   readonly view: View
   /** Actions over many jobs: preview, try, run, pause, abort. */
   readonly operations: Operations
-  /** What people did, and what they were refused. */
+  /** What people did, and which actions they were refused. */
   readonly audit: Audit
   readonly #queueReader = new QueueReader()
   readonly #jobs: JobVerbs
   readonly #refusals: Refusals
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
-  /** @internal What all consoles share. */
+  /** @internal Data that all consoles share. */
   readonly consoleStore: ConsoleStore
 
   constructor(options?: StintOptions<Tx>) {
@@ -143,8 +143,8 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Stores many jobs of one kind. The jobs of an array or other iterable, of any length, are stored all or none; those
-   * of an async iterable a batch at a time as they come.
+   * Stores many jobs of one kind. Of an array or another iterable, of any length, all jobs are stored or none. The jobs of
+   * an async iterable are stored batch by batch as they come.
    */
   enqueueMany<Contract extends JobContract>(
     contract: Contract,
@@ -154,7 +154,7 @@ export class Stint<Tx = PgTransaction> {
     return this.#enqueuer.enqueueMany(contract, inputs, options)
   }
 
-  /** One job, live or ended, or undefined where there is none (any more). */
+  /** One job, live or ended, or undefined if it does not exist (any more). */
   async get(id: string, options?: GetOptions): Promise<Job | undefined> {
     checkId(id)
     const job = await this.#calls.send((db) => get(db, id))
@@ -168,12 +168,12 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * A page of jobs that a filter names, newest first: `state:dead queue:billing kind:charge.* age>1h`. What has an index is
-   * found by it; the rest is looked for among 50,000 jobs, and `looked` says how far that was.
+   * A page of jobs that match a filter, newest first: `state:dead queue:billing kind:charge.* age>1h`. Uses an index where
+   * there is one; otherwise it reads at most 50,000 jobs, and `looked` says how far it got.
    */
   async search(options?: SearchOptions): Promise<SearchPage> {
     const request = resolveSearchOptions(options)
-    // All that it takes in one transaction, and not each statement in its own.
+    // All statements of the search in one transaction, not one transaction for each.
     return this.#calls.send((db) =>
       db.transaction(async (tx) => {
         const page = await search(tx, request)
@@ -198,13 +198,16 @@ export class Stint<Tx = PgTransaction> {
     })
   }
 
-  /** The last 1,000 attempts of a job that did not simply succeed, in order; none for a job that is not there. */
+  /**
+   * The last 1,000 attempts of a job, in order; none for a job that does not exist. An attempt that succeeded without
+   * incident is not stored.
+   */
   async attempts(id: string): Promise<Attempt[]> {
     checkId(id)
     return this.#calls.send((db) => attempts(db, id))
   }
 
-  /** What a job's handler logged, in order. Give the last line back as `after` to go on from there. */
+  /** What a job's handler logged, in order. Pass the last line as `after` to get the lines after it. */
   async logs(id: string, options?: LogsOptions): Promise<LogLine[]> {
     checkId(id)
     const { request, isLast } = resolveLogsOptions(id, options)
@@ -212,15 +215,15 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Ends a job; again is no error. One that runs is asked to stop: its `ctx.signal` aborts within a second, wherever it
-   * runs, and the job that comes back is still running, unless `wait` gives it the time to end. Throws `state-changed`
-   * where it had ended otherwise.
+   * Cancels a job; does nothing if it is cancelled already. A running job is asked to stop: its `ctx.signal` aborts within a
+   * second, in any process, and the returned job is still running unless `wait` gives it time to end. Throws
+   * `state-changed` if it had already ended in another state.
    */
   async cancel(id: string, options?: CancelOptions): Promise<Job> {
     return this.#jobs.cancel(id, options)
   }
 
-  /** Moves a job that waits for its time or a worker to another time. */
+  /** Moves a job that has not started to another time. */
   async reschedule(id: string, when: When): Promise<Job> {
     return this.#jobs.reschedule(id, when)
   }
@@ -231,8 +234,8 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Gives a job that is not running another input, checked as enqueue() does. Key, search words and unique key follow
-   * where the contract made them; what the enqueue call gave stays.
+   * Gives a job that is not running another input, checked as enqueue() does. A key, search words and unique key that the
+   * contract derived change with it; those that the enqueue call gave stay.
    */
   async update<Contract extends JobContract>(
     contract: Contract,
@@ -249,8 +252,8 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Another client of the same database with connections of its own: schema, blob store and the rest are as here,
-   * unless they are given.
+   * Another client of the same database with its own connections. Options that are not given are the same as those of this
+   * client.
    */
   clone<Other = PgTransaction>(options: StintOptions<Other> = {}): Stint<Other> {
     const { connection, schema, poolSize, timeoutMs, blobs, notify, ambient, ...limits } = this.#config
@@ -270,7 +273,7 @@ export class Stint<Tx = PgTransaction> {
     })
   }
 
-  /** @internal Where it is, for another that works on the same. */
+  /** @internal Connection and schema, for another client of the same database. */
   get place(): { connection: string | undefined; schema: string } {
     const { connection, schema } = this.#config
     return { connection, schema }
@@ -281,7 +284,7 @@ export class Stint<Tx = PgTransaction> {
     return migrate(await this.#connection.database(), options)
   }
 
-  /** Which migrations are applied, and which are still to do. */
+  /** Which migrations are applied, and which are pending. */
   migrationStatus(): Promise<MigrationStatus> {
     return this.#calls.send(migrationStatus)
   }
@@ -313,8 +316,8 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
-   * Checks for present and coming problems: the server's settings, the schema, vacuum, snapshots, workers, upkeep. One
-   * finding for each check, also if all is well; a check that could not be made is `unknown`, and says why.
+   * Checks for present and future problems: the server's settings, the schema, vacuum, snapshots, workers, upkeep. Returns
+   * one finding for each check, also if there is no problem; a check that could not run is `unknown`, and says why.
    */
   async doctor(options?: DoctorOptions): Promise<Examination> {
     const only = resolveDoctorOptions(options)
@@ -331,7 +334,7 @@ export class Stint<Tx = PgTransaction> {
     return pruneBlobs(await this.#connection.database(), blobs.store, graceMs)
   }
 
-  /** Waits for the calls that are under way, then closes the connections. */
+  /** Waits for the enqueues in progress, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.drained()
     await this.#enqueueStats.close()
@@ -339,7 +342,7 @@ export class Stint<Tx = PgTransaction> {
     await this.#connection.close()
   }
 
-  /** What changes jobs, queues and schedules, by these calls. */
+  /** The objects that change jobs, dead letters, queues, errors and schedules, all on the given calls. */
   #facesOf(calls: Calls): Faces {
     const { blobs } = this.#config
     const announcer = this.#announcer
@@ -377,7 +380,7 @@ export class Stint<Tx = PgTransaction> {
     })
   }
 
-  /** Workers look for it at its new place and time. */
+  /** Tells workers about a job's new time, queue or priority. */
   #announce(job: Job): void {
     const { queue, priority, key, runAt } = job
     const inMs = Math.max(0, runAt.getTime() - Date.now())
@@ -386,11 +389,11 @@ export class Stint<Tx = PgTransaction> {
 }
 
 function otherKind({ id, kind }: Job, given: string): StintError {
-  const message = `Job ${id} is of '${kind}', not of '${given}': pass the contract of its kind.`
+  const message = `Job ${id} is of kind '${kind}', not '${given}': pass the contract of its kind.`
   return new StintError('contract-mismatch', message, { jobIds: [id] })
 }
 
-/** Not from inside of the class: one that names itself is given another name by the bundler. */
+/** Outside of the class: a class that refers to itself is renamed by the bundler. */
 function newStint<Tx>(options: StintOptions<Tx>): Stint<Tx> {
   return new Stint(options)
 }

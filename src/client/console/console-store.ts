@@ -2,7 +2,7 @@ import { cursorKey, endSession, isSessionEnded } from './stored-sessions.ts'
 import type { EndedSession } from './stored-sessions.ts'
 import type { Calls } from '../calls.ts'
 
-/** What all consoles of an installation share. */
+/** The sessions and the cursor key that all consoles of an installation share. */
 export class ConsoleStore {
   readonly #calls: Calls
 

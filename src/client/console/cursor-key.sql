@@ -1,3 +1,3 @@
--- The key that cursors are encrypted with.
+-- The key that encrypts cursors.
 select key
   from stint.cursor_key

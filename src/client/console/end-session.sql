@@ -1,4 +1,4 @@
--- Note that a session is over, and forget those that would be over by now anyway.
+-- Store that a session has ended, and delete the rows of sessions that have expired since.
 with forgotten as (
   delete from stint.ended_session
    where expires_at < stint.now()

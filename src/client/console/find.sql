@@ -1,4 +1,4 @@
--- What was answered to this key, where that is still kept; without a status it is being answered.
+-- The kept answer for this key, if any; without a status, the request is still being answered.
 select status,
        headers,
        body,

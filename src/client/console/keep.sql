@@ -5,7 +5,7 @@ with removed as (
            select scope, key
              from stint.http_reply
             where expires_at < stint.now()
-              -- The row that is written below must not be removed beside it.
+              -- Not the row that is written below.
               and (scope, key) <> (:scope::text, :key::text)
             order by expires_at
             limit 20

@@ -5,7 +5,7 @@ import { claimReply, findReply, forgetReply, keepReply, lockReply } from './stor
 import type { EarlierReply, KeptReply, OnceRequest } from './stored-replies.ts'
 import type { Calls } from '../calls.ts'
 
-/** What work in the transaction of its answer may use. */
+/** What the work can use if it runs in the transaction that keeps its answer. */
 export interface ReplyTransaction {
   /** For `enqueue(…, { tx })`. */
   tx: PgTransaction
@@ -13,15 +13,15 @@ export interface ReplyTransaction {
   stateOf: (id: string) => Promise<JobState | undefined>
 }
 
-/** How long a repeat is answered the same. */
+/** How long an answer is kept for repeats. */
 const keepMs = 24 * 3_600_000
-/** Longer than any request takes: after it, the process that took the key is gone. */
+/** Longer than any request takes: after this time, the process that took the key has ended. */
 const holdMs = 60_000
 
 /**
- * Answers of the console, kept so that a repeated request is done once and answered the same.
+ * Answers of the console, kept so that a repeated request is done once and gets the same answer.
  *
- * `once` does the work and keeps its answer in one transaction: after any failure both are there or neither. `take`,
+ * `once` does the work and keeps its answer in one transaction: after any failure both are stored or neither. `take`,
  * `keep` and `drop` are for work that has its own transactions. If the process ends between the work and `keep`, a
  * repeat a minute later does the work again, so such work must be safe to repeat.
  */
@@ -49,7 +49,7 @@ export class Replies {
     )
   }
 
-  /** Undefined where the caller is to do the work now. */
+  /** The kept answer; undefined if the caller must do the work now. */
   async take(request: OnceRequest): Promise<EarlierReply | undefined> {
     // If the reply to a claim was lost, the key may be our own. We cannot tell, and in a minute the claim expires.
     return this.#calls.send(async (db) => {

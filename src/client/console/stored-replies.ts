@@ -7,16 +7,16 @@ import { forgetSql } from './forget.sql.ts'
 import { keepSql } from './keep.sql.ts'
 import { lockSql } from './lock.sql.ts'
 
-/** A request that is to be answered once, however often it comes. */
+/** A request whose work is done once, even if it is sent several times. */
 export interface OnceRequest {
-  /** Who asks what: the same key of another caller or route is another one. */
+  /** Caller and route: the same key from another caller or for another route is a different request. */
   scope: string
   key: string
   /** SHA-256 of its body. */
   digest: Buffer
 }
 
-/** A right that an answer took: of a job or queue, of all of something, or at all. */
+/** A right that the answer required: for jobs of a queue, kind or key, for all jobs, or in general. */
 export interface AskedRight {
   action: string
   of?: { queue?: string; kind?: string; key?: string | null } | undefined
@@ -31,7 +31,7 @@ export interface KeptReply {
   asked: readonly AskedRight[]
 }
 
-/** What is known of a request with such a key: answered, being answered, or another one under the same key. */
+/** What is stored for a key: an answer, a request that is being answered, or a different request. */
 export type EarlierReply = { type: 'kept'; reply: KeptReply } | { type: 'busy' } | { type: 'mismatch' }
 
 export async function lockReply(
@@ -89,7 +89,7 @@ interface ReplyRow {
 
 function toEarlier({ status, headers, body, asked, is_same: isSame }: ReplyRow): EarlierReply {
   if (!isSame) return { type: 'mismatch' }
-  // A row that is no valid answer, or whose rights cannot be read, was not written by a console.
+  // An invalid answer, or one with unreadable rights, was not written by a console.
   if (status === null || status < 200 || status > 599 || !isAsked(asked)) return { type: 'busy' }
   const texts = Object.entries(objectIn(headers)).filter(
     (entry): entry is [string, string] => typeof entry[1] === 'string',

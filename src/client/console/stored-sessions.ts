@@ -4,10 +4,10 @@ import { cursorKeySql } from './cursor-key.sql.ts'
 import { endSessionSql } from './end-session.sql.ts'
 import { sessionEndedSql } from './session-ended.sql.ts'
 
-/** A session of a browser, by the SHA-256 of its cookie's signature. */
+/** A browser session, identified by the SHA-256 of its cookie's signature. */
 export interface EndedSession {
   digest: Buffer
-  /** When it would have ended by itself. */
+  /** When it would have expired. */
   expiresAt: Date
 }
 

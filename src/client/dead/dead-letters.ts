@@ -27,16 +27,16 @@ import type { ListDeadOptions } from './dead-letter-options.ts'
 import { prepareEdit } from './edit.ts'
 import type { Edit } from './edit.ts'
 
-/** A dead letter with all that is known of it. */
+/** A dead letter with its attempts. */
 export interface DeadLetter extends Job, DeadLetterFacts {
   state: 'dead'
   reason: DeadReason
-  /** The last 1,000 that did not simply succeed, in order. */
+  /** The last 1,000, in order. An attempt that succeeded without incident is not stored. */
   attempts: Attempt[]
 }
 
 export interface ReplayOptions {
-  /** Not before this long from now. @default at once */
+  /** How long to wait before it runs. @default none */
   delay?: Duration | undefined
 }
 
@@ -47,11 +47,11 @@ export interface EditOptions<Contract> extends ReplayOptions {
   input: InputOf<Contract>
 }
 
-/** Jobs that will not run again by themselves, for people to look at, bring back or throw away: `stint.dead`. */
+/** Jobs that will not run again by themselves: a person reads, replays or discards them. `stint.dead`. */
 export class DeadLetters {
   readonly #calls: Calls
   readonly #blobs: BlobConfig | undefined
-  /** Told of what may run again. */
+  /** Called with each job that may run again. */
   readonly #onReady: (job: Job) => void
 
   constructor(
@@ -63,13 +63,13 @@ export class DeadLetters {
     this.#onReady = onReady
   }
 
-  /** A page of dead letters, newest first; without those in the trash and those edited into another job. */
+  /** A page of dead letters, newest first, without those in the trash and those that an edited job replaced. */
   async list(options?: ListDeadOptions): Promise<DeadLetterPage> {
     const request = resolveListDeadOptions(options)
     return this.#calls.send((db) => listDead(db, request))
   }
 
-  /** One dead letter with its attempts, or undefined where the job is none. */
+  /** One dead letter with its attempts, or undefined if the job is not a dead letter. */
   async get(id: string, options?: GetOptions): Promise<DeadLetter | undefined> {
     checkId(id)
     const found = await this.#calls.send((db) => getDead(db, id))
@@ -78,23 +78,23 @@ export class DeadLetters {
     return { ...letter, attempts: await this.#calls.send((db) => attempts(db, id)) }
   }
 
-  /** How many dead letters each of some error groups has now, counted up to 1,000; at most 200 groups. */
+  /** How many dead letters each of the given error groups has now, counted up to 1,000; at most 200 groups. */
   async counts(fingerprints: readonly string[]): Promise<Map<string, DeadCount>> {
     if (fingerprints.length > 200) throw invalidOption('fingerprints', 'at most 200', fingerprints.length)
     return this.#calls.send((db) => deadCounts(db, fingerprints))
   }
 
-  /** What is in the trash, counted up to 1,000, and when the oldest of the others died. */
+  /** How many dead letters are in the trash, counted up to 1,000, and when the oldest of the others died. */
   async overview(): Promise<{ trash: DeadCount; oldestDiedAt: Date | null }> {
     return this.#calls.send(deadOverview)
   }
 
   /**
-   * Brings a dead letter back as the job it was, with a fresh allowance of attempts; the numbering goes on. With
-   * `{ contract, input }` it makes a new job of it instead, and the dead letter names that one as `replacedBy`.
+   * Makes a dead letter a live job again, with its full number of attempts; the attempt numbers continue. With
+   * `{ contract, input }` it stores a new job instead, and the dead letter names it as `replacedBy`.
    *
-   * Of many calls at once one does it; the others throw `state-changed`. Throws `duplicate-job` where a live job has
-   * its unique key.
+   * If several calls replay it at once, one succeeds; the others throw `state-changed`. Throws `duplicate-job` if a live
+   * job has its unique key.
    */
   replay(id: string, options?: ReplayOptions): Promise<Job>
   replay<Contract extends JobContract>(id: string, edit: EditOptions<Contract>): Promise<Job>
@@ -104,7 +104,7 @@ export class DeadLetters {
     rejectUnknown('replay', rest, ['delay', 'contract', 'input'])
     const delayMs = durationOption('delay', delay)
     if (contract === undefined && input !== undefined)
-      throw invalidOption('contract', 'given with `input`: it checks it', contract)
+      throw invalidOption('contract', 'given together with `input`, because it checks the input', contract)
     const dead = await this.#replayable(id)
     const job = await (contract === undefined
       ? this.#replayAsItWas(dead, delayMs)
@@ -113,14 +113,14 @@ export class DeadLetters {
     return job
   }
 
-  /** Puts a dead letter into the trash, where it stays for 24 hours; again is no error. */
+  /** Puts a dead letter into the trash, where it stays for 24 hours. Does nothing if it is there already. */
   async discard(id: string): Promise<Job> {
     checkId(id)
     const isDone = await this.#calls.write((db) => discard(db, id), { isDone: Boolean })
     return this.#answer(id, isDone)
   }
 
-  /** Takes a dead letter out of the trash; again is no error. */
+  /** Takes a dead letter out of the trash. Does nothing if it is not there. */
   async restore(id: string): Promise<Job> {
     checkId(id)
     const isDone = await this.#calls.write((db) => restore(db, id), { isDone: Boolean })
@@ -169,7 +169,7 @@ export class DeadLetters {
     const letter = await this.#calls.withInputIfThere(dead.letter)
     const prepared = await prepareEdit(edit, { ...dead, letter }, this.#blobs)
     const newId = prepared.job.id
-    // The dead letter first: its row says who wins before anything is stored.
+    // The dead letter first: its row decides which of several calls succeeds, before a job is stored.
     const store = async (tx: Queryable, isRepeat: boolean): Promise<boolean> => {
       if (!(await replaceDead(tx, { id, epoch, replacedBy: newId }))) return false
       const [placed] = await sendBatch(tx, [prepared], isRepeat)
@@ -182,7 +182,7 @@ export class DeadLetters {
       if (await this.#calls.write(store, options)) return await this.#answer(newId, true)
       throw refusal(await this.#calls.find(id))
     } catch (error) {
-      // Where it is not known whether it was stored, the blob stays: pruneBlobs() will know.
+      // If it is unknown whether the job was stored, the blob stays: pruneBlobs() deletes it if no job refers to it.
       if (prepared.blob !== undefined && isRefused(error))
         await this.#blobs?.store.delete(prepared.blob.key).catch(() => undefined)
       throw error
@@ -196,7 +196,7 @@ export class DeadLetters {
   }
 }
 
-/** Whether a replay whose reply was lost has been done: the job lives, has ended otherwise, or died a later death. */
+/** Whether a replay whose reply was lost was done: the job is live, has ended in another state, or died again since. */
 async function isBack(db: Queryable, { id, epoch }: Job): Promise<boolean> {
   const dead = await getDead(db, id)
   return dead === undefined || dead.letter.epoch > epoch
@@ -211,15 +211,15 @@ function duplicate({ id }: { id: string }, holder: string | undefined, cause?: u
 }
 
 function refusal(job: Job): StintError {
-  const why = whyNotReplay(job) ?? 'was changed meanwhile; look at it again'
+  const why = whyNotReplay(job) ?? 'was changed by another call in the meantime; read it again'
   const message = `Job ${job.id} of '${job.kind}' ${why}.`
   return new StintError('state-changed', message, { jobIds: [job.id], current: job })
 }
 
-/** Why a job is no dead letter that can be acted on; undefined where it is one. */
+/** Why a job is not a dead letter that can be changed; undefined if it is one. */
 export function whyNoDeadLetter({ state, replacedBy }: Job): string | undefined {
-  if (state !== 'dead') return `is ${state}, so it is no dead letter`
-  return replacedBy === null ? undefined : `was edited into job ${replacedBy}; act on that one`
+  if (state !== 'dead') return `is ${state}, so it is not a dead letter`
+  return replacedBy === null ? undefined : `was replaced by the edited job ${replacedBy}; use that one`
 }
 
 /** Why a dead letter cannot be replayed as it is. */

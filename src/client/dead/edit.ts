@@ -15,9 +15,9 @@ export interface Edit {
 }
 
 /**
- * The job that a dead letter becomes with another input. It is a new job, because a changed input must not pass for the
- * old one: an idempotency key stays with the old job. The contract's derived values come from the new input; values from
- * the enqueue call, and where the job came from, are taken over.
+ * The job that replaces a dead letter with another input. It is a new job, so that the changed input cannot be mistaken
+ * for the old one; an idempotency key stays with the old job. Values that the contract derives come from the new input.
+ * Values from the enqueue call are copied, and so is the origin of the job (parent, flow, fire).
  */
 export async function prepareEdit(
   { contract, input, delayMs }: Edit,
@@ -48,7 +48,7 @@ export async function prepareEdit(
   return prepareJob(contract, input, options, blobs, lineage)
 }
 
-/** A key that the call had given; undefined leaves it to the contract. */
+/** The key that the enqueue call gave; undefined: the contract derives it. */
 function ownKey(contract: JobContract, letter: Job, old: Derived | undefined): string | undefined {
   const isDerived = contract.keyOf !== undefined && (old === undefined || letter.key === (old.key ?? null))
   return isDerived ? undefined : (letter.key ?? undefined)
@@ -59,7 +59,7 @@ function ownWords(contract: JobContract, letter: Job, old: Derived | undefined):
   return old === undefined && contract.searchOf !== undefined ? undefined : ownSearch(letter, old)
 }
 
-/** As unique as the old job or its contract. A duplicate is an error: the edited job must not vanish behind another. */
+/** As unique as the old job or its contract. A duplicate is an error, because the edited job must not get lost silently. */
 function uniqueOption(
   contract: JobContract,
   { letter, uniqueKey, isUniqueUntilStart }: StoredDeadLetter,
@@ -71,7 +71,7 @@ function uniqueOption(
     const until = isUniqueUntilStart ? 'started' : 'finished'
     return { key: isDerived ? undefined : given, until, onConflict: 'error' }
   }
-  // One for a time counts from the first enqueue, and the dead letter itself would stand in the way.
+  // Uniqueness for a time counts from the first enqueue, so the dead letter itself would be the conflict.
   if (contract.unique === undefined || contract.unique.forMs !== undefined) return false
   return { onConflict: 'error' }
 }

@@ -27,13 +27,13 @@ export interface ListErrorsOptions {
   /** @default all of them */
   status?: ErrorStatus | undefined
   kind?: string | undefined
-  /** Only those that jobs died of, within the last 30 days. @default false */
+  /** Only errors that made jobs dead within the last 30 days. @default false */
   deadly?: boolean | undefined
   /** 1 to 200. @default 50 */
   limit?: number | undefined
 }
 
-/** Errors that people would call the same, and what was decided about them. */
+/** Groups of errors with the same cause, and their status: open, resolved or ignored. */
 export class ErrorGroups {
   readonly #calls: Calls
 
@@ -41,7 +41,7 @@ export class ErrorGroups {
     this.#calls = calls
   }
 
-  /** Those seen last first, each with its last 24 hours. */
+  /** Error groups, the last seen first, each with the counts of its last 24 hours. */
   async list(options: ListErrorsOptions = {}): Promise<ErrorGroupSummary[]> {
     const { status, kind, deadly = false, limit = 50, ...rest } = options
     rejectUnknown('errors.list', rest, ['status', 'kind', 'deadly', 'limit'])
@@ -54,24 +54,24 @@ export class ErrorGroups {
     return this.#calls.send((db) => listErrors(db, request))
   }
 
-  /** One of them, with its last message and every hour that is kept. */
+  /** One error group, with its last message and the counts of every hour that is kept. */
   async get(fingerprint: string): Promise<ErrorGroup | undefined> {
     checkFingerprint(fingerprint)
     return this.#calls.send((db) => getError(db, fingerprint))
   }
 
-  /** @internal The whole fingerprint of the one group whose fingerprint begins so, of 4 characters at least. */
+  /** @internal The whole fingerprint of the only group whose fingerprint begins with these characters, at least 4. */
   async find(beginning: string): Promise<string> {
     checkFingerprint(beginning)
     const found = beginning.length < 4 ? [] : await this.#calls.send((db) => findErrors(db, beginning))
     const [first = missingGroup(beginning)] = found
     if (found.length === 1 || first === beginning) return first
-    throw invalidOption('fingerprint', `more of one of ${found.join(', ')}`, beginning)
+    throw invalidOption('fingerprint', `unique: it matches ${found.join(', ')}`, beginning)
   }
 
   /**
-   * Says that it is repaired: in a version of your app, or as of now. Seen again in that version or a newer one, it is open
-   * again, and `regressedAt` says since when.
+   * Marks the error as fixed: in a version of your app, or as of now. If it occurs again in that version or a newer one, it
+   * is open again, and `regressedAt` says since when.
    */
   async resolve(
     fingerprint: string,
@@ -98,7 +98,7 @@ export class ErrorGroups {
     const { until, for: duration, ...rest } = options
     rejectUnknown('errors.ignore', rest, ['until', 'for'])
     if (until !== undefined && duration !== undefined)
-      throw invalidOption('for', 'left out beside `until`', duration)
+      throw invalidOption('for', 'left out if `until` is given', duration)
     if (until !== undefined && !(until instanceof Date && Number.isFinite(until.getTime())))
       throw invalidOption('until', 'a Date', until)
     const afterMs = duration === undefined ? undefined : durationOption('for', duration)
@@ -112,7 +112,7 @@ export class ErrorGroups {
     )
   }
 
-  /** Takes back what was decided. */
+  /** Makes a resolved or ignored error open again. */
   async reopen(fingerprint: string): Promise<ErrorGroup> {
     checkFingerprint(fingerprint)
     return this.#changed(
@@ -133,7 +133,7 @@ export function missingGroup(fingerprint: string): never {
 
 function versionOption(version: unknown): string {
   if (boundedText(version, 200)) return version
-  throw invalidOption('version', 'a text of 1 to 200 bytes', version)
+  throw invalidOption('version', 'a string of 1 to 200 bytes', version)
 }
 
 function checkFingerprint(value: unknown): void {

@@ -1,11 +1,11 @@
 import type { JobHint, PreparedJob } from '../../jobs/new/new-job.ts'
 
-/** Rows and bytes of one statement: past these a larger batch is no faster, only later to be answered. */
+/** Rows and bytes of one statement: a larger batch is not faster, and its answer comes later. */
 const limits = { maxItems: 5_000, maxBytes: 4 * 1024 * 1024 }
 
 export type Prepare<Input> = (input: Input, index: number) => PreparedJob | Promise<PreparedJob>
 
-/** Checks inputs and cuts them into statements, each when it is asked for. */
+/** Checks inputs and splits them into one batch per statement, lazily. */
 export async function* batchesOf<Input>(
   inputs: Iterable<Input> | AsyncIterable<Input>,
   prepare: Prepare<Input>,
@@ -20,7 +20,7 @@ export async function* batchesOf<Input>(
       batch = new Batch(job)
     }
   } else {
-    // Its twin, without an await a job: that alone would take as long as the rest.
+    // The same loop without an await for each job: the awaits alone would double the time.
     for (const input of inputs) {
       const preparing = prepare(input, count++)
       const job = preparing instanceof Promise ? await preparing : preparing
@@ -32,7 +32,7 @@ export async function* batchesOf<Input>(
   if (batch.jobs.length > 0) yield batch.jobs
 }
 
-/** Batches that are kept as they are made, so that they can be sent again with the same ids. */
+/** Keeps the batches, so that they can be sent again with the same ids. */
 export class KeptBatches {
   readonly #kept: PreparedJob[][] = []
   readonly #source: AsyncIterator<PreparedJob[]>
@@ -41,7 +41,7 @@ export class KeptBatches {
     this.#source = source
   }
 
-  /** The batch of this number, or undefined past the last one. */
+  /** The batch at this index, or undefined after the last one. */
   async at(index: number): Promise<readonly PreparedJob[] | undefined> {
     while (this.#kept.length <= index) {
       const next = await this.#source.next()
@@ -69,7 +69,7 @@ class Batch {
     for (const { bytes } of jobs) this.#bytes += bytes
   }
 
-  /** False where it is full; an empty one takes any job. */
+  /** False if it is full; an empty batch takes any job. */
   add(job: PreparedJob): boolean {
     const { length } = this.jobs
     if (length > 0 && (length >= limits.maxItems || this.#bytes + job.bytes > limits.maxBytes)) return false

@@ -1,4 +1,4 @@
-/** What one caller gets out of a flush. */
+/** The result of a flush for one caller. */
 export type Flushed<Result> = { ok: true; result: Result } | { ok: false; error: unknown }
 
 export interface CoalesceLimits {
@@ -17,8 +17,8 @@ interface Waiting<Item, Result> {
  * Turns concurrent calls into few flushes: at once when idle, otherwise when the running flush returns, with all calls
  * that arrived meanwhile. Nothing waits for a timer.
  *
- * A flush begins one turn of the event loop after it is due, so that callers who were just answered and call again,
- * and callers of the same turn, are in it and not in the next.
+ * A flush begins one turn of the event loop after it is due, so that it includes callers of the same turn, and callers
+ * that were just answered and call again.
  */
 export class Coalescer<Item, Result> {
   readonly #flush: (items: readonly Item[]) => Promise<Flushed<Result>[]>
@@ -58,7 +58,7 @@ export class Coalescer<Item, Result> {
     for (const [index, { resolve, reject }] of batch.entries()) {
       const answer = answers[index] ?? {
         ok: false,
-        error: new Error('A flush answered for fewer jobs than it got'),
+        error: new Error('A flush returned fewer results than it got jobs'),
       }
       if (answer.ok) resolve(answer.result)
       else reject(answer.error)

@@ -6,28 +6,27 @@ import { isNeverReached } from '../../db/unreachable.ts'
 
 export interface Delivery {
   schema: string
-  /** How long to go on trying, in all. */
+  /** How long to go on trying, in total. */
   timeoutMs: number
-  /** The jobs that are being stored, as far as they are known when it is asked; none for other calls. */
+  /** The ids of the jobs that the call stores, as far as they are known by then; none for other calls. */
   jobIds?: (() => readonly string[]) | undefined
 }
 
-/** The caller's own code threw in between, a progress callback or an abort: the database is not at fault. */
+/** The caller's own code threw (a progress callback or an abort), so this is not a failure of the database. */
 export class CallerError extends Error {
   constructor(cause: unknown) {
-    super('The caller stopped it', { cause })
+    super("The caller's code threw", { cause })
   }
 }
 
-/** For a client that never had a connection: a mistake in its settings should be reported soon. */
+/** How long a client without any connection so far keeps trying: a mistake in its settings should be reported soon. */
 const firstPatienceMs = 1_500
 
 /**
  * Sends until the answer is known: done, refused, or the time is up.
  *
- * `send` is told whether an earlier try may have been done although its reply was lost. An enqueue must then store
- * with the same ids, and look for them where finished jobs are: inserting alone would run an already finished job
- * again.
+ * `send` gets `isRepeat`: an earlier try lost its reply, so its work may be committed. An enqueue must then use the same
+ * ids and also look for them among finished jobs: a plain insert would run a finished job again.
  */
 export async function deliver<Result>(
   { schema, timeoutMs, jobIds = () => [] }: Delivery,
@@ -42,7 +41,7 @@ export async function deliver<Result>(
       if (error instanceof CallerError) throw error.cause
       if (isStintError(error)) throw error
       const trouble = classify(error)
-      // Our ids are new: one that is there already was stored by a try of ours.
+      // Our ids are new, so an id that exists was stored by an earlier try of this call.
       const isOurOwn = trouble === 'duplicate' && jobIds().length > 0
       // A call that lost the answer with its connection asks once more, even after its time is up: an unknown outcome
       // is worse than a late answer.
@@ -78,7 +77,7 @@ function timedOut(cause: unknown, isUnknown: boolean, jobIds: readonly string[])
   })
 }
 
-/** The server said no, and will say it again. */
+/** The server rejected the call, and would reject it again. */
 export function rejected(cause: unknown, schema: string, jobIds: readonly string[] = []): StintError {
   const message = messageOf(cause)
   if (isSchemaMissing(cause)) {

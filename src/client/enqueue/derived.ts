@@ -4,11 +4,11 @@ import { readInput } from '../../contracts/input.ts'
 import type { Job } from '../../core/job.ts'
 import { contractUniqueKey, keyText } from '../../jobs/new/enqueue-options.ts'
 
-/** What a contract makes of an input. */
+/** The values that a contract derives from an input. */
 export interface Derived {
   key: string | undefined
   search: SearchTokens
-  /** What stands after the kind in the job's unique key, where it is unique. */
+  /** The part of the unique key after the kind, if the job is unique. */
   unique: string
 }
 
@@ -29,7 +29,7 @@ export async function deriveOld(contract: JobContract, job: Job): Promise<Derive
   }
 }
 
-/** The search words that the enqueue call gave itself: those under names that the contract did not make. */
+/** The search words that the enqueue call gave: those whose names the contract does not derive. */
 export function ownSearch(job: Job, old: Derived | undefined): SearchTokens {
   const derivedNames = Object.keys(old?.search ?? {})
   return Object.fromEntries(Object.entries(job.search).filter(([name]) => !derivedNames.includes(name)))

@@ -3,7 +3,7 @@ import { StatWriter } from '../../stats/write/write-stats.ts'
 import type { Connection } from '../connection.ts'
 
 const everyMs = 10_000
-/** How long close() waits for the last counts; they are not worth a longer wait. */
+/** How long close() waits for the last write; a longer wait is not worth the lost counts. */
 const lastMs = 1_000
 
 /**
@@ -37,7 +37,7 @@ export class EnqueueStats {
   }
 
   async #write(): Promise<void> {
-    // No connection is opened for this alone: a client may only ever write through its callers' transactions.
+    // Open no connection only for counts: a client may enqueue only through its callers' transactions.
     if (this.#connection.url === undefined) return
     await this.#connection
       .database()

@@ -28,32 +28,32 @@ export interface EnqueuedJob {
   id: string
   kind: string
   queue: string
-  /** Another job stands for this one: it is unique, or its idempotency key was used before. */
+  /** No new job was stored, and `id` is that of an earlier one: the job is unique, or its idempotency key was used before. */
   duplicate: boolean
-  /** That other job took over this input. */
+  /** The earlier job got this input. */
   replaced: boolean
 }
 
 export interface EnqueueOptions<Tx> extends JobOptions {
-  /** Store it in your transaction: it is there when you commit, and not when you roll back. */
+  /** Store it in your transaction: it exists once you commit, and never if you roll back. */
   tx?: Tx | undefined
 }
 
 export interface Progress {
-  /** Jobs sent so far; of an array they are all stored together at the end, of a stream as they come. */
+  /** Jobs sent so far. The jobs of an array are committed together at the end, those of a stream as they come. */
   sent: number
-  /** Jobs in all, where that is known. */
+  /** The total number of jobs, if known. */
   total: number | undefined
 }
 
 export interface EnqueueManyOptions<Contract, Tx> extends JobOptions {
-  /** Options of a single job, before those of all. */
+  /** Options of a single job; they override the options for all jobs. */
   each?: ((input: InputOf<Contract>, index: number) => JobOptions) | undefined
   /** Store them in your transaction. */
   tx?: Tx | undefined
-  /** Told after each statement, of 5,000 jobs at most. When it throws, that stops it. */
+  /** Called after each statement of up to 5,000 jobs. If it throws, the call stops. */
   onProgress?: ((progress: Progress) => void) | undefined
-  /** Stops between two statements; of an array nothing is stored then. */
+  /** Stops the call between two statements; then no job of an array is stored. */
   signal?: AbortSignal | undefined
 }
 
@@ -64,7 +64,7 @@ export interface EnqueuedJobs {
   duplicates: number
 }
 
-/** The answers for many jobs, and the blobs that no job refers to once they are committed. */
+/** The results for many jobs, and the blobs that no job refers to after the commit. */
 interface Stored {
   jobs: EnqueuedJob[]
   unused: string[]
@@ -72,7 +72,7 @@ interface Stored {
 
 const flushLimits = { maxItems: 500, maxBytes: 1024 * 1024 }
 
-/** The producer's side: checks, gathers, sends, answers. */
+/** Enqueues jobs: checks them, gathers them into batches, sends them and returns the results. */
 export class Enqueuer<Tx> {
   readonly #config: StintConfig<Tx>
   readonly #connection: Connection
@@ -101,7 +101,7 @@ export class Enqueuer<Tx> {
     try {
       placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
     } catch (error) {
-      // A new error is made here, so that its stack leads to this caller: many callers share a flush.
+      // Many callers share a flush: a new error gets the stack of this caller.
       throw tx === undefined ? forJob(error, prepared.job.id) : error
     }
     const job = this.#answer(prepared, placed)
@@ -141,7 +141,8 @@ export class Enqueuer<Tx> {
     const isWatched = onProgress !== undefined || signal !== undefined
     const stored = await this.#storeAll(kept, { isWatched, report })
     this.#announcer.stored(kept.hints())
-    // Only now: a transaction that was rolled back and sent again may store a job that was a duplicate the first time.
+    // Only after the commit: a transaction that was rolled back and sent again may store a job that was a duplicate the
+    // first time.
     this.#drop(stored.unused)
     return this.#summary(stored.jobs)
   }
@@ -152,7 +153,7 @@ export class Enqueuer<Tx> {
     return { jobs, stored: jobs.length - duplicates, duplicates }
   }
 
-  /** Resolves when all that was enqueued so far has been answered. */
+  /** Resolves when every enqueue so far has its result. */
   async drained(): Promise<void> {
     await Promise.all([this.#plain.drained(), this.#deciding.drained()])
   }
@@ -170,7 +171,7 @@ export class Enqueuer<Tx> {
 
   async #storeIn(tx: Tx, prepared: PreparedJob): Promise<Placed> {
     const [placed] = await sendBatch(this.#foreign(tx), [prepared], false)
-    if (placed === undefined) throw new Error('The transaction gave back no row for its enqueue')
+    if (placed === undefined) throw new Error('The transaction returned no row for the enqueue')
     this.#announcer.storedInTransaction(new Set([prepared.hint]))
     this.#drop(unusedOf([prepared], [placed]))
     return placed
@@ -179,15 +180,15 @@ export class Enqueuer<Tx> {
   #foreign(tx: Tx): Queryable {
     const { adapter, schema } = this.#config
     const foreign = foreignTx(tx, adapter, schema)
-    // An error in the caller's transaction reaches the caller unchanged (its retry may depend on the SQLSTATE); only
-    // missing tables are ours to explain.
+    // An error in the caller's transaction reaches the caller unchanged, because its retry may depend on the SQLSTATE. Only
+    // missing tables get an explanation.
     const explain = (error: unknown): never => {
       throw isSchemaMissing(error) ? rejected(error, schema) : error
     }
     return { schema, query: (text, values) => foreign.query(text, values).catch(explain) }
   }
 
-  /** All or none: in one transaction, unless one statement is all there is and nothing can stop it halfway. */
+  /** All or none: in one transaction, unless there is only one statement and the caller cannot stop it halfway. */
   async #storeAll(
     batches: KeptBatches,
     { isWatched, report }: { isWatched: boolean; report: (sent: number) => void },
@@ -205,7 +206,7 @@ export class Enqueuer<Tx> {
     })
   }
 
-  /** Sends batch after batch, checking the next while the server works on one. */
+  /** Sends batch after batch, and prepares the next one while the server works. */
   async #storeAllIn(
     db: Queryable,
     batches: KeptBatches,
@@ -218,13 +219,13 @@ export class Enqueuer<Tx> {
       const sending = sendBatch(db, batch, isRepeat)
       // Awaited below; until then a failure must not count as unhandled.
       sending.catch(() => undefined)
-      // The driver writes in the next turn, and preparing 5,000 jobs takes a while.
+      // The driver writes in the next turn: let it write before the next 5,000 jobs are prepared, which takes a while.
       await nextTurn()
       let next: readonly PreparedJob[] | undefined
       try {
         next = await callersOwn(() => batches.at(number))
       } finally {
-        // Also after a failure: a caller must not roll back while a statement is still on its way.
+        // Also after a failure: the caller must not roll back while a statement is in flight.
         await sending.catch(() => undefined)
       }
       const placed = await sending
@@ -251,7 +252,7 @@ export class Enqueuer<Tx> {
     return jobs
   }
 
-  /** One flush for many callers: where the database refuses one of their jobs, only the caller who sent it is told so. */
+  /** One flush for many callers. If the database rejects a job, only the caller of that job gets the error. */
   async #flush(jobs: readonly PreparedJob[]): Promise<Flushed<Placed>[]> {
     try {
       const placed = await this.#deliver(jobs)
@@ -273,7 +274,7 @@ export class Enqueuer<Tx> {
     const hints = new Set(jobs.map(({ hint }) => hint))
     let isTold = false
     const placed = await deliver(delivery, async (isRepeat) => {
-      // Only behind a single call: with many calls the next one would wait for it, and the workers are awake anyway.
+      // Only for a single call: with many calls the next flush would wait for the NOTIFY, and the workers are awake anyway.
       const hint = jobs.length === 1 ? this.#announcer.behind(hints, schema) : undefined
       isTold = hint !== undefined
       const answers = await sendBatch(hint === undefined ? database : before(database, hint), jobs, isRepeat)
@@ -284,14 +285,14 @@ export class Enqueuer<Tx> {
     return placed
   }
 
-  /** Adds to `jobs` what became of a batch, in its order. */
+  /** Adds the results of a batch to `jobs`, in the order of the batch. */
   #answerAll(batch: readonly PreparedJob[], placed: readonly Placed[], jobs: EnqueuedJob[]): void {
     for (const [index, prepared] of batch.entries()) {
       jobs.push(this.#answer(prepared, placed[index] ?? missing(prepared)))
     }
   }
 
-  /** Should this fail, the pruning finds them. */
+  /** If this fails, pruneBlobs() deletes them later. */
   #drop(blobs: readonly string[]): void {
     for (const key of blobs) this.#config.blobs?.store.delete(key).catch(() => undefined)
   }
@@ -305,8 +306,8 @@ export class Enqueuer<Tx> {
 }
 
 /**
- * The blobs that no job refers to, because another job stands in for theirs. Do not call it after a repeat, which also
- * answers `kept` if the try before it replaced the input and lost its reply: then a live job refers to the blob.
+ * The blobs that no job refers to, because their job is a duplicate. Do not call this after a repeat: a repeat also answers
+ * `kept` if the earlier try replaced the input and lost its reply, and then a live job refers to the blob.
  */
 function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): string[] {
   return batch.flatMap(({ blob }, index) => {
@@ -315,13 +316,13 @@ function unusedOf(batch: readonly PreparedJob[], placed: readonly Placed[]): str
   })
 }
 
-/** The database for one statement that has another close behind it. */
+/** The database for one statement that is sent together with the next one. */
 function before(database: Database, next: Bound): Queryable {
   const { schema } = database
   return { schema, query: (text, values) => database.queryThen({ text, values }, next) }
 }
 
-/** Options over others; one that is undefined is as good as left out. */
+/** Merges two sets of options: `above` overrides `below`, except where it is undefined. */
 function overlay(below: JobOptions, above: JobOptions): JobOptions {
   return { ...below, ...given(above) }
 }
@@ -339,7 +340,7 @@ function checkInputs(inputs: unknown): void {
   if (!isMany) throw invalidOption('inputs', 'an array, or another iterable, of inputs', inputs)
 }
 
-/** Runs the caller's code inside a database call: its errors are no reason to try the call again. */
+/** Runs the caller's code inside a database call, and marks its errors, so that the call is not tried again. */
 async function callersOwn<Result>(work: () => Result): Promise<Awaited<Result>> {
   try {
     return await work()
@@ -352,7 +353,7 @@ function unwrap(error: unknown): never {
   throw error instanceof CallerError ? error.cause : error
 }
 
-/** A failure that many callers share, as the one that has this job sees it. */
+/** The error of a shared flush, for the caller of this job: with only its id. */
 function forJob(error: unknown, jobId: string): unknown {
   if (!isStintError(error)) return error
   const { code, message, cause, issues } = error

@@ -8,9 +8,9 @@ import { askCancel } from '../../jobs/attempt/while-running.ts'
 import type { Calls } from '../calls.ts'
 
 export interface CancelOptions {
-  /** Why, for people; 1 to 1,024 bytes. */
+  /** The reason, for people; 1 to 1,024 bytes. */
   reason?: string | null | undefined
-  /** How long to wait for the end of a job that runs; without, the answer comes once it was asked to. @default 0 */
+  /** How long to wait for a running job to end. With 0, the call returns once the job was asked to stop. @default 0 */
   wait?: Duration | undefined
 }
 
@@ -31,12 +31,12 @@ export function resolveCancel(id: string, options: CancelOptions = {}): Cancel {
 }
 
 const lookEveryMs = 150
-/** A handler inside ctx.tx keeps its row locked; we ask again for this long. */
+/** A handler inside ctx.tx keeps its row locked; the call tries again for this long. */
 const lockedForMs = 2_000
 
 /**
- * Ends a job that waits; asks one that runs to stop, and looks until it has, if that is wanted. `onAsked` tells its
- * worker.
+ * Cancels a waiting job; asks a running job to stop, and polls up to `waitMs` until it has ended. `onAsked` gets the id of
+ * its worker.
  */
 export async function cancelJob(
   calls: Calls,
@@ -58,7 +58,7 @@ export async function cancelJob(
     const job = await calls.find(id)
     if (job.state !== 'running') {
       const isLive = job.finishedAt === null
-      // It ended by itself while it was being asked: that is an answer, not an error.
+      // A job that ended by itself after it was asked to stop is a normal result, not an error.
       if (!isLive) return calls.changed(id, isAsked, ({ state }) => state === 'cancelled')
     } else if (isAsked ? waitedMs >= waitMs : waitedMs >= lockedForMs)
       return calls.changed(id, isAsked, ({ cancelRequestedAt }) => cancelRequestedAt !== null)

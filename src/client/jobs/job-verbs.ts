@@ -10,15 +10,15 @@ import type { Calls } from '../calls.ts'
 import { cancelJob, resolveCancel } from './cancel.ts'
 import type { CancelOptions } from './cancel.ts'
 
-/** When a job shall run: at a time, or after a while. */
+/** When a job runs: at a time, or after a delay. */
 export type When = { runAt: Date | string } | { delay: Duration }
 
-/** What is done to one job that lives; `stint.cancel()` and its neighbours. */
+/** The changes of one live job: `stint.cancel()`, `reschedule()`, `reprioritize()` and `update()`. */
 export class JobVerbs {
   readonly #calls: Calls
-  /** Told of what may run at another time or place. */
+  /** Called with each job that may run at another time or with another priority. */
   readonly #onMoved: (job: Job) => void
-  /** Told of workers whose job was asked to stop. */
+  /** Called with the id of a worker whose job was asked to stop. */
   readonly #onAsked: (worker: string) => void
 
   constructor(calls: Calls, told: { onMoved: (job: Job) => void; onAsked: (worker: string) => void }) {

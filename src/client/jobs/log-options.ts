@@ -2,13 +2,13 @@ import { integerOption, invalidOption, rejectUnknown } from '../../core/options.
 import type { LogsRequest } from '../../jobs/attempt/logs.ts'
 
 export interface LogsOptions {
-  /** Of this attempt only, by its epoch. @default all */
+  /** Only lines of this attempt, by its epoch. @default all */
   epoch?: number | undefined
-  /** Those after this line: the last one of an earlier call, say. @default from the first */
+  /** Only lines after this one, for example the last line of an earlier call. @default from the first */
   after?: { epoch: number; line: number } | undefined
   /** The last lines instead of the first. @default false */
   last?: boolean | undefined
-  /** Lines at most, 1 to 1,000. @default 200 */
+  /** The maximum number of lines, 1 to 1,000. @default 200 */
   limit?: number | undefined
 }
 
@@ -26,7 +26,7 @@ export function resolveLogsOptions(
     integerOption('after.line', after.line, range)
   }
   if (typeof (last as unknown) !== 'boolean') throw invalidOption('last', 'true or false', last)
-  // A line of an earlier attempt is before all lines of this one.
+  // A line of an earlier attempt comes before all lines of this attempt.
   const isWithin = after !== undefined && (epoch === undefined || after.epoch >= epoch)
   const start = isWithin ? after : { epoch: epoch ?? -1, line: -1 }
   return {

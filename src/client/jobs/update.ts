@@ -43,7 +43,7 @@ export async function prepareUpdate(
   }
 }
 
-/** Whether a job has the input that an update gave it: its reply may have been lost. */
+/** Whether a job has the input of an update already: the update may have been done although its reply was lost. */
 export function hasInput(job: Job, { input, inputBlob }: UpdateInputRequest): boolean {
   if (input === null) return job.inputBlob === inputBlob
   return job.inputBlob === null && inputDigest(JSON.stringify(job.input)) === inputDigest(input)
