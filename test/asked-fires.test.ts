@@ -72,10 +72,10 @@ test('a schedule whose input code makes is run and backfilled from a shell: a wo
   const schedule = given(newJob())
   const { name } = schedule
   const worker = await withCode(schedule)
-  const asked = "a worker that has this schedule's code makes what was asked for"
+  const asked = "a worker that has this schedule's code stores the"
 
   const ran = await runStint(['schedule', 'run', name, '--reason', 'now'], scene.db.url)
-  expect(ran).toMatchObject({ code: 0, stderr: `asked for 1 fire; ${asked}\n` })
+  expect(ran).toMatchObject({ code: 0, stderr: `asked for 1 fire; ${asked} job\n` })
   const jobId = ran.stdout.trim()
   const [fired] = await worker.tells('fired', ({ schedule: one }) => one === name)
   expect(fired?.fires).toMatchObject([{ outcome: 'fired', jobId, reason: 'run now' }])
@@ -85,7 +85,7 @@ test('a schedule whose input code makes is run and backfilled from a shell: a wo
   const preview = await runStint(['schedule', 'backfill', name, ...inShell, '--dry-run'], scene.db.url)
   expect(preview).toMatchObject({ code: 0, stderr: '3 of 3 would be asked for\n' })
   const filled = await runStint(['schedule', 'backfill', name, ...inShell], scene.db.url)
-  expect(filled).toMatchObject({ code: 0, stderr: `asked for 3 fires; ${asked}\n` })
+  expect(filled).toMatchObject({ code: 0, stderr: `asked for 3 fires; ${asked} jobs\n` })
   const jobs = (await made(schedule, 4)).slice(0, 3)
   expect(jobs.map(({ fireAt }) => fireAt)).toEqual(
     [0, 1, 2].map((index) => new Date(Date.UTC(2026, 2, 1, index)).toISOString()),
@@ -123,7 +123,7 @@ test('while no live worker has its code, an asked fire waits, and page, shell an
   expect(shown.stdout).toContain('4 fires: no live worker has its code')
   const typed = await runStint(['schedule', 'run', name], scene.db.url)
   expect(typed.stderr).toBe(
-    "asked for 1 fire; no live worker has this schedule's code, so this waits for one\n",
+    "asked for 1 fire; no live worker has this schedule's code: start one that has it\n",
   )
   expect(await jobsOf(schedule)).toEqual([])
 

@@ -131,7 +131,7 @@ test('an input that code makes is not lost by a command that does not name it', 
   await db.query(made)
   expect(await run('set', 'made', '--every', '1h')).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('made by code') as string,
+    stderr: expect.stringContaining('Code makes the input') as string,
   })
   expect(await run('set', 'made', '--every', '1h', '--input', '{}')).toMatchObject({ code: 0 })
 })

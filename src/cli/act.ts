@@ -13,15 +13,15 @@ export interface Act {
   ids: readonly string[]
   output: Output
   isDryRun: boolean
-  /** What is done, in the past tense: `replayed`. */
+  /** The action in the past tense: `replayed`. */
   done: string
-  /** Does it to one job. */
+  /** Runs the action on one job. */
   act: (id: string) => Promise<Job>
-  /** Why it would be refused, as the job is now; undefined where it would be done. */
+  /** Why the action would be refused for the job as it is now; undefined if it would be done. */
   whyNot: (job: Job) => string | undefined
 }
 
-/** Does the same to each of some jobs, one after the other, whatever becomes of the others. */
+/** Runs the action on each job, one after the other; a failure does not stop the rest. */
 export async function actOn(
   stint: Stint,
   { ids, output, isDryRun, done, act, whyNot }: Act,
@@ -43,12 +43,12 @@ export async function actOn(
   return jobs.length > 0 ? exitCodes.partial : (codes[0] ?? exitCodes.failed)
 }
 
-/** The job, without an input that lies in a blob store: the command line has none. */
+/** The job, without an input from a blob store: the command line has no blob store. */
 export async function findJob(stint: Stint, id: string): Promise<Job> {
   return (await stint.get(id, { blob: false })) ?? missingJob(id)
 }
 
-/** Whole ids, at least one. */
+/** Checks that there is at least one id, and that each is a whole UUID. */
 export function checkedIds(ids: readonly string[]): readonly string[] {
   if (ids.length === 0) throw new UsageError('Missing argument: one or more job ids.')
   const wrong = ids.find((id): boolean => !isUuid(id))

@@ -3,10 +3,10 @@ import type { ParseArgsConfig } from 'node:util'
 import { nearest } from '../core/options.ts'
 import { messageOf } from '../core/failures/thrown.ts'
 
-/** Called wrongly: exit code 2, with a pointer to the help. */
+/** The command line is wrong: exit code 2, with a hint to the help. */
 export class UsageError extends Error {}
 
-/** Which database, for every command that talks to one. */
+/** The database options of every command that uses one. */
 export const databaseOptions = {
   schema: { type: 'string' },
   'database-url': { type: 'string' },
@@ -22,7 +22,7 @@ type Options<Config extends OptionsConfig> = ReturnType<
   typeof parseArgs<{ options: Config; allowPositionals: true }>
 >
 
-/** The arguments of a command, or a usage error with the nearest option that exists. */
+/** Parses the arguments of a command; a usage error names the most similar option that exists. */
 export function parse<const Config extends OptionsConfig>(
   args: readonly string[],
   options: Config,
@@ -38,7 +38,7 @@ export function parse<const Config extends OptionsConfig>(
   }
 }
 
-/** One of several words, or a usage error with the nearest. */
+/** Checks that a word is one of several; a usage error names the most similar one. */
 export function choose<const Choice extends string>(
   what: string,
   word: string,
@@ -49,7 +49,7 @@ export function choose<const Choice extends string>(
   throw new UsageError(`Unknown ${what} '${word}'.${didYouMean(word, choices)}`)
 }
 
-/** Nothing may be left over: a word too many is a mistake, not a wish. */
+/** Throws a usage error for an extra argument: it is probably a mistake. */
 export function noMore(words: readonly string[]): void {
   const [first] = words
   if (first !== undefined) throw new UsageError(`Unexpected argument '${first}'.`)

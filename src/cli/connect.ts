@@ -8,7 +8,7 @@ export interface DatabaseValues {
   'database-url'?: string | undefined
 }
 
-/** Runs `work` with a client of the database that the options name, and closes it. */
+/** Runs `work` with a client of the database that the options name, then closes the client. */
 export async function withStint<Result>(
   values: DatabaseValues,
   work: (stint: Stint) => Promise<Result>,
@@ -23,15 +23,15 @@ export async function withStint<Result>(
 }
 
 /**
- * The database that the options or DATABASE_URL name. Undefined stands for the embedded server, which is said on
- * standard error: jobs that are looked for there may be in another one. Only `mayCreate` lets a new one be made.
+ * The database that the options or DATABASE_URL name. Undefined means the embedded server; a note on standard error says
+ * so, because the user may expect another database. Only `mayCreate` allows to create a new embedded database.
  */
 export function databaseUrl(
   { 'database-url': option }: DatabaseValues,
   { mayCreate }: { mayCreate: boolean } = { mayCreate: false },
 ): string | undefined {
   const url = [option, process.env['DATABASE_URL']].find((given) => given !== undefined && given !== '')
-  // In production the client itself refuses.
+  // In production the client itself refuses to run without a database URL.
   if (url !== undefined || process.env['NODE_ENV'] === 'production') return url
   const dir = embeddedDir()
   if (!mayCreate && !hasEmbedded(dir))

@@ -49,9 +49,9 @@ Run
 
 The database is DATABASE_URL, or --database-url; without one, outside production, the embedded PostgreSQL.
 Data goes to standard output, prose to standard error. Exit codes: 0 done, 1 failed, 2 called wrongly, 3 not found,
-4 refused (the job is in another state, or another has its unique key), 5 done for some of several, 7 the doctor found something.`
+4 refused (the job is in another state, or another has its unique key), 5 done for some of several, 7 the doctor found a problem.`
 
-/** Each loaded when it is called: no other pays for a server, a worker or a schedule. */
+/** Each command is loaded when it is called, so that the others start faster. */
 const commands = {
   status: async (args) => (await import('./commands/status.ts')).status(args),
   stats: async (args) => (await import('./commands/stats.ts')).stats(args),

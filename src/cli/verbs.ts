@@ -1,7 +1,7 @@
 import { choose, UsageError } from './arguments.ts'
 import { say } from './output/output.ts'
 
-/** Runs a command with its arguments and gives its exit code. */
+/** Runs a command with its arguments and returns its exit code. */
 export type Command = (args: readonly string[]) => Promise<number>
 
 /** A command of several verbs: `stint job list`. */

@@ -81,9 +81,9 @@ export async function consoleCommand(args: readonly string[]): Promise<number> {
     basePath: values['base-path'],
     publicOrigin: values['public-origin'],
     insecure,
-    // Whoever opens it to a network without a sign-in does not say by which names it is reached there.
+    // With --insecure on a network address, the host names under which people reach it are not known.
     hosts: isLoopback(host) ? [] : 'any',
-    // Only this machine can reach it, and whoever reads our output.
+    // Only processes of this machine can connect, and only a reader of our output knows the link.
     oneTimeLink: isLoopback(host),
     onError: (error, { requestId }) => {
       note(`request ${requestId} failed: ${error instanceof Error ? (error.stack ?? '') : String(error)}`)
@@ -106,7 +106,7 @@ async function contractsOf(file: string): Promise<Record<string, unknown>> {
   if (!existsSync(path)) throw new UsageError(`File not found: ${path}.`)
   const exported = (await loadFile(path)) as Record<string, unknown>
   const { default: byDefault, ...named } = exported
-  // A CommonJS file has them in its default export too.
+  // The default export of a CommonJS file contains its exports too.
   const inDefault = typeof byDefault === 'object' && byDefault !== null ? byDefault : {}
   return { ...inDefault, ...named }
 }
@@ -134,7 +134,7 @@ function announce(
   note('Press Ctrl-C to stop.')
 }
 
-/** What is under way is answered; streams, which have no end, are cut. */
+/** Answers the requests in progress; closes streams, which have no end. */
 async function stop(server: Server): Promise<void> {
   const closed = once(server, 'close')
   server.close()

@@ -242,7 +242,7 @@ export async function restore(args: readonly string[]): Promise<number> {
   )
 }
 
-/** What is meant by a filter or the beginning of an error group; undefined where ids are given. */
+/** The filter from --where, or from the beginning of a fingerprint; undefined if the words are job ids. */
 function whereOf(where: string | undefined, words: readonly string[]): string | undefined {
   const [word] = words
   if (where !== undefined) {

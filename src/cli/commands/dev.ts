@@ -15,13 +15,13 @@ const workerFiles = ['worker', 'src/worker'].flatMap((name) =>
 
 const help = `stint dev [FILE]    run a worker and restart it when a file changes; on DATABASE_URL or an embedded PostgreSQL
 
-FILE is what \`stint work\` runs; without FILE, the first of these that exists:
+FILE is a worker file as for \`stint work\`. Without FILE, the first of these that exists:
   ${workerFiles.join(' ')}
-With none of them, only the database runs. Ctrl-C stops it all.
+If none of them exists, only the database runs. Ctrl-C stops the worker and the database.
 
 Without DATABASE_URL it runs an embedded PostgreSQL and migrates it. A second \`stint dev\`, or any process of the
-project without a DATABASE_URL, joins the same server; it stops when the last of them is gone. Its data is in
-.stint/postgres: delete that folder to begin anew.
+project without a DATABASE_URL, joins the same server; it stops when the last of them has ended. Its data is in
+.stint/postgres: delete that folder to start with an empty database.
 
 With DATABASE_URL it uses that database, as your producers do, and migrates nothing there.
 
@@ -30,7 +30,7 @@ With DATABASE_URL it uses that database, as your producers do, and migrates noth
 Examples
   stint dev
   stint dev src/jobs/worker.ts
-  DATABASE_URL= stint dev    # the embedded one, where DATABASE_URL is exported`
+  DATABASE_URL= stint dev    # the embedded database, if DATABASE_URL is exported`
 
 export async function dev(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { schema: { type: 'string' }, ...helpOption })
@@ -67,7 +67,7 @@ async function openDatabase(exported: string, schema: string | undefined): Promi
   return server
 }
 
-/** Somebody else's database may be shared, or the wrong one: it is not for us to change it. */
+/** A database of DATABASE_URL may be shared, or the wrong one, so `stint dev` does not migrate it. */
 async function mustBeMigrated(connection: string, schema: string | undefined): Promise<void> {
   const stint = new Stint({ connection, schema })
   const { pending } = await stint.migrationStatus().finally(() => stint.close())
@@ -82,7 +82,7 @@ async function mustBeMigrated(connection: string, schema: string | undefined): P
 async function runWorker(file: string, databaseUrl: string, stopped: Promise<void>): Promise<void> {
   say(`Running ${file}, restarted when a source file changes. Press Ctrl-C to stop.`)
   const worker = new DevWorker({ file, databaseUrl })
-  // Watched before it is started: it may be up, and be changed, before this process comes to its next line.
+  // Watch before the start: a file may change before this process reaches its next line.
   const unwatch = watchSources(process.cwd(), (changed) => {
     worker.restart(changed)
   })
@@ -96,14 +96,14 @@ async function runWorker(file: string, databaseUrl: string, stopped: Promise<voi
   await worker.stop()
 }
 
-/** Heard from the start: one that comes while the server starts stops it once it is up. */
+/** Listened for from the start: a signal during the start of the server stops the server once it runs. */
 function firstSignal(): Promise<void> {
   return new Promise((resolve) => {
     process.once('SIGINT', resolve).once('SIGTERM', resolve)
   })
 }
 
-/** Nothing else may keep this process alive: a hold on the server does not. */
+/** Keeps this process alive with a timer: the connection to the embedded server alone does not. */
 async function keptAlive(stopped: Promise<void>): Promise<void> {
   const alive = setInterval(() => undefined, 60_000)
   await stopped

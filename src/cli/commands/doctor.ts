@@ -10,7 +10,7 @@ import { formatHelp, isJson, outputOption, say, sayJson, table } from '../output
 
 const help = `stint doctor    check server settings, schema, vacuum, snapshots, workers and upkeep for problems
 
-It only reads, and takes at most a few seconds. Exit code 7 means that it found something.
+It only reads, and takes at most a few seconds. Exit code 7 means that it found a problem.
 
   --only CHECK,CHECK    run only these checks: ${checkNames.slice(0, 9).join(', ')},
                         ${checkNames.slice(9).join(', ')}
@@ -58,7 +58,7 @@ function overview(findings: readonly Finding[]): string {
   )
 }
 
-/** What it means and what to do about it, each on lines of its own: a fix is for copying. */
+/** Title, meaning and fix, each on its own lines, so that the fix can be copied. */
 function explained({ check, level, title, detail, fix }: Finding): string {
   const lines = [`${paint(marks[level])} ${check}: ${printable(title)}`, `  ${printable(detail)}`]
   if (fix !== undefined) lines.push(...fix.split('\n').map((line) => `    ${printable(line)}`))

@@ -52,7 +52,7 @@ Examples
   stint dead groups
   stint dead groups --status open -o id`
 
-/** `stint error list`, and `stint dead groups`: those that jobs died of. */
+/** `stint error list`, and `stint dead groups` for errors that made jobs dead. */
 function listing({ deadly, text }: { deadly: boolean; text: string }) {
   return async (args: readonly string[]): Promise<number> => {
     const { values, positionals } = parse(args, {

@@ -243,7 +243,7 @@ async function reschedule(args: readonly string[]): Promise<number> {
 
 function whyNotMove({ state }: Job): string | undefined {
   const canMove = state === 'scheduled' || state === 'ready' || state === 'retrying'
-  return canMove ? undefined : `is ${state}, so it waits for no time`
+  return canMove ? undefined : `is ${state}, so it cannot be moved to another time`
 }
 
 const reprioritizeHelp = `stint job reprioritize ID…          change the priority of jobs
@@ -329,7 +329,7 @@ function jsonIn(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8')) as unknown
   } catch (error) {
-    throw new UsageError(`Expected ${file} to hold JSON: ${messageOf(error)}.`)
+    throw new UsageError(`Expected ${file} to contain JSON: ${messageOf(error)}.`)
   }
 }
 
@@ -342,7 +342,7 @@ function contractIn(loaded: unknown, kind: string): JobContract {
   return found as JobContract
 }
 
-/** A filter, with no ids beside it. */
+/** Checks that a filter is given without ids. */
 function alone(where: string, ids: readonly string[]): string {
   noMore(ids)
   return where

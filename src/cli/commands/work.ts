@@ -46,7 +46,7 @@ export async function work(args: readonly string[]): Promise<number> {
   if (file === undefined)
     throw new UsageError('Missing argument: the worker file, as in stint work worker.ts')
   noMore(more)
-  // Read by the worker when it is made, so before the file is loaded.
+  // Set before the file is loaded: a worker reads it when it is created.
   process.env['STINT_LOG'] = logFormat(values['log-format'])
   const { processes, health } = values
   if (processes !== undefined) return ended(await supervise(file, { processes, health }))
@@ -58,7 +58,7 @@ export async function work(args: readonly string[]): Promise<number> {
   const parent = tellParent()
   const signals = countSignals()
   const exported = await loadWorkerFile(file)
-  // A file that awaits its own worker is done when that has stopped.
+  // If the file itself awaits its worker, loading ends only after the worker has stopped.
   if (signals.count() > 0) return ended(0)
   const workers = workersOf(file, exported)
   parent.expect(workers.length)
@@ -73,7 +73,7 @@ function logFormat(option: string | undefined): string {
   return process.stdout.isTTY ? 'pretty' : 'json'
 }
 
-/** Runs them side by side; one that gives up takes the others with it, after they have drained. */
+/** Runs the workers side by side. If one fails, the others drain and stop too. */
 async function runAll(workers: readonly RunnableWorker[]): Promise<number> {
   const failures: unknown[] = []
   const runOne = async (worker: RunnableWorker): Promise<void> => {
@@ -90,7 +90,7 @@ async function runAll(workers: readonly RunnableWorker[]): Promise<number> {
   return failures.length === 0 ? 0 : 1
 }
 
-/** Signals that come while the file is being loaded: without a listener they would end the process at once. */
+/** Counts signals during the load of the file: without a listener they would end the process at once. */
 function countSignals(): { count: () => number; forget: () => void } {
   let count = 0
   const heard = (): void => {
@@ -105,7 +105,7 @@ function countSignals(): { count: () => number; forget: () => void } {
   }
 }
 
-/** The worker has stopped, so the process is to end, whatever the file has left open. */
+/** The workers have stopped, so the process ends, even if the file left handles open. */
 function ended(code: number): number {
   void pause(1_000, undefined, { ref: false }).then(() => process.exit(code))
   return code

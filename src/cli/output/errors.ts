@@ -25,7 +25,7 @@ const byCode: Partial<Record<ErrorCode, number>> = {
   'duplicate-job': exitCodes.refused,
 }
 
-/** Says what went wrong, in which command, and gives the exit code for it. */
+/** Prints what went wrong, in which command, and returns the exit code. */
 export function report(error: unknown, command = ''): number {
   if (error instanceof UsageError) {
     note(`stint: ${error.message}\nSee stint ${command === '' ? '' : `${command} `}--help.`)
@@ -39,11 +39,11 @@ function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   const listening = cannotListen(error)
   if (listening !== undefined) return listening
-  // Of the compiler: the message says file, line and column, and its own stack helps nobody.
+  // An error of the compiler: the message has file, line and column; the stack would only show the compiler's own code.
   return error.name === 'TransformError' ? error.message : (error.stack ?? error.message)
 }
 
-/** Of a server that could not take its port. */
+/** The message for a server that could not listen on its port. */
 function cannotListen(error: Error): string | undefined {
   const { syscall, code, address, port } = error as NodeJS.ErrnoException & {
     address?: string

@@ -6,12 +6,12 @@ import { moment, oneLine, paint, relative, span, stateText } from './format.ts'
 import { facts, jsonText, table } from './output.ts'
 import { when } from './job-table.ts'
 
-/** All that is known of one job, for a person. */
+/** The facts that the page of one job shows. */
 export interface JobPageFacts {
   job: Job
   fingerprint?: string | null
   attempts: readonly Attempt[]
-  /** The last lines. */
+  /** The last lines of its log. */
   logs: readonly LogLine[]
 }
 
@@ -76,7 +76,7 @@ function section(name: string, text: string): string {
   return `${paint({ text: name, style: 'bold' })}\n${indented.join('\n')}`
 }
 
-/** The stack where there is one: it begins with name and message. */
+/** The stack if there is one: it begins with name and message. */
 function errorText(error: unknown): string {
   const { stack } = typeof error === 'object' && error !== null && 'stack' in error ? error : {}
   return typeof stack === 'string' ? printable(stack) : jsonText(error)

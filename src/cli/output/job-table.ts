@@ -5,7 +5,7 @@ import { table } from './output.ts'
 
 const heads = ['ID', 'STATE', 'QUEUE', 'KIND', 'KEY', '>ATTEMPT', 'WHEN', '>AGE']
 
-/** Jobs in a table: with the time that matters in their state, and how old they are. */
+/** Jobs in a table, with the time that matters in their state, and their age. */
 export function jobTable(jobs: readonly JobSummary[], now: Date): string {
   const rows = jobs.map((job) => [
     ...[
@@ -21,12 +21,12 @@ export function jobTable(jobs: readonly JobSummary[], now: Date): string {
   return table(heads, rows, { spare: ['AGE', 'ATTEMPT', 'KEY', 'WHEN'] })
 }
 
-/** `stint job get` says what is wrong with it. */
+/** Marks a job whose row has invalid values; `stint job get` lists them. */
 function invalidText(state: JobState): Styled {
   return { text: `${stateText(state).text} (invalid row)`, style: 'red' }
 }
 
-/** Since when or until when it is what it is. */
+/** Since when or until when the job is in its state. */
 export function when(job: JobSummary, now: Date): string {
   switch (job.state) {
     case 'scheduled':

@@ -5,33 +5,33 @@ import { oneLine, paint, safe } from './format.ts'
 import type { Styled } from './format.ts'
 
 /*
- * All that the command line writes goes through say, note, sayJson and ask: none of them lets a control character of
- * stored data reach the terminal.
+ * The command line writes only through say, note, sayJson and ask. They remove control characters of stored data, so that
+ * these never reach the terminal.
  */
 
-/** Data for standard output; gives the exit code of success. */
+/** Writes data to standard output; returns the exit code of success. */
 export function say(text: string): 0 {
   console.log(safe(text))
   return 0
 }
 
-/** Prose: it must not get into what another program reads. */
+/** Writes prose to standard error, so that it does not mix with data that another program reads. */
 export function note(text: string): void {
   console.error(safe(text))
 }
 
-/** A library's object as it is; dates become ISO 8601. */
+/** Writes an object of the library as JSON; dates become ISO 8601. */
 export function sayJson(value: unknown): 0 {
   console.log(jsonText(value))
   return 0
 }
 
-/** JSON over several lines, valid and with nothing in it that steers a terminal. */
+/** Valid JSON over several lines, without control characters for a terminal. */
 export function jsonText(value: unknown): string {
   return printableJson(JSON.stringify(value, undefined, 2))
 }
 
-/** Asks the person at the terminal and gives the answer. */
+/** Asks the person at the terminal and returns the answer. */
 export async function ask(question: string): Promise<string> {
   const asking = createInterface({ input: process.stdin, output: process.stderr })
   try {
@@ -51,7 +51,7 @@ export function outputOf(text: string): Output {
   return choose('output', text, outputs)
 }
 
-/** For what has no ids to be printed one a line. */
+/** For commands whose result has no ids. */
 export const formatHelp = `  -o, --output FORMAT   table (default) or json: the library's objects`
 
 export function isJson(text: string): boolean {
@@ -59,19 +59,19 @@ export function isJson(text: string): boolean {
 }
 
 export type Cell = string | Styled
-/** A head; of a column of numbers with `>` in front, which sets it to the right. */
+/** The head of a column; a leading `>` aligns the column to the right, for numbers. */
 export type Head = string
 
 export interface Fit {
   /** Heads of columns that may be left out in a narrow terminal, the least needed first. */
   spare?: readonly string[]
-  /** Characters that the caller puts in front of each line. */
+  /** How many characters the caller puts in front of each line. */
   indent?: number
 }
 
 /**
- * Rows under their heads, each column as wide as its widest cell. In a terminal no line is wider than that: spare
- * columns are left out, and texts are cut, the longest first; ids and numbers stay whole.
+ * Rows under their heads, each column as wide as its widest cell. No line is wider than the terminal: spare columns are
+ * left out, then texts are cut, the longest first; ids and numbers stay whole.
  */
 export function table(
   heads: readonly Head[],
@@ -105,7 +105,7 @@ export function table(
 }
 
 const gap = '  '
-/** Cut to less than this, a text says nothing; the last one of a line is what people read, an error for instance. */
+/** The minimum widths of texts. The last column gets more, because people read it: it may be an error. */
 const leastOfOthers = 8
 const leastOfLast = 20
 
@@ -114,7 +114,7 @@ interface Column {
   isRight: boolean
   cells: readonly Styled[]
   width: number
-  /** What it can be cut to. */
+  /** The minimum width that it can be cut to. */
   least: number
 }
 
@@ -145,7 +145,7 @@ function widthOf(widths: readonly number[]): number {
   return widths.reduce((sum, width) => sum + width + gap.length, -gap.length)
 }
 
-/** The widths with which all fit, as far as that can be. */
+/** Widths that fit into the line, if the minimum widths allow it. */
 function shrunk(columns: readonly Column[], width: number): number[] {
   const widths = columns.map((column) => column.width)
   while (widthOf(widths) > width) {
@@ -157,7 +157,7 @@ function shrunk(columns: readonly Column[], width: number): number[] {
   return widths
 }
 
-/** Names and values in two columns; what has no value is left out. */
+/** Names and values in two columns, without entries that have no value. */
 export function facts(entries: readonly (readonly [name: string, value: Cell | null])[]): string {
   const shown = entries.flatMap(([name, value]) =>
     value === null || value === '' ? [] : ([[name, value]] as const),

@@ -15,7 +15,7 @@ export function scheduleTable(schedules: readonly ScheduleInfo[], now: Date): st
   return table(heads, rows, { spare: ['SOURCE', 'MISSED', 'OVERLAP', 'QUEUE'] })
 }
 
-/** All that is known of one, as people or programs want it. */
+/** Shows one schedule, as text or as JSON. */
 export function showSchedule(found: ScheduleDetails, asJson: boolean): number {
   return asJson ? sayJson(found) : say(detailsText(found, new Date()))
 }
@@ -51,24 +51,24 @@ function nextText(one: ScheduleInfo, now: Date): Styled | string {
       text: one.pausedUntil === null ? 'paused' : `paused, ${relative(one.pausedUntil, now)} on`,
       style: 'yellow',
     }
-  if (one.isOrphan) return { text: 'never: no live worker has it', style: 'red' }
+  if (one.isOrphan) return { text: 'never: no live worker has it in its code', style: 'red' }
   if (one.invalid !== null) return { text: 'never: it is not valid', style: 'red' }
   if (one.failures > 0) return { text: `fails, ${one.failures} times`, style: 'red' }
   return one.nextFireAt === null ? 'never' : relative(one.nextFireAt, now)
 }
 
-/** Said after a command that asked for fires of a schedule whose input code makes. */
+/** Shown after a command that asked for fires of a schedule whose input is made by code. */
 export function askedText(fires: number, schedule: ScheduleDetails | undefined): string {
   const next =
     schedule?.isOrphan === true
-      ? "no live worker has this schedule's code, so this waits for one"
-      : "a worker that has this schedule's code makes what was asked for"
+      ? "no live worker has this schedule's code: start one that has it"
+      : `a worker that has this schedule's code stores the ${fires === 1 ? 'job' : 'jobs'}`
   return `asked for ${firesText(fires)}; ${next}`
 }
 
 function waitingText({ askedFires, isOrphan }: ScheduleDetails): Styled | string {
   if (isOrphan) return { text: `${firesText(askedFires)}: no live worker has its code`, style: 'red' }
-  return `${firesText(askedFires)}, which a worker that has its code makes`
+  return `${firesText(askedFires)} for a worker that has its code`
 }
 
 function firesText(fires: number): string {

@@ -4,16 +4,16 @@ import { join, relative } from 'node:path'
 import { afterReading } from '../../db/standstill.ts'
 
 const ignored = new Set(['node_modules', '.git', '.stint', 'dist'])
-/** What a worker is made of. Not every .json: one that it writes itself would restart it for ever. */
+/** The source files of a worker. Not every .json: a worker that writes one would restart for ever. */
 const sources = /\.[cm]?[jt]sx?$|^(package|tsconfig.*)\.json$|^\.env/
-/** One save is several events, and a checkout many. */
+/** A save causes several events, and a checkout many: they count as one change. */
 const settleMs = 150
 
 /**
  * Calls back with the first source file, relative to `root`, of each burst of changes below it.
  *
- * A watcher for each folder: the recursive one of Node looks into node_modules too, which on Linux takes a watch for
- * each of its thousands of folders.
+ * One watcher per folder: Node's recursive watcher includes node_modules, which on Linux needs a watch for each of its
+ * thousands of folders.
  */
 export function watchSources(root: string, onChange: (file: string) => void): () => void {
   const watchers = new Map<string, FSWatcher>()
@@ -47,14 +47,14 @@ export function watchSources(root: string, onChange: (file: string) => void): ()
       })
       watchers.set(folder, watcher)
     } catch {
-      // Gone between its listing and now, or not ours to read.
+      // The folder was deleted since it was listed, or this process may not read it.
       return
     }
     for (const entry of entriesOf(folder)) {
       if (ignored.has(entry.name)) continue
       const path = join(folder, entry.name)
       if (entry.isDirectory()) follow(path, isNew)
-      // What came with a new folder was there before its watcher.
+      // The files of a new folder may be older than its watcher, so they count as changed.
       else if (isNew && sources.test(entry.name)) changed(path)
     }
   }

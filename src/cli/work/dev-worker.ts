@@ -13,17 +13,17 @@ export interface DevWorkerOptions {
 }
 
 /**
- * The worker of `stint dev`: a process of its own that is started again on every change.
+ * The worker of `stint dev`: a child process that is restarted on every change.
  *
- * It has its own process group, so that Ctrl-C reaches it once, through us: a second signal would hurry it. A channel
- * tells it when we are gone without having stopped it.
+ * It has its own process group, so that Ctrl-C reaches it only once, through this process: a second signal would make it
+ * give up its jobs. When this process ends without having stopped it, the IPC channel closes, and the worker stops.
  */
 export class DevWorker {
   readonly #options: DevWorkerOptions
   #child: ChildProcess | undefined
   #isStopping = false
   #isHurried = false
-  /** The change that a restart under way has not seen yet. */
+  /** A change since the last start, for which a restart is still to come. */
   #pending: string | undefined
   #restarting: Promise<void> | undefined
 
@@ -46,7 +46,7 @@ export class DevWorker {
     })
   }
 
-  /** Stops it and starts it again; changes that come meanwhile make one more round. */
+  /** Stops the worker and starts it again; changes in the meantime cause one more restart. */
   restart(reason: string): void {
     this.#pending = reason
     this.#restarting ??= this.#restartAll().finally(() => {
@@ -54,14 +54,14 @@ export class DevWorker {
     })
   }
 
-  /** Resolves when it is gone, and no other will take its place. */
+  /** Resolves when the worker has ended; it is not started again. */
   async stop(): Promise<void> {
     this.#isStopping = true
     await this.#end()
     await this.#restarting
   }
 
-  /** While it stops: a worker gives up its jobs at a second signal, and at a third it is killed. */
+  /** For further signals while it stops: a worker gives up its jobs at the second signal, and is killed at the third. */
   hurry(): void {
     this.#child?.kill(this.#isHurried ? 'SIGKILL' : 'SIGTERM')
     this.#isHurried = true

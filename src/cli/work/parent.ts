@@ -2,21 +2,21 @@ import { subscribe } from 'node:diagnostics_channel'
 import { peek } from '../../core/failures/thrown.ts'
 import { protocol } from '../../worker/processes/messages.ts'
 
-/** `stint work` as a child, of its supervisor or of `stint dev`: there is a channel to its parent. */
+/** `stint work` as a child of its supervisor or of `stint dev`: it has an IPC channel to its parent. */
 
-/** When the channel breaks, nobody is left to stop this. */
+/** Stops this process when the channel closes, because the parent can no longer stop it. */
 export function endWithParent(): void {
   if (process.channel === undefined) return
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'))
   process.channel.unref()
 }
 
-/** Tells the parent what the workers of this process have come to; the answer is how many there are, once it is known. */
+/** Tells the parent the state of this process's workers. The caller passes their number to `expect` once it is known. */
 export function tellParent(): { expect: (workers: number) => void } {
-  // A file that runs its worker itself is never done with loading: one is as much as can be known of it.
+  // The load of a file that runs its worker itself does not end, so expect one worker until the number is known.
   let expected = 1
   const ready = new Set<unknown>()
-  // By the name that src/worker/lease/lease-news.ts publishes under: the file may have a copy of the package of its own.
+  // By the channel name of src/worker/lease/lease-news.ts, not by import: the file may use its own copy of the package.
   subscribe('stint.worker', (news) => {
     const type = peek(news, 'type')
     if (type === 'stopping') tell({ type })
@@ -33,6 +33,6 @@ export function tellParent(): { expect: (workers: number) => void } {
 }
 
 function tell(message: object): void {
-  // A parent that is gone meanwhile is told by `disconnect`, not here.
+  // The error of a send to an ended parent is ignored: `disconnect` handles that case.
   if (process.connected) process.send?.({ ...protocol, ...message }, undefined, undefined, () => undefined)
 }

@@ -14,7 +14,8 @@ export async function supervise(
   const processes = processCount(options.processes)
   const health = healthAddress(options.health)
   if (!existsSync(file)) throw new UsageError(`File not found: ${file}.`)
-  // As we were called and not where that led to: behind a link to the current release there may be a newer one by now.
+  // The path as this process was called, with symbolic links unresolved: a link to the current release may point to a newer
+  // one by now.
   const main = process.argv[1] ?? ''
   const args = [...process.execArgv, main, 'work', file]
   return new Supervisor({ processes, health, args, log: defaultLogger(process.env) }).run()

@@ -5,9 +5,9 @@ import { tellEntry } from '../../node/entry.ts'
 import { loadFile } from '../../node/load-file.ts'
 import { UsageError } from '../arguments.ts'
 
-/** What the command line needs of a worker. */
+/** The methods of a worker that the command line uses. */
 export interface RunnableWorker {
-  /** Starts, drains at the first signal, hurries at the second; resolves when it has stopped. */
+  /** Starts, drains at the first signal, gives up its jobs at the second; resolves when it has stopped. */
   run(): Promise<void>
   stop(): Promise<void>
 }
@@ -22,16 +22,16 @@ const example = `  import { Worker } from 'stint/worker'
     await deliver(input.to, { signal: ctx.signal })
   })`
 
-/** Loads a file for its workers, and gives what it exports. */
+/** Loads a worker file and returns its exports. */
 export async function loadWorkerFile(file: string): Promise<object> {
   const path = resolve(file)
   if (!existsSync(path)) throw new UsageError(`File not found: ${path}.`)
-  // Before its workers are made: those that run handlers in children say to these where to find them.
+  // Before its workers are created: a worker that runs handlers in child processes passes them this path.
   tellEntry(path)
   return loadFile(path)
 }
 
-/** The workers among what a file exports, each once. A CommonJS file has them in its default export too. */
+/** The workers among the exports of a file, each once. The default export of a CommonJS file contains its exports too. */
 export function workersOf(file: string, exported: object): RunnableWorker[] {
   const { default: byDefault } = exported as { default?: unknown }
   const inDefault = typeof byDefault === 'object' && byDefault !== null ? Object.values(byDefault) : []
@@ -44,7 +44,7 @@ export function workersOf(file: string, exported: object): RunnableWorker[] {
   })
 }
 
-/** By its brand: `instanceof` fails where the file has a copy of the package of its own. */
+/** By its brand: `instanceof` fails if the file uses its own copy of the package. */
 function isWorker(value: unknown): value is RunnableWorker {
   return typeof value === 'object' && value !== null && (value as Record<symbol, unknown>)[brand] === true
 }

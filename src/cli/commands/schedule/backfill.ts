@@ -6,15 +6,15 @@ import { formatHelp, isJson, note, say, sayJson, table } from '../../output/outp
 import { askedText } from '../../output/schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
-const backfillHelp = `stint schedule backfill NAME    make up for the times of a range: those that were missed, skipped or never decided
+const backfillHelp = `stint schedule backfill NAME    fire the times of a range that were missed, skipped or before the schedule existed
 
-What fired does not fire again. At most 1,000 times. Look first, with --dry-run. Where code makes the input, a worker that
-has the schedule's code is asked to make the jobs.
+A time that fired does not fire again. At most 1,000 times. Check first with --dry-run. If code makes the input, a worker
+that has the schedule's code stores the jobs.
 
-  --from TIME           from then on: 2026-03-27T00:00:00Z
-  --to TIME             to then, not in the future
+  --from TIME           start of the range: 2026-03-27T00:00:00Z
+  --to TIME             end of the range, not in the future
 ${reasonHelp}
-  --dry-run             say what would be done, and do nothing
+  --dry-run             show what would be done, without doing it
 ${formatHelp}
 ${databaseHelp}
 
@@ -33,7 +33,8 @@ export async function backfill(args: readonly string[]): Promise<number> {
   if (values.help) return say(backfillHelp)
   const name = onlyName(positionals)
   const { from, to, reason, 'dry-run': dryRun } = values
-  if (from === undefined || to === undefined) throw new UsageError('Say the range: --from and --to.')
+  if (from === undefined || to === undefined)
+    throw new UsageError('Missing options: --from and --to, the range.')
   const asJson = isJson(values.output)
   const { plan, schedule } = await withStint(values, async (stint) => ({
     plan: await (dryRun

@@ -27,9 +27,9 @@ export async function list(args: readonly string[]): Promise<number> {
   return 0
 }
 
-const getHelp = `stint schedule get NAME    all that is known of one schedule, with its last fires
+const getHelp = `stint schedule get NAME    details of one schedule, with its last fires
 
-  --fires N             fires, 1 to 1,000 (default: 20)
+  --fires N             number of fires, 1 to 1,000 (default: 20)
 ${formatHelp}
 ${databaseHelp}
 
@@ -54,7 +54,7 @@ export async function get(args: readonly string[]): Promise<number> {
   })
 }
 
-const nextHelp = `stint schedule next NAME    its next times; those that a clock change moves are marked
+const nextHelp = `stint schedule next NAME    its next fire times; marks those that a clock change moves
 
   -n, --count N         how many, 1 to 1,000 (default: 5)
 ${formatHelp}
@@ -76,7 +76,7 @@ export async function next(args: readonly string[]): Promise<number> {
   return withStint(values, async (stint) => {
     const times = await stint.schedules.next(name, count)
     if (asJson) return sayJson(times)
-    if (times.length === 0) note('it does not fire any more, or is paused')
+    if (times.length === 0) note('no next fire: the schedule has ended or is paused')
     for (const { at, shift } of times) say(`${moment(at, new Date())}${shift === null ? '' : `  ${shift}`}`)
     return 0
   })

@@ -11,33 +11,34 @@ import { formatHelp, isJson, note, say } from '../../output/output.ts'
 import { showSchedule } from '../../output/schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
-const setHelp = `stint schedule set NAME    store a schedule, new or changed; a changed one counts from now on
+const setHelp = `stint schedule set NAME    create or change a schedule; a change counts from now on
 
-Of one that is stored, what is not given stays as it is; the defaults are for a new one, which needs --kind and a rule.
+For a stored schedule, options that are not given stay as they are. A new one needs --kind and --cron or --every; the
+defaults apply to a new one only.
 
-  --kind KIND           of its jobs
+  --kind KIND           the kind of its jobs
   --queue NAME          their queue (default: default)
   --cron EXPRESSION     5 fields, or 6 with seconds in front
-  --every DURATION      instead: a fixed interval, 15m
+  --every DURATION      a fixed interval, instead of --cron: 15m
   --time-zone ZONE      for --cron: Europe/Rome (default: UTC)
-  --input JSON          what its jobs carry (default: null)
-  --priority N          of its jobs, -100 to 100; --priority=-5
-  --attempts N          of its jobs (default: 5)
+  --input JSON          the input of its jobs (default: null)
+  --priority N          the priority of its jobs, -100 to 100; --priority=-5
+  --attempts N          attempts of its jobs (default: 5)
   --overlap POLICY      ${overlapPolicies.join(', ')} (default: allow)
   --missed POLICY       ${missedPolicies.join(', ')} (default: once)
-  --missed-limit N      with all: the latest so many, 1 to 1000 (default: 100)
-  --missed-window D     what is longer ago is not made up for, up to 366d (default: 24h)
+  --missed-limit N      with --missed all: how many at most, the latest ones, 1 to 1000 (default: 100)
+  --missed-window D     a fire that is later than this does not run, up to 366d (default: 24h)
   --jitter DURATION     spread its jobs over this span
-  --keep-fires DURATION how long its history is kept, 1d to 3660d (default: 30d)
-  --starts-at TIME      nothing before: 2030-01-31T09:00:00Z, or none
-  --ends-at TIME        nothing after, or none
+  --keep-fires DURATION how long its fires are kept, 1d to 3660d (default: 30d)
+  --starts-at TIME      no fires before this time: 2030-01-31T09:00:00Z, or none
+  --ends-at TIME        no fires after this time, or none
 ${reasonHelp}
 ${formatHelp}
 ${databaseHelp}
 
-The contract is not known here, so the input is not checked against it, and what the contract made of the one before (key,
-unique key, search words) stays with another. A schedule that workers have in their code is
-restored by the next of them that starts.
+The command line does not know the contract, so it does not check the input. A key, unique key and search words that the
+contract derived from an earlier input stay as they are. If workers have the schedule in their code, the next such worker
+that starts stores its own definition again.
 
 Examples
   stint schedule set nightly-report --kind report.send --cron '0 2 * * *' --time-zone Europe/Rome --input '{"to":"ana"}'
@@ -95,10 +96,12 @@ export async function set(args: readonly string[]): Promise<number> {
     const before = await stint.schedules.get(name)
     if (before?.inputFromCode === true && values.input === undefined)
       throw new UsageError(
-        `The input of '${name}' is made by code, which is not known here: give one, --input.`,
+        `Code makes the input of '${name}', and the command line does not have this code: pass --input.`,
       )
     if (before?.source === 'code' && !before.isOrphan)
-      note(`'${name}' is in the code of live workers: the next one that starts restores it`)
+      note(
+        `'${name}' is in the code of live workers: the next such worker that starts stores its own definition again`,
+      )
     const stored = await stint.schedules.definition(name)
     const job = contractOf(kind, stored)
     const definition = changed({ ...stored, name, job }, changes)
@@ -106,10 +109,10 @@ export async function set(args: readonly string[]): Promise<number> {
   })
 }
 
-/** The stored one knows more than a kind: its version, its unique rule. */
+/** The stored contract, if the kind is the same: it knows more than a kind, such as its version and unique rule. */
 function contractOf(kind: string | undefined, stored: ScheduleDefinition | undefined): JobContract {
   if (stored !== undefined && (kind === undefined || kind === stored.job.kind)) return stored.job
-  if (kind === undefined) throw new UsageError('It is a new schedule: say the kind of its jobs, --kind.')
+  if (kind === undefined) throw new UsageError('Missing option: --kind, which a new schedule needs.')
   return defineJob({ kind, queue: stored?.job.queue })
 }
 

@@ -5,9 +5,9 @@ import { formatHelp, isJson, note, say, sayJson } from '../../output/output.ts'
 import { askedText, showSchedule } from '../../output/schedule-page.ts'
 import { common, onlyName, reasonHelp, reasonOption } from './arguments.ts'
 
-const runHelp = `stint schedule run NAME    make a job of it now, beside its own times; prints the job's id
+const runHelp = `stint schedule run NAME    enqueue a job of it now, in addition to its own times; prints the job's id
 
-Where code makes the input, a worker that has the schedule's code is asked to make the job, under that id.
+If code makes the input, a worker that has the schedule's code stores the job, with the id that is printed.
 
 ${reasonHelp}
 ${formatHelp}
@@ -32,11 +32,11 @@ export async function runNow(args: readonly string[]): Promise<number> {
   return 0
 }
 
-const pauseHelp = `stint schedule pause NAME    no fires until a time, or until it is resumed; what is left out is not made up for
+const pauseHelp = `stint schedule pause NAME    stop its fires until a time, or until it is resumed; times in the pause do not fire later
 
-  --for DURATION        this long: 2h
-  --until TIME          until then: 2030-01-31T09:00:00Z
-  --reason TEXT         why, kept with it
+  --for DURATION        how long: 2h
+  --until TIME          until this time: 2030-01-31T09:00:00Z
+  --reason TEXT         why; shown with the schedule
 ${formatHelp}
 ${databaseHelp}
 
@@ -61,7 +61,7 @@ export async function pause(args: readonly string[]): Promise<number> {
   )
 }
 
-const resumeHelp = `stint schedule resume NAME    let a paused schedule go on, from now
+const resumeHelp = `stint schedule resume NAME    end the pause of a schedule; it fires again from now on
 
 ${reasonHelp}
 ${formatHelp}
@@ -82,9 +82,9 @@ export async function resume(args: readonly string[]): Promise<number> {
   )
 }
 
-const deleteHelp = `stint schedule delete NAME    forget a schedule and its fires; its jobs stay
+const deleteHelp = `stint schedule delete NAME    delete a schedule and its fires; its jobs stay
 
-One that live workers have in their code is refused: remove it there, or pause it.
+A schedule that live workers have in their code cannot be deleted: remove it there, or pause it.
 
 ${reasonHelp}
 ${databaseHelp}
