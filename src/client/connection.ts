@@ -31,8 +31,7 @@ export class Connection {
   }
 
   async database(): Promise<Database> {
-    if (this.#isClosed)
-      throw new StintError('client-closed', 'This Stint client is closed. Create a new one.')
+    if (this.#isClosed) throw new StintError('client-closed', 'This Stint client was closed; make a new one.')
     this.#open ??= this.#connect()
     const { database } = await this.#open
     return database
