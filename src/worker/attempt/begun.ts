@@ -7,7 +7,10 @@ import type { HeldJob, HeldJobs, Slot } from './held-job.ts'
 import { endAttempt, runSlot } from './run.ts'
 import type { AttemptParts, Places } from './run.ts'
 
-/** A handler that has been at work for so long is noted as begun; for shorter ones that would cost more than it tells. */
+/**
+ * After this time at work, the database notes that a handler has begun; for shorter handlers the note costs more than
+ * it is worth.
+ */
 const begunAfterMs = 1_000
 
 /** Notes that a handler is about to begin; false where its lease is gone. */
@@ -15,7 +18,10 @@ async function noteOne(db: Queryable, held: HeldJob): Promise<boolean> {
   return (await note(db, [held])).size > 0
 }
 
-/** A job that may end its process, or must begin only once: before its handler is called, the database notes that it begins. */
+/**
+ * For a job that may crash its process, or that must begin only once: the database notes that its handler begins before
+ * the handler is called.
+ */
 export async function runNoted(
   held: HeldJob,
   slot: Slot,
@@ -46,7 +52,10 @@ export function newBegun(db: Queryable, held: HeldJobs, troubles: Pick<Troubles,
   return new LoopPart([newLoop(troubles, { name: 'begun', everyMs: begunAfterMs, pass })])
 }
 
-/** Notes those that have been at work for a while, so that a crash is theirs and not of what merely waited here. */
+/**
+ * Notes the handlers that have been at work for a while, so that a crash is blamed on them and not on jobs that only
+ * waited here.
+ */
 async function noteLongRunning(db: Queryable, all: HeldJobs): Promise<void> {
   const since = performance.now() - begunAfterMs
   const begun = all

@@ -20,12 +20,19 @@ export interface CancellationsConfig {
   troubles: Pick<Troubles, 'of'>
 }
 
-/** How often to ask, so that a job hears of it within a second: whoever asked for its end may not be able to tell us. */
+/**
+ * How often to ask the database, so that a job hears of its cancellation within a second: the caller may not be able to
+ * notify us.
+ */
 const cancelPollMs = 400
-/** Asking may take this share of the time at most: with a snapshot held open it is not cheap. */
+/**
+ * Upper limit for the share of time spent on these queries: while a session holds an old snapshot they are not cheap.
+ */
 const askShare = 1 / 20
 
-/** Tells the jobs in hand that somebody asked for their end: when we are told so, and now and then in case we were not. */
+/**
+ * Aborts held jobs that were cancelled: when a notification says so, and by polling in case a notification was lost.
+ */
 export class Cancellations extends LoopPart {
   readonly #config: CancellationsConfig
   readonly #loop: Loop
@@ -43,24 +50,24 @@ export class Cancellations extends LoopPart {
     this.#loop = loop
   }
 
-  /** There may be one: the next pass asks. */
+  /** A job may have been cancelled: the next pass asks the database. */
   hint(): void {
     this.#isHinted = true
   }
 
-  /** There is one: asks at once. */
+  /** A job was cancelled: asks the database at once. */
   lookNow(): void {
     this.hint()
     void this.#loop.runOnce()
   }
 
-  /** Asks the database, where it is time to. */
+  /** Asks the database for cancelled jobs, if that is due. */
   async #look(): Promise<void> {
     const { db, held, tenure } = this.#config
     const now = performance.now()
     const oldest = held.oldest()
     if (oldest === undefined) return
-    // Jobs that come and go faster than we would ask are over before their end could be told.
+    // Jobs that end faster than the poll interval are over before they could hear of a cancellation.
     const isDue = now > this.#restUntil && now - oldest.heldSince > cancelPollMs
     if (!this.#isHinted && !isDue) return
     this.#isHinted = false
@@ -69,7 +76,7 @@ export class Cancellations extends LoopPart {
     this.#restUntil = answeredAt + (answeredAt - now) / askShare
     for (const { id, leaseId, reason } of found) {
       const one = held.get(id)
-      // The answer to its claim is on its way to us: it is told once it is here.
+      // The reply to its claim has not arrived yet: the next pass aborts the job once it is here.
       if (one?.job.leaseId !== leaseId) this.#isHinted = true
       else if (one.abortedFor === undefined) this.#tell(one, reason)
     }

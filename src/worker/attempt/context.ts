@@ -21,7 +21,10 @@ import type { Notes } from './notes.ts'
 import type { Child, Ended } from './outcome.ts'
 import { succeedIn } from '../settle/succeed-with-children.ts'
 
-/** What a worker proves when it writes elsewhere: refuse a smaller epoch, and an equal one with another token. */
+/**
+ * What a worker proves when it writes to another system, which should refuse a smaller epoch, and an equal epoch with
+ * another token.
+ */
 export interface Fence {
   /** Random, new for every claim. */
   readonly token: string
@@ -37,7 +40,7 @@ export interface JobLog {
   error(message: string, data?: unknown): void
 }
 
-/** What a handler knows of its job, and may do under its lease. */
+/** What a handler knows about its job, and what it may do under the job's lease. */
 export interface HandlerContext {
   readonly jobId: string
   readonly kind: string
@@ -48,35 +51,36 @@ export interface HandlerContext {
   readonly attempt: number
   readonly maxAttempts: number
   readonly runAt: Date
-  /** The time of its schedule that this job is for, however late it runs; undefined where no schedule made it. */
+  /** The scheduled time that this job is for, however late it runs; undefined if no schedule made the job. */
   readonly fireAt: Date | undefined
   readonly correlationId: string
   readonly traceparent: string | undefined
   readonly tracestate: string | undefined
-  /** How far an earlier attempt was that was given back. */
+  /** The last progress of an earlier attempt that was given back. */
   readonly lastProgress: { percent: number; note: string | null } | null
   /** Aborts at the job's timeout, when its lease is lost or at risk, and when the worker stops. Pass it on. */
   readonly signal: AbortSignal
   readonly fence: Fence
-  /** The same for every attempt of this job: for services that take one. */
+  /** The same for every attempt of this job; pass it to services that accept an idempotency key. */
   readonly idempotencyKey: string
   readonly log: JobLog
   /**
-   * Runs your writes and completes the job in one commit: all of it or nothing, and at most once for the job. The
-   * job's result is what `work` returns; after it there is nothing left to do but return.
+   * Runs your writes and completes the job in one commit: all of it or nothing, and at most once for the job. The job's
+   * result is what `work` returns; after this call the handler should only return.
    */
   tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result>
   /**
-   * Completes the job inside a transaction of yours. Throws `lease-lost` where the job is another's by now: let it
-   * roll back. `adapter` is one of `stint/drizzle`, `stint/kysely` …; a pg client needs none.
+   * Completes the job inside a transaction of yours. Throws `lease-lost` if another worker has the job by now: let your
+   * transaction roll back. `adapter` is one of `stint/drizzle`, `stint/kysely` …; a pg client needs none.
    */
   complete<Tx = PgTransaction>(
     tx: Tx,
     options?: { result?: unknown; adapter?: TxAdapter<Tx> | undefined },
   ): Promise<void>
   /**
-   * Causes an effect once for a key of this kind, however often jobs try: a repeat gives the first one's result. What
-   * `work` writes through its transaction commits with the key. Outside of Postgres it may happen again after a crash.
+   * Causes an effect once for a key of this kind, however often jobs try: a repeat returns the result of the first
+   * call. What `work` writes through its transaction commits with the key. Effects outside of Postgres may happen again
+   * after a crash.
    */
   once<Result>(
     key: string,
@@ -84,21 +88,23 @@ export interface HandlerContext {
     options?: { for?: Duration | undefined },
   ): Promise<Result>
   /**
-   * A job that is stored together with the success of this one, and not if it fails. Where another one stands for it
-   * (`unique`, `idempotencyKey`) the event `duplicateChild` says so, for it is decided then; where that is an error,
-   * this attempt fails with it.
+   * Enqueues a job that is stored together with the success of this one, and not if it fails. Duplicates (`unique`,
+   * `idempotencyKey`) are decided at that time: the event `duplicateChild` reports one, and if the contract makes a
+   * duplicate an error, this attempt fails with it.
    */
   enqueue<Contract extends JobContract>(
     contract: Contract,
     ...[input, options]: EnqueueArguments<Contract, JobOptions>
   ): Promise<{ id: string }>
-  /** Tells how far the job is: 0 to 100. Cheap to call often: only the newest is written, a few times a second. */
+  /**
+   * Reports how far the job is: 0 to 100. Cheap to call often: only the newest value is written, a few times a second.
+   */
   progress(percent: number, note?: string): Promise<void>
   /** Ends this attempt and tries again later, without counting it. Never returns. */
   snooze(when: Duration | Date, reason?: string): never
 }
 
-/** What contexts share: the worker's side of them. */
+/** What all contexts of a worker share. */
 export interface ContextServices {
   readonly transactions: FencedTransactions
   readonly notes: Pick<Notes, 'progress' | 'log' | 'finish'>
@@ -110,7 +116,7 @@ export interface ContextServices {
 export class JobContext implements HandlerContext {
   readonly held: HeldJob
   readonly children: Child[] = []
-  /** How this attempt's completion was stored by the handler itself, if it was. */
+  /** Whether and how the handler itself stored the completion of this attempt. */
   completion: 'none' | 'committed' | 'handed-over' = 'none'
   handedOver: { result: string | undefined } | undefined
   readonly #services: ContextServices
@@ -178,7 +184,7 @@ export class JobContext implements HandlerContext {
     return this.held.job.more?.progress ?? null
   }
 
-  /** Made when first asked for: most handlers of short jobs never do. */
+  /** Made on first use: most handlers of short jobs never read it. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       const controller = new AbortController()
@@ -212,7 +218,7 @@ export class JobContext implements HandlerContext {
     try {
       const value = await this.#services.transactions.complete(this.held, {
         work: async (tx) => {
-          // The block may be run again: its children are those of the run that commits.
+          // The block may run again: only the children of the run that commits count.
           this.children.length = before
           const value = await work(tx)
           result = this.storable(value)
@@ -274,7 +280,7 @@ export class JobContext implements HandlerContext {
   progress(percent: number, note?: string): Promise<void> {
     if (!(typeof percent === 'number' && percent >= 0 && percent <= 100)) {
       const refused = Promise.reject(invalidOption('percent', 'a number from 0 to 100', percent))
-      // Whoever does not wait for it does not want to know: that must not end the process.
+      // A caller that does not await the promise must not end the process with an unhandled rejection.
       refused.catch(() => undefined)
       return refused
     }
@@ -288,7 +294,7 @@ export class JobContext implements HandlerContext {
     throw new Snooze(when, reason)
   }
 
-  /** What the handler gave out, as JSON that fits. */
+  /** The handler's output as JSON that can be stored. */
   storable(value: unknown, what: Output = 'The result'): string | undefined {
     if (value === undefined) return undefined
     const { text, changed } = toStorable(value, { maxBytes: maxResultBytes })
@@ -297,15 +303,15 @@ export class JobContext implements HandlerContext {
   }
 
   /**
-   * What had to be changed is told in the job's log: nobody would notice. Of each sort of output the first time, for
-   * a handler that says one odd thing mostly says it again.
+   * Says in the job's log what had to be changed to be stored, since it is easy to miss. Only once for each sort of
+   * output: a handler that returns an odd value usually does so every time.
    */
   #flag(what: Output, changed: readonly string[]): void {
     if (changed.length > 0 && this.held.flag(what))
       this.log.warn(`${what} is not stored as it was ${outputs[what]}: ${changed.join('; ')}.`)
   }
 
-  /** Lines are kept under the lease: those that are not written before the completion never are. */
+  /** Log lines are written under the lease: those that are not written before the completion never are. */
   #lastWords(): Promise<void> {
     return this.#services.notes.finish(this.held, false)
   }
@@ -320,7 +326,9 @@ export class JobContext implements HandlerContext {
       throw this.#completed('was completed already; its handler can only return')
   }
 
-  /** For what needs the job's row for itself: inside ctx.tx it would wait for ever, for the block around it. */
+  /**
+   * For calls that need the job's row: inside ctx.tx they would wait for ever, for the lock of the block around them.
+   */
   #mustBeFree(): void {
     this.#mustBeOpen()
     if (this.#isInTx) throw this.#completed('is being completed by ctx.tx; use the transaction of that block')
@@ -345,7 +353,7 @@ export class JobContext implements HandlerContext {
           stored === undefined ? about : { ...about, data: JSON.parse(stored.text) as unknown },
           text,
         )
-        // Errors are logged every day, and what a log says of them is enough.
+        // Errors are logged often, and their text in the log is enough: no warning.
         this.#flag(
           'A line of this log',
           [...changed, ...(stored?.changed ?? [])].filter((how) => how !== errorShortened),
@@ -357,10 +365,13 @@ export class JobContext implements HandlerContext {
 
 const maxResultBytes = 256 * 1024
 const maxNoteBytes = 1024
-/** Of a message, and of its data. */
+/** Limit for a message, and for its data. */
 const maxLineBytes = 8 * 1024
 
-/** What a handler may say that is stored, and how it says it. What it throws is another matter: that has a mark of its own. */
+/**
+ * The sorts of output that are stored, and the verb for each. What a handler throws is not among them: a stored error
+ * marks its own changes.
+ */
 const outputs = {
   'The result': 'returned',
   'What ctx.once gave': 'returned',
@@ -369,7 +380,9 @@ const outputs = {
 } as const
 type Output = keyof typeof outputs
 
-/** Text to be stored. Callers without types pass anything: an Error is its message, the rest becomes JSON. */
+/**
+ * Text to be stored. Callers without types may pass any value: an Error becomes its message, other values become JSON.
+ */
 function textOf(said: unknown, maxBytes: number): Storable {
   const text = isError(said) ? peek(said, 'message') : said
   return typeof text === 'string' ? toStorableText(text, maxBytes) : toStorable(text, { maxBytes })

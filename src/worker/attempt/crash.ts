@@ -3,35 +3,40 @@ import { describeFailure } from '../../core/failures/stored-error.ts'
 import { StintError } from '../../core/errors.ts'
 import type { Ending } from './outcome.ts'
 
-/** After a crash a job waits a little, longer each time: what broke its process may pass. */
+/** After a crash a job waits a little, longer each time: the cause of the crash may pass. */
 const backoffMs = 1_000
 
-/** Times that it may have been the end of a process. */
+/** How often the job may have been the cause of a crash. */
 export function suspicionsOf({ more }: ClaimedJob): number {
   return more === null ? 0 : more.crashes + (more.suspect ? 1 : 0)
 }
 
-/** Whether it may have been the end of a process: then it is noted that it begins, so that the next crash has a name. */
+/**
+ * Whether the job may have caused a crash. Then the database notes when it begins, so that the next crash has a known
+ * cause.
+ */
 export function isSuspect(job: ClaimedJob): boolean {
   return suspicionsOf(job) > 0
 }
 
-/** The contract's own rule, which was stored with the job, or else the worker's. */
+/** The crash limit of the contract, which was stored with the job, or else the worker's. */
 function limitOf({ more }: ClaimedJob, crashLimit: number): number {
   return more?.crashLimit ?? crashLimit
 }
 
-/** Whether one crash is enough for it. Then it is noted that it begins, for nobody else could say that it has. */
+/**
+ * Whether one crash is enough to end the job. Then the database notes when it begins: nothing else proves that it has.
+ */
 export function runsOnce({ more }: ClaimedJob): boolean {
   return more?.crashLimit === 1
 }
 
-/** Whether one more crash would be its last: that one it has to have alone. */
+/** Whether one more crash would reach the limit: then the job has to run alone. */
 export function mustBeAlone(job: ClaimedJob, crashLimit: number): boolean {
   return isSuspect(job) && suspicionsOf(job) >= limitOf(job, crashLimit) - 1
 }
 
-/** What becomes of a job whose own process ended under it. `story` says how, for people. */
+/** What happens to a job whose own process ended under it. `story` tells people how. */
 export function crashed(
   job: ClaimedJob,
   { story, crashLimit }: { story: string; crashLimit: number },

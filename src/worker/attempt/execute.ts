@@ -19,7 +19,7 @@ import type { Handlers, Middleware, Nothing } from '../handlers.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Ending, Outcome } from './outcome.ts'
 
-/** Runs one job to its outcome. Never throws: whatever goes wrong in a handler is an outcome too. */
+/** Runs one job to its outcome. Never throws: every failure of a handler is an outcome too. */
 export async function execute(
   held: HeldJob,
   handlers: Handlers,
@@ -30,7 +30,7 @@ export async function execute(
   const ended = endedBefore(held)
   if (ended !== undefined) return ended
   for (let inPlaceTries = 0; ; inPlaceTries++) {
-    // A context of its own for each try: children of one that failed are not stored.
+    // Each try has its own context: children that a failed try enqueued are not stored.
     const ctx = new JobContext(held, services)
     let hasInput = false
     try {
@@ -90,7 +90,7 @@ export async function executeBatch(
   )
 }
 
-/** The ending of a job that is not to be started at all. */
+/** The ending of a job that must not start at all; undefined if it may start. */
 export function endedBefore(held: HeldJob): Ending | undefined {
   const { more } = held.job
   if (more?.isCancelled === true) return cancelled(more.cancelReason)
@@ -98,21 +98,21 @@ export function endedBefore(held: HeldJob): Ending | undefined {
 }
 
 /**
- * The ending of a job without its handler's: that was told to end and did not, or something was thrown in its name that
- * nobody caught.
+ * The ending of a job without its handler: the handler was told to end and did not, or an error of the job was never
+ * caught.
  */
 export function endedByForce(held: HeldJob, contract: JobContract): Ending {
   return failedWith(held, contract, held.abortReason)
 }
 
-/** The ending of a job that failed with this outside of its handler. */
+/** The ending of a job that failed with this error outside of its handler. */
 export function failedWith(held: HeldJob, contract: JobContract, thrown: unknown): Ending {
-  // Not tried again in place: its handler may still be there, or has returned.
+  // Not tried again in place: its handler may still run, or has returned.
   const judged = decided(held, { thrown, contract, inPlaceTries: Infinity, hasInput: true })
   return judged.type === 'in-place' ? released('to be tried again') : judged
 }
 
-/** Waits until every job of a batch has come through its middleware or dropped out, then calls the handler once. */
+/** Waits until each job of a batch has passed its middleware or dropped out, then calls the handler once. */
 class Gathering {
   readonly #call: (jobs: { input: unknown; ctx: HandlerContext }[]) => Promise<readonly unknown[] | Nothing>
   readonly #joined: { input: unknown; ctx: HandlerContext }[] = []
@@ -147,7 +147,7 @@ class Gathering {
   }
 }
 
-/** What a batch handler says of one of its jobs. */
+/** The entry of one job in what a batch handler returned. */
 function entryOf(
   results: unknown,
   { place, jobs, kind }: { place: number; jobs: number; kind: string },
@@ -175,7 +175,7 @@ function around(
     if (layer === undefined) return run()
     let isCalled = false
     return layer(ctx, () => {
-      // Its handler may have stored its completion by now, or be still at it.
+      // The handler may have stored its completion by now, or may still run.
       if (isCalled) return Promise.reject(calledTwice(ctx))
       isCalled = true
       return step(index + 1)
@@ -216,18 +216,18 @@ interface Failure {
   thrown: unknown
   contract: JobContract
   inPlaceTries: number
-  /** Its input passed: whatever else is wrong is not that. */
+  /** The input has passed validation, so a validation error is about something else. */
   hasInput: boolean
 }
 
 type Judged = Outcome | { type: 'in-place'; delayMs: number }
 
-/** What becomes of a job whose handler threw. */
+/** What happens to a job whose handler threw. */
 function judge({ completion, children, held }: JobContext, failure: Failure): Judged {
-  // It is stored that the job succeeded; what the handler did afterwards cannot undo that.
+  // The success of the job is stored; what the handler did afterwards cannot undo that.
   if (completion === 'committed') return { type: 'completed', children }
   if (completion === 'none') return decided(held, failure)
-  // Not tried again in place: it may well be over.
+  // Not tried again in place: the handler's own transaction may have completed the job.
   const otherwise = decided(held, { ...failure, inPlaceTries: Infinity })
   return otherwise.type === 'in-place' ? otherwise : { type: 'handed-over', children, otherwise }
 }
@@ -238,13 +238,13 @@ function decided(
 ): Ending | { type: 'in-place'; delayMs: number } {
   const { job } = held
   if (isLeaseLost(thrown)) return released('its lease was lost')
-  // Trouble of our own statements is never a failure of the handler.
+  // A failure of our own statements is never a failure of the handler.
   if (isOwnTrouble(thrown)) return released('the database did not answer ctx.tx or ctx.once')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
   if (verdict === undefined && held.abortedFor === 'lease') return released('its lease was at risk')
-  // Whatever its handler made of it: there is to be no further attempt.
+  // No matter what the handler threw after the cancellation: there is no further attempt.
   if (held.abortedFor === 'cancel') return cancelled(cancelReasonOf(held))
   const timedOut = held.abortedFor === 'timeout'
   const failureClass =
@@ -304,12 +304,12 @@ function classOf(
 ): FailureClass {
   if (timedOut) return 'timeout'
   const found = classifyFailure(thrown, contract.retry.classify)
-  // A handler that was refused an input of its own making has a bug: no reason to give up on the job it was given.
+  // A handler that enqueues invalid input has a bug; that is no reason to give up on its own job.
   const isOthersInput = hasInput && isStintError(thrown) && (found === 'invalid' || found === 'contract')
   return isOthersInput ? 'unknown' : found
 }
 
-/** Of an attempt that ran out of time that is the error; what its handler made of the abort is the cause. */
+/** If an attempt ran out of time, the timeout is the error, and what the handler threw after the abort is its cause. */
 function described(
   thrown: unknown,
   { kind, failureClass, timeout }: { kind: string; failureClass: FailureClass; timeout: unknown },
@@ -341,7 +341,7 @@ function cancelReasonOf({ abortReason }: HeldJob): string | null {
   return abortReason instanceof CancelledError ? abortReason.reason : null
 }
 
-/** What `ctx.signal` gives as its reason where somebody asked for the job's end. */
+/** The reason of `ctx.signal` when a caller cancelled the job. */
 export class CancelledError extends Error {
   readonly reason: string | null
 

@@ -18,25 +18,26 @@ import type { Ended } from './outcome.ts'
 /**
  * The user's writes and the fence, in one commit.
  *
- * First the job's row is taken under its lease and held to the COMMIT: whoever sweeps, cancels or settles it waits or
- * passes it by, and a worker that lost its lease finds no row and gets no further. Then come the user's writes, and
- * last what makes the commit mean something: the completion, or the key of an effect. A crash at any point leaves
- * either all of it or nothing.
+ * First the job's row is locked under its lease and held until the COMMIT: a sweep, cancel or settle waits for it or
+ * skips it, and a worker that lost its lease finds no row and gets no further. Then come the user's writes, and last
+ * the completion, or the key of an effect. A crash at any point leaves either all of it or nothing.
  *
- * A worker that freezes in here would hold the row for ever; the server ends its transaction after one lease without
+ * A worker that freezes in here would hold the row for ever. So the server ends its transaction after one lease without
  * a statement (idle_in_transaction_session_timeout, set for this transaction only, so it works through a pooler).
  *
- * When the answer to COMMIT is lost, the row is asked for again. That waits for the lost transaction's lock, so by
- * the time it answers the transaction has ended one way or the other: a row still there under our lease means that
- * nothing was committed; none means that it was, or that the lease is gone, and history knows which.
+ * When the answer to COMMIT is lost, the row is read again. That waits for the lost transaction's lock, so by the time
+ * it answers the transaction has ended one way or the other: a row still there under our lease means that nothing was
+ * committed; no row means that it was, or that the lease is gone, and history knows which.
  */
 export class FencedTransactions {
   readonly #db: Database
   readonly #leaseMs: number
-  /** How long a block may go on after its handler was told to end: it may be about to. */
+  /** How long a block may go on after its handler was told to end: it may be about to finish. */
   readonly #graceMs: number
 
-  /** `graceMs` is what a handler has altogether; a block that keeps its row longer would keep its ending from being stored. */
+  /**
+   * `graceMs` is the time that a handler has altogether; a block that locks the row for longer would delay its ending.
+   */
   constructor(db: Database, { leaseMs, graceMs }: { leaseMs: number; graceMs: number }) {
     this.#db = db
     this.#leaseMs = leaseMs
@@ -56,7 +57,7 @@ export class FencedTransactions {
     })
   }
 
-  /** Runs `work` once for a key, however often it is asked; a repeat gives what the first gave. */
+  /** Runs `work` once for a key, however often it is called; a repeat returns the first result. */
   async once<Result>(held: HeldJob, { key, holdMs, work, toText }: OnceOptions<Result>): Promise<Result> {
     const effect = { scope: held.job.kind, key }
     return this.#again(
@@ -66,18 +67,18 @@ export class FencedTransactions {
           return (await effectResult(tx, effect)) as Result
         const text = toText(await theirs(() => work(tx.client)))
         await keepEffect(tx, { ...effect, result: text })
-        // As whoever asks again will see it.
+        // The value as a repeat will read it.
         return JSON.parse(text) as Result
       },
-      // Asking again is safe: the key says whether it happened.
+      // Repeating is safe: the key says whether it happened.
       { isRepeatable: true },
     )
   }
 
   /**
-   * Repeats a transaction until it is known to be stored or refused. What fails inside `theirs` is the handler's own
-   * failure, but for what Postgres asks to be repeated, and a connection of ours that broke; all else is ours, and no
-   * failure of the handler.
+   * Repeats a transaction until it is known to be stored or refused. An error inside `theirs` is the handler's failure,
+   * unless Postgres asks to repeat the transaction or our connection broke; any other error is ours, and no failure of
+   * the handler.
    */
   async #again<Result>(
     held: HeldJob,
@@ -111,7 +112,7 @@ export class FencedTransactions {
         })
       } catch (error) {
         if (isLeaseLost(error) || isRefusal(error)) throw error
-        // What the handler decided stands, whatever became of the connection.
+        // A verdict of the handler (such as a snooze) stands, also if the connection broke.
         const isCut = at.isTheirs && wasCut(current, error) && verdictOf(error, Date.now()) === undefined
         const trouble = isCut ? 'unknown' : classify(error)
         if (isCut) at.isTheirs = false
@@ -131,7 +132,9 @@ export class FencedTransactions {
     return holdRunning(tx, { id: job.id, lease: job.leaseId, idleMs: Math.ceil(this.#leaseMs) })
   }
 
-  /** After a COMMIT whose answer was lost. Where the database does not say, that is no failure of the handler. */
+  /**
+   * Whether a COMMIT whose answer was lost was done. If the database does not say, that is no failure of the handler.
+   */
   async #wasCommitted(held: HeldJob): Promise<boolean> {
     const { job } = held
     const giveUpAt = performance.now() + this.#leaseMs
@@ -157,8 +160,8 @@ export class FencedTransactions {
 }
 
 /**
- * The user's statements have no deadline of ours. A lease that is lost, or an abort a while ago, ends them with their
- * transaction: on a connection that hangs nothing else would.
+ * The user's statements have no deadline of ours. So when the lease is lost, or a while after an abort, the connection
+ * is reset: nothing else would end a statement on a connection that hangs.
  */
 function resetWhenAborted(tx: OwnTransaction, held: HeldJob, graceMs: number): () => void {
   let timer: NodeJS.Timeout | undefined
@@ -186,21 +189,21 @@ function ownTrouble(cause: unknown): StintError {
   return error
 }
 
-/** Known by identity: whatever a handler throws, a proxy say, is not touched. */
+/** Known by identity: the thrown value may be a proxy, so no property of it is read. */
 export function isOwnTrouble(thrown: unknown): boolean {
   return typeof thrown === 'object' && thrown !== null && ownTroubles.has(thrown)
 }
 
 /**
- * Whether our connection broke under the handler's statements: whatever it threw then, nothing of it was its doing.
- * But not where it kept the transaction waiting for so long that the server ended it: told by the connection's own error,
- * or by that of the handler's next statement, where a pooler keeps the reason for whoever asks.
+ * Whether our connection broke under the handler's statements: then the error is not the handler's doing. An exception
+ * is a handler that left the transaction idle for so long that the server ended it: the connection's own error says so,
+ * or, behind a pooler, the error of the handler's next statement.
  */
 function wasCut(tx: OwnTransaction | undefined, error: unknown): boolean {
   return tx?.lostBy !== undefined && !isIdleTimeout(tx.lostBy) && !isIdleTimeout(error)
 }
 
-/** Of a block, however it failed: it may cause effects elsewhere that nothing rolls back. */
+/** Tries of one block, however it failed: it may cause effects elsewhere that nothing rolls back. */
 const mostTries = 3
 
 function isWorthAnother(trouble: DatabaseTrouble, { isTheirs }: { isTheirs: boolean }): boolean {
@@ -215,7 +218,7 @@ interface OnceOptions<Result> {
   key: string
   holdMs: number
   work: (tx: PgTransaction) => Promise<Result>
-  /** The JSON to be kept of what it gave. */
+  /** The JSON to store of the result. */
   toText: (value: Result) => string
 }
 

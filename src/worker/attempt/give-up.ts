@@ -21,10 +21,10 @@ export interface GiveUpParts {
   troubles: Troubles
 }
 
-/** Of one attempt: a timer that throws again and again is noted so often. */
+/** Late errors noted for one attempt, at most: a timer may throw again and again. */
 const mostThrownLate = 3
 
-/** The handler was told to end and has not: its attempt ends without it, and its slot is given to others. */
+/** The handler was told to end and has not: its attempt ends without it, and its slot is opened to other jobs. */
 export function giveUp(held: HeldJob, { handlers, dispatcher, recycling, report }: GiveUpParts): void {
   const { contract } = handlers.get(held.job.kind)
   const ranMs = performance.now() - held.startedAt
@@ -34,8 +34,8 @@ export function giveUp(held: HeldJob, { handlers, dispatcher, recycling, report 
 }
 
 /**
- * Something was thrown in the name of a job and never caught: by a callback of its own, by a promise that it forgot. The
- * attempt has failed with that, no matter what its handler still does. False where the job is not at work here.
+ * An error of this job was never caught: a callback threw it, or a promise that the handler did not await. The attempt
+ * fails with it, no matter what its handler still does. False if the job does not run here.
  */
 export function failUncaught(jobId: string, thrown: unknown, parts: GiveUpParts): boolean {
   const held = parts.held.get(jobId)
@@ -45,7 +45,7 @@ export function failUncaught(jobId: string, thrown: unknown, parts: GiveUpParts)
   return true
 }
 
-/** Something was thrown in the name of a job whose attempt is over. Its ending stands; a few such errors are noted. */
+/** A job whose attempt is over threw an error that was never caught. Its ending stands; a few such errors are noted. */
 export function noteLate(held: HeldJob, thrown: unknown, { db, report, troubles }: GiveUpParts): void {
   if (held.throwsLate() > mostThrownLate) return
   const { id, kind, epoch, attempt } = held.job

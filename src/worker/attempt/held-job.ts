@@ -1,6 +1,6 @@
 import type { ClaimedJob } from '../../jobs/claim.ts'
 
-/** Where a job is between its claim and the confirmed settle. */
+/** The phase of a job between its claim and the confirmed settle. */
 export type HeldState =
   /** Claimed; it has no slot yet. */
   | { readonly phase: 'waiting' }
@@ -28,10 +28,10 @@ export type HeldState =
 
 /**
  * timeout   its deadline passed
- * cancel    a caller asked for its end
+ * cancel    a caller cancelled it
  * shutdown  the worker stops, and the drain is over
- * lease     it is another worker's, or may be soon
- * uncaught  something was thrown in its name and never caught: it has failed
+ * lease     another worker has it, or may have it soon
+ * uncaught  an error of the job was never caught: it has failed
  */
 export type AbortCause = 'timeout' | 'cancel' | 'shutdown' | 'lease' | 'uncaught'
 
@@ -46,7 +46,7 @@ const waiting: HeldState = { phase: 'waiting' }
 /** A job that this process has claimed. Its state changes only through its methods. */
 export class HeldJob {
   readonly job: ClaimedJob
-  /** The highest starts first: its priority, or before all others where it has waited too long. */
+  /** The highest starts first: its priority, or above all others if it has waited too long. */
   readonly rank: number
   readonly heldSince: number
   /** The worker it was claimed for: this process may have another id by the time it ends. */
@@ -107,20 +107,20 @@ export class HeldJob {
     this.#state = { phase: 'starting', slot }
   }
 
-  /** Its handler is about to be called. In a child it begins again: its time counts from there. */
+  /** Its handler is about to be called. In a child it begins again: its timeout counts from there. */
   begin(slot: Slot | undefined, timeoutMs: number): void {
     const startedAt = performance.now()
     const { isIsolated } = this
     this.#state = { phase: 'running', slot, startedAt, deadlineAt: startedAt + timeoutMs, isIsolated }
   }
 
-  /** Its handler runs in a child. While it waits for one its time does not run. */
+  /** Its handler runs in a child. Its timeout does not run while it waits for one. */
   waitForChild(): void {
     if (this.#state.phase !== 'running') return
     this.#state = { ...this.#state, deadlineAt: Infinity, isIsolated: true }
   }
 
-  /** Its ending is decided. False where it had been given up before. */
+  /** Its ending is decided. False if it was given up before. */
   end(): boolean {
     if (this.isGivenUp) return false
     this.#state = { phase: 'settling', startedAt: this.startedAt, isGivenUp: false }
@@ -132,7 +132,7 @@ export class HeldJob {
     this.#state = { phase: 'settling', startedAt: this.startedAt, isGivenUp: true }
   }
 
-  /** Why we aborted its handler, which is then no failure of its own; the first cause stays. */
+  /** Why we aborted its handler; such an end is no failure of the handler. The first cause stays. */
   get abortedFor(): AbortCause | undefined {
     return this.#aborted?.cause
   }
@@ -151,7 +151,7 @@ export class HeldJob {
     for (const listener of this.#listeners ?? []) listener(cause, reason)
   }
 
-  /** Calls the listener when the job is aborted; returns the way to stop listening. */
+  /** Calls the listener when the job is aborted; returns a function that stops listening. */
   listen(listener: (cause: AbortCause, reason: unknown) => void): () => void {
     this.#listeners = [...(this.#listeners ?? []), listener]
     return () => {
@@ -168,7 +168,7 @@ export class HeldJob {
     this.#isCompleted = true
   }
 
-  /** The database knows that its handler has begun: if this process ends now, the job may be the cause. */
+  /** The database knows that its handler has begun: if this process crashes now, the job may be the cause. */
   get isNotedBegun(): boolean {
     return this.#isNotedBegun
   }
@@ -185,7 +185,7 @@ export class HeldJob {
     this.#isFlaggedSlow = true
   }
 
-  /** True the first time for each sort of output that was changed to be stored. */
+  /** True the first time for each sort of output that had to be changed to be stored. */
   flag(output: string): boolean {
     this.#flagged ??= new Set()
     if (this.#flagged.has(output)) return false
@@ -193,7 +193,7 @@ export class HeldJob {
     return true
   }
 
-  /** Counts an error that was thrown in its name after its attempt was over. */
+  /** Counts an error that it threw after its attempt was over. */
   throwsLate(): number {
     return ++this.#thrownLate
   }
@@ -203,7 +203,7 @@ export class HeldJob {
  * One call of a handler: for one job, or a batch of them.
  *
  * busy   the handler is at work
- * stuck  it goes on although all of its jobs were given up; another slot is open in its place
+ * stuck  it still runs although all of its jobs were given up; a replacement slot is open
  * over   it has returned
  */
 export class Slot {
@@ -221,7 +221,7 @@ export class Slot {
     return this.#state === 'stuck'
   }
 
-  /** One of its jobs is given up. True where that was the last one: from now on the slot is stuck. */
+  /** One of its jobs is given up. True if that was the last one: from now on the slot is stuck. */
   giveUpOne(): boolean {
     this.#open--
     if (this.#open > 0) return false
@@ -229,7 +229,7 @@ export class Slot {
     return true
   }
 
-  /** The handler has returned. Gives the state that this ends: `over` from the second of its jobs on. */
+  /** The handler has returned. Returns the state before: `over` from the second of its jobs on. */
   leave(): 'busy' | 'stuck' | 'over' {
     const before = this.#state
     this.#state = 'over'
@@ -266,7 +266,7 @@ export class HeldJobs {
     return [...this.#byId.values()]
   }
 
-  /** The one that came first, of those that are still here. */
+  /** The job that was claimed first, of those that are still held. */
   oldest(): HeldJob | undefined {
     const { value } = this.#byId.values().next()
     return value

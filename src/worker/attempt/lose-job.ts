@@ -7,7 +7,7 @@ export function loseJob(held: HeldJob, report: Pick<Report, 'abortedForLease'>):
   abortForLease(held, leaseLost(held), report)
 }
 
-/** Aborts a job that is another worker's, or may be soon. Reported now: its handler may end late, or never. */
+/** Aborts a job that another worker has, or may have soon. Reported now: its handler may end late, or never. */
 export function abortForLease(held: HeldJob, reason: Error, report: Pick<Report, 'abortedForLease'>): void {
   if (held.phase === 'running' && held.abortedFor === undefined) report.abortedForLease(held, reason)
   held.abort('lease', reason)

@@ -26,14 +26,14 @@ interface Stand {
 }
 
 const everyMs = 500
-/** Of one attempt: what more it says is counted and dropped. */
+/** Lines of one attempt; further ones are counted and dropped. */
 const maxLines = 1_000
 const maxBytes = 256 * 1024
 
 /**
- * What running jobs say about themselves: progress, of which only the newest matters, and lines of log. Gathered, and
- * written a few times a second for all jobs together; what a job has left to say is written before its ending, for
- * afterwards its lease is gone and nobody may write about it.
+ * Progress and log lines of running jobs. Of progress only the newest matters. Both are gathered, and written a few
+ * times a second for all jobs together. The rest of a job is written before its ending, because afterwards its lease is
+ * gone and no worker may write about it.
  */
 export class Notes implements Part {
   readonly #db: Queryable
@@ -87,18 +87,20 @@ export class Notes implements Part {
     this.#schedule()
   }
 
-  /** Whether the job has said anything: most never do. */
+  /** Whether the job has progress or log lines to write: most jobs never have. */
   concerns(held: HeldJob): boolean {
     return this.#said.has(held) || this.#stands.has(held)
   }
 
-  /** Writes what a job has left to say. */
+  /** Writes the progress and log lines that a job has left. */
   async finish(held: HeldJob, isProgressKept: boolean): Promise<void> {
     if (!isProgressKept) this.#stands.delete(held)
     if (this.concerns(held)) await this.flush()
   }
 
-  /** Writes all that is there. Does not fail: what cannot be written in time is dropped, and said so. */
+  /**
+   * Writes everything that is gathered. Does not fail: what cannot be written in time is dropped, and the log says so.
+   */
   flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -127,8 +129,8 @@ export class Notes implements Part {
   }
 
   /**
-   * A write of these is worth a few tries, not an endless wait. Where one of them may be what is in the way, the
-   * others are written without it.
+   * Notes are worth a few tries, not an endless wait. If one item may be the cause of a failure, the others are written
+   * without it.
    */
   async #again<Item>(
     items: readonly Item[],
@@ -155,7 +157,8 @@ export class Notes implements Part {
   }
 
   async #writeProgress(all: readonly Stand[]): Promise<void> {
-    // Two leases of one job in one statement would cross: the older one's word would be taken for the newer one's.
+    // Two leases of one job in one statement would cross: progress of the older lease would be stored under the newer
+    // one.
     const stands = all.filter(({ held }) => this.#held.isCurrent(held))
     const items = stands.map(({ held, percent, note }) => [held.job.id, { percent, note }] as const)
     const ours = await progress(this.#db, {
@@ -172,11 +175,11 @@ export class Notes implements Part {
   }
 
   #lose(held: HeldJob): void {
-    // One that has stored its completion is gone as it should be.
+    // If the handler has stored its completion, the row is expected to be gone.
     if (!held.isCompleted) loseJob(held, this.#report)
   }
 
-  /** For the next time, unless the job has said something newer. */
+  /** Keeps it for the next write, unless the job has newer progress. */
   #keep(stand: Stand): void {
     if (!this.#stands.has(stand.held)) this.#stands.set(stand.held, stand)
     this.#schedule()

@@ -6,7 +6,7 @@ import type { HeldJob } from './held-job.ts'
 
 /** A job that its handler enqueued by `ctx.enqueue`. */
 export interface Child extends PreparedJob {
-  /** Where it ended up, once its parent's success is stored with it. */
+  /** How it was stored, once its parent's success is stored with it. */
   placed?: Placed
 }
 
@@ -20,7 +20,7 @@ export type Outcome =
     }
   /** The handler stored it itself, in a transaction that has committed. */
   | { type: 'completed'; children: readonly Child[] }
-  /** The handler stored it in a transaction of its own; `otherwise` is for where that has not committed. */
+  /** The handler stored it in a transaction of its own; `otherwise` applies if that has not committed. */
   | { type: 'handed-over'; children: readonly Child[]; otherwise: Ending }
   | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }
   | {
@@ -28,7 +28,7 @@ export type Outcome =
       reason: DeadReason
       error: StoredError
       timedOut: boolean
-      /** Times its process ended under it, where that is the reason. */
+      /** How often its process ended under it, if that is the reason. */
       crashes?: number
     }
   /** The process it ran in ended under it. */

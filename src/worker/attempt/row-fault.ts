@@ -5,17 +5,17 @@ import { messageOf } from '../../core/failures/thrown.ts'
 import type { ClaimedDetails, ClaimedJob } from '../../jobs/claim.ts'
 import type { Ending } from './outcome.ts'
 
-/** A value of a claimed row that no attempt can be made of. */
+/** A value of a claimed row with which no attempt can run. */
 export interface RowFault {
-  /** As it is stored: `options.timeoutMs`. */
+  /** The column and path of the value: `options.timeoutMs`. */
   column: string
   expected: string
   value: unknown
 }
 
 /**
- * What is wrong with a claimed row, if anything. Only enqueue checks what it stores; logins that may insert rows can write
- * any value, and so can operators. Rows without details cost two comparisons.
+ * What is wrong with a claimed row, if anything. Only enqueue checks what it stores; logins that may insert rows, and
+ * operators, can write any value. Rows without details cost two comparisons.
  */
 export function faultIn({ attempt, epoch, more }: ClaimedJob): RowFault | undefined {
   if (attempt < 1) return { column: 'attempt', expected: 'a number from 0', value: attempt - 1 }
@@ -24,7 +24,7 @@ export function faultIn({ attempt, epoch, more }: ClaimedJob): RowFault | undefi
 }
 
 const mostCrashes = 32_766
-/** One less than an integer of Postgres holds: a failure adds one. */
+/** One less than the largest integer of Postgres: a failure adds one. */
 const mostFailures = 2 ** 31 - 2
 
 function faultInDetails(more: ClaimedDetails): RowFault | undefined {
@@ -48,7 +48,7 @@ function faultInDetails(more: ClaimedDetails): RowFault | undefined {
   return undefined
 }
 
-/** What becomes of a job whose row no attempt can be made of: it dies alone, and its error says why. */
+/** The ending of a job whose row allows no attempt: only this job dies, and its error says why. */
 export function invalidRow(job: ClaimedJob, fault: RowFault | undefined, thrown?: unknown): Ending {
   const what =
     fault === undefined

@@ -14,7 +14,7 @@ import type { Notes } from './notes.ts'
 import type { Ended, Outcome } from './outcome.ts'
 import { invalidRow } from './row-fault.ts'
 
-/** What an attempt needs of its worker. */
+/** The parts of the worker that an attempt uses. */
 export interface AttemptParts {
   readonly handlers: Handlers
   readonly services: ContextServices
@@ -29,7 +29,7 @@ export interface AttemptParts {
   readonly activity: Activity
 }
 
-/** Gives out slots, and room for jobs. */
+/** Gives out slots, and room for claimed jobs. */
 export interface Places {
   /** Its handler has returned: the slot is free for another job. */
   returned(held: HeldJob, slot: Slot, ranMs: number): void
@@ -37,7 +37,7 @@ export interface Places {
   letGo(held: HeldJob): void
 }
 
-/** Where and how an attempt runs: `call` calls the handler and gives what came of it. */
+/** Where and how an attempt runs: `call` calls the handler and returns its outcome. */
 interface Attempt {
   readonly slot: Slot
   readonly registered: Registered
@@ -56,18 +56,18 @@ async function runAttempt(
   try {
     held.begin(slot, held.job.more?.timeoutMs ?? registered.contract.timeoutMs)
     deadlines.started(held)
-    // A job that expired or was cancelled before only ends.
+    // A job that expired or was cancelled before its start only ends.
     if (endedBefore(held) === undefined) started(held, parts)
     outcome = await call(held, registered, parts)
   } catch (thrown) {
-    // Attempts end in outcomes and do not throw: this comes of a row that no check knows.
+    // Attempts end in outcomes and do not throw: this error comes from a row that passed all checks.
     outcome = invalidRow(held.job, undefined, thrown)
   }
   const ranMs = performance.now() - held.startedAt
   const isInTime = held.end()
   if (isInTime) deadlines.ended(held, ranMs)
   places.returned(held, slot, ranMs)
-  // Otherwise it was given up, and its ending stored without its handler.
+  // If it was given up, its ending was stored without its handler.
   if (!isInTime) return
   if (notes.concerns(held)) await notes.finish(held, !isSuccess(outcome))
   const settled = await settler.settle({ held, outcome, ranMs })
@@ -75,21 +75,21 @@ async function runAttempt(
   tell(settled, parts)
 }
 
-/** Ends an attempt without its handler: of a job that does not start, or that is given up. */
+/** Ends an attempt without its handler: the job must not start, or is given up. */
 export async function endAttempt(ended: Ended, places: Places, parts: AttemptParts): Promise<void> {
   const { held, outcome } = ended
   if (parts.notes.concerns(held)) await parts.notes.finish(held, !isSuccess(outcome))
   await endWithoutNotes(ended, places, parts)
 }
 
-/** The same at the end of a stop, which does not wait for what the job has left to say. */
+/** The same at the end of a stop, which does not wait for the job's last notes. */
 export async function endWithoutNotes(ended: Ended, places: Places, parts: AttemptParts): Promise<void> {
   const settled = await parts.settler.settle(ended)
   places.letGo(ended.held)
   tell(settled, parts)
 }
 
-/** Calls the handler of a slot. Each of its jobs, mostly one, is an attempt of its own. */
+/** Calls the handler of a slot. Each of its jobs, usually one, is an attempt of its own. */
 export function runSlot(slot: Slot, registered: Registered, places: Places, parts: AttemptParts): void {
   const { batch } = slot
   const call = batch.length === 1 ? callAlone : callTogether(batch, parts)
@@ -102,7 +102,7 @@ function callAlone(
   registered: Registered,
   { handlers, services, children }: AttemptParts,
 ): Promise<Outcome> {
-  // No child is started for a job that is not to be started.
+  // No child is started for a job that must not start.
   const isIsolated = children.takes(held, registered) && endedBefore(held) === undefined
   return isIsolated ? children.run(held, registered) : execute(held, handlers, services)
 }
@@ -130,7 +130,7 @@ function started(held: HeldJob, { tenure, numbers, report }: AttemptParts): void
   report.started(held)
 }
 
-/** Counts and reports what became of an attempt, now that it is stored. */
+/** Counts and reports the result of an attempt, now that it is stored. */
 function tell(settled: Settled, { scout, numbers, report, activity }: AttemptParts): void {
   if (settled.type === 'refused') {
     numbers.refused(settled)

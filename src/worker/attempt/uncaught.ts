@@ -1,22 +1,22 @@
 import { currentJob } from '../../node/ambient.ts'
 import type { Ambient } from '../../node/ambient.ts'
 
-/** What runs jobs in this process. */
+/** The worker of this process, which decides about errors that were never caught. */
 export interface Responsible {
-  /** Fails the job in whose name something was thrown; false where it is not at work there. */
+  /** Fails the job that threw the error; false if it does not run there. */
   failUncaught(jobId: string, thrown: unknown): boolean
-  /** Something was thrown in the name of a job whose attempt is over: it is noted, and nothing ends for it. */
+  /** A job whose attempt is over threw the error: it is noted, and nothing ends because of it. */
   noteLate(job: Ambient, thrown: unknown): void
-  /** Nobody knows whose it was: what runs is finished, and the process given up. */
+  /** The job that threw it is not known: running jobs are finished, and the process is given up. */
   giveUp(error: Error): void
 }
 
 const responsible = new Set<Responsible>()
 
 /**
- * Takes care of what is thrown and never caught, for as long as it is asked to: a callback that throws, a promise that
- * nobody awaits. Node ends the process for it, with all the jobs in it. Most of the time it is known whose it was, and
- * only that job fails; where its attempt is over, that is noted. Gives the way to stop.
+ * Handles errors that are never caught (a callback that throws, a promise that is not awaited), for which Node would
+ * end the process with all its jobs. Usually the job is known, and only that job fails; if its attempt is over, the
+ * error is noted. Returns a function that stops the handling.
  */
 export function catchUncaught(one: Responsible): () => void {
   if (responsible.size === 0) process.on('uncaughtException', onUncaught).on('unhandledRejection', onUncaught)
@@ -36,7 +36,7 @@ function onUncaught(thrown: unknown): void {
     first?.noteLate(job, thrown)
     return
   }
-  // Whoever listens too has made it their own business.
+  // Another listener of the user's handles such errors itself.
   if (process.listenerCount('uncaughtException') > 1 || process.listenerCount('unhandledRejection') > 1)
     return
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
