@@ -28,7 +28,7 @@ export class ClaimReport {
     this.#parts = parts
   }
 
-  /** A claim was answered with so many jobs; `isWell` unless the queue's other sort of claim failed last. */
+  /** A claim returned `count` jobs; `isWell` unless the queue's other sort of claim failed last. */
   answered({ count, queue, isWell }: { count: number; queue: string; isWell: boolean }): void {
     const { failing, troubles, activity, poll } = this.#parts
     if (isWell) {
@@ -40,7 +40,7 @@ export class ClaimReport {
     poll.found()
   }
 
-  /** A claim failed; what it took, if anything, is found by the reconciling. */
+  /** A claim failed; if it took jobs, reconciling finds them. */
   failed(queue: string, error: unknown): void {
     const { failing, troubles, bell } = this.#parts
     this.#mayHaveTaken(error)
@@ -49,7 +49,7 @@ export class ClaimReport {
     bell.ring()
   }
 
-  /** Some of a claim failed, and some went well. */
+  /** Some jobs of a claim could be taken, and some could not. */
   partlyFailed(error: unknown): void {
     this.#mayHaveTaken(error)
     this.#parts.troubles.beside('claim', error)
@@ -66,7 +66,7 @@ export class ClaimReport {
   }
 }
 
-/** The part of a worker that claims jobs of this queue. */
+/** Names the part of a worker that claims jobs of this queue, for health and events. */
 export function claimOf(queue: string): string {
   return `claim of '${queue}'`
 }

@@ -19,15 +19,15 @@ export interface ClaimingConfig {
   bell: Bell
   poll: Poll
   doubt: Doubt
-  /** Compares what the database says is ours with what we know of. */
+  /** Compares the jobs that run under this worker in the database with those that it holds. */
   reconciling: Loop
   troubles: Troubles
 }
 
-/** How long a job may wait here for a slot; then others may do more with it. */
+/** How long a claimed job may wait here for a slot; then it is given back, since another worker may start it sooner. */
 const prefetchTtlMs = 2_000
 
-/** Asks for jobs as long as the worker is open. */
+/** Claims jobs as long as the worker is open. */
 export class Claiming extends LoopPart {
   readonly #config: ClaimingConfig
   #looping: Promise<void> | undefined
@@ -52,7 +52,7 @@ export class Claiming extends LoopPart {
     this.#looping = this.#loop()
   }
 
-  /** Comes to its end once the tenure is closed. */
+  /** Resolves once the loop has ended; it ends when the tenure is closed. */
   override async stop(): Promise<void> {
     this.#config.bell.ring()
     await this.#looping
@@ -67,7 +67,7 @@ export class Claiming extends LoopPart {
     return [...claims, ...super.turns]
   }
 
-  /** One `while`: ask where there is room, sleep until something rings or the poll is due. */
+  /** One `while`: claim if there is room, then sleep until the bell rings or the poll is due. */
   async #loop(): Promise<void> {
     const { tenure, dispatcher, scout, bell, poll, doubt, reconciling } = this.#config
     while (!tenure.isClosed) {

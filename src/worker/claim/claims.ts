@@ -10,18 +10,18 @@ import type { ClaimReport } from './claim-report.ts'
 import type { Level } from './floor.ts'
 import type { QueuePool } from './queue-pool.ts'
 
-/** More in one statement is no faster, and later to be started. */
+/** A larger batch is no faster, and its jobs start later. */
 const maxBatch = 1_000
-/** A claim that took this long and found little has read past many jobs that are not for us. */
+/** A claim that took this long and found little has read past many jobs that this worker cannot run. */
 const longLookMs = 10
-/** Rows that are found to be bad in one go. More of them may mean that something is wrong with all. */
+/** Bad rows handled in one claim, at most. More of them may mean that the cause is not in single rows. */
 const mostBad = 20
-/** Between sending a claim and its snapshot lies the wait for a connection. */
+/** How long a claim may wait for a connection between its sending and its snapshot. */
 const marginMs = 1_000
 
 export interface Taken {
   jobs: ClaimedJob[]
-  /** They are of a priority that had waited too long, and go before what is above them. */
+  /** The jobs have a priority that waited too long: they start before jobs of higher priority. */
   isAged: boolean
 }
 
@@ -29,19 +29,19 @@ export interface ClaimsConfig {
   db: Queryable
   workerId: string
   kinds: string
-  /** Jobs whose rows can neither be claimed nor put aside, and are left for a while. */
+  /** Jobs whose rows can neither be claimed nor put aside; they are skipped for a while. */
   parked?: Parked | undefined
   report?: Pick<ClaimReport, 'putAside' | 'partlyFailed'> | undefined
 }
 
-/** Sends claims for one worker, and knows which leases may be in the database without our knowing it. */
+/** Sends claims for one worker, and knows the leases of claims whose reply has not arrived. */
 export class Claims {
   readonly #config: ClaimsConfig
   readonly #db: Queryable
   readonly workerId: string
   readonly #kinds: string
   readonly #parked: Parked
-  /** Of claims whose jobs are not in our hands yet: rows under these are on their way to us, and no strays. */
+  /** Leases of claims whose jobs are not in our hands yet: rows under these are on their way to us, and no orphans. */
   readonly #pending = new Set<string>()
 
   constructor(config: ClaimsConfig) {
@@ -65,7 +65,7 @@ export class Claims {
       kinds: this.#kinds,
       limit: Math.min(wanted, maxBatch),
     }
-    // To the end, and not only until the reply: what is asked afterwards takes time too.
+    // Until the end and not only until the reply: the queries after it take time too.
     this.#pending.add(claimant.lease)
     try {
       return await this.#take(pool, claimant, now)
@@ -93,12 +93,13 @@ export class Claims {
     pool.floors.claimed(level, jobs.at(-1), { isFull: jobs.length === limit, hints })
     const lookedMs = performance.now() - sentAt
     if (jobs.length < limit && lookedMs > longLookMs) {
-      // All up to the end was looked at; not again. What is committed below meanwhile, the survey finds.
+      // The claim has read everything up to the end: the next one need not. The survey finds what commits below
+      // meanwhile.
       const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: lookedMs + marginMs }
-      // Where it fails, the next claim looks again; the jobs of this one are ours all the same.
+      // If this query fails, the next claim reads the same rows again; the claimed jobs are ours in any case.
       const askedAt = performance.now()
       const last = await tail(this.#db, request).catch(() => undefined)
-      // An answer that took longer than the margin may tell of a job that came after the claim had looked.
+      // An answer that took longer than the margin may include a job that was stored after the claim's snapshot.
       const isOfThen = performance.now() - askedAt < marginMs
       // A hint that came since may be about a job below.
       if (last !== undefined && isOfThen && level.hints === hints) level.raise(last)
@@ -135,12 +136,13 @@ export class Claims {
       const found = await claimable(this.#db, { ...listing, priority, floor })
       const jobs = await this.#takeThese(found, { claimant, error })
       const ids = new Set(jobs.map(({ id }) => id))
-      // What could not be put aside stays below the floor; the survey finds it again.
+      // A row that could not be put aside stays below the floor; the survey finds it again.
       const last = found.findLast(({ id }) => ids.has(id))
       pool.floors.claimed(level, last, { isFull: true, hints: level.hints })
       return jobs
     } catch (thrown) {
-      // No row is to blame, so it is what was asked. A survey finds the priority again if it has jobs.
+      // No single row is the cause, so the request is (its priority, say). A survey finds the priority again if it has
+      // jobs.
       if (thrown === error && classify(error) === 'value') pool.floors.drop(priority)
       throw thrown
     }
@@ -151,9 +153,9 @@ export class Claims {
   }
 
   /**
-   * Claims some of these, in smaller and smaller parts until those that cannot be claimed are alone. Where it takes none
-   * it throws the error again, so that the queue rests for a while: perhaps nothing is wrong with the rows, but with all
-   * claims, and then not all jobs are to be put aside in one moment.
+   * Claims as many of these jobs as possible: it splits them into smaller and smaller parts until each bad row is
+   * alone. If it takes none, it throws the error again, so that the queue rests for a while: perhaps all claims fail
+   * and no row is bad, and then the jobs must not all be put aside at once.
    */
   async #takeThese(
     found: readonly { id: string }[],
@@ -183,7 +185,7 @@ export class Claims {
         await take(ids.slice(at, at + claimant.limit))
       for (const one of bad) await this.#putAside(one)
     } catch (thrown) {
-      // Those that were taken are ours all the same.
+      // The jobs that were taken are ours even if others failed.
       if (taken.length === 0) throw thrown
       this.#config.report?.partlyFailed(thrown)
     }
@@ -191,7 +193,7 @@ export class Claims {
     return taken
   }
 
-  /** What a value makes impossible will not become possible; anything else may pass. */
+  /** A row that fails because of a value will fail again, so it is put aside; other failures may pass. */
   async #putAside({ id, error }: { id: string; error: unknown }): Promise<void> {
     if (classify(error) !== 'value') {
       this.#parked.park(id, error)

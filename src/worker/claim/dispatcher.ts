@@ -34,14 +34,14 @@ export class Dispatcher implements Places {
   readonly #isShared: boolean
   readonly #isWeighted: boolean
   #running = 0
-  /** Slots whose handlers do not end. They are not among the running ones. */
+  /** Slots whose handlers do not end. They do not count as running. */
   #stuck = 0
   /**
-   * The turn of the queue that started last. A queue that had no work does not get to catch up on what it missed; one
-   * whose jobs were only not here yet does.
+   * The turn of the queue that started last. A queue that had no work does not catch up on the turns it missed; a queue
+   * whose jobs were on their way does.
    */
   #turn = 0
-  /** Set while free slots wait for a queue that is due and whose jobs are on their way. */
+  /** Set while free slots wait for the queue whose turn it is and whose claim is under way. */
   #patience: NodeJS.Timeout | undefined
   #willRing = false
 
@@ -49,7 +49,7 @@ export class Dispatcher implements Places {
     this.#config = config
     this.#pools = config.pools.all
     const { queues, concurrency } = config.worker
-    // Where every queue could use all its slots at once, there is nothing to share out.
+    // If every queue can use all its slots at once, nothing is shared.
     this.#isShared = concurrency < queues.reduce((sum, queue) => sum + queue.concurrency, 0)
     this.#isWeighted = this.#isShared && config.worker.order === 'weighted'
   }
@@ -62,12 +62,12 @@ export class Dispatcher implements Places {
     return this.#stuck
   }
 
-  /** When a queue may be asked again after trouble; Infinity where none has to wait. */
+  /** When a queue may be claimed from again after a failure; Infinity if no queue has to wait. */
   heldUntil(now: number): number {
     return Math.min(...this.#pools.map(({ holdUntil }) => (holdUntil > now ? holdUntil : Infinity)))
   }
 
-  /** Asks for work wherever some may be and there is room for it. */
+  /** Claims from each queue that may have work, if there is room for it. */
   fill(now: number): void {
     this.startAll()
     if (!this.#isOpen) return
@@ -76,7 +76,10 @@ export class Dispatcher implements Places {
     }
   }
 
-  /** Starts the jobs that wait for a slot. Not under a lease at risk, nor when stopping: what waits then is given back. */
+  /**
+   * Starts the jobs that wait for a slot. Not with a lease at risk, nor when stopping: then waiting jobs are given
+   * back.
+   */
   startAll(): void {
     if (this.#suspects.waiting > 0) this.#startSuspect()
     while (this.#hasSlot() && this.#isOpen && !this.#suspects.holdsOthers(performance.now())) {
@@ -87,7 +90,10 @@ export class Dispatcher implements Places {
     }
   }
 
-  /** Where queues share slots, one with an empty hand asks before the next slot is free: else that is another's. */
+  /**
+   * If queues share slots, a queue without waiting jobs claims before the next slot is free: otherwise another queue
+   * gets that slot.
+   */
   #askAtOnce(pool: QueuePool): void {
     if (!this.#isWeighted || pool.isClaiming) return
     if (performance.now() >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
@@ -107,7 +113,8 @@ export class Dispatcher implements Places {
         for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
         const isWell = pool.claimAnswered({ jobs: jobs.length, tookMs: since - now })
         claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell })
-        // The next claim goes out first: handlers that end at once keep the loop until all have, and the server idle.
+        // The next claim is sent first: handlers that end at once occupy the event loop until all have ended, and the
+        // server would be idle.
         if (jobs.length > 0 && this.#wanted(pool) > 0)
           setImmediate(() => {
             this.startAll()
@@ -119,13 +126,14 @@ export class Dispatcher implements Places {
       claimReport.failed(pool.config.name, error)
     } finally {
       pool.claimsEnded()
-      // Queues that had to wait for this one may be asked now.
+      // Queues that had to wait for this claim may claim now.
       if (this.#isShared) bell.ring()
     }
   }
 
   #hold(pool: QueuePool, held: HeldJob): void {
-    // Ours again, so we had lost it: what still runs under the older lease is told before it is forgotten.
+    // This worker claimed a job that it already holds, so it had lost it: the attempt under the older lease is told
+    // before it is forgotten.
     const older = this.#config.held.get(held.job.id)
     if (older !== undefined) loseJob(older, this.#config.attempts.report)
     this.#config.held.add(held)
@@ -139,7 +147,7 @@ export class Dispatcher implements Places {
     } else pool.add(held)
   }
 
-  /** How many jobs of a queue to ask for now. */
+  /** How many jobs of a queue to claim now. */
   #wanted(pool: QueuePool): number {
     if (this.#slots <= 0 || !pool.mayHaveWork) return 0
     if (this.#isWeighted) pool.share(this.#shareOf(pool))
@@ -148,23 +156,23 @@ export class Dispatcher implements Places {
     if (!this.#isShared) return room
     const free = this.#config.worker.concurrency - this.#running
     if (this.#config.worker.order === 'strict') {
-      // A lower queue gets what the higher ones leave, and only once they have been asked.
+      // A lower queue gets the slots that the higher ones leave, and only after those have claimed.
       const higher = this.#pools.slice(0, this.#pools.indexOf(pool))
       if (higher.some((one) => one.isClaiming || (one.mayHaveWork && one.isHungry()))) return 0
       return Math.min(room, free - this.#pools.reduce((sum, one) => sum + one.waiting, 0))
     }
-    // One in hand is enough for the queue to have its turn; the rest is for what is free.
+    // One waiting job is enough for the queue to get its turn; more are claimed only for free slots.
     const ahead = pool.isPrefetchPaused ? 0 : Math.max(1, pool.ahead())
     return Math.min(room, Math.max(0, free) + ahead - pool.waiting)
   }
 
-  /** The slots that are a queue's by weight. A light one that counts on more keeps in its hand what it has no turn for. */
+  /** The queue's slots by weight. A light queue that counted on more would hold jobs for which it has no turn. */
   #shareOf({ config }: QueuePool): number {
     const weights = this.#pools.reduce((sum, one) => (one.isBusy ? sum + one.config.weight : sum), 0)
     return Math.min(config.concurrency, (this.#slots * config.weight) / Math.max(weights, config.weight))
   }
 
-  /** Under weighted order the one that is due; undefined where its jobs are on their way and worth the wait. */
+  /** Under weighted order, the queue whose turn it is; undefined if its jobs are on their way and worth the wait. */
   #nextToStart(): QueuePool | undefined {
     if (this.#config.worker.order === 'strict') return this.#pools.find((pool) => pool.canStart)
     let best: QueuePool | undefined
@@ -177,13 +185,13 @@ export class Dispatcher implements Places {
       } else pool.skipTurnsTo(this.#turn - 1)
     }
     if (best === undefined || owed === undefined || best.turn <= owed.turn) return best
-    // Where there are slots for all, no queue is in the way of another.
+    // If there are slots for all, no queue blocks another.
     return this.#isWeighted && this.#waitsFor(owed) ? undefined : best
   }
 
   /**
-   * Whether free slots are kept for a queue whose claim is under way. Handlers that end together would else find the
-   * hands of the heavier queues empty, and leave their turns to the lighter ones, time and again.
+   * Whether free slots are kept for a queue whose claim is under way. Otherwise, whenever many handlers end together,
+   * the heavier queues have no waiting jobs yet and lose their turns to the lighter ones.
    */
   #waitsFor(owed: QueuePool): boolean {
     const ms = owed.worthWaitingMs()
@@ -195,7 +203,7 @@ export class Dispatcher implements Places {
     return true
   }
 
-  /** Handlers that may be at work at once: in the place of stuck ones others are called, within bounds. */
+  /** Handlers that may be at work at once. Stuck slots are replaced, up to a limit. */
   get #slots(): number {
     const { concurrency, stuck } = this.#config.worker
     return concurrency - Math.max(0, this.#stuck - stuck.replacements)
@@ -236,7 +244,7 @@ export class Dispatcher implements Places {
     runSlot(this.#occupy(pool, more.length === 0 ? [first] : [first, ...more]), registered, this, attempts)
   }
 
-  /** Whether it is for a child: the end of a child has a name, and harms no other job. */
+  /** Whether the job runs in a child: a crash of a child has a known cause, and harms no other job. */
   #isIsolated(held: HeldJob): boolean {
     const { children, handlers } = this.#config.attempts
     return children.takes(held, handlers.get(held.job.kind))
@@ -254,14 +262,14 @@ export class Dispatcher implements Places {
     const pool = this.#config.pools.get(held.job.queue)
     if (!held.isGivenUp) pool?.ran(ranMs)
     const before = slot.leave()
-    // Its place has been given away.
+    // A replacement for this slot was opened before.
     if (before === 'stuck') this.#stuck--
     if (before !== 'busy') return
     this.#vacate(slot)
     this.startAll()
   }
 
-  /** The ending of a job is stored or refused: only now is its place free. */
+  /** The ending of a job is stored or refused: only now there is room for another job. */
   letGo(held: HeldJob): void {
     const { held: all, pools } = this.#config
     all.remove(held)
@@ -273,17 +281,20 @@ export class Dispatcher implements Places {
     if (!this.#willRing && pool.isHungry()) this.#ringSoon()
   }
 
-  /** Once for all endings that were stored together: the loop would else turn once for each of them. */
+  /** Rings once for all endings that were stored together: otherwise the loop would turn once for each of them. */
   #ringSoon(): void {
     this.#willRing = true
-    // Their attempts go on in microtasks, which are all queued by now.
+    // Their attempts continue in microtasks, which are all queued by now.
     queueMicrotask(() => {
       this.#willRing = false
       this.#config.bell.ring()
     })
   }
 
-  /** Ends a job whose handler does not; gives its slot. When that was the last of its slot, another opens in its place. */
+  /**
+   * Ends a job whose handler does not end; returns its slot. If that was the last job of its slot, a replacement slot
+   * opens.
+   */
   giveUp(held: HeldJob, outcome: Ending): Slot | undefined {
     const { slot } = held
     if (slot === undefined || held.phase !== 'running') return undefined
@@ -312,7 +323,7 @@ export class Dispatcher implements Places {
     }
   }
 
-  /** Ends a job that waits for a slot, where it still does. */
+  /** Ends a job that waits for a slot, if it still does. */
   endWaiting(held: HeldJob, outcome: Ending): void {
     const isIt = (one: HeldJob): boolean => one === held
     const taken = this.#config.pools.get(held.job.queue)?.takeWhere(isIt) ?? []
@@ -329,7 +340,7 @@ export class Dispatcher implements Places {
     }
   }
 
-  /** Gives back suspects too, which usually wait longer for their turn than others do. */
+  /** Gives back all waiting jobs, also suspects, which usually wait longer for their turn. */
   releaseAll(reason: string): void {
     this.release(() => true, reason)
     for (const held of this.#suspects.takeWhere(() => true))

@@ -1,11 +1,11 @@
 const unsureForMs = 60_000
-/** Of the passes with nothing in hand and no trouble lately, one in so many asks the database. */
+/** Without held jobs and without a recent lost reply, one pass in this many asks the database. */
 const quietShare = 6
 
-/** Whether the database may have jobs in this worker's name that it knows nothing of: a claim's reply can be lost. */
+/** Whether the database may have jobs under this worker that it does not know of: the reply to a claim can be lost. */
 export class Doubt {
   #isNew = false
-  /** When a claim's reply was lost, or may have been: what it took can come to light later. */
+  /** When the reply to a claim was lost, or may have been: the claim may commit later. */
   #aroseAt = -Infinity
   #quietPasses = 0
 
@@ -14,14 +14,14 @@ export class Doubt {
     this.#aroseAt = performance.now()
   }
 
-  /** Whether it arose since this was last asked. */
+  /** Whether a reply was lost since the last call. */
   isNewly(): boolean {
     const isNew = this.#isNew
     this.#isNew = false
     return isNew
   }
 
-  /** With nothing in hand too, for what is here without our knowing is what it is about; but then seldom. */
+  /** Reconcile even when idle: orphaned claims exist exactly then. But an idle worker does it seldom. */
   isWorthALook(jobsInHand: number): boolean {
     const isQuiet = jobsInHand === 0 && performance.now() - this.#aroseAt > unsureForMs
     this.#quietPasses = isQuiet ? this.#quietPasses + 1 : 0

@@ -9,12 +9,12 @@ import type { Troubles } from '../watch/troubles.ts'
 
 const mostCharacters = 500
 
-/** How often it is checked whether there is something new to tell. */
+/** How often to check whether the list has changed. */
 const tellEveryMs = 1_000
 
 /**
- * The queues that this worker cannot claim from although the database answers, told with its lease for people to see: by
- * the doctor and in the overview. Nothing is written while claims go well.
+ * The queues that this worker cannot claim from although the database answers. The list is stored with its lease, for
+ * the doctor and the overview. Nothing is written while claims succeed.
  */
 export class FailingClaims extends LoopPart {
   readonly #queues = new Map<string, { since: string; error: string }>()
@@ -40,7 +40,7 @@ export class FailingClaims extends LoopPart {
     if (this.#queues.size > 0) this.#queues.delete(queue)
   }
 
-  /** Tells what has changed since it was last told under this id. */
+  /** Stores the list if it has changed since it was last stored under this id. */
   async #tell(db: Queryable, worker: string): Promise<void> {
     const failing = [...this.#queues].map(([queue, one]) => ({ queue, ...one }))
     const text = JSON.stringify(failing)

@@ -5,7 +5,7 @@ import type { Level } from './floor.ts'
 const ids = { first: '00000000-0000-7000-8000-000000000001', second: '00000000-0000-7000-8000-000000000002' }
 const now = { runAt: '2026-01-01 00:00:00', id: ids.first }
 
-/** Asks for a level as a claim does, and answers it with a job or with nothing. */
+/** Takes the next level as a claim does, and answers it with a job or with nothing. */
 function ask(floors: Floors, found: (level: Level) => boolean): number | undefined {
   const level = floors.next(0, Infinity)
   if (level === undefined) return undefined
@@ -22,7 +22,7 @@ test('hints alone make a few levels known, and ask for a survey beyond', () => {
   let claims = 0
   while (ask(floors, () => false) !== undefined) claims++
   expect(claims).toBe(16)
-  // All of them had nothing, so they are forgotten, and others may be believed.
+  // All of them had no jobs, so they are forgotten, and new hints are believed again.
   expect(floors.snapshot().size).toBe(0)
   expect(floors.hint(50)).toBe(true)
 })

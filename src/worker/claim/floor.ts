@@ -4,26 +4,26 @@ import type { Position } from '../../jobs/search/position.ts'
 /**
  * Where this process goes on claiming, for each priority of one queue.
  *
- * A claim scans an index from oldest to newest. What was claimed leaves the index only when the vacuum may remove it,
- * which it may not while a session holds an old snapshot (a long report, a lagging replica): then every scan from the
- * start meets every job that ever ran, and a queue that kept up at noon does not at one. So a claim starts at the
- * *floor*, the place where the last one ended.
+ * A claim scans an index from oldest to newest. Entries of claimed jobs leave the index only when vacuum may remove
+ * them, and it may not while a session holds an old snapshot (a long report, a lagging replica): then every scan from
+ * the start reads every job that ever ran, and a queue that kept up at noon does not at one. So a claim starts at the
+ * *floor*, the position where the last one ended.
  *
  * Nothing depends on the floor being right. Jobs appear below it all the time: transactions that commit late, replays,
- * jobs given back. A survey from the very start, on a timer paced by its own cost, finds the first job that is there
- * to claim and lowers the floor to it; the code that puts a job back tells its floor directly. A floor that is too low costs
- * a longer scan, one that is too high a little patience, and neither costs a job.
+ * jobs given back. A survey from the very start, on a timer paced by its own cost, finds the first claimable job and
+ * lowers the floor to it; the code that puts a job back lowers its floor directly. A floor that is too low costs a
+ * longer scan, a floor that is too high costs a little time, and neither loses a job.
  *
- * `mayHaveMore` is the other half: a priority that came back short is not asked again until something says that it
- * may have work, be it a hint, the poll or the survey.
+ * `mayHaveMore` is the other half: after a claim that was not full, its priority is not claimed from again until a
+ * hint, the poll or the survey says that it may have work.
  *
- * Hints are not to be trusted: any login may send them. So a few priorities at most are asked on the word of a hint
- * alone, and a priority that comes back empty is asked again only after the others had their turn: until a claim finds
- * jobs, or all have been asked. However many hints arrive, the jobs that are there are found.
+ * Hints are not to be trusted: any login may send them. So only a few priorities are claimed from because of a hint
+ * alone, and a priority without jobs is claimed from again only after the others had their turn: until a claim finds
+ * jobs, or all have been tried. However many hints arrive, the claimable jobs are found.
  */
 export class Floors {
   readonly #levels = new Map<number, Level>()
-  /** Priorities that came back empty in this round. */
+  /** Priorities that had no jobs in this round. */
   readonly #empty = new Set<number>()
 
   /** The priority to claim from next: one that has aged, else the highest that may have work. */
@@ -50,8 +50,8 @@ export class Floors {
   }
 
   /**
-   * Something was stored at this priority, somewhere above what we have seen. False where too many priorities are known
-   * from hints alone to believe one more: a survey has to find out.
+   * A job was stored at this priority, above the jobs that we have seen. False if too many priorities are known from
+   * hints alone to believe one more: then a survey has to find out.
    */
   hint(priority: number): boolean {
     const level = this.#levels.get(priority) ?? this.#guess(priority)
@@ -59,12 +59,12 @@ export class Floors {
     return level !== undefined
   }
 
-  /** Asks every known priority again. */
+  /** Marks every known priority to be tried again. */
   probe(): void {
     for (const level of this.#levels.values()) level.hint()
   }
 
-  /** A job is there to claim at this place; begin there or before. */
+  /** There is a claimable job at this position: the next claim starts there or before. */
   lower(priority: number, position: Position): void {
     const level = this.#proven(priority)
     if (level === undefined) return
@@ -72,7 +72,7 @@ export class Floors {
     level.hint()
   }
 
-  /** A claim from the floor of this priority came to this place, and was full or not. */
+  /** A claim from the floor of this priority ended at this position, and was full or not. */
   claimed(
     level: Level,
     last: Position | undefined,
@@ -84,19 +84,19 @@ export class Floors {
     if (last !== undefined || !this.mayHaveWork) this.#beginRound()
   }
 
-  /** Claims of this priority fail because of a value: not asked again before a survey finds a job there. */
+  /** Claims of this priority fail because of a value: it is not tried again before a survey finds a job there. */
   drop(priority: number): void {
     this.#levels.delete(priority)
   }
 
-  /** The floors as they are, for a survey to be compared with: claims go on while it looks. */
+  /** A copy of the floors, for comparison when a survey ends: claims go on meanwhile. */
   snapshot(): Map<number, FloorBefore> {
     return new Map(
       [...this.#levels.values()].map(({ priority, floor, raises }) => [priority, { floor, raises }]),
     )
   }
 
-  /** What a survey found first at a priority, against the floors it began with. */
+  /** The first job that a survey found at a priority, compared with the floors at its begin. */
   found(
     priority: number,
     head: Position,
@@ -105,7 +105,7 @@ export class Floors {
     const level = this.#proven(priority)
     if (level === undefined) return
     level.waitingSince = since
-    // Claims have gone on from below it, and taken it if they passed it. A raise takes nothing.
+    // Claims have gone on from below this job, and have taken it if they passed it. A raise takes no job.
     const wasBelow = before !== undefined && isBefore(before.floor, head) && level.raises === before.raises
     if (wasBelow) level.hint()
     else this.lower(priority, head)
@@ -116,7 +116,7 @@ export class Floors {
     for (const level of this.#levels.values()) if (!named.has(level.priority)) level.waitingSince = undefined
   }
 
-  /** All may be asked again. Priorities that only hints told of and that had nothing are forgotten. */
+  /** All priorities may be tried again. Those that are known from hints alone and had no jobs are forgotten. */
   #beginRound(): void {
     for (const priority of this.#empty) {
       const level = this.#levels.get(priority)
@@ -132,7 +132,7 @@ export class Floors {
     return this.#add(priority)
   }
 
-  /** A job was seen there. Undefined where there is no room to know of it: the next survey tells again. */
+  /** A job was seen at this priority. Undefined if there is no room to remember it: the next survey finds it again. */
   #proven(priority: number): Level | undefined {
     const level = this.#levels.get(priority) ?? this.#add(priority)
     if (level !== undefined) level.isProven = true
@@ -150,12 +150,12 @@ export class Floors {
   }
 }
 
-/** Priorities that are asked on the word of hints alone: each costs a claim. */
+/** Priorities that are tried because of hints alone: each costs a claim. */
 const mostGuesses = 16
-/** Producers have 201; rows that others wrote may have 65,536. */
+/** Enqueue allows 201 priorities; rows that were written by hand may have 65,536. */
 const mostLevels = 512
 
-/** A floor as it was when a survey began. */
+/** A floor at the begin of a survey. */
 export interface FloorBefore {
   readonly floor: Position
   readonly raises: number
@@ -167,7 +167,7 @@ export class Level {
   mayHaveMore = false
   /** A job was seen at this priority: it is known from more than hints. */
   isProven = false
-  /** Counts what was said of it: a hint that comes while a claim is under way is not forgotten when that ends. */
+  /** Counts hints: a hint that comes while a claim is under way is not forgotten when the claim ends. */
   hints = 0
   /** Counts how often the floor was raised past jobs that were not taken. */
   raises = 0
@@ -195,7 +195,7 @@ export class Level {
     this.waitingSince = undefined
   }
 
-  /** Nothing up to here is for us. */
+  /** No job up to this position is for us. */
   raise(position: Position): void {
     if (!isBefore(this.floor, position)) return
     this.floor = position
@@ -204,7 +204,7 @@ export class Level {
 }
 
 /**
- * Whether a job's time is not to come for a day: a ready job has no such time, unless the row was written by hand. A
+ * Whether the job's time is more than a day ahead: a ready job has no such time, unless its row was written by hand. A
  * floor up there would hide all other jobs from claims.
  */
 function isAhead({ runAt }: Position): boolean {
@@ -219,7 +219,7 @@ function isServedBefore(a: Level, b: Level, agedBefore: number): boolean {
   return aSince === bSince ? a.priority > b.priority : aSince < bSince
 }
 
-/** Since when it waits, where that is too long; else never. */
+/** Since when its oldest job waits, if that is too long; otherwise Infinity. */
 function agedSince({ waitingSince = Infinity }: Level, agedBefore: number): number {
   return waitingSince < agedBefore ? waitingSince : Infinity
 }

@@ -27,7 +27,10 @@ export interface ListeningConfig {
 
 const probeEveryMs = 15_000
 
-/** Hears of new jobs, cancellations and changed schedules: from this process directly, from others by NOTIFY. */
+/**
+ * Receives hints about new jobs, cancellations and changed schedules: from this process directly, from others by
+ * NOTIFY.
+ */
 export class Listening implements Part {
   readonly #config: ListeningConfig
   readonly #subscription: Subscription | undefined
@@ -50,7 +53,7 @@ export class Listening implements Part {
     await this.#subscription?.stop()
   }
 
-  /** From now on jobs of this process are not heard of either. */
+  /** From now on hints of this process are ignored too. */
   close(): void {
     this.#unlisten()
   }
@@ -71,7 +74,7 @@ export class Listening implements Part {
         if (saysCancel(payload, tenure.workerId)) cancellations.lookNow()
       },
       onConnected: () => {
-        // Something may have been said while there was no connection.
+        // A notification may have been lost while there was no connection.
         cancellations.hint()
         scout.surveySoon()
       },

@@ -4,22 +4,22 @@ import { KeyRounds } from './key-rounds.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { QueueConfig } from '../options.ts'
 
-/** How much work to take in advance: enough to hide a claim's round trip, too little to hold up what is urgent. */
+/** How much work to prefetch: enough to hide a claim's round trip, too little to delay urgent jobs. */
 const aheadMs = 100
-/** A claim that takes longer is trouble: what others start meanwhile is not made up for. */
+/** A claim that takes longer is in trouble: the queue does not catch up on turns that others take meanwhile. */
 const owedForMs = 1_000
-/** Slots wait for the jobs of the queue that is due for this share of the time that those will take, and no longer. */
+/** Slots wait for the jobs of the queue whose turn it is for at most this share of the time that those jobs take. */
 const worthShare = 0.1
 const worthMs = 50
-/** Ended and not yet confirmed: beyond this many nothing more is taken, however free the slots are. */
+/** Ended but not confirmed jobs: beyond this many no more are claimed, even if slots are free. */
 const maxUnsettled = 4_000
 
-/** What a queue's claims are at. */
+/** The state of a queue's claims. */
 type ClaimState =
   | { readonly type: 'idle' }
   /** A claim is under way; it was sent at `since`. */
   | { readonly type: 'claiming'; readonly since: number }
-  /** The last claim failed: nothing is asked before `until`. */
+  /** The last claim failed: none is sent before `until`. */
   | { readonly type: 'holding'; readonly until: number }
 
 /** The two sorts of claims: for jobs with a key, and for jobs without. */
@@ -27,33 +27,33 @@ export type ClaimSort = 'keyed' | 'plain'
 
 const idle: ClaimState = { type: 'idle' }
 
-/** One queue as this worker sees it: where its work is, how many of its jobs are here, how fast they go. */
+/** One queue as this worker sees it: where its jobs are, how many are held here, how fast they run. */
 export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
   readonly keys = new KeyRounds()
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   readonly batchSize: number
-  /** Of the slots of the worker, those that it can count on: fewer than it may use where others have work too. */
+  /** The worker's slots that this queue can count on: fewer than it may use if other queues have work too. */
   #slots: number
-  /** What starting costs it under weighted order: the lowest goes first. */
+  /** Its turn under weighted order: the lowest goes first, and each start raises it. */
   #turn = 0
-  /** Handler calls at work, and the jobs in them: more than one where it is a batch. */
+  /** Handler calls at work, and their jobs: more than one job per call for a batch. */
   #running = 0
   #runningJobs = 0
-  /** Claimed and not confirmed to be settled: waiting, running and settling ones. */
+  /** Claimed but not confirmed as settled: waiting, running and settling jobs. */
   #held = 0
   #claims: ClaimState = idle
-  /** How long claims take lately. */
+  /** Recent duration of claims. */
   #claimMs = 0
-  /** Whether the last claim found something: then the next one probably does. The first may too. */
+  /** Whether the last claim found jobs: then the next one probably does too. True before the first claim. */
   #lastFound = true
   #lastSort: ClaimSort = 'keyed'
   /** Claims that failed in a row. */
   #failures = 0
   /** The sort of the claim that failed; undefined while claims go well. */
   #failedSort: ClaimSort | undefined
-  /** Prefetched jobs had to be given back: none are prefetched until a slot is free. */
+  /** Prefetched jobs had to be given back: no job is prefetched until a slot is free. */
   #isPrefetchPaused = false
   readonly #waiting = new Map<number, HeldJob[]>()
   #waitingCount = 0
@@ -86,7 +86,7 @@ export class QueuePool {
     return this.#claims.type === 'claiming' ? this.#claims.since : undefined
   }
 
-  /** When it may be asked again after a claim that failed; 0 where none did. */
+  /** When a claim may be sent after one that failed; 0 if none failed. */
   get holdUntil(): number {
     return this.#claims.type === 'holding' ? this.#claims.until : 0
   }
@@ -96,29 +96,29 @@ export class QueuePool {
     this.#claims = { type: 'claiming', since: now }
   }
 
-  /** No further claim follows now. */
+  /** No further claim follows for now. */
   claimsEnded(): void {
     if (this.#claims.type === 'claiming') this.#claims = idle
   }
 
-  /** Which sort of claim comes next: in turn where there is work of both. */
+  /** Which sort of claim comes next: they alternate if both have work. */
   nextSort(hasPlain: boolean): ClaimSort {
     const isKeyed = !hasPlain || (this.keys.mayHaveWork && this.#lastSort === 'plain')
     return (this.#lastSort = isKeyed ? 'keyed' : 'plain')
   }
 
-  /** Its last claim failed: nothing is asked for a while, longer each time. */
+  /** Its last claim failed: none is sent for a while, longer each time. */
   claimFailed(): void {
     this.#failedSort = this.#lastSort
     this.#claims = { type: 'holding', until: performance.now() + waitAfterMs(this.#failures++) }
-    // What could not be asked is still to be asked.
+    // The failed claim has not answered whether there are jobs.
     this.floors.probe()
     this.keys.hint()
   }
 
   /**
-   * Its last claim was answered. Says whether its claims go well: where those for jobs with keys are answered, those for
-   * jobs without may still fail, and the other way round.
+   * Its last claim was answered. Returns whether its claims go well: claims for jobs with keys may succeed while claims
+   * for jobs without keys fail, and the other way round.
    */
   claimAnswered({ jobs, tookMs }: { jobs: number; tookMs: number }): boolean {
     this.#claimMs += 0.3 * (tookMs - this.#claimMs)
@@ -130,25 +130,25 @@ export class QueuePool {
     return true
   }
 
-  /** It can count on so many slots. */
+  /** It can count on this many slots. */
   share(slots: number): void {
     this.#slots = slots
   }
 
-  /** A handler is called for so many of its jobs. */
+  /** A handler is called for this many of its jobs. */
   started(jobs: number): void {
     this.#turn += jobs / this.config.weight
     this.#running++
     this.#runningJobs += jobs
   }
 
-  /** The slot of a call for so many of its jobs is free. */
+  /** The slot of a call for this many of its jobs is free. */
   vacated(jobs: number): void {
     this.#running--
     this.#runningJobs -= jobs
   }
 
-  /** It had no work: it does not get to catch up on the turns it missed. */
+  /** It had no work: it does not catch up on the turns it missed. */
   skipTurnsTo(turn: number): void {
     this.#turn = Math.max(this.#turn, turn)
   }
@@ -180,7 +180,7 @@ export class QueuePool {
     return this.#running > 0 || this.#waitingCount > 0 || this.mayHaveWork
   }
 
-  /** How many more this process should have in hand: for its free slots, and some work in advance. */
+  /** How many more jobs this process should hold: for its free slots, and some to prefetch. */
   room(): number {
     const { concurrency, prefetch } = this.config
     const unsettled = this.#held - this.#waitingCount - this.#runningJobs
@@ -189,7 +189,7 @@ export class QueuePool {
     return slots + this.ahead() - this.#waitingCount
   }
 
-  /** Whether it is worth asking for more: slots are free, or what was taken in advance is half used up. */
+  /** Whether to claim more: slots are free, or half of the prefetched jobs are used up. */
   isHungry(): boolean {
     const room = this.room()
     return room > 0 && (this.#waitingCount === 0 || room * 2 >= this.ahead())
@@ -202,7 +202,7 @@ export class QueuePool {
     return prefetch > 0 || this.#held - this.#waitingCount < concurrency * this.batchSize
   }
 
-  /** Whether it would start something, were the jobs here that it has asked for. */
+  /** Whether it would start a job if the jobs of its claim were here. */
   isOwed(): boolean {
     const { claimingSince } = this
     if (!this.#lastFound || claimingSince === undefined) return false
@@ -210,7 +210,7 @@ export class QueuePool {
     return performance.now() - claimingSince < owedForMs
   }
 
-  /** How much longer it pays to keep slots free for what its claim will bring. */
+  /** How much longer to keep slots free for the jobs that its claim will return. */
   worthWaitingMs(): number {
     const { claimingSince } = this
     if (claimingSince === undefined) return 0
@@ -226,7 +226,7 @@ export class QueuePool {
     this.#held++
   }
 
-  /** The one to start next: of the highest rank, the first that came. */
+  /** The job to start next: the first of the highest rank. */
   take(): HeldJob | undefined {
     let best: number | undefined
     for (const [rank, list] of this.#waiting) {
@@ -237,7 +237,7 @@ export class QueuePool {
     return this.#waiting.get(best)?.shift()
   }
 
-  /** Takes those out that satisfy a test, at most `limit`, in order. */
+  /** Takes out the jobs that satisfy a test, at most `limit`, in order. */
   takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
     const taken: HeldJob[] = []
     for (const [rank, list] of [...this.#waiting].sort(([a], [b]) => (a < b ? 1 : -1))) {
@@ -249,12 +249,12 @@ export class QueuePool {
     return taken
   }
 
-  /** A job of this queue ran for so long; newer ones count more. */
+  /** A job of this queue ran for this long; newer durations count more. */
   ran(ms: number): void {
     this.#meanRunMs = this.#meanRunMs === undefined ? ms : this.#meanRunMs + 0.05 * (ms - this.#meanRunMs)
   }
 
-  /** Jobs to have waiting beyond the free slots: what its slots get through in the time to be covered. */
+  /** Jobs to prefetch beyond the free slots: as many as its slots finish within `aheadMs`. */
   ahead(): number {
     if (this.#meanRunMs === undefined || this.#isPrefetchPaused) return 0
     const inMs = (this.#slots * (aheadMs + this.#claimMs)) / Math.max(this.#meanRunMs, 0.001)

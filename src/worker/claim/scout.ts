@@ -18,20 +18,20 @@ export interface ScoutConfig {
   pools: Pools
   served: Served
   bell: Bell
-  /** Due jobs that cannot be made ready, and are left for a while. */
+  /** Due jobs that cannot be made ready; they are skipped for a while. */
   parked: Parked
   troubles: Pick<Troubles, 'of' | 'wentWell'>
 }
 
-/** A survey may cost this share of the time at most; with a snapshot held open it is not cheap. */
+/** Surveys may take this share of the time at most; while a session holds an old snapshot they are not cheap. */
 const surveyShare = 1 / 20
-/** So may promotes that found nothing, as far as hints ask for them: any login may send those. */
+/** The same for promotes that a hint caused and that found nothing: any login may send hints. */
 const vainShare = 1 / 5
-/** A little before the poll is due, so that a jittered one does not come just too soon for it. */
+/** A survey is due a little before the poll, so that a jittered poll does not come just too early for it. */
 const early = 0.95
 const promoteBatch = 500
 
-/** Finds out where there is work: by being told, by looking, and by a timer for what falls due. */
+/** Finds out where there is work: by hints, by surveys, and by a timer for the next due job. */
 export class Scout implements Part {
   readonly #config: ScoutConfig
   #nextSurveyAt = 0
@@ -50,7 +50,7 @@ export class Scout implements Part {
     this.#config = config
   }
 
-  /** When it has to do something at the latest. */
+  /** When it has to act at the latest. */
   get wakeAt(): number {
     return Math.min(this.#nextDueAt, this.#nextSurveyAt)
   }
@@ -60,15 +60,15 @@ export class Scout implements Part {
     { name: 'promote', since: () => this.#promotingSince },
   ]
 
-  /** Does what is due by now. */
+  /** Starts a survey and a promote if they are due. */
   turn(now: number): void {
     if (now >= this.#nextSurveyAt) void this.#survey()
     if (now >= this.#nextDueAt) void this.#promote()
   }
 
   /**
-   * The bell did not ring. A survey finds all there is, also what was committed late and lies below the floor; where that costs
-   * much and was done a moment ago, a look from the floors has to do.
+   * No hint came until the poll. A survey finds all claimable jobs, also those that were committed late and lie below
+   * the floor; if a survey is expensive and the last one is recent, claims from the floors have to do.
    */
   lookForYourself(): void {
     if (performance.now() >= this.#surveyPaysAt) this.surveySoon()
@@ -84,7 +84,10 @@ export class Scout implements Part {
     this.#config.bell.ring()
   }
 
-  /** Surveys every queue as soon as its cost allows: hints named more jobs than a worker believes unchecked. */
+  /**
+   * Surveys every queue as soon as the cost of surveys allows: hints named more priorities than a worker believes
+   * without a survey.
+   */
   #surveyWhenItPays(): void {
     this.#isUnsure = true
     if (this.#surveyingSince !== undefined) return
@@ -119,7 +122,7 @@ export class Scout implements Part {
       this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
       this.#config.bell.ring()
       if (this.#isToldMore()) this.#surveyWhenItPays()
-      // What was looked at may have changed behind its back.
+      // What the survey has read may have changed meanwhile.
       if (this.#mustSurveyAgain) this.surveySoon()
     }
   }
@@ -154,7 +157,7 @@ export class Scout implements Part {
     this.dueIn(nextDueMs)
   }
 
-  /** Something falls due in so long; a timer is set to the earliest. */
+  /** A job falls due in `ms`; a timer is set to the earliest. */
   dueIn(ms: number): void {
     this.#nextDueAt = Math.min(this.#nextDueAt, performance.now() + Math.max(0, ms))
   }
@@ -188,7 +191,7 @@ export class Scout implements Part {
     }
   }
 
-  /** Jobs are ready again, below the floor perhaps. */
+  /** Jobs are ready again, perhaps below the floor. */
   returned(returned: readonly Returned[]): void {
     for (const one of returned) this.mayReturn(one)
     this.#config.bell.ring()

@@ -6,13 +6,15 @@ export interface Suspect {
   readonly held: HeldJob
 }
 
-/** How long others are kept from starting so that a suspect can be alone; then it runs beside what is left. */
+/**
+ * How long other jobs are kept from starting so that a suspect can run alone; then it runs beside those that still run.
+ */
 const patienceMs = 30_000
 
 /**
- * Jobs that would be quarantined by one more crash, where there is no child process to run them in: one at a time, with
- * nothing else at work in this process, so that the crash has one name for sure. Jobs that were merely there when their
- * workers were killed come through this, and are suspects no more.
+ * Jobs that one more crash would quarantine, if there is no child process to run them in. They run one at a time, with
+ * no other job at work in this process, so that a crash has exactly one possible cause. Jobs that only happened to run
+ * when their worker was killed pass this, and are suspects no more.
  */
 export class Suspects {
   #waiting: Suspect[] = []
@@ -27,7 +29,7 @@ export class Suspects {
     this.#waiting.push(suspect)
   }
 
-  /** Whether nothing else may start now: one is at work, or waits to be alone. */
+  /** Whether no other job may start now: a suspect is at work, or waits to run alone. */
   holdsOthers(now: number): boolean {
     if (this.#current !== undefined) return true
     if (this.#waiting.length === 0) return false
@@ -36,8 +38,8 @@ export class Suspects {
   }
 
   /**
-   * The one to start now; it has the process to itself until it is `over`. Others count until their ending is stored:
-   * a crash before that would be theirs too.
+   * The suspect to start now; it has the process to itself until it is `over`. Other jobs count until their ending is
+   * stored: they could be the cause of a crash before that.
    */
   next({ hasOthers, now }: { hasOthers: boolean; now: number }): Suspect | undefined {
     const [next] = this.#waiting
@@ -48,7 +50,7 @@ export class Suspects {
     return (this.#current = next)
   }
 
-  /** Its ending is stored; true where others had to wait for that. */
+  /** Its ending is stored; true if other jobs had to wait for that. */
   over(held: HeldJob): boolean {
     const wasCurrent = this.#current?.held === held
     if (wasCurrent) this.#current = undefined
@@ -59,7 +61,7 @@ export class Suspects {
   takeWhere(test: (held: HeldJob) => boolean): HeldJob[] {
     const taken = this.#waiting.filter(({ held }) => test(held))
     this.#waiting = this.#waiting.filter(({ held }) => !test(held))
-    // Who comes later has not been waited for yet.
+    // A suspect that comes later gets the full patience.
     if (this.#waiting.length === 0) this.#wantedSince = undefined
     return taken.map(({ held }) => held)
   }
