@@ -18,7 +18,7 @@ export interface AttemptConfig {
   leaseMs: number
 }
 
-/** Runs a job in a child, to what the child says it came to, or to what the child's own end means. */
+/** Runs a job in a child. The outcome is the one that the child reports, or the one that the child's end implies. */
 export function attemptIn(
   child: Child,
   { held, contract, timeoutMs }: { held: HeldJob; contract: JobContract; timeoutMs: number },
@@ -67,7 +67,7 @@ export function attemptIn(
     }
     const abort = (cause: AbortCause, reason: unknown): void => {
       child.post({ type: 'abort', lease, cause, reason: describe(reason) })
-      // By our own clock: a child whose event loop is busy hears nothing, and says nothing.
+      // By the worker's clock: a child whose event loop is busy neither hears nor says anything.
       grace = setTimeout(
         () => {
           child.kill()
@@ -83,10 +83,10 @@ export function attemptIn(
         over({ type: 'snoozed', delayMs, reason: `${story}, before it had begun` })
         return
       }
-      // Once it was told to end, it is that which ended it, however it went about it.
+      // If it was told to end, that is the cause of its end, however it ended.
       const ending =
         held.abortedFor === undefined ? crashed(job, { story, crashLimit }) : endedByForce(held, contract)
-      // Between its COMMIT and its last word there is a moment, after which only the database knows.
+      // The child may have committed its completion and ended before it could say so: only the database knows.
       over(mayBeCompleted ? { type: 'handed-over', children: [], otherwise: ending } : ending)
     })
     const unlisten = held.listen(abort)
@@ -95,7 +95,10 @@ export function attemptIn(
   })
 }
 
-/** A stop waits a second for handlers, and a lease at risk has a fifth of its time left: killed before either is over. */
+/**
+ * A stop waits a second for handlers, and a lease at risk has a fifth of its time left: the child is killed before
+ * either is over.
+ */
 function graceMsOf(cause: AbortCause, { graceMs, leaseMs }: AttemptConfig): number {
   if (cause === 'shutdown') return Math.min(graceMs, 700)
   return cause === 'lease' ? Math.min(graceMs, leaseMs / 10) : graceMs

@@ -1,5 +1,5 @@
-// What runs in a child, process or thread: it loads the file that makes the worker, takes that worker's handlers and
-// nothing else of it, and runs one job at a time. `children.ts` has the essay.
+// The program of a child, process or thread: it loads the file that makes the worker, takes only that worker's
+// handlers, and runs one job at a time. `children.ts` has the essay.
 import { isMainThread, parentPort } from 'node:worker_threads'
 import { errorCodes, StintError } from '../../core/errors.ts'
 import { show } from '../../core/options.ts'
@@ -22,7 +22,7 @@ import type { FromChild, Introduction, JobMessage, ToChild } from './messages.ts
 
 process.env['STINT_CHILD'] = isMainThread ? 'process' : 'thread'
 const house = openLendingHouse()
-/** Connections of one job: its `ctx.tx`, and what it does with `ctx.once` at the same time. */
+/** Connections of one job: its `ctx.tx`, and calls of `ctx.once` at the same time. */
 const poolSize = 4
 const politeMs = 500
 
@@ -30,7 +30,7 @@ let lent: Lent | undefined
 let database: Database | undefined
 let services: ContextServices | undefined
 let current: HeldJob | undefined
-/** Who waits for what they said to be written. */
+/** Jobs that wait until the worker has written their notes. */
 const waiting: { lease: string; resolve: () => void }[] = []
 
 function hear(message: ToChild): void {
@@ -57,14 +57,14 @@ function hear(message: ToChild): void {
 
 if (isMainThread) {
   process.on('message', hear)
-  // The worker is gone: whatever runs here is nobody's any more.
+  // The worker is gone: no one can store an outcome any more.
   process.once('disconnect', () => {
     killGroup(process.pid)
   })
-  // A signal to the whole group is for the worker to hear: it drains, and ends its children after that.
+  // A signal to the whole process group is for the worker: it drains, and ends its children after that.
   process.on('SIGTERM', () => undefined).on('SIGINT', () => undefined)
   startGuard()
-  // Whatever the file lets go of, the channel included: this process ends when it is told to.
+  // Keeps this process alive until it is told to end, even if the file closes the channel.
   setInterval(() => undefined, 60_000)
 } else parentPort?.on('message', hear)
 
@@ -79,18 +79,18 @@ catchUncaught({
     return true
   },
   noteLate: ({ jobId, kind }, thrown) => {
-    // The job that runs here now has nothing to do with it, and goes on.
+    // The error is not of the job that runs here now; that job goes on.
     tellUncaught(thrown)
     tell({ type: 'late', jobId, kind, message: textOf(thrown) })
   },
   giveUp: (error) => {
     tellUncaught(error)
-    // Thrown in here it ends the child, and says why on standard error.
+    // An error thrown in here ends the child, and Node writes it to standard error.
     throw error
   },
 })
 
-/** The child is not used again: who knows what goes on in it. */
+/** Reports the error. The child is not used again: its state is not known. */
 function tellUncaught(thrown: unknown): void {
   tell({ type: 'uncaught', message: textOf(thrown) })
 }
@@ -124,7 +124,10 @@ async function load(introduction: Introduction): Promise<void> {
   }
 }
 
-/** The worker that this child stands for. A file that awaits its own worker never ends loading: that asked to run is enough. */
+/**
+ * Finds the worker whose handlers this child runs. A file that awaits its own worker never finishes loading: then the
+ * call of run() or start() is enough.
+ */
 async function lenderIn(introduction: Introduction): Promise<Lending> {
   const { entry, kinds } = introduction
   const asked = new Promise<Lending>((resolve) => {
@@ -167,14 +170,14 @@ async function run({ job, workerId, heldForMs, timeoutMs }: ToChild & { type: 'r
   end(held, await execute(held, lent.handlers, services))
 }
 
-/** Tells what it came to, once. */
+/** Reports the outcome, once. */
 function end(held: HeldJob, outcome: Outcome): void {
   if (current !== held) return
   current = undefined
   about(held, { type: 'outcome', outcome })
 }
 
-/** Tells the worker of its completion: from then on its row is gone, which is no lost lease. */
+/** Tells the worker about the completion: from then on its row is gone, and that is no lost lease. */
 class ToldHeldJob extends HeldJob {
   override complete(): void {
     super.complete()
@@ -213,7 +216,7 @@ const logger: Logger = {
   error: logAt('error'),
 }
 
-/** Written by the worker, in its own format and place; its lines are only ever about the job that says them. */
+/** The worker writes the line, in its own format and to its own output; a line is always about the job that logs it. */
 function logAt(level: 'debug' | 'info' | 'warn' | 'error') {
   return (fields: object, message: string): void => {
     if (current !== undefined) about(current, { type: 'log', level, fields, message })

@@ -4,11 +4,11 @@ import type { FromChild, Introduction, JobMessage, ToChild } from './messages.ts
 import { ProcessBody } from './process-body.ts'
 import { ThreadBody } from './thread-body.ts'
 
-/** Loading the entry takes a second or two where it has to be compiled; this long it takes only if it hangs. */
+/** Loading the entry takes a second or two if it has to be compiled; only an entry that hangs takes this long. */
 const longestLoadMs = 60_000
-/** How long a child that is told to end gets for it. */
+/** How long a child that is told to end has before it is killed. */
 const politeMs = 1_500
-/** What was killed and is not gone after this will not go: a thread inside of native code. */
+/** A body that was killed and has not ended after this will not end: a thread inside of native code. */
 const longestDeathMs = 5_000
 
 export interface ChildConfig {
@@ -16,7 +16,7 @@ export interface ChildConfig {
   memoryMb: number
   introduction: Introduction
   onGone: (child: Child) => void
-  /** Something was thrown in the name of a job after its attempt was over. */
+  /** A job threw an error after its attempt was over. */
   onLate: (thrown: { jobId: string; kind: string; message: string }) => void
 }
 
@@ -26,7 +26,7 @@ export class Child {
   readonly memoryMb: number
   /** The kinds that it has handlers for; rejects where it could not be loaded. */
   readonly ready: Promise<readonly string[]>
-  /** Resolves when it is over, with how. */
+  /** Resolves when it has ended, with a text that says how. */
   readonly gone: Promise<string>
   isTaken = false
   /** Jobs that it was given. */
@@ -55,7 +55,7 @@ export class Child {
       this.kill()
     }, longestLoadMs)
     timer.unref()
-    // Whoever waits for it hears of a failure; where nobody does, it is nobody's trouble.
+    // The promise may have no listener: then its rejection must not end the process.
     const settled = this.ready.catch(() => undefined)
     void settled.then(() => {
       clearTimeout(timer)
@@ -93,7 +93,7 @@ export class Child {
     this.isTaken = true
     this.#uncaught = undefined
     clearTimeout(this.#idle)
-    // A handler that runs keeps the process alive, wherever it runs.
+    // A running handler keeps the process alive, also in a child.
     this.#body.keepAlive(true)
   }
 
@@ -106,7 +106,7 @@ export class Child {
     this.#idle.unref()
   }
 
-  /** Hears what its job says. */
+  /** Sets the listener for messages of its job. */
   listen(listener: (message: JobMessage) => void): void {
     this.#listener = listener
   }
@@ -115,7 +115,7 @@ export class Child {
     this.#body.post(message)
   }
 
-  /** Asks it to end, and sees to it that it does. */
+  /** Asks it to end, and kills it if it does not. */
   async end(): Promise<void> {
     this.#isEnding = true
     this.#body.post({ type: 'end' })
@@ -148,7 +148,7 @@ export class Child {
         return
       case 'uncaught':
         this.#uncaught = message.message
-        // Whatever it goes on with: nobody else shall meet it.
+        // It may still run, so no other job gets it.
         this.#isEnding = true
         return
       case 'late':

@@ -26,26 +26,27 @@ export interface ChildrenParts extends AttemptConfig {
   deadlines: Pick<Deadlines, 'started'>
 }
 
-/** What a job needs of the child it runs in. */
+/** The child that a job needs. */
 interface Wish {
   mode: IsolateMode
   memoryMb: number
   maxJobs: number
 }
 
-/** How long a child without work is kept, in case there is some. */
+/** How long a child without a job is kept for the next one. */
 const idleMs = 45_000
-/** How long a job waits whose child could not be loaded: what is wrong takes a deployment to put right. */
+/** How long a job waits if its child could not be loaded: the cause usually needs a deployment. */
 const unloadedMs = 10_000
 
 /**
  * Handlers that can be ended from outside.
  *
- * JavaScript cannot be interrupted, and what ends a process ends all jobs in it. So a handler that is isolated runs in a
- * child of the worker: a process, or a thread. The child loads the file that makes the worker, takes the handlers of the
- * worker in the same place, and runs one job at a time with them; its worker never connects, claims or starts. What the
- * job says (progress, log, that it completed) comes here in messages and is stored by the worker, in the order it was
- * said, before the outcome. `ctx.tx` and `ctx.once` have connections of the child's own: the fence is in the database.
+ * JavaScript cannot be interrupted, and a crash of a process ends all jobs in it. So an isolated handler runs in a
+ * child of the worker: a process, or a thread. The child loads the file that makes the worker, takes the handlers of
+ * the worker with the same index, and runs one job at a time with them; its worker never connects, claims or starts.
+ * What the job reports (progress, log lines, its completion) comes to the worker in messages and is stored by the
+ * worker, in the same order, before the outcome. `ctx.tx` and `ctx.once` use connections of the child itself: the fence
+ * is in the database.
  *
  * A child is    loading   until it has said what it can do; a job is sent only then, so a file that does not load is no
  *                         failure of the job
@@ -53,18 +54,18 @@ const unloadedMs = 10_000
  *               taken     by one job
  *               gone      and how it went is a story for people
  *
- * An attempt ends with what the child says; or with the child. A child that goes by itself is a crash of the one job it
- * had. One that was told to end, by timeout, stop or lost lease, has a grace and is then killed, and the attempt ends as
- * what it was told: here and not in the child, which may be too busy to hear of it.
+ * An attempt ends with the child's report, or with the child. If a child ends by itself, that is a crash of its one
+ * job. A child that was told to end, by a timeout, a stop or a lost lease, has a grace and is then killed. The worker
+ * decides how such an attempt ends, and not the child, which may be too busy to hear of it.
  *
- * When the worker dies, its threads die with it, and child processes notice by a broken channel, from a thread of their
- * own: a busy one too (guard-thread.ts). Their jobs are taken back as those of any lost worker.
+ * When the worker dies, its threads die with it. Child processes notice the broken channel from a thread of their own,
+ * even if their event loop is busy (guard-thread.ts). Their jobs are taken back like those of any lost worker.
  */
 export class Children {
   readonly #parts: ChildrenParts
   readonly #children = new Set<Child>()
   readonly #turns: Readonly<Record<IsolateMode, Turns>>
-  /** What children have handlers for, once one has said it. */
+  /** The kinds that children have handlers for, once a child has reported them. */
   #kinds: readonly string[] | undefined
   #canLoad = true
   #isClosing = false
@@ -80,7 +81,7 @@ export class Children {
     return this.#parts.children.entry !== undefined && this.#canLoad && !this.#isClosing
   }
 
-  /** Whether the job is to be run here: its kind is isolated, or it may have been the end of a process. */
+  /** Whether the job runs in a child: its kind is isolated, or it is suspected of a crash. */
   takes({ job }: HeldJob, { isolate }: Registered): boolean {
     if (isolate !== undefined) return true
     return isSuspect(job) && this.canRun && this.#kinds?.includes(job.kind) !== false
@@ -88,7 +89,7 @@ export class Children {
 
   /** Runs one job to its outcome. Never rejects. */
   async run(held: HeldJob, registered: Registered): Promise<Outcome> {
-    // While it waits for a child its time does not run.
+    // Its timeout does not run while it waits for a child.
     held.waitForChild()
     const wish = this.#wishFor(held, registered.isolate)
     const turns = this.#turns[wish.mode]
@@ -102,7 +103,7 @@ export class Children {
     }
   }
 
-  /** Throws where the handlers that are isolated cannot be run: better at the start than with the first job. */
+  /** Throws if the isolated handlers cannot be run: better at the start than with the first job. */
   async check(): Promise<void> {
     const wishes = this.#parts.handlers.isolated().map((isolate) => this.#wish(isolate))
     const byMode = new Map(wishes.map((wish) => [wish.mode, wish]))
@@ -119,14 +120,14 @@ export class Children {
     )
   }
 
-  /** Gives back what waits for a child; what runs goes on. */
+  /** Gives back the jobs that wait for a child; running jobs go on. */
   sendHome(): void {
     this.#isClosing = true
     this.#turns.process.sendHome()
     this.#turns.thread.sendHome()
   }
 
-  /** Ends all children, and whatever runs in them. */
+  /** Ends all children with the jobs in them. */
   async close(): Promise<void> {
     this.sendHome()
     await Promise.all([...this.#children].map((child) => child.end()))
@@ -139,11 +140,11 @@ export class Children {
       if (kinds === undefined || this.#isClosing) return notBegun()
       this.#kinds = kinds
       this.#canLoad = true
-      // Of a suspect only, whose handler was added elsewhere; from now on its kind is not taken.
+      // Only for a suspect, whose handler was added outside of the file; from now on children do not take its kind.
       if (!kinds.includes(held.job.kind)) return { type: 'released', reason: 'no child has a handler for it' }
       const { contract } = registered
       child.jobs++
-      // Its time counts from here.
+      // Its timeout counts from here.
       const timeoutMs = held.job.more?.timeoutMs ?? contract.timeoutMs
       held.begin(held.slot, timeoutMs)
       this.#parts.deadlines.started(held)
@@ -154,7 +155,9 @@ export class Children {
     }
   }
 
-  /** A child to be had by one job: a warm one that fits, or a new one in the place of one that does not. */
+  /**
+   * A child for one job: a free one that fits, or a new one, for which a free one that does not fit may have to end.
+   */
   #obtain({ mode, memoryMb, maxJobs }: Wish): Child {
     const ours = [...this.#children].filter((child) => child.mode === mode && !child.isEnding)
     const free = ours.filter(({ isFree }) => isFree)
@@ -196,7 +199,7 @@ export class Children {
 
   #wishFor({ job }: HeldJob, isolate: IsolateConfig | undefined): Wish {
     const wish = this.#wish(isolate)
-    // Not in a thread, whose worst end is that of all, and in a process of its own.
+    // Not in a thread, because a crash can end the whole process; and in a process that runs no other job.
     return isSuspect(job) ? { ...wish, mode: 'process', maxJobs: 1 } : wish
   }
 
@@ -209,13 +212,13 @@ export class Children {
     }
   }
 
-  /** No failure of the job, which has not begun. */
+  /** The child could not be loaded: no failure of the job, which has not begun. */
   #unloaded(held: HeldJob, { isolate }: Registered, cause: unknown): Outcome {
     const mode = isolate?.mode ?? 'process'
     const error = isolationFailed(mode, cause)
     this.#parts.log.error({ ...factsOf(held), error: error.message }, 'a job could not be isolated')
     if (isolate === undefined) {
-      // It only would have been better here.
+      // The job need not be isolated: from now on such jobs run in the worker itself.
       this.#canLoad = false
       return { type: 'released', reason: 'no child process could be loaded for it' }
     }
@@ -229,7 +232,7 @@ export class Children {
   }
 }
 
-/** What is waited for; undefined as soon as the job is told to end. */
+/** The value; undefined as soon as the job is told to end. */
 async function orAborted<Value>(held: HeldJob, value: Promise<Value>): Promise<Value | undefined> {
   let unlisten: () => void = () => undefined
   const aborted = new Promise<undefined>((resolve) => {

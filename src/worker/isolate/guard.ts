@@ -18,12 +18,12 @@ export function killGroup(pid: number): void {
 export function startGuard(): void {
   const guard = new Thread(builtFile('worker/isolate/guard-thread'), {
     name: 'stint guard',
-    // Nothing of what the user's file is loaded with: it shall be small, and there at once.
+    // Without the flags that the user's file needs: the guard must be small and start at once.
     execArgv: [],
     env: {},
     resourceLimits: { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 2 },
   })
-  // Without it a child still ends with its worker, if only its event loop turns.
+  // Without the guard a child still ends with its worker, as long as its event loop turns.
   guard.on('error', () => undefined)
   guard.unref()
 }

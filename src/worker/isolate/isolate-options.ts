@@ -5,7 +5,7 @@ import { toldEntry } from '../../node/entry.ts'
 
 export type IsolateMode = 'process' | 'thread'
 
-/** Where a handler runs, if not beside the others. */
+/** Where a handler runs, if not in the worker's own process. */
 export interface IsolateOptions {
   in: IsolateMode
   /** Megabytes of heap that a child of this kind may use; 16 to 1,048,576. @default the worker's `children.memoryMb` */
@@ -15,7 +15,9 @@ export interface IsolateOptions {
 }
 
 export interface HandleOptions {
-  /** Runs the handler in a child process or a thread, which can be ended from outside. @default beside the others */
+  /**
+   * Runs the handler in a child process or a thread, which can be ended from outside. @default in the worker's process
+   */
   isolate?: IsolateMode | IsolateOptions | undefined
 }
 
@@ -40,7 +42,7 @@ export interface IsolateConfig {
 }
 
 export interface ChildrenConfig {
-  /** A path; undefined where nobody said it. */
+  /** A path; undefined if it is not set. */
   readonly entry: string | undefined
   readonly max: number
   readonly memoryMb: number
@@ -80,7 +82,7 @@ function entryOption(entry: unknown): string {
   const href = entry instanceof URL ? entry.href : entry
   if (typeof href === 'string' && href !== '') {
     if (!/^file:/i.test(href)) return resolve(href)
-    // A loader may have put a query behind it.
+    // A loader may have appended a query to it.
     const { protocol, host, pathname } = new URL(href)
     return fileURLToPath(`${protocol}//${host}${pathname}`)
   }

@@ -1,10 +1,10 @@
 import type { BlobConfig } from '../../jobs/new/new-job.ts'
 import type { Handlers } from '../handlers.ts'
 
-/** By this a worker gives its handlers away, also to another copy of the package. */
+/** The method by which a worker gives its handlers to a child, also across two copies of the package. */
 export const lending: unique symbol = Symbol.for('stint.worker.lending') as never
 
-/** What a child needs of a worker. It never connects nor claims. */
+/** The parts of a worker that a child uses. The worker itself never connects nor claims. */
 export interface Lent {
   readonly handlers: Handlers
   readonly blobs: BlobConfig | undefined
@@ -19,11 +19,11 @@ export interface Lending {
   readonly worker: Lender
   readonly entry: string | undefined
   readonly place: number
-  /** It was asked to run: it has all its handlers. */
+  /** start() or run() was called: all its handlers are registered. */
   wasAsked: boolean
 }
 
-/** What a child knows of the workers that its entry makes. */
+/** The workers that the entry of a child has made. */
 export interface LendingHouse {
   readonly lendings: Lending[]
   onAsked: () => void
@@ -38,12 +38,15 @@ export function openLendingHouse(): LendingHouse {
   return house
 }
 
-/** Undefined where this is no child. Kept in the process and not in its environment, which a handler's own children inherit. */
+/**
+ * Undefined if this process is no child. Kept in the process and not in its environment, which a handler's own child
+ * processes inherit.
+ */
 export function lendingHouse(): LendingHouse | undefined {
   return (globalThis as Record<symbol, unknown>)[home] as LendingHouse | undefined
 }
 
-/** Instead of running, in a child: never resolves, as if it ran until the child is ended. */
+/** Called in a child instead of running: never resolves, as if the worker ran until the child is ended. */
 export function lendInstead({ lendings, onAsked }: LendingHouse, worker: Lender): Promise<never> {
   for (const lending of lendings) if (lending.worker === worker) lending.wasAsked = true
   onAsked()

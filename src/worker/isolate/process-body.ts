@@ -10,12 +10,12 @@ import { inheritedFlags } from './flags.ts'
 import { guardFd, killGroup } from './guard.ts'
 import type { ToChild } from './messages.ts'
 
-/** What was written to standard error last: V8 says there that it ran out of memory. */
+/** Length of the kept end of standard error: V8 writes there that it ran out of memory. */
 const keptErrors = 4_096
-/** How long after its end a process may take to have been heard out. */
+/** How long after the end of a process to wait for its last messages. */
 const lastWordsMs = 1_000
 
-/** A child process. It has a process group of its own: a Ctrl-C in the terminal is for the worker to hear. */
+/** A child process. It has a process group of its own: Ctrl-C in the terminal is for the worker. */
 export class ProcessBody implements Body {
   readonly #child: ChildProcess
   readonly #memoryMb: number
@@ -54,7 +54,7 @@ export class ProcessBody implements Body {
         callOff()
         onEnd(this.#story(code, signal))
       }
-      // What it said before its end may still be on its way.
+      // Messages that it sent before its end may still be on their way.
       const callOff = afterReading(child.connected ? lastWordsMs : 0, end)
       if (child.connected) child.once('disconnect', () => setImmediate(end))
     })
@@ -96,7 +96,7 @@ export class ProcessBody implements Body {
 
 let errors: PassThrough | undefined
 
-/** One way for what all children write to standard error: a pipe for each would be too many listeners there. */
+/** One stream for the standard error of all children: a pipe for each would add too many listeners. */
 function allErrors(): PassThrough {
   if (errors === undefined) {
     errors = new PassThrough()

@@ -1,6 +1,6 @@
 import type { HeldJob } from '../attempt/held-job.ts'
 
-/** So many at once; the others wait in line. */
+/** Lets a limited number of jobs proceed at once; the others wait in a queue. */
 export class Turns {
   #free: number
   readonly #line: ((isMine: boolean) => void)[] = []
@@ -9,7 +9,9 @@ export class Turns {
     this.#free = most
   }
 
-  /** Resolves when it is the job's turn; with false where it is told to end before, or everybody is sent home. */
+  /**
+   * Resolves with true when it is the job's turn; with false if the job is told to end before, or all are sent back.
+   */
   async take(held: HeldJob): Promise<boolean> {
     if (held.abortedFor !== undefined) return false
     if (this.#free > 0) {
@@ -29,7 +31,7 @@ export class Turns {
     return isMine
   }
 
-  /** For whoever had a turn, when that is over. */
+  /** Ends a turn: the next in the queue gets it. */
   give(): void {
     const next = this.#line.shift()
     if (next === undefined) this.#free++
