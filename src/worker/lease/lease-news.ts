@@ -1,13 +1,13 @@
 import { channel } from 'node:diagnostics_channel'
 
 /**
- * For `stint work`, which passes it on to its supervisor. By a channel of Node and not an event of the worker: it is
- * heard across two copies of the package, also when the file runs its worker itself, and the URL, which has a password
- * in it, gets into nobody's log.
+ * For `stint work`, which passes it on to its supervisor. A diagnostics channel of Node and not an event of the worker:
+ * it works across two copies of the package, also when the file runs its worker itself, and the URL, which contains a
+ * password, appears in no log.
  */
 const news = channel('stint.worker')
 
-/** A worker claims, under this lease from now on. */
+/** A worker claims under this lease from now on. */
 export function tellLease(
   worker: object,
   lease: { workerId: string; url: string; schema: string; drainMs: number },

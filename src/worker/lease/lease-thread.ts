@@ -1,8 +1,9 @@
 // The heartbeat, in a thread of its own with a connection of its own: a handler that keeps the event loop busy, or a
 // pool whose connections are all in use, must not cost a healthy worker its jobs.
 //
-// It must not keep a sick one alive either. While the main thread is blocked the lease is renewed only as long as some
-// attempt is within its deadline; past that nobody is left who could abort it, so the process is ended from here.
+// It must not keep a sick worker alive either. While the main thread is blocked, the lease is renewed only as long as
+// some attempt is within its deadline. Past that, the main thread can abort no attempt, so this thread ends the
+// process.
 import { once } from 'node:events'
 import { writeSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -38,14 +39,14 @@ function tell(message: LeaseThreadMessage): void {
 
 tell({ type: 'up' })
 
-/** How long the main thread has been past all its deadlines without a moment to do something about it; 0 while it is not. */
+/** How long the main thread has been blocked past all its deadlines; 0 while it is not. */
 function blockedForMs(): number {
   const blockedMs = ageMs(memory, 'alive')
   const lateMs = ageMs(memory, 'deadline') - graceMs
   return blockedMs > leaseMs && lateMs > 0 ? blockedMs : 0
 }
 
-/** Seen in a row: a process that was stopped and goes on has a moment for us soon. */
+/** Checks in a row that must see it: after a process was stopped and continued, its main thread turns again soon. */
 const sightings = 5
 let seen = 0
 const checking = setInterval(
@@ -59,20 +60,22 @@ const checking = setInterval(
   Math.min(500, leaseMs / 20),
 )
 
-/** Gives the jobs back before it goes, so that they need not wait for the lease; it goes in any case. */
+/**
+ * Gives the jobs back before the process ends, so that they need not wait for the lease; the process ends in any case.
+ */
 async function endProcess(blockedMs: number): Promise<void> {
   const story = `its event loop was blocked for ${Math.round(blockedMs / 1_000)} s, past the timeout of every job it ran`
-  // Written directly: what goes through the main thread would never appear.
+  // Written directly: output that goes through the main thread would never appear.
   writeSync(2, `stint: ending this process: ${story}\n`)
   const told = reportDeath(database, { workers: [workerId], story }).catch(() => undefined)
   await Promise.race([told, pause(leaseMs / 6)])
   process.kill(process.pid, 'SIGKILL')
 }
 
-/** Waits for the time of the next heartbeat, or until it is wanted now. */
+/** Waits for the time of the next heartbeat, or until the main thread asks for one. */
 async function untilDue(failures: number): Promise<void> {
-  // A third of a lease after the last confirmed one was sent, at first the registration, however long this thread took
-  // to start; after trouble at once, then a little later each time.
+  // A third of a lease after the last confirmed heartbeat was sent (at first: the registration), however long this
+  // thread took to start; after a failure at once, then a little later each time.
   const waitMs =
     failures === 0
       ? Math.max(0, leaseMs / 3 - ageMs(memory, 'confirmed'))
@@ -81,15 +84,15 @@ async function untilDue(failures: number): Promise<void> {
   hurry = new AbortController()
 }
 
-// Opened now and kept: later there may be none to be had.
+// Opened now and kept: later the server may have no free connection.
 await database.query('select 1', []).catch(() => undefined)
-// Each heartbeat tells what the one before it has measured.
+// Each heartbeat stores the skew that the one before it has measured.
 let { skew } = given
 let failures = 0
 for (;;) {
   await untilDue(failures)
   if (stop.signal.aborted) break
-  // From when it was sent: by the time of the answer the database may have let others in.
+  // Counted from when it was sent: by the time of the answer the database may have let others in.
   const sentAt = process.hrtime.bigint()
   try {
     const rssBytes = process.memoryUsage.rss()
@@ -97,7 +100,8 @@ for (;;) {
     skew = await measureSkew(() => renew(database, said))
     if (skew === undefined) {
       tell({ type: 'lost' })
-      // Nothing is left to renew. But a main thread that is blocked does not hear of it, and is still to be ended.
+      // Nothing is left to renew. But if the main thread is blocked, it does not hear of this, and the process must
+      // still be ended.
       await stopped
       break
     }
@@ -112,6 +116,6 @@ for (;;) {
   }
 }
 clearInterval(checking)
-// Removing its listeners would not do it: a port that was listened to keeps its thread alive.
+// Removing its listeners is not enough: a port that had a listener keeps its thread alive.
 parentPort?.unref()
 await database.close()

@@ -17,45 +17,45 @@ export interface LeaseConfig {
   leaseMs: number
   /** How long a handler has to end after its deadline. */
   graceMs: number
-  /** When the last of the running attempts has to be over, in `performance.now()`; -Infinity where none runs. */
+  /** The latest deadline of the running attempts, in `performance.now()`; -Infinity if none runs. */
   latestDeadline: () => number
-  /** Declared lost by others: nothing that runs here is ours any more. */
+  /** Other workers have declared this one lost: no job here is ours any more. */
   onLost: () => void
-  /** Not renewed for so long that others may soon be let in. */
+  /** Not renewed for so long that other workers may soon take its jobs. */
   onRisk: () => void
-  /** Renewed after all. */
+  /** Renewed after it was at risk. */
   onSafe: () => void
   onTrouble: (message: string) => void
-  /** Nothing renews it, and nothing will. */
+  /** The lease is not renewed any more, and will not be. */
   onDead: (why: string) => void
 }
 
-/** How long the thread gets to say goodbye to the server. */
+/** How long the thread has to close its connection. */
 const politeMs = 500
 
-/** However short the lease: on a busy machine an answer takes a while, and nothing runs under a lease at risk. */
+/** However short the lease is: on a busy machine an answer takes a while, and no job runs under a lease at risk. */
 const leastSilenceMs = 5_000
-/** One that is still loading its code does not hang, and another one would have to begin from the start. */
+/** A thread that still loads its code does not hang, and a replacement would have to load it from the start. */
 const startsWithinMs = 60_000
 
-/** One that ends is started anew; of so many without a heartbeat between them the next will be no better. */
+/** A thread that ends is started again; after this many ends without a heartbeat between them, the worker gives up. */
 const mostDeaths = 3
 
-/** When to give up on a lease that is not being renewed: before the database gives it to others. */
+/** The share of the lease after which it counts as at risk: before the database gives its jobs to others. */
 const riskAt = 0.8
 
 /**
  * This boot's right to its jobs: one row, renewed from a thread.
  *
  * The thread sends a heartbeat every third of a lease and writes into shared memory when the last confirmed one was
- * *sent*. The main thread looks there: at 0.8 of a lease without one it stops trusting the lease, aborts what runs and
- * claims nothing, until a heartbeat gets through. An answer that no row was there to renew is final: others have
- * declared this worker lost.
+ * *sent*. The main thread reads it there: after 0.8 of a lease without one it stops trusting the lease, aborts running
+ * jobs and claims none, until a heartbeat gets through. An answer that there was no row to renew is final: other
+ * workers have declared this one lost.
  *
- * Each watches the other. The main thread leaves there when it last had a moment and how long its attempts may take:
- * the thread does not renew the lease of a process that is blocked past that. A thread that comes to no answer any more
- * is replaced once, and then the worker gives up. One that ends is started anew, until the lease is at risk and it is
- * clear that none of them lives for long enough.
+ * Each thread watches the other. The main thread writes when its event loop last turned and how long its attempts may
+ * take: the lease thread does not renew the lease of a process that is blocked past that. A lease thread that gets no
+ * answer any more is replaced once, and then the worker gives up. One that ends is started again, until the lease is at
+ * risk and several have ended without a heartbeat.
  */
 export class Lease {
   readonly workerId: string
@@ -65,15 +65,15 @@ export class Lease {
   #thread: Thread | undefined
   #watch: NodeJS.Timeout | undefined
   #ticking: NodeJS.Timeout | undefined
-  /** What is written down as the latest deadline, rounded up so that few jobs move it. */
+  /** The latest deadline in shared memory, rounded up so that few jobs change it. */
   #deadlineAt = -Infinity
   /** Heartbeats sent before this do not count: the machine slept since. */
   #trustedFrom = 0n
   #hangs = 0
-  /** When the last threads ended that nobody had told to. */
+  /** When the last threads ended without being told to. */
   #deaths: number[] = []
   #isThreadUp = false
-  /** When the next look is due: much later means that nothing here ran meanwhile. */
+  /** When the next check is due: if it runs much later, the whole process stood still. */
   #lookAt = Infinity
   #isBegun = false
   #isAtRisk = false
@@ -84,7 +84,7 @@ export class Lease {
     this.workerId = config.workerId
   }
 
-  /** Whether what we hold is surely still ours. */
+  /** Whether the jobs that we hold are surely still ours. */
   get isTrusted(): boolean {
     return this.#isBegun && !this.#isOver && !this.#isAtRisk
   }
@@ -94,7 +94,7 @@ export class Lease {
     return ageMs(this.#memory, 'confirmed')
   }
 
-  /** Enters this worker; only then may it claim. */
+  /** Registers this worker; only then may it claim. */
   async begin(db: Queryable, about: AboutWorker): Promise<void> {
     const sentAt = process.hrtime.bigint()
     const { leaseMs } = this.#config
@@ -107,14 +107,14 @@ export class Lease {
     this.#look()
   }
 
-  /** An attempt has begun that may go on until then. */
+  /** An attempt has begun that may run until then. */
   mayLastUntil(deadlineAt: number): void {
     if (deadlineAt <= this.#deadlineAt) return
     this.#deadlineAt = deadlineAt + 1_000
     store(this.#memory, 'deadline', inMs(this.#deadlineAt - performance.now()))
   }
 
-  /** Gives the lease up in good order. */
+  /** Gives the lease up, so that others need not wait until it runs out. */
   async end(db: Queryable): Promise<void> {
     await this.abandon()
     await retire(db, this.workerId)
@@ -164,12 +164,12 @@ export class Lease {
     })
     thread.once('exit', () => {
       if (this.#thread === thread) this.#deaths = [...this.#deaths, performance.now()].slice(-mostDeaths)
-      // Without it the lease would run out under healthy jobs; if it cannot live, the watch below sees to the rest.
+      // Without a thread the lease would run out under healthy jobs; if no thread can live, `#checkThread` gives up.
       setTimeout(() => {
         if (this.#thread === thread) this.#startThread()
       }, leaseMs / 30).unref()
     })
-    // What keeps the process alive is the worker, not its heartbeat.
+    // The worker keeps the process alive, not its heartbeat.
     thread.unref()
   }
 
@@ -192,7 +192,7 @@ export class Lease {
     }
   }
 
-  /** Leaves word that the main thread is alive, and notices when the machine was asleep. */
+  /** Writes that the main thread is alive, and notices when the machine was asleep. */
   #startTicking(): void {
     const { leaseMs, latestDeadline } = this.#config
     let wall = Date.now()
@@ -200,13 +200,13 @@ export class Lease {
     const tick = (): void => {
       store(this.#memory, 'alive', process.hrtime.bigint())
       const latest = latestDeadline()
-      // Lowered here alone, so that starting a job costs nothing.
+      // Lowered only here, so that starting a job costs nothing.
       if (latest < this.#deadlineAt - 1_000) this.#deadlineAt = -Infinity
       this.mayLastUntil(Math.max(latest, performance.now()))
       const skippedMs = Date.now() - wall - (performance.now() - steady)
       wall = Date.now()
       steady = performance.now()
-      // The steady clock stands still while a machine sleeps; others' leases, and ours, do not.
+      // The steady clock stands still while a machine sleeps; the leases in the database do not.
       if (skippedMs > leaseMs / 2) this.#distrust()
     }
     tick()
@@ -214,14 +214,14 @@ export class Lease {
     this.#ticking.unref()
   }
 
-  /** Nothing is believed before a heartbeat sent from now on is confirmed. */
+  /** The lease is not trusted before a heartbeat sent from now on is confirmed. */
   #distrust(): void {
     this.#trustedFrom = process.hrtime.bigint()
     this.#thread?.postMessage('renew' satisfies LeaseThreadOrder)
     this.#look()
   }
 
-  /** A thread that comes to no answer is replaced once, one that ends a few times; then nothing is left to try. */
+  /** A thread that gets no answer is replaced once, a thread that ends a few times; then the lease is dead. */
   #minThread(): void {
     const { leaseMs, onTrouble, onDead } = this.#config
     const confirmedAt = performance.now() - this.ageMs
@@ -230,7 +230,7 @@ export class Lease {
       onDead('the heartbeat thread ended again and again')
       return
     }
-    // All of the process stood still, its thread too: that has its time from now on.
+    // The whole process stood still, and its thread too: the thread's time counts from now.
     if (performance.now() - this.#lookAt > leaseMs / 2) store(this.#memory, 'turned', process.hrtime.bigint())
     const patienceMs = this.#isThreadUp ? leastSilenceMs : startsWithinMs
     if (ageMs(this.#memory, 'turned') < Math.max(leaseMs, patienceMs)) return
@@ -240,7 +240,7 @@ export class Lease {
       return
     }
     onTrouble('the heartbeat thread comes to no answer: it is replaced')
-    // Its end starts another one.
+    // Its end starts the next one.
     void this.#thread?.terminate()
   }
 

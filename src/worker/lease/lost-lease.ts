@@ -65,7 +65,10 @@ export class LostLease {
     log.warn({ workerId: tenure.workerId, error: message }, 'heartbeat failed, trying again')
   }
 
-  /** Other workers have declared this one lost: no job here is ours. Once its handlers have ended, it begins under a new id. */
+  /**
+   * Other workers have declared this one lost: no job here is ours. Once its handlers have ended, it begins again under
+   * a new id.
+   */
   async lost(): Promise<void> {
     const { tenure, dispatcher, events, log, graceMs, giveUp } = this.#config
     if (tenure.isOver) return

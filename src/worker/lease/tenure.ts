@@ -11,7 +11,7 @@ export interface TenureConfig {
   db: Database
   /** The id of its first lease; each further one has its own. */
   workerId: string
-  /** What the lease thread tells is passed on to the code that handles a lost lease. */
+  /** Messages of the lease thread go to the code that handles a lost lease. */
   lease: Omit<LeaseConfig, 'workerId'>
   /** JSON of kind → newest contract version. */
   kinds: string
@@ -19,7 +19,7 @@ export interface TenureConfig {
   claimReport: ClaimReport
 }
 
-/** The lease that this worker works under now, and the claims in its name. After a lost lease it is another one. */
+/** The current lease of this worker, and the claims under it. After a lost lease it gets another one. */
 export class Tenure implements Part {
   readonly #config: TenureConfig
   #lease: Lease
@@ -67,35 +67,38 @@ export class Tenure implements Part {
     return this.#lease.isTrusted && performance.now() - this.#gapAt > this.#config.lease.leaseMs
   }
 
-  /** Enters this worker; only then may it claim. */
+  /** Registers this worker; only then may it claim. */
   begin(db: Database, about: AboutWorker): Promise<void> {
     return this.#lease.begin(db, about)
   }
 
-  /** Another id, for the next begin(). One whose reply was lost may be there already, and ids are entered once. */
+  /**
+   * Sets another id for the next begin(). A registration whose reply was lost may be stored, and an id is registered
+   * once.
+   */
   renew(): void {
     const workerId = crypto.randomUUID()
     this.#lease = this.#newLease(workerId)
     this.#claims = this.#newClaims(workerId)
   }
 
-  /** An attempt has begun that may go on until then. */
+  /** An attempt has begun that may run until then. */
   mayLastUntil(deadlineAt: number): void {
     this.#lease.mayLastUntil(deadlineAt)
   }
 
-  /** Nothing is claimed or started from now on. Heartbeats go on. */
+  /** No job is claimed or started from now on. Heartbeats go on. */
   close(): void {
     if (this.#state === 'open') this.#state = 'closed'
   }
 
-  /** Gives the lease up in good order. */
+  /** Gives the lease up, so that others need not wait until it runs out. */
   async stop(): Promise<void> {
     this.#state = 'over'
     await this.#lease.end(this.#config.db)
   }
 
-  /** Stops renewing a lease that was perhaps never entered. */
+  /** Stops renewing a lease that was perhaps never registered. */
   async abandon(): Promise<void> {
     this.#state = 'over'
     await this.#lease.abandon()
