@@ -144,7 +144,7 @@ test('several processes come up and share the work; their health is told togethe
   const scene = await supervise({ processes: 3, args: ['--health', '0'] })
   const pids = await scene.up(3)
   expect(new Set(pids).size).toBe(3)
-  const port = Number(scene.logged('health is answered')[0]?.['port'])
+  const port = Number(scene.logged('serving /healthz and /readyz')[0]?.['port'])
   const ask = async (path: string): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${port}/${path}`)
     return { status: response.status, ...((await response.json()) as object) }

@@ -12,8 +12,8 @@ const deadlineMs = 2_000
 const patienceMs = 3_000
 
 /**
- * Tells the database that processes have ended, so that others take their jobs back now and need not wait for the end of
- * a lease. Only ever for a process whose end was seen. Best effort: where it fails, the lease runs out all the same.
+ * Tells the database that processes have ended, so that others take their jobs back now and need not wait until the
+ * lease runs out. Only for a process whose end was seen. Best effort: if it fails, the lease runs out as usual.
  */
 export class Deaths {
   readonly #log: Logger
@@ -30,7 +30,7 @@ export class Deaths {
     }
   }
 
-  /** Resolves when all is told, or after a moment. */
+  /** Resolves when all reports are sent, or after `patienceMs`. */
   async told(): Promise<void> {
     await atMost(patienceMs, Promise.all(this.#underWay))
   }
@@ -53,7 +53,7 @@ export class Deaths {
     } catch (error) {
       this.#log.debug(
         { workers, error: messageOf(error) },
-        'the end of a process could not be told to the database',
+        'could not report the end of a process to the database',
       )
       return false
     }

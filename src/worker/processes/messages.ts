@@ -11,14 +11,14 @@ export interface LeaseNote {
 
 /** What a worker process tells its supervisor. */
 export type Message =
-  /** One of its workers lives under this lease from now on. */
+  /** One of its workers has this lease from now on. */
   | ({ type: 'lease' } & LeaseNote)
   /** All of its workers claim. */
   | { type: 'ready' }
-  /** It claims nothing any more, and ends when what runs has ended. */
+  /** It claims no more jobs, and ends when the running ones have ended. */
   | { type: 'stopping' }
 
-/** Beside the message, so that nothing else that comes over the channel is taken for one. */
+/** Sent with each message, so that no other message on the channel is taken for one of ours. */
 export const protocol = { stint: 1 } as const
 
 /**

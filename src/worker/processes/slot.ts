@@ -7,7 +7,7 @@ import type { End } from './worker-process.ts'
 export interface SlotConfig {
   /** From 1 up, for the log. */
   number: number
-  /** Of node: what to run, with its arguments. */
+  /** Arguments of node: what to run, with its own arguments. */
   args: readonly string[]
   deaths: Deaths
   log: Logger
@@ -16,12 +16,12 @@ export interface SlotConfig {
   onDeath: () => void
 }
 
-/** A process that ends sooner than this after its start died young: the next one is started later. */
+/** A process that ends sooner than this after its start died young: then the next one starts later. */
 const youngMs = 30_000
 /** How long a replacement may take to come up. */
 const readyWithinMs = 60_000
 
-/** One of the places of a supervisor: there is a process in it, and another one when that ends. */
+/** One slot of a supervisor: it has one process, and starts another one when that ends. */
 export class Slot {
   readonly #config: SlotConfig
   /** The current process, its replacement, and one that was replaced and drains. */
@@ -50,8 +50,8 @@ export class Slot {
   }
 
   /**
-   * Puts a new process in the place of the current one, which goes on until the new one is ready, and then drains.
-   * False where the new one did not come up: then the old one stays.
+   * Replaces the current process: it goes on until the new one is ready, and then drains. False if the new one did not
+   * come up: then the old one stays.
    */
   async replace(): Promise<boolean> {
     const { log } = this.#config
@@ -71,7 +71,7 @@ export class Slot {
     return true
   }
 
-  /** Asks its processes to drain and starts no more; true when all of them have ended as they should. */
+  /** Asks its processes to drain and starts no more; true if all of them ended in order. */
   async stop(signal: NodeJS.Signals): Promise<boolean> {
     this.#isStopping = true
     clearTimeout(this.#restart)
@@ -125,7 +125,7 @@ export class Slot {
     if (isCurrent && !process.isAsked) onDeath()
   }
 
-  /** Longer each time, while processes die young. */
+  /** Starts the next process; the wait grows while processes die young. */
   #startLater(dead: WorkerProcess): number {
     this.#current = undefined
     this.#youngDeaths = dead.ageMs < youngMs ? this.#youngDeaths + 1 : 0

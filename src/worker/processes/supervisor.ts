@@ -5,16 +5,18 @@ import { Slot } from './slot.ts'
 import { hasTerminal } from './terminal.ts'
 
 export interface SupervisorConfig {
-  /** How many. */
+  /** Number of worker processes. */
   processes: number
-  /** Of node: what each of them runs, with its arguments. */
+  /** Arguments of node: what each process runs, with its own arguments. */
   args: readonly string[]
-  /** Where /healthz and /readyz are answered for all of them. */
+  /** Where /healthz and /readyz are served for all of them. */
   health: { port: number; host: string } | undefined
   log: Logger
 }
 
-/** Each process has this many tries to come up before all is given up; once one was ready, it goes on for ever. */
+/**
+ * Each process has this many tries to come up before the supervisor gives up; once one was ready, it never gives up.
+ */
 const firstTries = 3
 
 /**
@@ -22,10 +24,10 @@ const firstTries = 3
  *
  * It runs no jobs, knows nothing of the worker file and needs no database to do its work. Three things can happen:
  *
- * - A process ends by itself: another takes its place, later and later while they die young (slot.ts), and its leases
+ * - A process ends by itself: another one replaces it, later and later while they die young (slot.ts), and its leases
  *   are reported lost, since only its parent knows for sure that it is gone (deaths.ts).
  * - SIGTERM or SIGINT: all drain, none is started again. A further one is passed on and hurries them.
- * - SIGHUP: a rolling restart, one place after the other, each with a process that is ready before the old one stops.
+ * - SIGHUP: a rolling restart, one slot after the other, each with a process that is ready before the old one stops.
  *
  * If it is killed itself, its processes see their channel break, drain and end (worker-process.ts).
  */
@@ -62,7 +64,7 @@ export class Supervisor {
     )
   }
 
-  /** Resolves when all processes have ended, with the exit code: 0 where they did so in order. */
+  /** Resolves when all processes have ended, with the exit code: 0 if they ended in order. */
   async run(): Promise<number> {
     const { log, processes } = this.#config
     const onStop = (signal: NodeJS.Signals): void => {
@@ -155,13 +157,13 @@ export class Supervisor {
     const lacking = (enough: number): string[] =>
       ready() >= enough ? [] : [`${ready()} of ${processes} processes are ready`]
     const server = new HealthServer({
-      // One that works is enough: the others are being started again. A drain is no reason to be killed.
+      // One ready process is enough: the others are being started again. A drain is no reason to be killed.
       healthz: () => (this.#isStopping ? [] : lacking(1)),
       readyz: () => (this.#isStopping ? ['it is stopping'] : lacking(processes)),
       facts: () => ({ processes, ready: ready() }),
     })
     const port = await server.listen(health)
-    log.info({ port }, 'health is answered')
+    log.info({ port }, 'serving /healthz and /readyz')
     return server
   }
 }

@@ -1,6 +1,6 @@
 import { closeSync, openSync } from 'node:fs'
 
-/** Whether there is a terminal to this process, and still open: /dev/tty can be opened only then. */
+/** Whether this process has a terminal that is still open: only then /dev/tty can be opened. */
 export function hasTerminal(): boolean {
   try {
     closeSync(openSync('/dev/tty', 'r'))

@@ -13,7 +13,7 @@ export interface End {
 }
 
 export interface WorkerProcessConfig {
-  /** Of node: what to run, with its arguments. */
+  /** Arguments of node: what to run, with its own arguments. */
   args: readonly string[]
   onReady: () => void
   /** It did not end although it was asked to, so it is killed. */
@@ -22,21 +22,21 @@ export interface WorkerProcessConfig {
 
 /** For a process that has not yet said how long its drain is. */
 const usualDrainMs = 25_000
-/** Beyond its drain: to abort what runs, to give it back, and to say goodbye to the database. */
+/** Time beyond its drain: to abort running jobs, to give them back, and to close its connections. */
 const marginMs = 10_000
 /** How long its last messages may take to arrive. */
 const lastWordsMs = 1_000
 /**
  * One process that runs workers.
  *
- * It has a process group of its own: Ctrl-C in a terminal reaches the supervisor's whole group, and a process that got
- * the terminal's signal and then ours would count two, and cut its drain short. It reports its state over the channel;
- * when the channel breaks, because the supervisor was killed, it drains and ends by itself.
+ * It has a process group of its own. Ctrl-C in a terminal signals the supervisor's whole group: a process that got the
+ * terminal's signal and then ours would count two, and cut its drain short. It reports its state over the channel; when
+ * the channel breaks, because the supervisor was killed, it drains and ends by itself.
  */
 export class WorkerProcess {
   /** All leases that its workers ever had. */
   readonly leases: LeaseNote[] = []
-  /** Resolves when it has surely ended, and everything that it said was heard. */
+  /** Resolves when it has surely ended, and all its messages were received. */
   readonly exited: Promise<End>
   readonly #config: WorkerProcessConfig
   readonly #child: ChildProcess
@@ -65,7 +65,7 @@ export class WorkerProcess {
     return this.#child.pid
   }
 
-  /** All its workers claim, and it is not stopping. */
+  /** All its workers claim jobs, and it is not stopping. */
   get isReady(): boolean {
     return this.#isReady
   }
@@ -96,7 +96,7 @@ export class WorkerProcess {
     }
   }
 
-  /** Asks it to drain and to end, once; kills it when it does not. */
+  /** Asks it to drain and to end, once; kills it if it does not. */
   stop(signal: NodeJS.Signals): Promise<End> {
     if (this.#askedBy !== undefined) return this.exited
     this.#askedBy = signal
@@ -154,7 +154,7 @@ export class WorkerProcess {
   #endOf(child: ChildProcess): Promise<End> {
     const ended = new Promise<End>((resolve) => {
       child.on('error', (error) => {
-        // Any other trouble, as with a signal to one that has ended, is followed by its end.
+        // Any other error, as from a signal to a process that has ended, is followed by its end.
         if (child.pid === undefined) resolve({ code: null, signal: null, error })
       })
       child.once('exit', (code, signal) => {
