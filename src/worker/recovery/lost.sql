@@ -1,8 +1,8 @@
--- Which jobs run under workers that are lost? Total: it starts from the workers of running jobs, not from the table of
--- workers, so a claim that commits after its worker was buried is found too.
+-- Which jobs run under workers that are lost? The answer is complete: it starts from the workers of running jobs, not
+-- from the table of workers, so it also finds a claim that commits after its worker was removed.
 --
--- It only says where sweep.sql is to look. Locked rows are skipped, because a full batch of them would hide all others;
--- so are rows that could not be swept before.
+-- It only says where sweep.sql has to look. Locked rows are skipped, because a full batch of them would hide all
+-- others; rows that could not be swept before are skipped too.
 with recursive owner as (
   (select worker_id
      from stint.job

@@ -17,14 +17,14 @@ export class Parked {
     this.#onParked = onParked
   }
 
-  /** Those that are passed by now. */
+  /** The rows to skip now. */
   ids(now = performance.now()): string[] {
     return [...this.#rows].flatMap(([id, { until }]) => (until > now ? [id] : []))
   }
 
   /**
-   * Does something to all of these rows at once. If one row may be the cause of a failure, it tries each half, and so on
-   * until that row is alone: it is parked, and the others are done.
+   * Handles all of these rows at once. If one row may be the cause of a failure, it tries each half, and so on until
+   * that row is alone: that row is parked, and the others are handled.
    */
   async without<Done>(
     ids: readonly string[],

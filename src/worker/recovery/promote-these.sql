@@ -1,4 +1,4 @@
--- Make those of these jobs ready that are due, and say where they are now.
+-- Make those of these jobs ready that are due, and return their positions.
 --
 -- The state is compared as text: otherwise the planner would choose job_due, and read all due jobs.
 update stint.job

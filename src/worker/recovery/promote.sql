@@ -1,6 +1,6 @@
--- Make due jobs of these queues ready, in the order they fell due, and say where they are now; those that could not be
--- before are passed by. The last row, without an id, says when the next one falls due, in a day at the latest: a run_at
--- may be infinite, which a server before 17 cannot subtract.
+-- Make due jobs of these queues ready, in the order they fell due, and return their positions; jobs that could not be
+-- made ready before are skipped. The last row, without an id, says when the next one falls due, in a day at the latest:
+-- a run_at may be infinite, which a server before 17 cannot subtract.
 --
 -- The lower bound is always true. The planner takes a range that is open at one end for a third of the table, and
 -- collected and sorted all due jobs; it takes a range that is closed at both ends for narrow, and reads job_due in order

@@ -6,7 +6,7 @@ import type { Parked } from './parked.ts'
 import { promoteTheseSql } from './promote-these.sql.ts'
 import { promoteSql } from './promote.sql.ts'
 
-/** A job that is ready again, and where. */
+/** A job that is ready again, and its position. */
 export interface Returned {
   id: string
   queue: string
@@ -17,13 +17,13 @@ export interface Returned {
 
 export interface Promoted {
   ready: Returned[]
-  /** When the next one falls due; undefined where none waits for its time. */
+  /** When the next job falls due; undefined if none waits for its time. */
   nextInMs: number | undefined
 }
 
 type PromotedRow = Returned & { inMs: number | null }
 
-/** Makes due jobs of these queues ready, at most `limit` of each; those that cannot be are parked. */
+/** Makes due jobs of these queues ready, at most `limit` of each; jobs that cannot be made ready are parked. */
 export async function promote(
   db: Queryable,
   { queues, limit, parked }: { queues: readonly string[]; limit: number; parked: Parked },
@@ -38,6 +38,6 @@ export async function promote(
   }
   const due = await run(db, dueSql, { queues, limit, parked: parked.ids() }, (row: { id: string }) => row.id)
   const ready = await parked.without(due, (ids) => run(db, promoteTheseSql, { ids }, (row: Returned) => row))
-  // When the next job falls due is not known: ask again at once, without the jobs that are parked now.
+  // It is not known when the next job falls due: ask again at once, without the jobs that are parked now.
   return { ready, nextInMs: 0 }
 }

@@ -48,7 +48,7 @@ interface Reconciling extends RecoveryConfig {
 }
 
 const sweepLimit = 500
-/** Ids named in one line of log, at most. */
+/** Ids named in one log line, at most. */
 const idsTold = 20
 const unknownKindsEveryMs = 30_000
 
@@ -73,7 +73,7 @@ export class Recovery extends LoopPart {
       everyMs,
       pass: () => sweepLost({ ...config, parked: parked.sweep, loop: () => sweeping }),
     })
-    // With the start already: a kind without a handler was most likely forgotten in a deployment.
+    // Runs at the start too: a kind without a handler was most likely forgotten in a deployment.
     const unknownKinds = newLoop(troubles, {
       name: 'unknown-kinds',
       everyMs: unknownKindsEveryMs,
@@ -85,7 +85,7 @@ export class Recovery extends LoopPart {
   }
 }
 
-/** Takes back the jobs of lost workers: any worker does that for all. */
+/** Takes back the jobs of lost workers: any worker does that for all workers. */
 async function sweepLost(config: Sweeping): Promise<void> {
   const { db, worker, events, log, scout, numbers, tenure, parked } = config
   const { crashLimit } = worker
@@ -112,9 +112,9 @@ async function sweepLost(config: Sweeping): Promise<void> {
 }
 
 /**
- * Compares what runs under this worker with what it knows of, both ways. One lease for all jobs means that a claim
- * whose reply was lost would be renewed for ever with no handler at it: such a job is given back, nothing burned. One that
- * we hold and the database does not is lost.
+ * Compares the jobs that run under this worker in the database with those that it holds, both ways. All its jobs are
+ * renewed by one lease, so a claim whose reply was lost would be renewed for ever without a handler: such a job is
+ * given back, and burns no attempt. A job that we hold and the database does not have under our lease is lost.
  */
 async function reconcile(config: Reconciling): Promise<void> {
   const { db, held, tenure, log, scout, report, parked } = config
@@ -126,11 +126,11 @@ async function reconcile(config: Reconciling): Promise<void> {
     ([id, leaseId]) => !pending.has(leaseId) && held.get(id)?.job.leaseId !== leaseId,
   )
   for (const one of mine) {
-    // Asked again: it may have ended while the database was asked.
+    // Checked again: it may have ended while the database was asked.
     if (rows.get(one.job.id) !== one.job.leaseId && isRunning(one) && held.isCurrent(one))
       loseJob(one, report)
   }
-  // A claim's answer may have come while we asked: those are known by now.
+  // The reply to a claim may have arrived meanwhile: its jobs are known by now.
   const passedBy = new Set(parked.ids())
   const unknown = new Map(
     strays.filter(([id, leaseId]) => held.get(id)?.job.leaseId !== leaseId && !passedBy.has(id)),
@@ -148,7 +148,7 @@ async function reconcile(config: Reconciling): Promise<void> {
     })
   }
   const back = await withPartitions(db, () => parked.without([...unknown.keys()], giveBack))
-  // A job that was claimed after the question was put may have ended before the answer was read: it is not among them.
+  // Only jobs that the database gave back: a job that was claimed after the query began may have ended meanwhile.
   if (back.length === 0) return
   log.warn(
     { jobs: back.length, ids: back.slice(0, idsTold) },
@@ -161,7 +161,7 @@ function isRunning({ phase, isCompleted }: HeldJob): boolean {
   return phase !== 'settling' && !isCompleted
 }
 
-/** Tells which kinds wait in our queues that we have no handler for. */
+/** Reports kinds that wait in our queues and for which we have no handler. */
 function watchUnknownKinds({ db, served, events, log }: RecoveryConfig): () => Promise<void> {
   const told = new Set<string>()
   return async () => {

@@ -1,8 +1,8 @@
 -- Take back those of these jobs that run under workers that are lost. :ids only says where to look (lost.sql); whether
 -- a job is taken is decided here, under its lock. "Not live" never becomes live again, so deciding by this snapshot is
 -- safe.
--- What runs has a lease, and nothing else has. "state = 'running'" would lure the planner to the running index, which
--- its statistics may call empty; the worker is asked for in a subselect, for a join could be planned in many ways.
+-- A job has a lease exactly while it runs. "state = 'running'" would lure the planner to the running index, which its
+-- statistics may call empty; the worker is read in a subselect, because a join could be planned in many ways.
 --
 -- A crash burns no attempt. It is counted for a job whose handler had surely begun; the other jobs become suspects. A
 -- suspect runs alone from then on and notes that it has begun, so that the next crash has one known cause. Being a

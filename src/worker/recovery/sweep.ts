@@ -17,7 +17,7 @@ export interface Swept {
 /** `attempt` is the one that ended with its worker. */
 type SweptRow = Returned & { kind: string; attempt: number; quarantined: boolean }
 
-/** Takes back what runs under lost workers, at most `limit` jobs; those that cannot be are parked. */
+/** Takes back jobs that run under lost workers, at most `limit`; jobs that cannot be taken back are parked. */
 export async function sweep(
   db: Queryable,
   { limit, crashLimit, parked }: { limit: number; crashLimit: number; parked: Parked },
