@@ -1,4 +1,4 @@
-/** When this worker last heard of jobs, or took or ended some. */
+/** When this worker last heard of jobs, claimed some or ended some. */
 export class Activity {
   #at = -Infinity
 

@@ -17,7 +17,7 @@ export interface JobFacts {
   correlationId: string
 }
 
-/** What a worker tells, by name. Job events come when their ending is stored, not before. */
+/** The events of a worker, by name. Job events are emitted once their ending is stored, not before. */
 export interface WorkerEvents {
   /** It has its lease and claims. */
   ready: [{ workerId: string }]
@@ -32,22 +32,22 @@ export interface WorkerEvents {
   /** The child process that it ran in ended under it; it will run again. */
   crashed: [JobFacts & { ranMs: number; delayMs: number; reason: string }]
   /**
-   * A child that its handler enqueued was not stored with its success: `duplicateOf` stands for it, unique or by its
-   * idempotency key, and took over its input where it was `replaced`.
+   * A child that its handler enqueued was not stored with its success: the job `duplicateOf` exists already (`unique`
+   * or the same idempotency key), and got the child's input if it was `replaced`.
    */
   duplicateChild: [
     JobFacts & {
-      /** As ctx.enqueue() gave it; there is no job of this id. */
+      /** The child as ctx.enqueue() returned it; there is no job with this id. */
       child: { id: string; kind: string; queue: string }
       duplicateOf: string
       replaced: boolean
     },
   ]
-  /** Its handler does not end although it was told to: its ending is stored, and its slot given to others. */
+  /** Its handler does not end although it was told to: its ending is stored, and its slot is opened to other jobs. */
   stuck: [JobFacts & { ranMs: number; stuckSlots: number }]
-  /** Something was thrown in its name after its attempt was over: a timer, a promise that nobody awaits. */
+  /** It threw an error after its attempt was over: in a timer, or in a promise that is not awaited. */
   thrownLate: [JobFacts & { error: StoredError }]
-  /** What it did was refused: the job is another lease's by now. */
+  /** Its ending was refused: the job has another lease by now. */
   leaseLost: [JobFacts & { ranMs: number }]
   /** It has been running for much longer than its kind usually does. */
   slow: [JobFacts & { ranMs: number; usualMs: number }]
@@ -62,13 +62,13 @@ export interface WorkerEvents {
   regressed: [Regressed]
   /** Jobs wait here that this worker has no handler for. */
   unknownKinds: [readonly UnknownKind[]]
-  /** Times of a schedule were decided by this worker: jobs made, or not, and why. */
+  /** This worker decided scheduled times: it made jobs, or not, and why. */
   fired: [Fired]
   /** A schedule could not be fired; it is tried again later. */
   scheduleFailed: [{ schedule: string; error: unknown }]
-  /** This worker was declared lost, and begins anew under another id. */
+  /** This worker was declared lost, and begins again under another id. */
   workerLost: [{ workerId: string }]
-  /** The database cannot be reached, or refuses; it is being tried again. `jobIds` where only these are in the way. */
+  /** The database cannot be reached, or refuses; the worker tries again. `jobIds` if only these jobs are the cause. */
   trouble: [{ what: string; error: unknown; jobIds?: readonly string[] }]
   stopping: [{ reason: string }]
   stopped: []
@@ -100,7 +100,7 @@ export class Events {
     return () => this.#emitter.off(name, guarded)
   }
 
-  /** Whether anybody listens: what nobody hears need not be put together. */
+  /** Whether the event has a listener: otherwise its facts need not be collected. */
   has(name: keyof WorkerEvents): boolean {
     return this.#emitter.listenerCount(name) > 0
   }

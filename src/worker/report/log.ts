@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { printable, printableJson } from '../../core/json/printable.ts'
 import { afterRequire } from '../../db/bundle-require.ts'
 
-/** What the worker needs of a logger; pino's own fits. */
+/** The methods of a logger that the worker uses; pino's own fits. */
 export interface Logger {
   debug(fields: object, message: string): void
   info(fields: object, message: string): void
@@ -19,7 +19,7 @@ export const silent: Logger = {
   isLevelEnabled: () => false,
 }
 
-/** A logger of the user's. What it throws is dropped: a job is not lost because a line of log is. */
+/** Wraps a logger of the user. An error that it throws is dropped: a failed log line must not cost a job. */
 export function guarded(logger: Logger): Logger {
   const guard =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
@@ -27,7 +27,7 @@ export function guarded(logger: Logger): Logger {
       try {
         logger[level](fields, message)
       } catch {
-        // There is nowhere else to tell.
+        // There is no other output to report it to.
       }
     }
   return {
@@ -55,8 +55,8 @@ export function defaultLogger(
 }
 
 /**
- * Where it cannot be written to any more (a terminal that was closed, a full disk), work goes on without a log. pino
- * does so itself for a broken pipe; of anything else a process would die, and then hang in the attempt to write the rest.
+ * If it can no longer be written to (a closed terminal, a full disk), work goes on without a log. pino does so itself
+ * for a broken pipe; any other error would end the process, which then hangs in the attempt to write the rest.
  */
 function standardOutput(): ReturnType<typeof pino.destination> {
   const output = afterRequire(pino).destination(1)

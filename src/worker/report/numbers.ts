@@ -17,28 +17,28 @@ import type { Troubles } from '../watch/troubles.ts'
 
 export interface NumbersConfig {
   db: Database
-  /** Under which it writes: its id when it started, although it may get another one. */
+  /** The id under which it writes: the worker's first id, although the worker may get another one. */
   process: string
   version: string | null
   events: Events
   log: Logger
-  /** Told, and no more: jobs go on, and what could not be written is kept for the next time. */
+  /** Failures are only reported: jobs go on, and what could not be written is kept for the next pass. */
   troubles: Pick<Troubles, 'beside'>
 }
 
 const statsEveryMs = 10_000
 const errorsEveryMs = 3_000
-/** Of these passes one looks for endings to count even where this worker had none. */
+/** One pass in this many looks for endings to count even if this worker had none. */
 const idlePasses = 3
-/** Of these passes one looks at all counts, however old. */
+/** One pass in this many reads all counts, however old. */
 const wholePasses = 30
 
 /**
- * Counts what this worker does, and writes it down every few seconds, where there is something to write.
+ * Counts what this worker does, and writes the counts every few seconds, if there are any.
  *
- * Nothing else depends on it: where the database refuses a number, that is logged and jobs go on. A process that is
- * killed takes the last seconds of these with it: starts, refused endings, the histograms. Endings are counted by the
- * statements that store them, and so exact; here those counts are only moved to their minutes.
+ * Nothing else depends on it: if the database refuses a number, that is logged and jobs go on. A process that is killed
+ * loses the last seconds of these counts: starts, refused endings, the histograms. Endings are counted by the
+ * statements that store them, and so are exact; here those counts are only moved to their minutes.
  */
 export class Numbers implements Part {
   readonly #config: NumbersConfig
@@ -73,7 +73,7 @@ export class Numbers implements Part {
     for (const loop of this.#loops) loop.start()
   }
 
-  /** Writes the last of it; after the last job has been settled. */
+  /** Writes the last counts; called after the last job has been settled. */
   async stop(): Promise<void> {
     await Promise.all(this.#loops.map((loop) => loop.stop()))
     await Promise.all(this.#loops.map((loop) => loop.runOnce()))
@@ -84,7 +84,7 @@ export class Numbers implements Part {
     const series = this.#stats.tally.at(job.queue, job.kind, startedAt)
     series.started++
     const waitedMs = this.#stats.clock.at(startedAt) - this.#times.read(job.runAt)
-    // Clocks differ by a little, and a time may be one that no clock shows.
+    // Clocks differ by a little, and a stored time may be infinite.
     if (Number.isFinite(waitedMs)) series.waited(waitedMs)
   }
 
@@ -141,7 +141,7 @@ export class Numbers implements Part {
 
   async #writeStats(): Promise<void> {
     await this.#stats.write(this.#config.db)
-    // An idle worker looks now and then as well: a killed one leaves counts behind.
+    // An idle worker does it now and then too: a worker that was killed leaves counts behind.
     const pass = this.#passes++
     if (!this.#hasSettled && pass % idlePasses !== 0) return
     this.#hasSettled = false
@@ -157,7 +157,7 @@ export class Numbers implements Part {
   }
 }
 
-/** Jobs whose worker was lost too often are one group for each kind: as sweep.sql says it of the dead letter. */
+/** Jobs whose worker was lost too often are one group per kind, as sweep.sql writes it into the dead letter. */
 function workerLost(kind: string): Parameters<ErrorWriter['tally']['add']>[0] {
   return {
     fingerprint: createHash('md5').update(`crash ${kind}`).digest('hex').slice(0, 16),

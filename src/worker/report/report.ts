@@ -5,7 +5,7 @@ import type { HeldJob } from '../attempt/held-job.ts'
 import type { Logger } from './log.ts'
 import type { Child, Ended } from '../attempt/outcome.ts'
 
-/** Tells what became of jobs, in events and log lines; from here and nowhere else. */
+/** Reports in events and log lines how jobs ended; no other code does. */
 export class Report {
   readonly #events: Events
   readonly #log: Logger
@@ -14,7 +14,7 @@ export class Report {
   constructor(events: Events, log: Logger) {
     this.#events = events
     this.#log = log
-    // Asked once: at tens of thousands a second even asking shows.
+    // Read once: at tens of thousands of jobs a second even this call shows.
     this.#isDebug = log.isLevelEnabled?.('debug') ?? true
   }
 
@@ -85,7 +85,7 @@ export class Report {
       }
       case 'released':
         this.#events.emit('released', { ...factsOf(held), reason: outcome.reason })
-        // What was begun will begin again. What only waited here is of interest to nobody, and may be thousands.
+        // A job that had begun will begin again. Jobs that only waited here are not worth a line, and may be thousands.
         if (held.startedAt > 0)
           this.#log.info({ ...factsOf(held), ranMs, reason: outcome.reason }, 'released')
         else if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
@@ -113,7 +113,7 @@ export class Report {
       replaced: placed.placement === 'replaced',
     }
     this.#events.emit('duplicateChild', facts)
-    this.#log.info(facts, 'a child was not stored: another job stands for it')
+    this.#log.info(facts, 'a child was not stored: it is a duplicate of another job')
   }
 
   refused({ held, outcome, ranMs }: Ended): void {
@@ -133,7 +133,7 @@ export class Report {
   }
 
   cancelAsked(held: HeldJob): void {
-    this.#log.info(factsOf(held), 'asked to stop: somebody cancelled it')
+    this.#log.info(factsOf(held), 'asked to stop: a caller cancelled it')
   }
 
   stuck(held: HeldJob, { ranMs, stuckSlots }: { ranMs: number; stuckSlots: number }): void {
@@ -149,7 +149,7 @@ export class Report {
     this.#events.emit('thrownLate', { ...factsOf(held), error })
     this.#log.error(
       { ...factsOf(held), error: `${error.name}: ${error.message}`, stack: error.stack },
-      'thrown after its attempt was over, and never caught: its ending stands',
+      'uncaught error after the attempt was over: its ending stands',
     )
   }
 
