@@ -1,7 +1,7 @@
 import type { DeadReason } from '../../jobs/dead/list-dead.ts'
 import type { Ended, Outcome } from '../attempt/outcome.ts'
 
-/** The two lists by which a statement finds the rows that are ours. */
+/** The two lists by which a statement finds our rows. */
 export function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: string[] } {
   return {
     ids: group.map(({ held }) => held.job.id),
@@ -9,7 +9,7 @@ export function leasesOf(group: readonly Ended[]): { ids: string[]; leaseIds: st
   }
 }
 
-/** One object by id, put together from texts that are JSON already; null where no job has a result. */
+/** One JSON object of results by id, built from texts that are JSON already; null if no job has a result. */
 export function resultsOf(group: readonly Ended[]): string | null {
   const members = group.flatMap(({ held, outcome }) =>
     outcome.type === 'succeeded' && outcome.result !== undefined
@@ -71,7 +71,7 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
   }
 }
 
-/** How the attempt that killed a job is noted. */
+/** The outcome of the attempt that ended a job as a dead letter. */
 function deadOutcomeOf(reason: DeadReason, timedOut: boolean): string {
   if (timedOut) return 'timed-out'
   if (reason === 'expired') return 'expired'
@@ -83,7 +83,7 @@ export function statementOf({ type }: Outcome): string {
   return type === 'snoozed' || type === 'crashed' ? 'released' : type
 }
 
-/** The ending without what the database would not take: it counts more than what was said about it. */
+/** The ending without the values that the database refuses: the ending itself matters more than its details. */
 export function withoutContent<One extends Ended>(ended: One): One {
   const { outcome } = ended
   const note = 'The database could not store what was here'

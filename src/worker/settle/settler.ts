@@ -26,7 +26,7 @@ import type { Troubles } from '../watch/troubles.ts'
 import { itemsOf, leasesOf, resultsOf, statementOf, withoutContent } from './items.ts'
 import { succeedIn } from './succeed-with-children.ts'
 
-/** What became of an ending: stored, or refused because the job's lease is gone. `outcome` is the one that counts. */
+/** How an ending was handled: stored, or refused because the job's lease is gone. `outcome` is the one that counts. */
 export interface Settled extends Ended {
   readonly type: 'stored' | 'refused'
 }
@@ -35,24 +35,24 @@ export interface SettlerConfig {
   db: Database
   held: HeldJobs
   handlers: Pick<Handlers, 'get'>
-  /** Tells of children that were stored with a success. */
+  /** Announces children that were stored with a success. */
   announcer: Pick<Announcer, 'stored'>
-  /** Says in a job's log that some of its row was cut. */
+  /** Notes in a job's log that a part of its row was cut. */
   notes: Pick<Notes, 'log' | 'flush'>
   troubles: Pick<Troubles, 'of' | 'ofJobs' | 'wentWell'>
 }
 
-/** An ending, and the promise of what becomes of it. */
+/** An ending, and the promise of its result. */
 interface Pending extends Ended {
   readonly resolve: (settled: Settled) => void
 }
 
 interface Sending {
-  /** An earlier try may have been done. */
+  /** An earlier try may have been stored. */
   wasUnknown?: boolean
-  /** It is tried now and then, beside all else. */
+  /** It is tried now and then, apart from all others. */
   isParked?: boolean
-  /** Rows were looked at for values that are too long. */
+  /** Rows were checked for values that are too long. */
   wasCut?: boolean
 }
 
@@ -62,22 +62,22 @@ const maxBatchBytes = 1024 * 1024
 const maxInFlight = 2
 
 /**
- * Stores how attempts ended: gathered by the way they ended, capped, each batch one statement under the fence.
+ * Stores how attempts ended: grouped by the way they ended, capped, each batch one statement under the fence.
  *
- * A batch goes out at once when none is on its way, otherwise with all that gathers meanwhile. A batch holds a job
- * once, and only under the newest lease that this process has for it; an older lease is sent alone, because a
- * statement with two lists (ids, leases) would accept a late result of job X under lease A if X runs here again under
- * B and B is also in the batch.
+ * A batch is sent at once when none is on its way, otherwise with all that gathers meanwhile. A batch holds a job once,
+ * and only under the newest lease that this process has for it; an older lease is sent alone, because a statement with
+ * two lists (ids, leases) would accept a late result of job X under lease A if X runs here again under B and B is also
+ * in the batch.
  *
- * Nothing is thrown away while the process lives: a settle whose reply was lost is sent again with the same lease,
- * and what then does not match is looked up: settled by the first try, or lost.
+ * No ending is dropped while the process lives: a settle whose reply was lost is sent again with the same lease, and
+ * rows that then do not match are looked up: settled by the first try, or lost.
  */
 export class Settler implements Part {
   readonly #config: SettlerConfig
   #waiting: Pending[] = []
   #inFlight = 0
   #isScheduled = false
-  /** When a try last came to an answer, be it a failure, while something was to be settled. */
+  /** When a try last got an answer, also a failure, while there was something to settle. */
   #turnedAt = 0
   #idle: (() => void)[] = []
 
@@ -85,7 +85,7 @@ export class Settler implements Part {
     this.#config = config
   }
 
-  /** Stores an ending. Resolves once it is stored or refused: then, and not before, the job's place is free. */
+  /** Stores an ending. Resolves once it is stored or refused: only then there is room for another job. */
   settle({ held, outcome, ranMs }: Ended): Promise<Settled> {
     return new Promise((resolve) => {
       this.#waiting.push({ held, outcome, ranMs, resolve })
@@ -93,7 +93,7 @@ export class Settler implements Part {
     })
   }
 
-  /** Since when it has come to no answer, while there is something to settle. */
+  /** Since when it has got no answer, while there is something to settle. */
   readonly turns: readonly Watched[] = [
     { name: 'settle', since: () => (this.#inFlight > 0 ? this.#turnedAt : undefined) },
   ]
@@ -106,7 +106,7 @@ export class Settler implements Part {
 
   #schedule(): void {
     if (this.#isScheduled || this.#inFlight >= maxInFlight) return
-    // With one on its way there is time to gather; a full batch need not wait.
+    // While a batch is on its way there is time to gather; a full batch need not wait.
     if (this.#inFlight > 0 && this.#waiting.length < maxBatch / 2) return
     this.#isScheduled = true
     setImmediate(() => {
@@ -127,7 +127,7 @@ export class Settler implements Part {
     else if (this.#inFlight === 0) for (const resolve of this.#idle.splice(0)) resolve()
   }
 
-  /** By ending; alone where it has children, or a lease that is not the newest. */
+  /** Groups by ending; an item is alone if it has children, or a lease that is not the newest. */
   #groups(batch: readonly Pending[]): Pending[][] {
     const groups: Pending[][] = []
     const open = new Map<string, { group: Pending[]; bytes: number }>()
@@ -154,8 +154,8 @@ export class Settler implements Part {
   }
 
   /**
-   * Sends one group until the answer is known for each of its jobs. Where one of them may be what is in the way, the
-   * others go on without it; that one is tried now and then for as long as the process lives, beside all else.
+   * Sends one group until the answer is known for each of its jobs. If one of them may be the cause of a failure, the
+   * others are sent without it; that one is tried now and then for as long as the process lives.
    */
   async #send(
     group: readonly Pending[],
@@ -177,7 +177,7 @@ export class Settler implements Part {
         return
       } catch (error) {
         this.#turnedAt = performance.now()
-        // Nothing of the database's: its connections were closed, after the time for stopping was over.
+        // Not an error of the database: its connections were closed, after the time for stopping was over.
         if (isStintError(error, 'client-closed')) return
         if (isRefusal(error)) {
           const failed = group.map((ended) => {
@@ -189,7 +189,7 @@ export class Settler implements Part {
         }
         const trouble = classify(error)
         if (trouble === 'unknown') isRepeat = true
-        // All at once and before each is tried alone: there may be thousands of such rows.
+        // For all rows at once, before each is tried alone: there may be thousands of such rows.
         if (trouble === 'value' && !isCut) {
           isCut = true
           if (await this.#cut(group)) continue
@@ -201,7 +201,7 @@ export class Settler implements Part {
           await Promise.all(halves.map((half) => this.#send(half, { wasUnknown: isRepeat, wasCut: isCut })))
           return
         }
-        // Perhaps it is only what was said about the ending. Where it is not, that is kept after all.
+        // Perhaps only the details of the ending are refused. If the ending fails without them too, they are kept.
         isBare = trouble === 'value' && !isBare
         if (isBare) continue
         if (isOneJobs)
@@ -221,7 +221,7 @@ export class Settler implements Part {
     }
   }
 
-  /** Whether some of their rows had values that are too long to be stored with an ending, and no longer have. */
+  /** Whether some of their rows had values that are too long to be stored with an ending; these values are cut now. */
   async #cut(group: readonly Ended[]): Promise<boolean> {
     const { db, notes } = this.#config
     try {
@@ -269,7 +269,7 @@ export class Settler implements Part {
     if (hints.size > 0) this.#config.announcer.stored(hints)
   }
 
-  /** A trace for people; it must not stand in the way of anything. */
+  /** A note for people; it must not delay or fail anything else. */
   async #noteRefused(refused: readonly Ended[]): Promise<void> {
     if (refused.length === 0) return
     const { db, troubles } = this.#config
@@ -314,7 +314,7 @@ export class Settler implements Part {
     }
   }
 
-  /** A handler that stored its completion itself may have committed that or not: only the database knows. */
+  /** A handler that stores its completion in its own transaction may have committed or not: only the database knows. */
   async #afterHandOver(group: readonly Pending[]): Promise<readonly Pending[]> {
     const [first] = group
     if (first?.outcome.type !== 'handed-over') return group
@@ -329,7 +329,9 @@ function answer({ held, outcome, ranMs, resolve }: Pending, type: Settled['type'
   resolve({ type, held, outcome, ranMs })
 }
 
-/** Row by row after so many tries: another session holds a lock on one of them, or is always faster. */
+/**
+ * Send rows one by one after this many tries: another session holds a lock on one of them, or always wins a conflict.
+ */
 function isInTheWay(error: unknown, tries: number): boolean {
   const hasWaited = error instanceof DeadlineError || isLockTimeout(error)
   return (classify(error) === 'again' && tries >= 5) || (hasWaited && tries >= 2)

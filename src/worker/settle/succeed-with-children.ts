@@ -6,8 +6,8 @@ import type { Child, Ended } from '../attempt/outcome.ts'
 import { leasesOf, resultsOf } from './items.ts'
 
 /**
- * Completes a job and stores its children on one transaction; nothing of it where the lease is gone. Throws what
- * `isRefusal` knows where a child is refused: the transaction is to be rolled back.
+ * Completes a job and stores its children in one transaction; stores nothing if the lease is gone. If a child is
+ * refused, it throws an error that `isRefusal` recognises: the transaction has to be rolled back.
  */
 export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> {
   const moved = await succeed(tx, { ...leasesOf([ended]), lockMs: null, results: resultsOf([ended]) })
@@ -16,7 +16,9 @@ export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> 
   return moved
 }
 
-/** Notes of each where it ended up. Throws where its rule says that a duplicate is an error: then nothing is stored. */
+/**
+ * Notes for each child how it was stored. Throws if its rule says that a duplicate is an error: then nothing is stored.
+ */
 async function storeChildren(tx: Queryable, children: readonly Child[]): Promise<void> {
   const places = await sendBatch(tx, children, false)
   for (const [index, child] of children.entries()) {
