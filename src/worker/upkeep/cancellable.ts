@@ -4,15 +4,15 @@ import type { Queryable } from '../../db/statement.ts'
 import { cancelMarkedSql } from './cancel-marked.sql.ts'
 
 export interface Cancelling {
-  /** How long it may take. */
+  /** How long the statement may take. */
   afterMs: number
-  /** Ends it earlier. */
+  /** Ends the statement earlier. */
   signal?: AbortSignal | undefined
-  /** Where it is sent. @default the database that it is cancelled through */
+  /** Where the statement is sent. @default the database that it is cancelled through */
   on?: Queryable | undefined
 }
 
-/** A cancel may come before its statement has begun. */
+/** How often to repeat the cancel: it may come before its statement has begun. */
 const againMs = 250
 
 /**

@@ -5,17 +5,19 @@ import { leadSql } from './lead.sql.ts'
 import { resignSql } from './resign.sql.ts'
 
 export interface LeaderConfig {
-  /** What is led. */
+  /** The name of the lead. */
   name: string
   /** How long the lead lasts without being renewed, by the database's clock. */
   termMs: number
-  /** Who takes it: the worker's id at that moment. */
+  /** The id of the process that takes it: the worker's id at that moment. */
   holder: () => string
-  /** Where that is, for people. */
+  /** Where that process runs, for people. */
   about: Readonly<Record<string, unknown>>
 }
 
-/** When to stop believing in a lead that is not being renewed: before the database gives it to others. */
+/**
+ * The share of the term after which a lead that is not renewed is not trusted: before the database gives it to others.
+ */
 const trustedFor = 0.8
 
 /**
@@ -38,7 +40,7 @@ export class Leader {
     return this.#held !== undefined && performance.now() < this.#trustedUntil
   }
 
-  /** Takes the lead where it is free, or keeps it; says whether it is ours. */
+  /** Takes the lead if it is free, or keeps it; returns whether it is ours. */
   async ask(db: Queryable): Promise<boolean> {
     const { name, termMs, holder: newHolder, about } = this.#config
     // Counted from when it was sent, not answered: the term in the database began no earlier.
@@ -60,7 +62,7 @@ export class Leader {
     return true
   }
 
-  /** Lets others have it at once. */
+  /** Releases the lead, so that others can take it at once. */
   async resign(db: Queryable): Promise<void> {
     const held = this.#held
     this.#held = undefined

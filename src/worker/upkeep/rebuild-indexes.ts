@@ -32,23 +32,25 @@ import { takeIndexSql } from './take-index.sql.ts'
 const buildMs = 180_000
 /** How long it waits for one transaction. */
 const waitMs = 10_000
-/** How long anything may take where the session is a pooler's, and cannot be told how long to wait for one transaction. */
+/** How long a build may take on a pooler's session, for which no lock timeout can be set. */
 const pooledMs = 30_000
 /** How long a drop may take; it waits for transactions that use the table. */
 const dropMs = 2_000
 const estimateMs = 5_000
 
 export interface RebuildLimits extends BloatLimits {
-  /** A transaction that has been open for this long will be for longer: nothing is begun that would wait for it. */
+  /**
+   * A transaction that has been open for this long will probably stay open: no build is begun that would wait for it.
+   */
   openMs: number
 }
 
 const usualLimits: RebuildLimits = { ...usualBloat, openMs: 60_000 }
 
-/** For a build, and what goes before and after it. */
+/** The time for a build, and for the work before and after it. */
 export const rebuildPassMs = 240_000
 
-/** Drops what interrupted builds left behind, and builds one index anew, if one needs it. */
+/** Drops unfinished indexes that interrupted builds left behind, and rebuilds one index, if one needs it. */
 export async function rebuildIndexes(
   db: Database,
   context: ServiceContext,

@@ -11,12 +11,14 @@ export interface Service {
   readonly everyMs: number
   /** How long one pass goes on before the rest is left to the next one; below five minutes. @default a minute */
   readonly passMs?: number
-  /** One pass, which begins no further statement once `signal` is aborted. Throws where the next one should come soon. */
+  /** One pass; it begins no further statement once `signal` is aborted. Throws if the next pass should come soon. */
   runOnce(db: Database, context: ServiceContext): Promise<void>
 }
 
 export interface ServiceContext {
-  /** The lead is lost, the process stops, or the pass has taken long enough: what is left is for the next one. */
+  /**
+   * Aborted when the lead is lost, the process stops, or the pass has taken long enough: the next pass does the rest.
+   */
   readonly signal: AbortSignal
   /** Called with a problem that was skipped, so that the rest of the pass goes on. */
   readonly onPassedBy: (what: string, error: unknown) => void

@@ -23,7 +23,7 @@ export function usualServices(config: ServicesConfig): Service[] {
   return workOf(config).map((work) => ({ ...work, everyMs: serviceEveryMs[work.name] }))
 }
 
-/** A service without its interval, which `serviceEveryMs` has for the doctor too. */
+/** A service without its interval; `serviceEveryMs` has it, for the doctor too. */
 type Work = Omit<Service, 'name' | 'everyMs'> & { name: keyof typeof serviceEveryMs }
 
 function workOf({ blobs, stirredAt }: ServicesConfig): Work[] {

@@ -13,7 +13,7 @@ import { serviceAgesSql } from './service-ages.sql.ts'
 import { upkeepName } from '../../stats/read/fleet/upkeep.ts'
 
 export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
-  /** Its own, so that it never waits for a settle's connection, nor a settle for its. Closed by stop(). */
+  /** A pool of its own, so that upkeep and settles never wait for each other's connections. Closed by stop(). */
   db: Database
   services: readonly Service[]
   onTrouble: (what: string, error: unknown) => void
@@ -21,15 +21,15 @@ export interface UpkeepConfig extends Omit<LeaderConfig, 'name'> {
   hungAfterMs?: number | undefined
 }
 
-/** How long one pass goes on where its service does not say. */
+/** How long one pass may take if its service does not say. */
 const usualPassMs = 60_000
 const usualHungAfterMs = 300_000
-/** Passes of a service that hang: beyond so many no other is begun, because that does not help. */
+/** Hanging passes of a service, at most: with this many, no other pass is begun, because that would not help. */
 const mostHung = 3
 const stopMs = 3_000
-/** How long the lead is kept at a stop for passes that do not end. */
+/** How long a stop keeps the lead for passes that do not end. */
 const passEndMs = 2_000
-/** Of a service that is done more often than this, not each pass is noted. */
+/** If a service runs more often than this, not every pass is noted. */
 const noteEveryMs = 60_000
 
 /**
@@ -45,9 +45,9 @@ export class Upkeep {
   readonly #leader: Leader
   readonly #asking: Loop
   #loops: Loop[] = []
-  /** How many passes of a service came to no answer, and may still be at it. */
+  /** How many passes of a service got no answer, and may still run. */
   readonly #hung = new Map<string, number>()
-  /** When passes that went well were last noted, since the last one that did not. */
+  /** When a successful pass was last noted; cleared by a failed pass. */
   readonly #notedAt = new Map<string, number>()
   #isStopping = false
 
@@ -128,7 +128,7 @@ export class Upkeep {
     for (const loop of this.#loops) loop.start()
   }
 
-  /** Others lead now: no pass of ours begins any more. */
+  /** Another process leads now: no pass of ours begins any more. */
   #step(): void {
     const loops = this.#loops
     this.#loops = []
@@ -182,7 +182,7 @@ export class Upkeep {
     }
   }
 
-  /** Waits for a pass, and leaves it behind once it has taken too long. */
+  /** Waits for a pass, and abandons it once it has taken too long. */
   async #inTime(name: string, passing: Promise<void>): Promise<void> {
     const { hungAfterMs = usualHungAfterMs } = this.#config
     const giveUp = new AbortController()
@@ -203,7 +203,7 @@ export class Upkeep {
   }
 }
 
-/** As a column of text can hold it. */
+/** The error as a text column can hold it. */
 function storable(error: unknown): string {
   return messageOf(error).replaceAll('\0', '').slice(0, 1_000)
 }

@@ -11,7 +11,7 @@ const mostBad = 20
 
 export interface Batch {
   limit: number
-  /** Rows at the front that are passed by. */
+  /** Rows at the front to skip. */
   skip: number
 }
 
@@ -46,7 +46,7 @@ export async function inBatches(
   return removed
 }
 
-/** Removes with statements that say how many rows each of their batches was; `what` they remove is for people. */
+/** Removes with statements that return how many rows each of their batches had; `what` names the rows for people. */
 export async function prune(
   db: Queryable,
   context: ServiceContext,

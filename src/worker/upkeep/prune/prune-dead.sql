@@ -1,5 +1,5 @@
 -- Remove dead letters that are older than their queue keeps them. Those in the trash and those edited into another job
--- have rules of their own. A time that cannot be counted back by must not stop the pruning of all.
+-- have rules of their own. A retention that is out of the range of a timestamp must not stop the pruning of all.
 with gone as (
   delete from stint.dead
    where id = any(array(

@@ -1,5 +1,5 @@
--- Remove dead letters that have been in the trash for a day. The lock looks again, so one that is restored meanwhile
--- stays.
+-- Remove dead letters that have been in the trash for a day. The condition is checked again under the lock, so one that
+-- is restored meanwhile stays.
 with gone as (
   delete from stint.dead
    where id = any(array(

@@ -1,4 +1,5 @@
--- Remove effects that happen once whose time is over. One that is taken anew meanwhile is locked, or looked at again.
+-- Remove keys of effects (ctx.once) whose time is over. A key that is taken again meanwhile is locked, or checked
+-- again.
 with gone as (
   delete from stint.effect
    where ctid = any(array(

@@ -1,6 +1,5 @@
 -- Remove error groups whose last failure is 90 days old. Groups that are ignored for ever stay: without their row they
--- would be open when they come back. The delete checks last_seen
--- again, since a group may fail meanwhile.
+-- would be open when they come back. The delete checks last_seen again, since a group may fail meanwhile.
 with gone as (
   delete from stint.error_group
    where fingerprint = any(array(

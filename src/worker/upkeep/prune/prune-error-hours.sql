@@ -1,4 +1,4 @@
--- Remove how often errors happened in hours of more than 30 days ago.
+-- Remove hourly error counts that are older than 30 days.
 with gone as (
   delete from stint.error_hour
    where ctid = any(array(

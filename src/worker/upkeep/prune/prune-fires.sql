@@ -1,4 +1,5 @@
--- Remove fires that are older than their schedule keeps them. A time that was decided late, by a backfill, counts from then.
+-- Remove fires that are older than their schedule keeps them. For a fire that was decided late, by a backfill, the time
+-- counts from that decision.
 --
 -- Some fires stay at any age: the last one of a schedule, which says when it last fired; one that waits; and one whose
 -- job has not ended, because the next fire looks at that job (overlap).
@@ -11,7 +12,7 @@ with gone as (
    where ctid = any(array(
            select old.ctid
              from (select name,
-                          -- Within what a definition may say: a number beyond that must not stop the pruning of all.
+                          -- Within the limits of a definition: a number beyond them must not stop the pruning of all.
                           stint.now() - least(greatest(keep_fires_ms, 86400000), 316224000000) * interval '1 millisecond' as kept_from
                      from stint.schedule
                     order by name) as s

@@ -1,4 +1,4 @@
--- Remove idempotency keys whose time is over. One that is taken anew meanwhile is locked, or looked at again.
+-- Remove idempotency keys whose time is over. A key that is taken again meanwhile is locked, or checked again.
 with gone as (
   delete from stint.idempotency_key
    where ctid = any(array(

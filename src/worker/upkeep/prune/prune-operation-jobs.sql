@@ -1,4 +1,4 @@
--- Remove what became of the jobs of operations that ended 90 days ago.
+-- Remove the per-job results of operations that ended 90 days ago.
 with gone as (
   delete from stint.operation_job
    where ctid = any(array(

@@ -1,4 +1,4 @@
--- Remove operations that ended 90 days ago, once nothing is left of their jobs.
+-- Remove operations that ended 90 days ago, once their per-job results are removed.
 with gone as (
   delete from stint.operation
    where id = any(array(

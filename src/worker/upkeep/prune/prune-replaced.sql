@@ -1,4 +1,4 @@
--- Remove dead letters that were edited into another job, as long after that as their queue keeps finished jobs.
+-- Remove dead letters that were edited into another job, after the time for which their queue keeps finished jobs.
 with gone as (
   delete from stint.dead
    where id = any(array(

@@ -1,4 +1,4 @@
--- Remove answers of the console whose time is over.
+-- Remove stored replies of the console whose time is over.
 with gone as (
   delete from stint.http_reply
    where ctid = any(array(

@@ -13,15 +13,19 @@ interface Walk {
 
 /** Pages that one statement reads: 8 MB. */
 const pagesAtOnce = 1_024
-/** Rows that were added to pages behind us (a late commit, space freed by vacuum) are found when we begin anew. */
+/**
+ * Rows that were added to pages behind the walk (a late commit, space freed by vacuum) are found when it begins again.
+ */
 const forgetAfterMs = 6 * 3_600_000
 const mostBad = 20
 
 /**
- * Removes finished jobs of queues that keep theirs for a shorter time than the longest: those go with their day.
+ * Removes finished jobs of queues that keep theirs for a shorter time than the longest; finished jobs with the longest
+ * time are dropped with their day.
  *
- * A walk through the pages of a day, for each such time. How far it got is remembered here: up to there nothing is left
- * to become old. Another process, or this one tomorrow, begins at the first page; that costs reading, and nothing else.
+ * It walks through the pages of a day, once for each such time. It remembers how far it got: before that position no
+ * row is left that could become old. Another process, or this one tomorrow, begins at the first page; that only costs
+ * reading.
  */
 export class ShortKept {
   readonly #pages = new Map<string, number>()
@@ -54,7 +58,7 @@ export class ShortKept {
           pages = Math.ceil(pages / 2)
           continue
         }
-        // The page of the row that is in the way: passed by, and looked at again when we begin anew.
+        // The page of the row that fails: skipped, and read again when the walk begins again.
         onPassedBy(`page ${fromPage} of '${walk.dayTable}'`, error)
         bad++
         fromPage++
@@ -63,12 +67,12 @@ export class ShortKept {
       }
       if (found.removed === batchSize) continue
       if (found.isHeld) isClean = false
-      // The last pages may be written to yet.
+      // The last pages may still get new rows.
       if (found.isEnd) return
       fromPage += pages
       pages = pagesAtOnce
       if (isClean) this.#pages.set(name, fromPage)
-      // In the order of time: what comes after is younger still.
+      // Days are in order of time: the following ones are younger.
       else return
     }
   }
