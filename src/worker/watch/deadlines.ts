@@ -13,7 +13,7 @@ class Durations {
     this.#recent[this.#count++ % this.#recent.length] = ms
   }
 
-  /** What 95 of 100 stay below; undefined before there is enough to tell. */
+  /** The 95th percentile; undefined while there are too few attempts. */
   p95(): number | undefined {
     const count = Math.min(this.#count, this.#recent.length)
     if (count < 20) return undefined
@@ -23,9 +23,9 @@ class Durations {
 }
 
 export interface SlowLimits {
-  /** Slow is this many times what is usual. */
+  /** An attempt is slow from this many times the usual duration. */
   factor: number
-  /** And this long at least. */
+  /** And from this duration on. */
   leastMs: number
 }
 
@@ -36,7 +36,7 @@ export interface DeadlinesConfig {
   /** How long a handler has to end after it was told to. */
   graceMs: number
   report: Pick<Report, 'slow'>
-  /** Ends the attempt of a job whose handler was told to end and did not, for all the grace it had. */
+  /** Ends the attempt of a job whose handler was told to end and did not within the grace. */
   giveUp: (held: HeldJob) => void
   slow?: SlowLimits | undefined
 }
@@ -62,15 +62,15 @@ export class Deadlines implements Part {
     this.#lookBy(Math.min(held.deadlineAt, held.startedAt + this.#slow.leastMs))
   }
 
-  /** It was told to end; it has the grace to do so. */
+  /** It was told to end, and has `graceMs` to do so. */
   aborted(held: HeldJob): void {
     this.#lookBy(held.abortedAt + this.#config.graceMs)
   }
 
-  /** When the last of those that run has to be over. */
+  /** The latest deadline of the running jobs. */
   latestDeadline(): number {
     let latest = -Infinity
-    // What is isolated keeps no event loop of ours busy.
+    // An isolated handler does not block our event loop.
     for (const { phase, isIsolated, deadlineAt } of this.#config.held.all())
       if (phase === 'running' && !isIsolated && deadlineAt > latest) latest = deadlineAt
     return latest
@@ -87,7 +87,7 @@ export class Deadlines implements Part {
     this.#lookAt = -Infinity
   }
 
-  /** One timer for all: a timer a job would cost more than most jobs. */
+  /** One timer for all: a timer for each job would cost more than most jobs. */
   #lookBy(at: number): void {
     if (at >= this.#lookAt) return
     this.#lookAt = at
@@ -127,12 +127,12 @@ export class Deadlines implements Part {
     if (next < Infinity) this.#lookBy(next)
   }
 
-  /** When nobody waits any more for a handler that was told to end; Infinity where that is not for us to say. */
+  /** When to give up on a handler that was told to end; Infinity if another part decides that. */
   #giveUpAt({ isIsolated, abortedFor, abortedAt, deadlineAt }: HeldJob): number {
-    // One that is isolated is killed, which ends it.
+    // An isolated handler is killed, which ends it.
     if (isIsolated) return Infinity
     if (abortedFor === 'timeout' || abortedFor === 'cancel') return abortedAt + this.#config.graceMs
-    // Its lease may have been renewed after all: then it is ours still, and its time ends as that of any other.
+    // If the lease was renewed, the job is still ours, and its own deadline applies.
     return abortedFor === 'lease' ? Math.max(abortedAt, deadlineAt) + this.#config.graceMs : Infinity
   }
 

@@ -1,28 +1,28 @@
-/** So long after its last failure a part counts as mended, where nobody says that it went well. */
+/** A part counts as recovered this long after its last failure, if it never reports a success. */
 const forgottenAfterMs = 90_000
 
 interface Failing {
   since: number
   lastAt: number
-  /** Since when it is refused, by a server that will refuse it again. */
+  /** Since when the server refuses it, with an error that will come again. */
   refusedSince: number | undefined
 }
 
 export interface FailedOnce {
-  /** Not away or too busy: the server says no, and will say it again. */
+  /** The server answered with a refusal, and will refuse again: it is neither unreachable nor too busy. */
   isRefused: boolean
-  /** How long ago it last went well, where that is known. */
+  /** How long ago it last succeeded, if that is known. */
   sinceOkMs?: number | undefined
 }
 
 /**
- * The parts of a worker that fail again and again, and for how long. Each by itself: that surveys go well says nothing of
- * claims, and a worker that can look and not take would else be taken for a healthy one.
+ * The parts of a worker that fail again and again, and for how long. Each counts by itself: surveys that succeed say
+ * nothing about claims, and a worker that can read but not claim would otherwise count as healthy.
  */
 export class FailingParts {
   readonly #parts = new Map<string, Failing>()
 
-  /** It failed once more. Says for how long it has been refused. */
+  /** It failed once more. Returns for how long it has been refused. */
   failed(part: string, { isRefused, sinceOkMs = Infinity }: FailedOnce): number {
     const now = performance.now()
     const known = this.#parts.get(part)
@@ -36,7 +36,7 @@ export class FailingParts {
     this.#parts.delete(part)
   }
 
-  /** Why the worker could not do its work now. What is merely away is none of that before its time. */
+  /** Why the worker cannot do its work now. A connection failure counts only after `patienceMs`. */
   problems(patienceMs: number): string[] {
     const now = performance.now()
     const current = [...this.#parts].filter(([, { lastAt }]) => now - lastAt < forgottenAfterMs)

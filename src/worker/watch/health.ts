@@ -2,17 +2,17 @@ import { createServer } from 'node:http'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** Why a worker is not well; nothing where it is. */
+/** Why a worker is unhealthy; empty if it is healthy. */
 export type Verdicts = readonly string[]
 
 /**
- * /healthz: can it claim and renew? A supervisor restarts what cannot. /readyz: the same, and it is not stopping.
- * Both say why not.
+ * /healthz: can it claim and renew? A supervisor restarts a worker that cannot. /readyz: the same, and it is not
+ * stopping. Both say why not.
  */
 export class HealthServer {
   readonly #server: Server
 
-  /** `facts` stand in the answer too, whatever it is. */
+  /** `facts` are part of every answer. */
   constructor(probes: { healthz: () => Verdicts; readyz: () => Verdicts; facts?: () => object }) {
     this.#server = createServer((request, response) => {
       const path = (request.url ?? '').split('?')[0]

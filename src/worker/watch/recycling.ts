@@ -6,11 +6,13 @@ import type { Part } from '../part.ts'
 export interface RecyclingConfig {
   /** How long a handler that was given up may keep its slot; Infinity: for ever. */
   afterMs: number
-  /** Ends the worker, after what runs well. */
+  /** Ends the worker, after its healthy jobs. */
   giveUp: (error: StintError) => void
 }
 
-/** Has the process started anew, some time after a handler was given up that still has not ended. */
+/**
+ * Ends the worker, so that its process is started again, when a handler that was given up keeps its slot for too long.
+ */
 export class Recycling implements Part {
   readonly #config: RecyclingConfig
   readonly #timers = new Set<NodeJS.Timeout>()
@@ -19,7 +21,7 @@ export class Recycling implements Part {
     this.#config = config
   }
 
-  /** A handler was given up after so long. */
+  /** A handler was given up after `ranMs`. */
   gaveUp(held: HeldJob, { slot, ranMs }: { slot: Slot; ranMs: number }): void {
     const { afterMs, giveUp } = this.#config
     if (afterMs === Infinity || !slot.isStuck) return

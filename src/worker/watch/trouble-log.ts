@@ -2,14 +2,14 @@ import { messageOf } from '../../core/failures/thrown.ts'
 import type { DatabaseTrouble } from '../../db/classify.ts'
 import type { Logger } from '../report/log.ts'
 
-/** How often trouble that goes on is told. */
+/** How often continuing trouble is logged. */
 const everyMs = 10_000
-/** After so long without any it is a new one. */
+/** After this long without a failure, the next one is new trouble. */
 const quietMs = 30_000
 
 /**
- * Writes database trouble to the log: loudly when it begins, now and then while it lasts. A worker without its
- * database tries several times a second for a while, and a log of each try is read by nobody.
+ * Writes database trouble to the log: at once when it begins, now and then while it lasts. A worker without its
+ * database tries several times a second for a while, and a line for each try would fill the log.
  */
 export class TroubleLog {
   readonly #log: Logger
@@ -32,9 +32,9 @@ export class TroubleLog {
     this.#log[isNew ? 'error' : 'warn'](facts, 'database trouble, trying again')
   }
 
-  /** Of one job, or a few: all others go on. */
+  /** Trouble of one job, or a few: all others go on. */
   tellOfJobs(what: string, { error, jobIds }: { error: unknown; jobIds: readonly string[] }): void {
     const facts = { what, jobs: jobIds, error: messageOf(error) }
-    this.#log.error(facts, 'the database refuses this job; it is passed by and tried again later')
+    this.#log.error(facts, 'the database refuses this job; it is skipped and tried again later')
   }
 }

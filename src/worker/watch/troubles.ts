@@ -9,14 +9,14 @@ import { TroubleLog } from './trouble-log.ts'
 export interface TroublesConfig {
   events: Events
   log: Logger
-  /** Ends the worker: a part has been refused for so long that it will not get better here. */
+  /** Ends the worker: a part has been refused for so long that it will not recover here. */
   giveUp: (error: Error) => void
 }
 
-/** A server that has said no for so long will go on saying it. */
+/** A server that has refused for this long will go on refusing. */
 const brokenForMs = 60_000
 
-/** What goes wrong between a worker and its database: told as events and log lines, and kept for its health. */
+/** Failures between a worker and its database: reported as events and log lines, and kept for its health. */
 export class Troubles {
   readonly #config: TroublesConfig
   readonly #log: TroubleLog
@@ -27,7 +27,7 @@ export class Troubles {
     this.#log = new TroubleLog(config.log)
   }
 
-  /** The database is away or refuses; a refusal that lasts and is no value's ends the process. */
+  /** The database is unreachable or refuses. A refusal that lasts, and that no value causes, ends the process. */
   of(part: string, error: unknown, { sinceOkMs }: { sinceOkMs?: number | undefined } = {}): void {
     const { events, giveUp } = this.#config
     events.emit('trouble', { what: part, error })
@@ -39,13 +39,13 @@ export class Troubles {
     if (isFatal && refusedMs > brokenForMs) giveUp(error instanceof Error ? error : new Error(String(error)))
   }
 
-  /** Only these jobs are in the way, and all others go on. */
+  /** Only these jobs fail, and all others go on. */
   ofJobs(part: string, error: unknown, jobIds: readonly string[]): void {
     this.#config.events.emit('trouble', { what: part, error, jobIds })
     this.#log.tellOfJobs(part, { error, jobIds })
   }
 
-  /** Told, and no more: what a worker cannot do for others, or write down, is no reason to stop its own work. */
+  /** Only reported: if a worker cannot do work for others, or write numbers, that is no reason to stop its own work. */
   beside(part: string, error: unknown): void {
     this.#config.events.emit('trouble', { what: part, error })
     this.#log.tell(part, { error, trouble: classify(error) })
@@ -60,7 +60,7 @@ export class Troubles {
     return this.#failing.problems(patienceMs)
   }
 
-  /** For jobs that a part has to pass by. */
+  /** The list of jobs that a part has to skip. */
   parkedBy(part: string): Parked {
     return new Parked((id, error) => {
       this.ofJobs(part, error, [id])
@@ -68,7 +68,7 @@ export class Troubles {
   }
 }
 
-/** Whether the server answered and says no, and will say it again: neither away nor too busy. */
+/** Whether the server answered with a refusal, and will refuse again: it is neither unreachable nor too busy. */
 export function isRefusal(trouble: DatabaseTrouble): boolean {
   return trouble !== 'again' && trouble !== 'unknown' && trouble !== 'wait'
 }

@@ -3,8 +3,8 @@ import type { Part, Watched } from '../part.ts'
 
 /**
  * Notices a loop that neither succeeds nor fails. Every call to the database has a deadline, so a turn that takes
- * longer than many of them is stuck in a way that nothing here can mend: the process is to end rather than look
- * healthy and do nothing.
+ * longer than many of them is stuck in a way that nothing in this process can repair: the process has to end rather
+ * than look healthy and do nothing.
  */
 export class Watchdog implements Part {
   readonly #watched: readonly Watched[]
@@ -25,7 +25,7 @@ export class Watchdog implements Part {
     let lookedAt = performance.now()
     this.#timer = setInterval(() => {
       const now = performance.now()
-      // A process that was stopped, or blocked, had no chance to turn: its loops get their time again.
+      // A process that was stopped, or blocked, could not turn its loops: they get their time again.
       const hadItsChance = now - lookedAt < this.#limitMs / 2
       lookedAt = now
       if (hadItsChance) this.#look(now)
@@ -37,7 +37,7 @@ export class Watchdog implements Part {
     clearInterval(this.#timer)
   }
 
-  /** What may be stuck: at one turn for half of the time that it is given, so that a probe sees it before the end. */
+  /** Loops that may be stuck: in one turn for half of the limit, so that a probe sees it before the process ends. */
   health(): string[] {
     return this.#longerThan(this.#limitMs / 2, performance.now()).map(
       ({ name, forMs }) => `'${name}' has come to no answer for ${Math.round(forMs / 1_000)} s`,
