@@ -52,18 +52,21 @@ export interface RuntimeConfig {
   place: number
   url: string
   handlers: Handlers
-  /** Those in the code of this process. */
+  /** The schedules in the code of this process. */
   schedules: readonly Schedule[]
   events: Events
   log: Logger
-  /** Ends the worker, which cannot go on, rather than leave it looking alive. `canDrain`: what runs well may end first. */
+  /**
+   * Ends the worker, which cannot do its work, rather than leave it looking alive. `canDrain`: healthy jobs may end
+   * first.
+   */
   giveUp: (error: Error, options?: { canDrain: boolean }) => void
 }
 
 /** The parts of a worker. */
 export interface Parts {
   readonly db: Database
-  /** Apart, so that handlers inside `ctx.tx` cannot keep others from settling. */
+  /** A pool of its own, so that handlers inside `ctx.tx` cannot keep other jobs from settling. */
   readonly txDb: Database
   readonly served: Served
   readonly about: AboutWorker
@@ -82,23 +85,23 @@ export interface Parts {
   readonly listening: Listening
   readonly claiming: Claiming
   readonly watchdog: Watchdog
-  /** What this process does for all while it leads; undefined where it never does. */
+  /** The services that this process runs for all processes while it leads; undefined if it never leads. */
   readonly upkeep: Upkeep | undefined
-  /** What runs beside claims and attempts, in the order of its start: each may be stopped before the drain. */
+  /** The parts beside claims and attempts, in the order of their start: each may be stopped before the drain. */
   readonly beside: readonly Part[]
   readonly givingUp: GiveUpParts
 }
 
 const watchdogMs = 60_000
-/** The deadline of one statement, at most. */
+/** The longest deadline of one statement. */
 export const longestDeadlineMs = 10_000
 
-/** Of one statement: several fit into a lease. */
+/** The deadline of one statement: several fit into a lease. */
 export function deadlineMsOf(leaseMs: number): number {
   return Math.max(500, Math.min(longestDeadlineMs, leaseMs / 3))
 }
 
-/** Puts a worker together: each part is given the parts that it uses. */
+/** Builds a worker: each part gets the parts that it uses. */
 export function assemble(config: RuntimeConfig): Parts {
   const { worker, url, handlers, schedules, events, log } = config
   const { schema, leaseMs, poolSize, txPoolSize, crashLimit } = worker
@@ -215,7 +218,7 @@ export function assemble(config: RuntimeConfig): Parts {
     log,
     report,
     troubles,
-    // However short the lease: handlers have the time to end that they have anywhere.
+    // However short the lease is: handlers have the usual time to end.
     graceMs: Math.max(leaseMs, graceMs),
     giveUp: config.giveUp,
   })
@@ -278,7 +281,7 @@ export function assemble(config: RuntimeConfig): Parts {
   )
   const upkeep = worker.upkeep
     ? new Upkeep({
-        // One for a statement that takes minutes, two for all that must not wait for it.
+        // One for a statement that takes minutes, two for statements that must not wait for it.
         db: new Database({ ...connection, poolSize: 3, applicationName: 'stint upkeep' }),
         termMs: leaseMs,
         holder: () => tenure.workerId,

@@ -7,7 +7,7 @@ import type { HandlerContext } from './attempt/context.ts'
 import { resolveIsolate } from './isolate/isolate-options.ts'
 import type { HandleOptions, IsolateConfig } from './isolate/isolate-options.ts'
 
-/** What a function gives that returns nothing. */
+/** The return type of a function that returns nothing. */
 export type Nothing = ReturnType<() => void>
 
 /** Returns to succeed, throws to fail. */
@@ -31,11 +31,11 @@ export type BatchHandler<Contract> = (
 ) => Promise<readonly (OutputOf<Contract> | Error | undefined)[] | Nothing>
 
 export interface BatchOptions {
-  /** Jobs in one call, at most; 1 to 1,000. It takes what is there and waits for no more. @default 100 */
+  /** Jobs in one call, at most; 1 to 1,000. It takes the jobs that wait, and does not wait for more. @default 100 */
   size?: number | undefined
 }
 
-/** Runs around every attempt: `next()` goes on to the handler and gives what it returned. */
+/** Runs around every attempt: `next()` calls the handler and returns its result. */
 export type Middleware = (ctx: HandlerContext, next: () => Promise<unknown>) => Promise<unknown>
 
 export type Registered =
@@ -43,7 +43,7 @@ export type Registered =
       readonly type: 'single'
       readonly contract: JobContract
       readonly handler: Handler<JobContract>
-      /** Undefined where it runs beside the others. */
+      /** Undefined if it runs in the worker's process. */
       readonly isolate: IsolateConfig | undefined
     }
   | {
@@ -54,7 +54,7 @@ export type Registered =
       readonly isolate?: undefined
     }
 
-/** What this worker can do, by kind. */
+/** The handlers of this worker, by kind. */
 export class Handlers {
   readonly middleware: Middleware[] = []
   readonly #byKind = new Map<string, Registered>()
@@ -91,7 +91,7 @@ export class Handlers {
     return [...this.#byKind.keys()]
   }
 
-  /** How kinds are isolated, for those that are. */
+  /** The isolation of each kind that has one. */
   isolated(): IsolateConfig[] {
     return [...this.#byKind.values()].flatMap(({ isolate }) => isolate ?? [])
   }
@@ -100,7 +100,7 @@ export class Handlers {
     return [...this.#byKind].filter(([, { isolate }]) => isolate !== undefined).map(([kind]) => kind)
   }
 
-  /** Those whose contract puts its jobs elsewhere than into these queues. */
+  /** Kinds whose contract puts its jobs into none of these queues. */
   outside(queues: readonly string[]): { kind: string; queue: string }[] {
     const contracts = [...this.#byKind.values()].map(({ contract }) => contract)
     return contracts
@@ -134,7 +134,7 @@ export class Handlers {
   }
 }
 
-/** A child runs one job at a time: what is killed, or crashes, has one name. */
+/** A child runs one job at a time, so that a kill or a crash concerns exactly one job. */
 function refuseIsolate(rest: object): void {
   if (peek(rest, 'isolate') === undefined) return
   throw new StintError(

@@ -3,18 +3,18 @@ import { setTimeout as pause } from 'node:timers/promises'
 export interface LoopConfig {
   name: string
   everyMs: number
-  /** Whether the first pass comes with the start. */
+  /** Whether the first pass runs at the start. */
   isEager?: boolean | undefined
-  /** How long after the start the first pass comes. @default everyMs */
+  /** How long after the start the first pass runs. @default everyMs */
   firstMs?: number | undefined
-  /** How long to wait after so many failures in a row. @default everyMs */
+  /** How long to wait after this many failures in a row. @default everyMs */
   retryMs?: ((failures: number) => number) | undefined
-  /** One pass. What it throws is told, and the next pass comes all the same. */
+  /** One pass. An error is reported, and the next pass runs nevertheless. */
   pass: () => Promise<void>
   onTrouble: (name: string, error: unknown) => void
 }
 
-/** Runs a pass again and again. A failed pass does not end it, and `ageMs` tells how long ago one succeeded. */
+/** Runs a pass again and again. A failed pass does not end it, and `ageMs` says how long ago a pass succeeded. */
 export class Loop {
   readonly name: string
   readonly #config: LoopConfig
@@ -30,7 +30,7 @@ export class Loop {
     this.#config = config
   }
 
-  /** How long since a pass went well. */
+  /** How long ago a pass succeeded. */
   get ageMs(): number {
     return performance.now() - this.#lastOkAt
   }

@@ -17,16 +17,16 @@ export interface OperationsWorkerOptions {
   connection?: string | undefined
   /** @default 'stint' */
   schema?: string | undefined
-  /** Where it writes what it does. @default nowhere */
+  /** Where it logs. @default nowhere */
   log?: Logger | false | undefined
   /** How long an operation waits for its jobs to end, the canary and then all, in milliseconds. @default 10 minutes */
   undecidedMs?: number | undefined
 }
 
 export interface OperationsWorker {
-  /** When it has stopped, asked to or not. */
+  /** Resolves when it has stopped, whether asked to or not. */
   readonly over: Promise<void>
-  /** Gives back what it executes, for another to go on with. */
+  /** Gives back the operations that it executes, so that another worker continues them. */
   stop(): Promise<void>
 }
 
@@ -34,8 +34,8 @@ export interface OperationsWorker {
 const concurrency = 2
 
 /**
- * A small worker that executes operations and nothing else: the console has one, and the command line starts one where
- * nobody else does. Its login needs the rights of a worker and of an operator.
+ * A small worker that executes operations and nothing else: the console has one, and the command line starts one if no
+ * other worker executes operations. Its login needs the rights of a worker and of an operator.
  */
 export async function startOperationsWorker(
   options: OperationsWorkerOptions = {},
@@ -46,7 +46,7 @@ export async function startOperationsWorker(
   const connected = await connect(connection, process.env)
   const { url } = connected
   const db = new Database({
-    // One for all: a step is one short transaction, and between two of them nothing is held.
+    // One connection for all: a step is one short transaction, and nothing is held between two of them.
     url,
     schema,
     poolSize: 1,
@@ -59,14 +59,14 @@ export async function startOperationsWorker(
     notify: isNotifyUsual(process.env),
   })
   const onActed = ({ ready, workers }: Acted): void => {
-    // Jobs that are found alike share one hint.
+    // Jobs with the same hint share one.
     const hints = new Map(ready.map((place) => [JSON.stringify(place), { ...place, inMs: 0 }]))
     announcer.stored(new Set(hints.values()))
     for (const worker of workers) announcer.askedToStop(worker)
   }
   const worker = new Worker({
-    // It hears of operations of its own process at once, of others' when it looks. So it has four connections and no more:
-    // these two, its heartbeat's, and the one of the steps.
+    // It hears of operations of its own process at once, and finds those of others by polling. So it has only four
+    // connections: these two, its heartbeat's, and the one of the steps.
     connection: url,
     schema,
     log,
@@ -101,7 +101,7 @@ export async function startOperationsWorker(
 }
 
 export interface KeptOperationsWorker {
-  /** Begins, where it has not begun yet. Cheap to call often. */
+  /** Starts the worker if it does not run yet. Cheap to call often. */
   wake(): void
   stop(): Promise<void>
 }
@@ -110,8 +110,8 @@ export interface KeptOperationsWorker {
 const againMs = 5_000
 
 /**
- * An operations worker that is started when it is first wanted, and again when it could not start or had to give up: the
- * database may be away for a while.
+ * An operations worker that is started on first use, and again when it could not start or had to give up: the database
+ * may be unreachable for a while.
  */
 export function keepOperationsWorker(
   options: OperationsWorkerOptions,

@@ -23,14 +23,13 @@ export interface QueueOptions {
   /** Jobs of this queue that this worker runs at once; 1 to 10,000. @default 10 */
   concurrency?: number | undefined
   /**
-   * Jobs held ready beyond those that run, at most; 0 to 20,000. The worker takes about 100 ms of work in advance and
-   * no more, so slow jobs are not hoarded. With 0 a slot is also held until its job's ending is stored.
-   * @default 2000
+   * Jobs held ready beyond those that run, at most; 0 to 20,000. The worker prefetches about 100 ms of work and no
+   * more, so slow jobs are not hoarded. With 0 a slot is also held until its job's ending is stored. @default 2000
    */
   prefetch?: number | undefined
   /** Its share of the worker's slots when several queues have work and `concurrency` is short; 1 to 1,000. @default 1 */
   weight?: number | undefined
-  /** How often to look for its work when nobody says that there is some; from '50ms' up. @default the worker's */
+  /** How often to poll for its work when no notification comes; from '50ms' up. @default the worker's */
   pollFloor?: Duration | undefined
   /** A lower priority whose oldest ready job has waited this long is served first. @default '10m' */
   agingAfter?: Duration | undefined
@@ -39,7 +38,7 @@ export interface QueueOptions {
 export interface WorkerOptions {
   /** postgres:// URL. @default DATABASE_URL, else the embedded server when NODE_ENV is not production */
   connection?: string | undefined
-  /** For LISTEN, straight to the server where `connection` goes through a pooler. @default `connection` */
+  /** For LISTEN, directly to the server if `connection` goes through a pooler. @default `connection` */
   listenConnection?: string | undefined
   /** The Postgres schema that Stint lives in. @default 'stint' */
   schema?: string | undefined
@@ -49,18 +48,18 @@ export interface WorkerOptions {
   concurrency?: number | undefined
   /** How queues share those slots: by `weight`, or `strict`: in the order they are listed. @default 'weighted' */
   order?: 'weighted' | 'strict' | undefined
-  /** How long jobs stay this worker's without a heartbeat; from '1s' up. @default '30s' */
+  /** How long jobs stay with this worker without a heartbeat; from '1s' up. @default '30s' */
   lease?: Duration | undefined
   /** How long running jobs may go on after a stop was asked for. @default '25s' */
   drain?: Duration | undefined
   /**
-   * How long start() waits for a database that cannot be reached, with /readyz saying why; 0: not at all.
+   * How long start() waits for a database that cannot be reached, with /readyz saying why; 0: it does not wait.
    * @default '5m'
    */
   waitForDatabase?: Duration | undefined
-  /** For queues that do not say it: how often to look for work when nobody says that there is some. @default '1s' */
+  /** For queues that do not set it: how often to poll for work when no notification comes. @default '1s' */
   pollFloor?: Duration | undefined
-  /** How often to look for lost workers' jobs, and whether ours are still ours. @default '5s' */
+  /** How often to look for jobs of lost workers, and to check that our jobs are still ours. @default '5s' */
   sweepEvery?: Duration | undefined
   /** Lost workers after which a job is put aside as a dead letter; 1 to 100. @default 3 */
   crashLimit?: number | undefined
@@ -68,7 +67,10 @@ export interface WorkerOptions {
   stuck?: StuckOptions | undefined
   /** Processes and threads for handlers that are isolated: `handle(contract, handler, { isolate })`. */
   children?: ChildrenOptions | undefined
-  /** Listen for what producers say. Without, polling alone finds everything. @default true, unless STINT_NOTIFY is off */
+  /**
+   * Listen for notifications of producers. Without them, polling finds all jobs. @default true, unless STINT_NOTIFY is
+   * off
+   */
   notify?: boolean | undefined
   /** Connections for claiming and settling; 2 to 50. @default 4 */
   poolSize?: number | undefined
@@ -76,15 +78,15 @@ export interface WorkerOptions {
   txPoolSize?: number | undefined
   blobs?: BlobOptions | undefined
   /**
-   * Whether this process may be the one that does upkeep for all: partitions, retention. Of all that may, one does.
+   * Whether this process may do the upkeep for all: partitions, retention. One of the processes that may does it.
    * @default true
    */
   upkeep?: boolean | undefined
-  /** Schedules in your code, made by defineSchedule(): kept in the database as they are here. See also schedule(). */
+  /** Schedules in your code, made by defineSchedule(): stored in the database as they are here. See also schedule(). */
   schedules?: readonly Schedule[] | undefined
-  /** Answers /healthz and /readyz here; `host` is '0.0.0.0' where probes come from outside. @default host '127.0.0.1' */
+  /** Serves /healthz and /readyz here; `host` is '0.0.0.0' if probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
-  /** Of your app, shown beside the worker. @default the version in the environment: STINT_APP_VERSION */
+  /** The version of your app, shown beside the worker. @default the environment variable STINT_APP_VERSION */
   version?: string | undefined
   /** A pino logger (or one like it) of yours; false for silence. @default pino on standard output, level STINT_LOG_LEVEL or info */
   log?: Logger | false | undefined
@@ -93,15 +95,15 @@ export interface WorkerOptions {
 export interface StuckOptions {
   /**
    * How long a handler has to end after its signal was aborted, by its timeout or a cancellation. Then its attempt is
-   * over, its slot counts as stuck, and another opens in its place. @default '10s'
+   * over, its slot counts as stuck, and a replacement slot opens. @default '10s'
    */
   grace?: Duration | undefined
   /**
-   * How long a slot may stay stuck before the worker finishes its other jobs and gives up, for its process to be
-   * started anew; false: never. @default '1m'
+   * How long a slot may stay stuck before the worker finishes its other jobs and gives up, so that its process is
+   * started again; false: never. @default '1m'
    */
   recycle?: Duration | false | undefined
-  /** Slots that are opened in the place of stuck ones, at most; 0 to 10,000. @default the worker's concurrency */
+  /** Replacements for stuck slots, at most; 0 to 10,000. @default the worker's concurrency */
   replacements?: number | undefined
 }
 

@@ -1,10 +1,10 @@
 import { Loop } from './loop.ts'
 import type { Troubles } from './watch/troubles.ts'
 
-/** Something that has to come to an end again and again. */
+/** Work in turns, each of which has to end. */
 export interface Watched {
   readonly name: string
-  /** Since when it has been at one turn; undefined while it rests. */
+  /** Since when the current turn runs; undefined between turns. */
   readonly since: () => number | undefined
 }
 
@@ -12,9 +12,9 @@ export interface Watched {
 export interface Part {
   start?(): void | Promise<void>
   stop?(): void | Promise<void>
-  /** Why it cannot do its work now; nothing where it can. Trouble counts once it has lasted for `patienceMs`. */
+  /** Why it cannot do its work now; empty if it can. A failure counts once it has lasted for `patienceMs`. */
   health?(patienceMs: number): string[]
-  /** What it does in turns that must come to an end, for the watchdog. */
+  /** The turns that must come to an end, for the watchdog. */
   readonly turns?: readonly Watched[]
 }
 
@@ -48,12 +48,12 @@ export class LoopPart implements Part {
 export interface NewLoop {
   name: string
   everyMs: number
-  /** Whether the first pass comes with the start. */
+  /** Whether the first pass runs at the start. */
   isEager?: boolean
   pass: () => Promise<void>
 }
 
-/** A loop whose failures are told as trouble of the worker. */
+/** A loop whose failures are reported as trouble of the worker. */
 export function newLoop(troubles: Pick<Troubles, 'of'>, config: NewLoop): Loop {
   const loop: Loop = new Loop({
     ...config,

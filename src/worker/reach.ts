@@ -16,7 +16,10 @@ export interface ReachOptions {
 const mostPauseMs = 5_000
 const logEveryMs = 30_000
 
-/** Tries until the database can be reached. What time does not heal is thrown at once, the rest when the wait is over. */
+/**
+ * Tries until the database can be reached. An error that does not pass with time is thrown at once, others when the
+ * wait is over.
+ */
 export async function reach(attempt: () => Promise<void>, options: ReachOptions): Promise<void> {
   const { waitMs, signal, log } = options
   const startedAt = performance.now()

@@ -36,7 +36,7 @@ export class Runtime {
     await stop(this.#parts, { drainMs, hurry, leaseMs: this.#config.worker.leaseMs })
   }
 
-  /** Lets go of everything after a start that failed. */
+  /** Releases everything after a start that failed. */
   async abandon(): Promise<void> {
     const { listening, tenure, children, upkeep, db, txDb } = this.#parts
     listening.close()
@@ -46,35 +46,38 @@ export class Runtime {
     await Promise.all([db.close(), txDb.close()])
   }
 
-  /** Why it cannot do its work now; nothing where it can. */
+  /** Why it cannot do its work now; empty if it can. */
   health(): string[] {
     const { leaseMs, sweepEveryMs } = this.#config.worker
     const { tenure, troubles, watchdog, claiming, beside } = this.#parts
     const patienceMs = Math.max(leaseMs, 3 * sweepEveryMs, 120_000)
-    // While it drains they stand still, and that may take long: no reason to be killed.
+    // These parts stand still during a drain, which may take long: that is no reason to be killed.
     const working: readonly Part[] = tenure.isClosed ? [] : [claiming, ...beside]
     const parts: readonly Part[] = [tenure, troubles, watchdog, ...working]
     return parts.flatMap((part) => part.health?.(patienceMs) ?? [])
   }
 
-  /** Fails the job in whose name something was thrown and never caught; false where it is not at work here. */
+  /** Fails the job that threw an error that was never caught; false if it does not run here. */
   failUncaught(jobId: string, thrown: unknown): boolean {
     return failUncaught(jobId, thrown, this.#parts.givingUp)
   }
 
-  /** Notes what was thrown in the name of a job whose attempt is over. */
+  /** Notes an error that a job threw after its attempt was over. */
   noteLate(held: HeldJob, thrown: unknown): void {
     noteLate(held, thrown, this.#parts.givingUp)
   }
 
-  /** A start is not tried again, so it may take its time, however short the lease and with it the usual deadline. */
+  /**
+   * A start is not repeated, so its statements get a longer deadline, even if the lease and the usual deadline are
+   * short.
+   */
   async #patiently(work: (db: Database) => Promise<void>): Promise<void> {
     const { url, worker } = this.#config
     const { schema, leaseMs } = worker
     if (deadlineMsOf(leaseMs) === longestDeadlineMs) return work(this.#parts.db)
     const deadlineMs = longestDeadlineMs
     const db = new Database({ url, schema, deadlineMs, poolSize: 1, applicationName: 'stint worker' })
-    // Not awaited: a network that swallows everything would never let the goodbye through.
+    // Not awaited: on a network that drops all packets the connection would never close.
     return work(db).finally(() => void db.close())
   }
 
@@ -85,6 +88,6 @@ export class Runtime {
     const queues = Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency]))
     log.info({ workerId, queues, concurrency: worker.concurrency, kinds: handlers.kinds }, 'worker ready')
     for (const about of handlers.outside(this.#parts.served.queues))
-      log.warn(about, 'a handler waits here for jobs of a queue that this worker does not serve')
+      log.warn(about, 'a handler is for jobs of a queue that this worker does not serve')
   }
 }

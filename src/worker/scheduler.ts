@@ -14,7 +14,7 @@ import type { Troubles } from './watch/troubles.ts'
 
 export interface SchedulerConfig {
   db: Database
-  /** Those in the code of this process. */
+  /** The schedules in the code of this process. */
   schedules: readonly Schedule[]
   appVersion: string | null
   events: Events
@@ -24,10 +24,10 @@ export interface SchedulerConfig {
   troubles: Pick<Troubles, 'of'>
 }
 
-/** Jittered by a fifth, so at most 10 s: what nobody told of is found by then. */
+/** Jittered by a fifth, so at most 10 s: by then a pass finds fires that no notification announced. */
 const lookEveryMs = 8_000
 
-/** Fires schedules, all there are: any worker does, and none has to be the only one. */
+/** Fires all schedules: any worker does it, and several may do it at once. */
 export class Scheduler extends LoopPart {
   readonly #config: SchedulerConfig
   readonly #loop: Loop
@@ -48,7 +48,7 @@ export class Scheduler extends LoopPart {
     this.#loop = loop
   }
 
-  /** Stores those of this process as they are in its code. */
+  /** Stores the schedules of this process as they are in its code. */
   async synchronise(db: Database): Promise<void> {
     const { schedules, appVersion } = this.#config
     for (const schedule of schedules) {
@@ -57,10 +57,10 @@ export class Scheduler extends LoopPart {
     }
   }
 
-  /** Something may be due sooner than was thought. */
+  /** A fire may be due sooner than expected. */
   wake(): void {
     if (this.#isStopped) return
-    // One that is under way may have looked before the change.
+    // A pass that is under way may have read the schedules before the change.
     if (this.#loop.since !== undefined) this.#mustLookAgain = true
     else void this.#loop.runOnce()
   }

@@ -11,16 +11,19 @@ export interface StopOptions {
   leaseMs: number
 }
 
-/** How long a stop waits for the last notes and numbers to be written, and for connections to close: it is not worth more. */
+/**
+ * How long a stop waits for the last notes and numbers to be written, and for connections to close: they are not worth
+ * more.
+ */
 const lastWordsMs = 5_000
 /** How long handlers have to end once they are told that the worker stops. */
 const abortedMs = 1_000
 
 /**
- * Stops claiming at once, gives back what has not started, lets what runs go on for the drain, then aborts it and gives
- * that back too. Heartbeats go on to the end.
+ * Stops claiming at once, gives back jobs that have not started, lets running ones go on for the drain, then aborts
+ * those and gives them back too. Heartbeats go on to the end.
  *
- * Nothing is waited for without a limit: what hangs may be the very reason to stop.
+ * Every wait has a limit: a part that hangs may be the very reason to stop.
  */
 export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOptions): Promise<void> {
   const { tenure, dispatcher, children, pools, db } = parts
@@ -39,7 +42,7 @@ export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOption
   await until(() => dispatcher.running === 0, { ms: drainMs, hurry })
   await endRunning(parts)
   const childrenEnded = children.close()
-  // A database that is gone must not keep the process for ever: after a lease others take over anyway.
+  // An unreachable database must not keep the process alive for ever: after a lease others take over anyway.
   await atMost(leaseMs, parts.settler.stop())
   await atMost(lastWordsMs, parts.notes.stop())
   await atMost(lastWordsMs, parts.numbers.stop())
@@ -50,7 +53,7 @@ export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOption
   })
   await handedOver
   const isClosed = parts.txDb.close()
-  // A handler that never ends, and a turn that hangs, would keep their connection for ever.
+  // A handler that never ends, or a turn that hangs, would keep its connection for ever.
   await atMost(lastWordsMs, Promise.all([db.close(), hasRunaways(parts) ? undefined : isClosed]))
   db.abandon()
 }
@@ -60,12 +63,12 @@ async function endRunning(parts: Parts): Promise<void> {
   const { held, dispatcher, txDb } = parts
   for (const one of held.all()) if (one.phase === 'running') one.abort('shutdown', stopError())
   await until(() => dispatcher.running === 0, { ms: abortedMs })
-  // What such a handler has open under ctx.tx locks its row, and is not to be stored any more.
+  // A transaction that such a handler has open under ctx.tx locks its row, and must not be stored any more.
   if (hasRunaways(parts)) txDb.abandon()
   dispatcher.releaseRunning('the worker stopped while it ran')
 }
 
-/** Whether there are handlers that do not end, and may never let go of a connection. */
+/** Whether there are handlers that do not end, and may never release a connection. */
 function hasRunaways({ dispatcher }: Parts): boolean {
   return dispatcher.running > 0 || dispatcher.stuck > 0
 }

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Waits until the test passes, for so long at most; `hurry` ends the wait. */
+/** Waits until the test passes, for a limited time; `hurry` ends the wait. */
 export async function until(
   test: () => boolean,
   { ms, hurry }: { ms: number; hurry?: AbortSignal | undefined },

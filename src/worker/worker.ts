@@ -33,7 +33,7 @@ import { catchUncaught } from './attempt/uncaught.ts'
 
 const workerBrand: unique symbol = Symbol.for('stint.worker') as never
 
-/** For the caller of run() to say goodbye in its own way. */
+/** Time for the caller of run() to report the error in its own way. */
 const lastMomentMs = 2_000
 
 type State = 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
@@ -44,11 +44,11 @@ type State = 'new' | 'starting' | 'running' | 'stopping' | 'stopped'
  * One per process is usual. Handlers know nothing of queues: they return to succeed and throw to fail.
  */
 export class Worker {
-  /** Known by this to `stint work`, also across two copies of the package. */
+  /** `stint work` recognises a worker by this, also across two copies of the package. */
   readonly [workerBrand] = true
   readonly #config: WorkerConfig
   readonly #handlers = new Handlers()
-  /** Among the workers of its file: by this a child finds it. */
+  /** Zero-based index among the workers of its file: by this a child finds it. */
   readonly #place: number
   readonly #schedules: Schedule[] = []
   readonly #log: Logger
@@ -56,7 +56,7 @@ export class Worker {
   readonly #hurry = new AbortController()
   /** Ends the wait for a database that cannot be reached. */
   readonly #noWait = new AbortController()
-  /** Why it is not running yet. */
+  /** Why it does not run yet. */
   #waitsFor: string | undefined
   #state: State = 'new'
   #connected: Connected | undefined
@@ -96,7 +96,7 @@ export class Worker {
     })
   }
 
-  /** What to do for jobs of this kind. Before start(). */
+  /** Registers the handler for jobs of this kind. Call it before start(). */
   handle<Contract extends JobContract>(
     contract: Contract,
     handler: Handler<Contract>,
@@ -107,7 +107,7 @@ export class Worker {
     return this
   }
 
-  /** What to do for several jobs of this kind in one call. Before start(). */
+  /** Registers a handler for several jobs of this kind in one call. Call it before start(). */
   handleBatch<Contract extends JobContract>(
     contract: Contract,
     handler: BatchHandler<Contract>,
@@ -118,21 +118,21 @@ export class Worker {
     return this
   }
 
-  /** Keeps a schedule in the database as it is in your code. Before start(). */
+  /** Stores a schedule in the database as it is in your code. Call it before start(). */
   schedule(...schedules: readonly Schedule[]): this {
     this.#mustBeNew('schedule()')
     for (const schedule of schedules) this.#add(asSchedule(schedule))
     return this
   }
 
-  /** Puts something around every attempt; the first one added is the outermost. Before start(). */
+  /** Runs the middleware around every attempt; the first one added is the outermost. Call it before start(). */
   use(middleware: Middleware): this {
     this.#mustBeNew('use()')
     this.#handlers.middleware.push(functionOption('middleware', middleware))
     return this
   }
 
-  /** Hears what the worker tells; gives the way to stop hearing. */
+  /** Adds a listener for an event; returns a function that removes it. */
   on<Name extends keyof WorkerEvents>(
     name: Name,
     listener: (...args: WorkerEvents[Name]) => void,
@@ -145,12 +145,12 @@ export class Worker {
     return this.#runtime?.workerId
   }
 
-  /** Where /healthz and /readyz are answered; undefined where they are not. */
+  /** The port of /healthz and /readyz; undefined if they are not served. */
   get healthPort(): number | undefined {
     return this.#healthPort
   }
 
-  /** Connects, takes a lease and begins to claim. Resolves when it does; inside of a child of a worker, never. */
+  /** Connects, takes a lease and begins to claim. Resolves when it claims; in a child of a worker it never resolves. */
   async start(): Promise<void> {
     const house = lendingHouse()
     if (house !== undefined) return lendInstead(house, this)
@@ -167,7 +167,7 @@ export class Worker {
   }
 
   /**
-   * Stops claiming at once; running jobs get the drain, the rest is given back with nothing burned. A second call
+   * Stops claiming at once; running jobs get the drain, the others are given back and burn no attempt. A second call
    * with `drain: 0` ends the drain.
    */
   stop({ drain }: { drain?: Duration | undefined } = {}): Promise<void> {
@@ -180,10 +180,10 @@ export class Worker {
   }
 
   /**
-   * Starts, and stops on SIGTERM or SIGINT; a second one hurries. What a job's callbacks throw and nobody catches fails
-   * that job, or is noted where its attempt is over; what is nobody's ends the worker. Resolves when all is stopped; rejects where it had to give up, and the
-   * process then ends with an error, also where a handler would keep it alive. Inside of a child of a worker it does nothing, and
-   * never resolves.
+   * Starts, and stops on SIGTERM or SIGINT; a second signal ends the drain. An error that a job's callbacks throw and
+   * that is never caught fails that job, or is noted if its attempt is over; an error of no known job ends the worker.
+   * Resolves when all is stopped; rejects if it had to give up, and the process then ends with an error, also if a
+   * handler would keep it alive. In a child of a worker it does nothing, and never resolves.
    */
   async run(): Promise<void> {
     const house = lendingHouse()
@@ -205,17 +205,17 @@ export class Worker {
         this.#giveUp(error, { canDrain: true })
       },
     })
-    // Timers and sockets of a worker do not keep a process alive; being asked to run does.
+    // Timers and sockets of a worker do not keep a process alive; a call of run() does.
     const alive = setInterval(() => undefined, 60_000)
     try {
       await this.start().catch((error: unknown) => {
-        // Asked to stop before there was anything to stop.
+        // Asked to stop before the start was done.
         if (!this.#noWait.signal.aborted || !isStintError(error, 'worker-stopped')) throw error
       })
       await this.#over
       await this.#stopping
       if (this.#fatal !== undefined) {
-        // A handler that does not end may keep a process alive that nobody is at home in.
+        // A handler that does not end may keep the process alive although its worker has stopped.
         setTimeout(() => process.exit(1), lastMomentMs).unref()
         throw this.#fatal
       }
@@ -233,13 +233,13 @@ export class Worker {
 
   async #start(): Promise<void> {
     try {
-      // Without its heartbeat there is no use in waiting for a database.
+      // Without the heartbeat's file there is no use in waiting for a database.
       builtFile('worker/lease/lease-thread')
       this.#connected = await connect(this.#config.connection, process.env)
       const { url, embeddedDir } = this.#connected
       if (embeddedDir !== undefined)
         this.#log.info({ dir: embeddedDir }, 'DATABASE_URL is not set: using the embedded PostgreSQL')
-      // Before the database is there: readiness says what is missing.
+      // Before the database is reached: /readyz says what is missing.
       await this.#startHealth()
       await this.#checkSchema(url)
       this.#runtime = new Runtime({
@@ -267,7 +267,7 @@ export class Worker {
 
   async #stop(drainMs: number): Promise<void> {
     this.#noWait.abort()
-    // What is half started cannot be stopped: it would go on claiming afterwards.
+    // A worker that is half started cannot be stopped: it would go on claiming afterwards.
     await this.#starting?.catch(() => undefined)
     if (this.#state === 'new' || this.#state === 'stopped') {
       this.#state = 'stopped'
@@ -276,7 +276,8 @@ export class Worker {
     }
     this.#state = 'stopping'
     this.#events.emit('stopping', { reason: this.#fatal?.message ?? 'asked to' })
-    // With its last job settled nothing of a worker keeps the process alive; stopping in good order does.
+    // With its last job settled, nothing of a worker keeps the process alive; so this timer does until the stop is
+    // done.
     const alive = setInterval(() => undefined, 60_000)
     try {
       await this.#runtime?.stop({ drainMs, hurry: this.#hurry.signal })
@@ -292,10 +293,13 @@ export class Worker {
   }
 
   #noteLate(job: Ambient, thrown: unknown): void {
-    // Of another copy of the package it is known by name alone.
+    // A context of another copy of the package is recognised by its brand alone.
     if (job instanceof JobContext) this.#runtime?.noteLate(job.held, thrown)
     else
-      this.#log.error({ id: job.jobId, kind: job.kind, error: messageOf(thrown) }, 'thrown after its attempt')
+      this.#log.error(
+        { id: job.jobId, kind: job.kind, error: messageOf(thrown) },
+        'error thrown after the attempt was over',
+      )
   }
 
   #giveUp(error: Error, { canDrain }: { canDrain: boolean } = { canDrain: false }): void {
@@ -334,7 +338,7 @@ export class Worker {
   async #startHealth(): Promise<void> {
     const { health } = this.#config
     if (health === undefined) return
-    // A start that waits for its database is well: to be started again would not help it.
+    // A start that waits for its database is healthy: a restart would not help it.
     const healthz = (): string[] => this.#runtime?.health() ?? []
     const waits = (): string[] => (this.#waitsFor === undefined ? [] : [`the database: ${this.#waitsFor}`])
     const readyz = (): string[] =>

@@ -190,7 +190,7 @@ export class Children {
       },
       onGone: (gone) => this.#children.delete(gone),
       onLate: ({ jobId: id, kind, message: error }) => {
-        this.#parts.log.error({ id, kind, error }, 'thrown in a child after its attempt was over')
+        this.#parts.log.error({ id, kind, error }, 'error thrown in a child after the attempt was over')
       },
     })
     this.#children.add(child)

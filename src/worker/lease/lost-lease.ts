@@ -74,7 +74,7 @@ export class LostLease {
     if (tenure.isOver) return
     const { workerId } = tenure
     events.emit('workerLost', { workerId })
-    log.error({ workerId }, 'worker lost: others have taken its jobs; beginning anew under another id')
+    log.error({ workerId }, 'worker lost: others have taken its jobs; beginning again under a new id')
     this.#abortAll(leaseLost)
     await until(() => dispatcher.running === 0, { ms: graceMs })
     if (tenure.isClosed) return
