@@ -53,7 +53,7 @@ import { Schedules } from './schedules.ts'
 import { resolveSearchOptions } from './jobs/search-options.ts'
 import type { SearchOptions } from './jobs/search-options.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
-import { placeOf } from '../jobs/wake-up/local.ts'
+import { databaseKey } from '../jobs/wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import { Queues } from './queues.ts'
@@ -110,7 +110,7 @@ export class Stint<Tx = PgTransaction> {
     const { schema, notify } = this.#config
     this.#announcer = new Announcer({
       database: () => connection.database(),
-      place: () => (connection.url === undefined ? undefined : placeOf(connection.url, schema)),
+      localKey: () => (connection.url === undefined ? undefined : databaseKey(connection.url, schema)),
       notify,
     })
     this.#enqueueStats = new EnqueueStats(connection)

@@ -23,9 +23,9 @@ export function toldEntry(): string | undefined {
 }
 
 /** Zero-based index of a new worker within its file: the same in every process that loads the file. */
-export function nextPlace(entry: string): number {
+export function nextIndex(entry: string): number {
   const { made } = program()
-  const place = made.get(entry) ?? 0
-  made.set(entry, place + 1)
-  return place
+  const index = made.get(entry) ?? 0
+  made.set(entry, index + 1)
+  return index
 }

@@ -10,7 +10,7 @@ import { Upkeep } from './upkeep/upkeep.ts'
 import { stintVersion } from '../node/version.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
 import { Bell } from '../jobs/wake-up/bell.ts'
-import { placeOf } from '../jobs/wake-up/local.ts'
+import { databaseKey } from '../jobs/wake-up/local.ts'
 import { Poll } from '../jobs/wake-up/poll.ts'
 import { Activity } from './report/activity.ts'
 import { newBegun } from './attempt/begun.ts'
@@ -23,7 +23,7 @@ import { Notes } from './attempt/notes.ts'
 import { Claiming } from './claim/claiming.ts'
 import { ClaimReport } from './claim/claim-report.ts'
 import { Dispatcher } from './claim/dispatcher.ts'
-import { Doubt } from './claim/doubt.ts'
+import { LostReplies } from './claim/lost-replies.ts'
 import { FailingClaims } from './claim/failing-claims.ts'
 import { Listening } from './claim/listening.ts'
 import { Pools } from './claim/pools.ts'
@@ -49,7 +49,7 @@ import { Watchdog } from './watch/watchdog.ts'
 export interface RuntimeConfig {
   worker: WorkerConfig
   /** Zero-based index of the worker within its file. */
-  place: number
+  index: number
   url: string
   handlers: Handlers
   /** The schedules in the code of this process. */
@@ -118,18 +118,27 @@ export function assemble(config: RuntimeConfig): Parts {
   const bell = new Bell()
   const poll = new Poll(worker.pollFloorMs)
   const activity = new Activity()
-  const doubt = new Doubt()
+  const lostReplies = new LostReplies()
   const pools = new Pools(worker.queues, handlers)
   const report = new Report(events, log)
   const troubles = new Troubles({ events, log, giveUp: config.giveUp })
   const numbers = new Numbers({ db, process: workerId, version: worker.version, events, log, troubles })
   const announcer = new Announcer({
     database: () => Promise.resolve(db),
-    place: () => placeOf(url, schema),
+    localKey: () => databaseKey(url, schema),
     notify: worker.notify,
   })
   const failing = new FailingClaims(db, () => tenure.workerId, troubles)
-  const claimReport = new ClaimReport({ bell, poll, activity, doubt, failing, troubles, numbers, report })
+  const claimReport = new ClaimReport({
+    bell,
+    poll,
+    activity,
+    lostReplies,
+    failing,
+    troubles,
+    numbers,
+    report,
+  })
   const recycling = new Recycling({
     afterMs: worker.stuck.recycleMs,
     giveUp: (error) => {
@@ -176,7 +185,7 @@ export function assemble(config: RuntimeConfig): Parts {
   const children = new Children({
     children: worker.children,
     handlers,
-    place: config.place,
+    index: config.index,
     url,
     schema,
     leaseMs,
@@ -212,7 +221,7 @@ export function assemble(config: RuntimeConfig): Parts {
     held,
     dispatcher,
     bell,
-    doubt,
+    lostReplies,
     about,
     events,
     log,
@@ -253,7 +262,7 @@ export function assemble(config: RuntimeConfig): Parts {
     held,
     tenure,
     scout,
-    doubt,
+    lostReplies,
     numbers,
     report,
     troubles,
@@ -268,7 +277,7 @@ export function assemble(config: RuntimeConfig): Parts {
     scout,
     bell,
     poll,
-    doubt,
+    lostReplies,
     reconciling,
     troubles,
   })

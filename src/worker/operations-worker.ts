@@ -7,7 +7,7 @@ import type { Acted } from '../operations/execute/act.ts'
 import { operationJob, operationQueue } from '../operations/contract.ts'
 import { executeOperation } from '../operations/execute/execute.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
-import { placeOf } from '../jobs/wake-up/local.ts'
+import { databaseKey } from '../jobs/wake-up/local.ts'
 import { isNotifyUsual } from '../jobs/wake-up/notify.ts'
 import type { Logger } from './report/log.ts'
 import { Worker } from './worker.ts'
@@ -55,12 +55,12 @@ export async function startOperationsWorker(
   })
   const announcer = new Announcer({
     database: () => Promise.resolve(db),
-    place: () => placeOf(url, schema),
+    localKey: () => databaseKey(url, schema),
     notify: isNotifyUsual(process.env),
   })
   const onActed = ({ ready, workers }: Acted): void => {
     // Jobs with the same hint share one.
-    const hints = new Map(ready.map((place) => [JSON.stringify(place), { ...place, inMs: 0 }]))
+    const hints = new Map(ready.map((job) => [JSON.stringify(job), { ...job, inMs: 0 }]))
     announcer.stored(new Set(hints.values()))
     for (const worker of workers) announcer.askedToStop(worker)
   }

@@ -25,7 +25,7 @@ export interface SchedulerConfig {
 }
 
 /** Jittered by a fifth, so at most 10 s: by then a pass finds fires that no notification announced. */
-const lookEveryMs = 8_000
+const pollEveryMs = 8_000
 
 /** Fires all schedules: any worker does it, and several may do it at once. */
 export class Scheduler extends LoopPart {
@@ -34,12 +34,12 @@ export class Scheduler extends LoopPart {
   readonly #mine = new Map<string, { schedule: Schedule; digest: string }>()
   #timer: NodeJS.Timeout | undefined
   #isStopped = false
-  #mustLookAgain = false
+  #mustPollAgain = false
 
   constructor(config: SchedulerConfig) {
     const loop = newLoop(config.troubles, {
       name: 'schedules',
-      everyMs: lookEveryMs,
+      everyMs: pollEveryMs,
       isEager: true,
       pass: () => this.#pass(),
     })
@@ -61,7 +61,7 @@ export class Scheduler extends LoopPart {
   wake(): void {
     if (this.#isStopped) return
     // A pass that is under way may have read the schedules before the change.
-    if (this.#loop.since !== undefined) this.#mustLookAgain = true
+    if (this.#loop.since !== undefined) this.#mustPollAgain = true
     else void this.#loop.runOnce()
   }
 
@@ -78,7 +78,7 @@ export class Scheduler extends LoopPart {
 
   async #pass(): Promise<void> {
     const { db, events, log, announcer, numbers } = this.#config
-    this.#mustLookAgain = false
+    this.#mustPollAgain = false
     const { fired, failed, nextInMs } = await tick(db, this.#mine, () => {
       this.#loop.noteProgress()
     })
@@ -99,7 +99,7 @@ export class Scheduler extends LoopPart {
   }
 
   #isToldMeanwhile(): boolean {
-    return this.#mustLookAgain
+    return this.#mustPollAgain
   }
 
   #wakeIn(ms: number | undefined): void {

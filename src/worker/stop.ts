@@ -15,7 +15,7 @@ export interface StopOptions {
  * How long a stop waits for the last notes and numbers to be written, and for connections to close: they are not worth
  * more.
  */
-const lastWordsMs = 5_000
+const lastWritesMs = 5_000
 /** How long handlers have to end once they are told that the worker stops. */
 const abortedMs = 1_000
 
@@ -38,14 +38,14 @@ export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOption
   await atMost(longestDeadlineMs, Promise.all([...parts.beside.map((part) => part.stop?.()), answered]))
   parts.listening.close()
   dispatcher.releaseAll('the worker stopped before it was started')
-  children.sendHome()
+  children.releaseWaiting()
   await until(() => dispatcher.running === 0, { ms: drainMs, hurry })
   await endRunning(parts)
   const childrenEnded = children.close()
   // An unreachable database must not keep the process alive for ever: after a lease others take over anyway.
   await atMost(leaseMs, parts.settler.stop())
-  await atMost(lastWordsMs, parts.notes.stop())
-  await atMost(lastWordsMs, parts.numbers.stop())
+  await atMost(lastWritesMs, parts.notes.stop())
+  await atMost(lastWritesMs, parts.numbers.stop())
   await childrenEnded
   parts.deadlines.stop()
   await tenure.stop().catch((error: unknown) => {
@@ -54,7 +54,7 @@ export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOption
   await handedOver
   const isClosed = parts.txDb.close()
   // A handler that never ends, or a turn that hangs, would keep its connection for ever.
-  await atMost(lastWordsMs, Promise.all([db.close(), hasRunaways(parts) ? undefined : isClosed]))
+  await atMost(lastWritesMs, Promise.all([db.close(), hasRunaways(parts) ? undefined : isClosed]))
   db.abandon()
 }
 

@@ -8,7 +8,7 @@ import { classify } from '../db/classify.ts'
 import { connect } from '../db/connect.ts'
 import type { Connected } from '../db/connect.ts'
 import { Database } from '../db/database.ts'
-import { nextPlace } from '../node/entry.ts'
+import { nextIndex } from '../node/entry.ts'
 import { asSchedule } from '../schedules/rules/define-schedule.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
 import { checkSchema } from '../schema/migrate.ts'
@@ -20,7 +20,7 @@ import { Handlers } from './handlers.ts'
 import type { BatchHandler, BatchOptions, Handler, Middleware } from './handlers.ts'
 import { HealthServer } from './watch/health.ts'
 import type { HandleOptions } from './isolate/isolate-options.ts'
-import { lending, lendingHouse, lendInstead } from './isolate/lend.ts'
+import { lending, childRegistry, lendHandlers } from './isolate/lend.ts'
 import type { Lent } from './isolate/lend.ts'
 import { tellLease, tellStopping } from './lease/lease-news.ts'
 import { defaultLogger, guarded, silent } from './report/log.ts'
@@ -49,7 +49,7 @@ export class Worker {
   readonly #config: WorkerConfig
   readonly #handlers = new Handlers()
   /** Zero-based index among the workers of its file: by this a child finds it. */
-  readonly #place: number
+  readonly #index: number
   readonly #schedules: Schedule[] = []
   readonly #log: Logger
   readonly #events: Events
@@ -72,12 +72,12 @@ export class Worker {
   constructor(options?: WorkerOptions) {
     this.#config = resolveWorkerOptions(options)
     const { log, children, schedules } = this.#config
-    this.#place = children.entry === undefined ? 0 : nextPlace(children.entry)
-    lendingHouse()?.lendings.push({
+    this.#index = children.entry === undefined ? 0 : nextIndex(children.entry)
+    childRegistry()?.workers.push({
       worker: this,
       entry: children.entry,
-      place: this.#place,
-      wasAsked: false,
+      index: this.#index,
+      wasStarted: false,
     })
     for (const schedule of schedules) this.#add(schedule)
     this.#log = log === false ? silent : log === undefined ? defaultLogger(process.env) : guarded(log)
@@ -152,8 +152,8 @@ export class Worker {
 
   /** Connects, takes a lease and begins to claim. Resolves when it claims; in a child of a worker it never resolves. */
   async start(): Promise<void> {
-    const house = lendingHouse()
-    if (house !== undefined) return lendInstead(house, this)
+    const registry = childRegistry()
+    if (registry !== undefined) return lendHandlers(registry, this)
     if (this.#state !== 'new')
       throw new StintError('worker-stopped', 'A worker is started once: make a new one.')
     if (this.#handlers.kinds.length === 0)
@@ -186,8 +186,8 @@ export class Worker {
    * handler would keep it alive. In a child of a worker it does nothing, and never resolves.
    */
   async run(): Promise<void> {
-    const house = lendingHouse()
-    if (house !== undefined) return lendInstead(house, this)
+    const registry = childRegistry()
+    if (registry !== undefined) return lendHandlers(registry, this)
     const onSignal = (signal: NodeJS.Signals): void => {
       this.#log.info(
         { signal },
@@ -244,7 +244,7 @@ export class Worker {
       await this.#checkSchema(url)
       this.#runtime = new Runtime({
         worker: this.#config,
-        place: this.#place,
+        index: this.#index,
         url,
         handlers: this.#handlers,
         schedules: this.#schedules,

@@ -21,8 +21,8 @@ export async function sendBatch(
     isRepeat,
   )
   const answers = new Array<Placed>(jobs.length)
-  for (const [place, { index, job }] of ordered.entries()) {
-    const answer = placed[place]
+  for (const [position, { index, job }] of ordered.entries()) {
+    const answer = placed[position]
     if (answer === undefined) throw new Error(`The database gave no answer for job ${job.id}`)
     answers[index] = answer
   }

@@ -10,7 +10,7 @@ const probablyCommittedMs = [15, 150] as const
 export interface AnnouncerConfig {
   database: () => Promise<Queryable>
   /** Where workers of this process listen; undefined while nothing is open. */
-  place: () => string | undefined
+  localKey: () => string | undefined
   /** Whether workers of other processes are told. */
   notify: boolean
 }
@@ -38,8 +38,8 @@ export class Announcer {
    * in the same way share one hint object.
    */
   stored(hints: ReadonlySet<Hint>, { isTold = false }: { isTold?: boolean } = {}): void {
-    const place = this.#config.place()
-    if (place !== undefined) ringLocally(place, [...hints])
+    const key = this.#config.localKey()
+    if (key !== undefined) ringLocally(key, [...hints])
     if (!this.#config.notify || isTold) return
     const soon = soonOf(hints)
     if (soon.length > 0) this.#notifier.hint(soon)

@@ -5,7 +5,7 @@ import { LoopPart, newLoop } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import type { HeldJob, HeldJobs, Slot } from './held-job.ts'
 import { endAttempt, runSlot } from './run.ts'
-import type { AttemptParts, Places } from './run.ts'
+import type { AttemptParts, SlotOwner } from './run.ts'
 
 /**
  * After this time at work, the database notes that a handler has begun; for shorter handlers the note costs more than
@@ -25,7 +25,7 @@ async function noteOne(db: Queryable, held: HeldJob): Promise<boolean> {
 export async function runNoted(
   held: HeldJob,
   slot: Slot,
-  { db, places, parts, report }: { db: Queryable; places: Places; parts: AttemptParts; report: ClaimReport },
+  { db, owner, parts, report }: { db: Queryable; owner: SlotOwner; parts: AttemptParts; report: ClaimReport },
 ): Promise<void> {
   held.prepare(slot)
   let reason = 'its lease was lost before it began'
@@ -33,7 +33,7 @@ export async function runNoted(
     if (await noteOne(db, held)) held.noteBegun()
     if (!parts.tenure.isOpen) reason = 'the worker stopped before it began'
     else if (held.isNotedBegun) {
-      runSlot(slot, parts.handlers.get(held.job.kind), places, parts)
+      runSlot(slot, parts.handlers.get(held.job.kind), owner, parts)
       return
     }
   } catch (error) {
@@ -42,8 +42,8 @@ export async function runNoted(
   }
   held.begin(slot, Infinity)
   held.end()
-  places.returned(held, slot, 0)
-  await endAttempt({ held, outcome: { type: 'released', reason }, ranMs: 0 }, places, parts)
+  owner.returned(held, slot, 0)
+  await endAttempt({ held, outcome: { type: 'released', reason }, ranMs: 0 }, owner, parts)
 }
 
 /** Notes in the database which handlers have been at work for a while. */

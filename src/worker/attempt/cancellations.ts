@@ -43,7 +43,7 @@ export class Cancellations extends LoopPart {
     const loop = newLoop(config.troubles, {
       name: 'cancel',
       everyMs: cancelPollMs,
-      pass: () => this.#look(),
+      pass: () => this.#askForCancelled(),
     })
     super([loop])
     this.#config = config
@@ -56,13 +56,13 @@ export class Cancellations extends LoopPart {
   }
 
   /** A job was cancelled: asks the database at once. */
-  lookNow(): void {
+  checkNow(): void {
     this.hint()
     void this.#loop.runOnce()
   }
 
   /** Asks the database for cancelled jobs, if that is due. */
-  async #look(): Promise<void> {
+  async #askForCancelled(): Promise<void> {
     const { db, held, tenure } = this.#config
     const now = performance.now()
     const oldest = held.oldest()

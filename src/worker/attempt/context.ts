@@ -211,7 +211,7 @@ export class JobContext implements HandlerContext {
   }
 
   async tx<Result>(work: (tx: PgTransaction) => Promise<Result>): Promise<Result> {
-    this.#mustBeFree()
+    this.#mustBeOutsideTx()
     const before = this.children.length
     let result: string | undefined
     this.#isInTx = true
@@ -222,7 +222,7 @@ export class JobContext implements HandlerContext {
           this.children.length = before
           const value = await work(tx)
           result = this.storable(value)
-          await this.#lastWords()
+          await this.#writeLastNotes()
           return value
         },
         ended: () => this.#ended(result),
@@ -242,10 +242,10 @@ export class JobContext implements HandlerContext {
     tx: Tx,
     { result, adapter }: { result?: unknown; adapter?: TxAdapter<Tx> | undefined } = {},
   ): Promise<void> {
-    this.#mustBeFree()
+    this.#mustBeOutsideTx()
     const foreign = foreignTx(tx, adapter ?? (pgAdapter as unknown as TxAdapter<Tx>), this.#services.schema)
     const text = this.storable(result)
-    await this.#lastWords()
+    await this.#writeLastNotes()
     if ((await succeedIn(foreign, this.#ended(text))).length === 0) throw leaseLost(this.held)
     this.completion = 'handed-over'
     this.held.complete()
@@ -260,7 +260,7 @@ export class JobContext implements HandlerContext {
     if (!boundedText(key, 512))
       throw invalidOption('key', 'a string of 1 to 512 bytes that Postgres can store', key)
     const holdMs = durationOption('for', hold, { minMs: 1 })
-    this.#mustBeFree()
+    this.#mustBeOutsideTx()
     const toText = (value: Result): string => this.storable(value, 'What ctx.once gave') ?? 'null'
     return this.#services.transactions.once(this.held, { key, holdMs, work, toText })
   }
@@ -312,7 +312,7 @@ export class JobContext implements HandlerContext {
   }
 
   /** Log lines are written under the lease: those that are not written before the completion never are. */
-  #lastWords(): Promise<void> {
+  #writeLastNotes(): Promise<void> {
     return this.#services.notes.finish(this.held, false)
   }
 
@@ -329,7 +329,7 @@ export class JobContext implements HandlerContext {
   /**
    * For calls that need the job's row: inside ctx.tx they would wait for ever, for the lock of the block around them.
    */
-  #mustBeFree(): void {
+  #mustBeOutsideTx(): void {
     this.#mustBeOpen()
     if (this.#isInTx) throw this.#completed('is being completed by ctx.tx; use the transaction of that block')
   }

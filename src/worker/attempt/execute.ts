@@ -132,10 +132,10 @@ class Gathering {
   }
 
   async join(job: { input: unknown; ctx: HandlerContext }): Promise<unknown> {
-    const place = this.#joined.push(job) - 1
+    const index = this.#joined.push(job) - 1
     this.#arrive()
     const results = await this.#results
-    return entryOf(results, { place, jobs: this.#joined.length, kind: job.ctx.kind })
+    return entryOf(results, { index, jobs: this.#joined.length, kind: job.ctx.kind })
   }
 
   leave(): void {
@@ -150,7 +150,7 @@ class Gathering {
 /** The entry of one job in what a batch handler returned. */
 function entryOf(
   results: unknown,
-  { place, jobs, kind }: { place: number; jobs: number; kind: string },
+  { index, jobs, kind }: { index: number; jobs: number; kind: string },
 ): unknown {
   if (results === undefined) return undefined
   if (!Array.isArray(results) || results.length !== jobs) {
@@ -159,7 +159,7 @@ function entryOf(
       `Expected the batch handler of '${kind}' to return nothing or one entry for each of its ${jobs} jobs, got ${Array.isArray(results) ? `${results.length} entries` : typeof results}.`,
     )
   }
-  const result: unknown = results[place]
+  const result: unknown = results[index]
   if (result instanceof Error) throw result
   return result
 }
@@ -194,7 +194,7 @@ function calledTwice({ jobId, kind }: JobContext): StintError {
 
 async function call(registered: Registered, input: unknown, ctx: JobContext): Promise<unknown> {
   if (registered.type === 'single') return registered.handler(input, ctx)
-  return entryOf(await registered.handler([{ input, ctx }]), { place: 0, jobs: 1, kind: ctx.kind })
+  return entryOf(await registered.handler([{ input, ctx }]), { index: 0, jobs: 1, kind: ctx.kind })
 }
 
 async function inputOf(held: HeldJob, contract: JobContract, { blobs }: ContextServices): Promise<unknown> {

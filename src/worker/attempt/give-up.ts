@@ -22,7 +22,7 @@ export interface GiveUpParts {
 }
 
 /** Late errors noted for one attempt, at most: a timer may throw again and again. */
-const mostThrownLate = 3
+const maxLateErrors = 3
 
 /** The handler was told to end and has not: its attempt ends without it, and its slot is opened to other jobs. */
 export function giveUp(held: HeldJob, { handlers, dispatcher, recycling, report }: GiveUpParts): void {
@@ -47,7 +47,7 @@ export function failUncaught(jobId: string, thrown: unknown, parts: GiveUpParts)
 
 /** A job whose attempt is over threw an error that was never caught. Its ending stands; a few such errors are noted. */
 export function noteLate(held: HeldJob, thrown: unknown, { db, report, troubles }: GiveUpParts): void {
-  if (held.throwsLate() > mostThrownLate) return
+  if (held.countLateError() > maxLateErrors) return
   const { id, kind, epoch, attempt } = held.job
   const error = describeFailure(thrown, { kind, failureClass: classifyFailure(thrown) })
   report.thrownLate(held, error)

@@ -194,7 +194,7 @@ export class HeldJob {
   }
 
   /** Counts an error that it threw after its attempt was over. */
-  throwsLate(): number {
+  countLateError(): number {
     return ++this.#thrownLate
   }
 }

@@ -30,7 +30,7 @@ export interface AttemptParts {
 }
 
 /** Gives out slots, and room for claimed jobs. */
-export interface Places {
+export interface SlotOwner {
   /** Its handler has returned: the slot is free for another job. */
   returned(held: HeldJob, slot: Slot, ranMs: number): void
   /** Its ending is stored or refused: there is room for another job. */
@@ -41,14 +41,14 @@ export interface Places {
 interface Attempt {
   readonly slot: Slot
   readonly registered: Registered
-  readonly places: Places
+  readonly owner: SlotOwner
   readonly call: (held: HeldJob, registered: Registered, parts: AttemptParts) => Promise<Outcome>
 }
 
 /** One attempt, from its start to the stored ending. */
 async function runAttempt(
   held: HeldJob,
-  { slot, registered, places, call }: Attempt,
+  { slot, registered, owner, call }: Attempt,
   parts: AttemptParts,
 ): Promise<void> {
   const { deadlines, notes, settler } = parts
@@ -66,34 +66,34 @@ async function runAttempt(
   const ranMs = performance.now() - held.startedAt
   const isInTime = held.end()
   if (isInTime) deadlines.ended(held, ranMs)
-  places.returned(held, slot, ranMs)
+  owner.returned(held, slot, ranMs)
   // If it was given up, its ending was stored without its handler.
   if (!isInTime) return
   if (notes.concerns(held)) await notes.finish(held, !isSuccess(outcome))
   const settled = await settler.settle({ held, outcome, ranMs })
-  places.letGo(held)
+  owner.letGo(held)
   tell(settled, parts)
 }
 
 /** Ends an attempt without its handler: the job must not start, or is given up. */
-export async function endAttempt(ended: Ended, places: Places, parts: AttemptParts): Promise<void> {
+export async function endAttempt(ended: Ended, owner: SlotOwner, parts: AttemptParts): Promise<void> {
   const { held, outcome } = ended
   if (parts.notes.concerns(held)) await parts.notes.finish(held, !isSuccess(outcome))
-  await endWithoutNotes(ended, places, parts)
+  await endWithoutNotes(ended, owner, parts)
 }
 
 /** The same at the end of a stop, which does not wait for the job's last notes. */
-export async function endWithoutNotes(ended: Ended, places: Places, parts: AttemptParts): Promise<void> {
+export async function endWithoutNotes(ended: Ended, owner: SlotOwner, parts: AttemptParts): Promise<void> {
   const settled = await parts.settler.settle(ended)
-  places.letGo(ended.held)
+  owner.letGo(ended.held)
   tell(settled, parts)
 }
 
 /** Calls the handler of a slot. Each of its jobs, usually one, is an attempt of its own. */
-export function runSlot(slot: Slot, registered: Registered, places: Places, parts: AttemptParts): void {
+export function runSlot(slot: Slot, registered: Registered, owner: SlotOwner, parts: AttemptParts): void {
   const { batch } = slot
   const call = batch.length === 1 ? callAlone : callTogether(batch, parts)
-  const attempt = { slot, registered, places, call }
+  const attempt = { slot, registered, owner, call }
   for (const held of batch) void runAttempt(held, attempt, parts)
 }
 
@@ -141,7 +141,7 @@ function tell(settled: Settled, { scout, numbers, report, activity }: AttemptPar
   const { outcome, held } = settled
   if (outcome.type === 'retry' || outcome.type === 'snoozed' || outcome.type === 'crashed')
     scout.dueIn(outcome.delayMs + 1)
-  if (outcome.type === 'released') scout.mayReturn(held.job)
+  if (outcome.type === 'released') scout.jobReturned(held.job)
   numbers.settled(settled)
   report.settled(settled)
 }

@@ -6,14 +6,14 @@ import type { Activity } from '../report/activity.ts'
 import type { Numbers } from '../report/numbers.ts'
 import type { Report } from '../report/report.ts'
 import type { Troubles } from '../watch/troubles.ts'
-import type { Doubt } from './doubt.ts'
+import type { LostReplies } from './lost-replies.ts'
 import type { FailingClaims } from './failing-claims.ts'
 
 export interface ClaimReportParts {
   bell: Bell
   poll: Poll
   activity: Activity
-  doubt: Doubt
+  lostReplies: LostReplies
   failing: FailingClaims
   troubles: Troubles
   numbers: Numbers
@@ -62,7 +62,7 @@ export class ClaimReport {
   }
 
   #mayHaveTaken(error: unknown): void {
-    if (classify(error) === 'unknown') this.#parts.doubt.arise()
+    if (classify(error) === 'unknown') this.#parts.lostReplies.note()
   }
 }
 

@@ -7,7 +7,7 @@ import type { Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import { claimOf } from './claim-report.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import type { Doubt } from './doubt.ts'
+import type { LostReplies } from './lost-replies.ts'
 import type { Pools } from './pools.ts'
 import type { Scout } from './scout.ts'
 
@@ -18,7 +18,7 @@ export interface ClaimingConfig {
   scout: Scout
   bell: Bell
   poll: Poll
-  doubt: Doubt
+  lostReplies: LostReplies
   /** Compares the jobs that run under this worker in the database with those that it holds. */
   reconciling: Loop
   troubles: Troubles
@@ -69,16 +69,16 @@ export class Claiming extends LoopPart {
 
   /** One `while`: claim if there is room, then sleep until the bell rings or the poll is due. */
   async #loop(): Promise<void> {
-    const { tenure, dispatcher, scout, bell, poll, doubt, reconciling } = this.#config
+    const { tenure, dispatcher, scout, bell, poll, lostReplies, reconciling } = this.#config
     while (!tenure.isClosed) {
       const now = performance.now()
       scout.turn(now)
-      if (doubt.isNewly()) void reconciling.runOnce()
+      if (lostReplies.hasNew()) void reconciling.runOnce()
       dispatcher.fill(now)
       const pollAt = now + poll.waitMs()
       const wakeAt = Math.min(pollAt, scout.wakeAt, dispatcher.heldUntil(now))
       await bell.next(Math.max(1, wakeAt - now))
-      if (performance.now() >= pollAt) scout.lookForYourself()
+      if (performance.now() >= pollAt) scout.poll()
     }
   }
 }

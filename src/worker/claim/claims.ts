@@ -13,7 +13,7 @@ import type { QueuePool } from './queue-pool.ts'
 /** A larger batch is no faster, and its jobs start later. */
 const maxBatch = 1_000
 /** A claim that took this long and found little has read past many jobs that this worker cannot run. */
-const longLookMs = 10
+const slowClaimMs = 10
 /** Bad rows handled in one claim, at most. More of them may mean that the cause is not in single rows. */
 const mostBad = 20
 /** How long a claim may wait for a connection between its sending and its snapshot. */
@@ -91,18 +91,18 @@ export class Claims {
       return { jobs: await this.#takeWithoutBad(pool, { claimant, level, error }), isAged }
     }
     pool.floors.claimed(level, jobs.at(-1), { isFull: jobs.length === limit, hints })
-    const lookedMs = performance.now() - sentAt
-    if (jobs.length < limit && lookedMs > longLookMs) {
+    const tookMs = performance.now() - sentAt
+    if (jobs.length < limit && tookMs > slowClaimMs) {
       // The claim has read everything up to the end: the next one need not. The survey finds what commits below
       // meanwhile.
-      const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: lookedMs + marginMs }
+      const request = { queue: pool.config.name, priority, floor: level.floor, agoMs: tookMs + marginMs }
       // If this query fails, the next claim reads the same rows again; the claimed jobs are ours in any case.
       const askedAt = performance.now()
       const last = await tail(this.#db, request).catch(() => undefined)
       // An answer that took longer than the margin may include a job that was stored after the claim's snapshot.
-      const isOfThen = performance.now() - askedAt < marginMs
+      const isWithinMargin = performance.now() - askedAt < marginMs
       // A hint that came since may be about a job below.
-      if (last !== undefined && isOfThen && level.hints === hints) level.raise(last)
+      if (last !== undefined && isWithinMargin && level.hints === hints) level.raise(last)
     }
     return { jobs, isAged }
   }

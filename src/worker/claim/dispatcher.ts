@@ -9,7 +9,7 @@ import { loseJob } from '../attempt/lose-job.ts'
 import type { Ending } from '../attempt/outcome.ts'
 import { faultIn, invalidRow } from '../attempt/row-fault.ts'
 import { endAttempt, endWithoutNotes, runSlot } from '../attempt/run.ts'
-import type { AttemptParts, Places } from '../attempt/run.ts'
+import type { AttemptParts, SlotOwner } from '../attempt/run.ts'
 import type { WorkerConfig } from '../options.ts'
 import type { ClaimReport } from './claim-report.ts'
 import type { Pools } from './pools.ts'
@@ -27,7 +27,7 @@ export interface DispatcherConfig {
 }
 
 /** Claims jobs where there is room for them, and starts them in slots: by the weights of their queues, or by their order. */
-export class Dispatcher implements Places {
+export class Dispatcher implements SlotOwner {
   readonly #config: DispatcherConfig
   readonly #pools: readonly QueuePool[]
   readonly #suspects = new Suspects()
@@ -222,7 +222,7 @@ export class Dispatcher implements Places {
 
   #runNoted(pool: QueuePool, held: HeldJob): void {
     const { db, attempts: parts, claimReport: report } = this.#config
-    void runNoted(held, this.#occupy(pool, [held]), { db, places: this, parts, report })
+    void runNoted(held, this.#occupy(pool, [held]), { db, owner: this, parts, report })
   }
 
   #start(pool: QueuePool): void {

@@ -1,7 +1,7 @@
 import { Subscription } from '../../db/subscription.ts'
 import { channelOf, hintsIn, saysCancel, saysSchedules } from '../../jobs/wake-up/hint.ts'
 import type { Hint } from '../../jobs/wake-up/hint.ts'
-import { listenLocally, placeOf } from '../../jobs/wake-up/local.ts'
+import { listenLocally, databaseKey } from '../../jobs/wake-up/local.ts'
 import type { Activity } from '../report/activity.ts'
 import type { Cancellations } from '../attempt/cancellations.ts'
 import type { Tenure } from '../lease/tenure.ts'
@@ -39,7 +39,7 @@ export class Listening implements Part {
   constructor(config: ListeningConfig) {
     this.#config = config
     const { url, worker } = config
-    this.#unlisten = listenLocally(placeOf(url, worker.schema), (hints) => {
+    this.#unlisten = listenLocally(databaseKey(url, worker.schema), (hints) => {
       this.#hear(hints)
     })
     this.#subscription = worker.notify ? this.#newSubscription() : undefined
@@ -71,7 +71,7 @@ export class Listening implements Part {
       onPayload: (payload) => {
         this.#hear(hintsIn(payload, (queue) => pools.get(queue) !== undefined))
         if (saysSchedules(payload)) scheduler.wake()
-        if (saysCancel(payload, tenure.workerId)) cancellations.lookNow()
+        if (saysCancel(payload, tenure.workerId)) cancellations.checkNow()
       },
       onConnected: () => {
         // A notification may have been lost while there was no connection.

@@ -26,7 +26,7 @@ export interface ScoutConfig {
 /** Surveys may take this share of the time at most; while a session holds an old snapshot they are not cheap. */
 const surveyShare = 1 / 20
 /** The same for promotes that a hint caused and that found nothing: any login may send hints. */
-const vainShare = 1 / 5
+const emptyPromoteShare = 1 / 5
 /** A survey is due a little before the poll, so that a jittered poll does not come just too early for it. */
 const early = 0.95
 const promoteBatch = 500
@@ -39,7 +39,7 @@ export class Scout implements Part {
   #surveyPaysAt = 0
   #mustSurveyAgain = false
   readonly #surveyedAt = new Map<QueuePool, number>()
-  #isUnsure = false
+  #wantsSurvey = false
   #nextDueAt = Infinity
   #promotingSince: number | undefined
   #promotePaysAt = 0
@@ -70,7 +70,7 @@ export class Scout implements Part {
    * No hint came until the poll. A survey finds all claimable jobs, also those that were committed late and lie below
    * the floor; if a survey is expensive and the last one is recent, claims from the floors have to do.
    */
-  lookForYourself(): void {
+  poll(): void {
     if (performance.now() >= this.#surveyPaysAt) this.surveySoon()
     else for (const pool of this.#config.pools.all) pool.floors.probe()
   }
@@ -89,7 +89,7 @@ export class Scout implements Part {
    * without a survey.
    */
   #surveyWhenItPays(): void {
-    this.#isUnsure = true
+    this.#wantsSurvey = true
     if (this.#surveyingSince !== undefined) return
     this.#surveyedAt.clear()
     this.#nextSurveyAt = Math.min(this.#nextSurveyAt, this.#surveyPaysAt)
@@ -98,7 +98,7 @@ export class Scout implements Part {
   async #survey(): Promise<void> {
     if (this.#surveyingSince !== undefined) return
     this.#surveyingSince = performance.now()
-    this.#isUnsure = false
+    this.#wantsSurvey = false
     const startedAt = performance.now()
     const pools = this.#config.pools.all.filter((pool) => startedAt >= this.#surveyDueAt(pool))
     this.#nextSurveyAt = Infinity
@@ -121,7 +121,7 @@ export class Scout implements Part {
       this.#surveyPaysAt = now + Math.max(holdMs, (now - startedAt) / surveyShare)
       this.#nextSurveyAt = Math.max(nextAt, this.#surveyPaysAt)
       this.#config.bell.ring()
-      if (this.#isToldMore()) this.#surveyWhenItPays()
+      if (this.#isSurveyWanted()) this.#surveyWhenItPays()
       // What the survey has read may have changed meanwhile.
       if (this.#mustSurveyAgain) this.surveySoon()
     }
@@ -132,8 +132,8 @@ export class Scout implements Part {
   }
 
   /** A method, so that it is read again after `await`. */
-  #isToldMore(): boolean {
-    return this.#isUnsure
+  #isSurveyWanted(): boolean {
+    return this.#wantsSurvey
   }
 
   #take(
@@ -166,7 +166,7 @@ export class Scout implements Part {
     if (this.#promotingSince !== undefined) return
     this.#promotingSince = performance.now()
     this.#nextDueAt = Infinity
-    let isInVain = false
+    let foundNothing = false
     try {
       const { ready, nextInMs } = await promote(this.#config.db, {
         queues: this.#config.served.queues,
@@ -175,7 +175,7 @@ export class Scout implements Part {
       })
       this.#promoteFailures = 0
       this.#config.troubles.wentWell('promote')
-      isInVain = ready.length === 0
+      foundNothing = ready.length === 0
       this.returned(ready)
       // A full batch means that more is probably due already.
       if (ready.length >= promoteBatch) this.dueIn(0)
@@ -185,7 +185,7 @@ export class Scout implements Part {
       this.dueIn(waitAfterMs(this.#promoteFailures++))
     } finally {
       const now = performance.now()
-      this.#promotePaysAt = isInVain ? now + (now - this.#promotingSince) / vainShare : now
+      this.#promotePaysAt = foundNothing ? now + (now - this.#promotingSince) / emptyPromoteShare : now
       this.#promotingSince = undefined
       this.#config.bell.ring()
     }
@@ -193,11 +193,11 @@ export class Scout implements Part {
 
   /** Jobs are ready again, perhaps below the floor. */
   returned(returned: readonly Returned[]): void {
-    for (const one of returned) this.mayReturn(one)
+    for (const one of returned) this.jobReturned(one)
     this.#config.bell.ring()
   }
 
-  mayReturn({ queue, priority, runAt, id, key }: Returned): void {
+  jobReturned({ queue, priority, runAt, id, key }: Returned): void {
     const pool = this.#config.pools.get(queue)
     if (key !== null) pool?.keys.hint()
     else pool?.floors.lower(priority, { runAt, id })

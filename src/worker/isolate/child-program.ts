@@ -16,12 +16,12 @@ import type { Logger } from '../report/log.ts'
 import type { Outcome } from '../attempt/outcome.ts'
 import { catchUncaught } from '../attempt/uncaught.ts'
 import { killGroup, startGuard } from './guard.ts'
-import { lending, openLendingHouse } from './lend.ts'
-import type { Lending, Lent } from './lend.ts'
+import { lending, becomeChild } from './lend.ts'
+import type { LentWorker, Lent } from './lend.ts'
 import type { FromChild, Introduction, JobMessage, ToChild } from './messages.ts'
 
 process.env['STINT_CHILD'] = isMainThread ? 'process' : 'thread'
-const house = openLendingHouse()
+const registry = becomeChild()
 /** Connections of one job: its `ctx.tx`, and calls of `ctx.once` at the same time. */
 const poolSize = 4
 const politeMs = 500
@@ -128,34 +128,34 @@ async function load(introduction: Introduction): Promise<void> {
  * Finds the worker whose handlers this child runs. A file that awaits its own worker never finishes loading: then the
  * call of run() or start() is enough.
  */
-async function lenderIn(introduction: Introduction): Promise<Lending> {
+async function lenderIn(introduction: Introduction): Promise<LentWorker> {
   const { entry, kinds } = introduction
-  const asked = new Promise<Lending>((resolve) => {
-    house.onAsked = () => {
-      const found = house.lendings.find(
-        (one) => one.wasAsked && isAtPlace(one, introduction) && has(one, kinds),
+  const asked = new Promise<LentWorker>((resolve) => {
+    registry.onStarted = () => {
+      const found = registry.workers.find(
+        (one) => one.wasStarted && isSameWorker(one, introduction) && has(one, kinds),
       )
       if (found !== undefined) resolve(found)
     }
   })
   const loaded = loadFile(entry).then(() => {
-    const able = house.lendings.filter((one) => has(one, kinds))
-    const found = able.length > 1 ? able.find((one) => isAtPlace(one, introduction)) : able[0]
+    const able = registry.workers.filter((one) => has(one, kinds))
+    const found = able.length > 1 ? able.find((one) => isSameWorker(one, introduction)) : able[0]
     if (found !== undefined) return found
     const what = kinds.map((kind) => `'${kind}'`).join(', ')
     throw new StintError(
       'isolation-failed',
-      `Expected ${entry} to make ${able.length > 1 ? 'its workers in the same order as here' : 'a worker'} when it is loaded, with a handler for ${what}; it made ${house.lendings.length}.`,
+      `Expected ${entry} to make ${able.length > 1 ? 'its workers in the same order as here' : 'a worker'} when it is loaded, with a handler for ${what}; it made ${registry.workers.length}.`,
     )
   })
   return Promise.race([asked, loaded])
 }
 
-function isAtPlace({ entry, place }: Lending, introduction: Introduction): boolean {
-  return entry === introduction.entry && place === introduction.place
+function isSameWorker({ entry, index }: LentWorker, introduction: Introduction): boolean {
+  return entry === introduction.entry && index === introduction.index
 }
 
-function has({ worker }: Lending, kinds: readonly string[]): boolean {
+function has({ worker }: LentWorker, kinds: readonly string[]): boolean {
   const own = worker[lending]().handlers.kinds
   return kinds.every((kind) => own.includes(kind))
 }

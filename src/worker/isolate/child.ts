@@ -7,7 +7,7 @@ import { ThreadBody } from './thread-body.ts'
 /** Loading the entry takes a second or two if it has to be compiled; only an entry that hangs takes this long. */
 const longestLoadMs = 60_000
 /** How long a child that is told to end has before it is killed. */
-const politeMs = 1_500
+const endWithinMs = 1_500
 /** A body that was killed and has not ended after this will not end: a thread inside of native code. */
 const longestDeathMs = 5_000
 
@@ -121,7 +121,7 @@ export class Child {
     this.#body.post({ type: 'end' })
     const timer = setTimeout(() => {
       this.kill()
-    }, politeMs)
+    }, endWithinMs)
     await this.gone
     clearTimeout(timer)
   }

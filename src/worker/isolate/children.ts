@@ -18,7 +18,7 @@ export interface ChildrenParts extends AttemptConfig {
   children: ChildrenConfig
   handlers: Handlers
   /** Zero-based index of the worker within its file. */
-  place: number
+  index: number
   url: string
   schema: string
   /** For one statement of a child. */
@@ -27,7 +27,7 @@ export interface ChildrenParts extends AttemptConfig {
 }
 
 /** The child that a job needs. */
-interface Wish {
+interface ChildSpec {
   mode: IsolateMode
   memoryMb: number
   maxJobs: number
@@ -91,11 +91,11 @@ export class Children {
   async run(held: HeldJob, registered: Registered): Promise<Outcome> {
     // Its timeout does not run while it waits for a child.
     held.waitForChild()
-    const wish = this.#wishFor(held, registered.isolate)
-    const turns = this.#turns[wish.mode]
+    const spec = this.#specFor(held, registered.isolate)
+    const turns = this.#turns[spec.mode]
     if (this.#isClosing || !(await turns.take(held))) return notBegun()
     try {
-      return await this.#runNow(held, registered, wish)
+      return await this.#runNow(held, registered, spec)
     } catch (error) {
       return this.#unloaded(held, registered, error)
     } finally {
@@ -105,36 +105,36 @@ export class Children {
 
   /** Throws if the isolated handlers cannot be run: better at the start than with the first job. */
   async check(): Promise<void> {
-    const wishes = this.#parts.handlers.isolated().map((isolate) => this.#wish(isolate))
-    const byMode = new Map(wishes.map((wish) => [wish.mode, wish]))
+    const wishes = this.#parts.handlers.isolated().map((isolate) => this.#specOf(isolate))
+    const byMode = new Map(wishes.map((spec) => [spec.mode, spec]))
     await Promise.all(
-      [...byMode.values()].map(async (wish) => {
-        const child = this.#obtain(wish)
+      [...byMode.values()].map(async (spec) => {
+        const child = this.#obtain(spec)
         try {
           this.#kinds = await child.ready
           child.free(idleMs)
         } catch (error) {
-          throw isolationFailed(wish.mode, error)
+          throw isolationFailed(spec.mode, error)
         }
       }),
     )
   }
 
   /** Gives back the jobs that wait for a child; running jobs go on. */
-  sendHome(): void {
+  releaseWaiting(): void {
     this.#isClosing = true
-    this.#turns.process.sendHome()
-    this.#turns.thread.sendHome()
+    this.#turns.process.releaseWaiting()
+    this.#turns.thread.releaseWaiting()
   }
 
   /** Ends all children with the jobs in them. */
   async close(): Promise<void> {
-    this.sendHome()
+    this.releaseWaiting()
     await Promise.all([...this.#children].map((child) => child.end()))
   }
 
-  async #runNow(held: HeldJob, registered: Registered, wish: Wish): Promise<Outcome> {
-    const child = this.#obtain(wish)
+  async #runNow(held: HeldJob, registered: Registered, spec: ChildSpec): Promise<Outcome> {
+    const child = this.#obtain(spec)
     try {
       const kinds = await orAborted(held, child.ready)
       if (kinds === undefined || this.#isClosing) return notBegun()
@@ -150,7 +150,7 @@ export class Children {
       this.#parts.deadlines.started(held)
       return await attemptIn(child, { held, contract, timeoutMs }, this.#parts)
     } finally {
-      if (child.jobs >= wish.maxJobs || child.isEnding) void child.end()
+      if (child.jobs >= spec.maxJobs || child.isEnding) void child.end()
       else child.free(idleMs)
     }
   }
@@ -158,7 +158,7 @@ export class Children {
   /**
    * A child for one job: a free one that fits, or a new one, for which a free one that does not fit may have to end.
    */
-  #obtain({ mode, memoryMb, maxJobs }: Wish): Child {
+  #obtain({ mode, memoryMb, maxJobs }: ChildSpec): Child {
     const ours = [...this.#children].filter((child) => child.mode === mode && !child.isEnding)
     const free = ours.filter(({ isFree }) => isFree)
     let child = free.find((one) => one.memoryMb === memoryMb && one.jobs < maxJobs)
@@ -171,7 +171,7 @@ export class Children {
   }
 
   #start(mode: IsolateMode, memoryMb: number): Child {
-    const { children, handlers, place, url, schema, leaseMs, graceMs, deadlineMs } = this.#parts
+    const { children, handlers, index, url, schema, leaseMs, graceMs, deadlineMs } = this.#parts
     const { entry = '' } = children
     const child = new Child({
       mode,
@@ -180,7 +180,7 @@ export class Children {
         type: 'load',
         entry,
         isTold: toldEntry() !== undefined,
-        place,
+        index,
         kinds: handlers.isolatedKinds(),
         url,
         schema,
@@ -197,13 +197,13 @@ export class Children {
     return child
   }
 
-  #wishFor({ job }: HeldJob, isolate: IsolateConfig | undefined): Wish {
-    const wish = this.#wish(isolate)
+  #specFor({ job }: HeldJob, isolate: IsolateConfig | undefined): ChildSpec {
+    const spec = this.#specOf(isolate)
     // Not in a thread, because a crash can end the whole process; and in a process that runs no other job.
-    return isSuspect(job) ? { ...wish, mode: 'process', maxJobs: 1 } : wish
+    return isSuspect(job) ? { ...spec, mode: 'process', maxJobs: 1 } : spec
   }
 
-  #wish(isolate: IsolateConfig | undefined): Wish {
+  #specOf(isolate: IsolateConfig | undefined): ChildSpec {
     const { memoryMb, maxJobs } = this.#parts.children
     return {
       mode: isolate?.mode ?? 'process',

@@ -15,40 +15,40 @@ export interface Lender {
 }
 
 /** A worker that was made in a child. */
-export interface Lending {
+export interface LentWorker {
   readonly worker: Lender
   readonly entry: string | undefined
-  readonly place: number
+  readonly index: number
   /** start() or run() was called: all its handlers are registered. */
-  wasAsked: boolean
+  wasStarted: boolean
 }
 
 /** The workers that the entry of a child has made. */
-export interface LendingHouse {
-  readonly lendings: Lending[]
-  onAsked: () => void
+export interface ChildRegistry {
+  readonly workers: LentWorker[]
+  onStarted: () => void
 }
 
 const home = Symbol.for('stint.child')
 
 /** Makes this process or thread a child: workers that are made from here on only lend their handlers. */
-export function openLendingHouse(): LendingHouse {
-  const house: LendingHouse = { lendings: [], onAsked: () => undefined }
-  ;(globalThis as Record<symbol, unknown>)[home] = house
-  return house
+export function becomeChild(): ChildRegistry {
+  const registry: ChildRegistry = { workers: [], onStarted: () => undefined }
+  ;(globalThis as Record<symbol, unknown>)[home] = registry
+  return registry
 }
 
 /**
  * Undefined if this process is no child. Kept in the process and not in its environment, which a handler's own child
  * processes inherit.
  */
-export function lendingHouse(): LendingHouse | undefined {
-  return (globalThis as Record<symbol, unknown>)[home] as LendingHouse | undefined
+export function childRegistry(): ChildRegistry | undefined {
+  return (globalThis as Record<symbol, unknown>)[home] as ChildRegistry | undefined
 }
 
 /** Called in a child instead of running: never resolves, as if the worker ran until the child is ended. */
-export function lendInstead({ lendings, onAsked }: LendingHouse, worker: Lender): Promise<never> {
-  for (const lending of lendings) if (lending.worker === worker) lending.wasAsked = true
-  onAsked()
+export function lendHandlers({ workers, onStarted }: ChildRegistry, worker: Lender): Promise<never> {
+  for (const lent of workers) if (lent.worker === worker) lent.wasStarted = true
+  onStarted()
   return new Promise(() => undefined)
 }

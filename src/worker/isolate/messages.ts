@@ -19,7 +19,7 @@ export interface Introduction {
   /** Whether `stint work` set the entry: then it applies to all workers that name no other. */
   isTold: boolean
   /** Zero-based index of the worker within the entry. */
-  place: number
+  index: number
   /** The kinds that the worker must have handlers for. */
   kinds: readonly string[]
   url: string

@@ -13,7 +13,7 @@ import type { ToChild } from './messages.ts'
 /** Length of the kept end of standard error: V8 writes there that it ran out of memory. */
 const keptErrors = 4_096
 /** How long after the end of a process to wait for its last messages. */
-const lastWordsMs = 1_000
+const lastOutputMs = 1_000
 
 /** A child process. It has a process group of its own: Ctrl-C in the terminal is for the worker. */
 export class ProcessBody implements Body {
@@ -55,7 +55,7 @@ export class ProcessBody implements Body {
         onEnd(this.#story(code, signal))
       }
       // Messages that it sent before its end may still be on their way.
-      const callOff = afterReading(child.connected ? lastWordsMs : 0, end)
+      const callOff = afterReading(child.connected ? lastOutputMs : 0, end)
       if (child.connected) child.once('disconnect', () => setImmediate(end))
     })
   }

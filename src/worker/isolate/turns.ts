@@ -22,8 +22,8 @@ export class Turns {
     const isMine = await new Promise<boolean>((resolve) => {
       this.#line.push(resolve)
       unlisten = held.listen(() => {
-        const place = this.#line.indexOf(resolve)
-        if (place >= 0) this.#line.splice(place, 1)
+        const position = this.#line.indexOf(resolve)
+        if (position >= 0) this.#line.splice(position, 1)
         resolve(false)
       })
     })
@@ -38,7 +38,7 @@ export class Turns {
     else next(true)
   }
 
-  sendHome(): void {
+  releaseWaiting(): void {
     for (const resolve of this.#line.splice(0)) resolve(false)
   }
 }

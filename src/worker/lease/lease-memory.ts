@@ -24,7 +24,7 @@ export type LeaseThreadMessage =
 export type LeaseThreadOrder = 'renew' | 'stop'
 
 /** The moments in the memory that both threads share, by the clock that they share too. */
-const places = ['confirmed', 'turned', 'alive', 'deadline'] as const
+const moments = ['confirmed', 'turned', 'alive', 'deadline'] as const
 
 /**
  * confirmed  when the last confirmed heartbeat was sent
@@ -32,22 +32,22 @@ const places = ['confirmed', 'turned', 'alive', 'deadline'] as const
  * alive      when the main thread's event loop last turned
  * deadline   when the last of the running attempts has to be over
  */
-export type Moment = (typeof places)[number]
+export type Moment = (typeof moments)[number]
 
 /** Shared memory for the moments; each is set to now. */
 export function leaseMemory(): SharedArrayBuffer {
-  const memory = new SharedArrayBuffer(8 * places.length)
-  for (const moment of places) store(memory, moment, process.hrtime.bigint())
+  const memory = new SharedArrayBuffer(8 * moments.length)
+  for (const moment of moments) store(memory, moment, process.hrtime.bigint())
   return memory
 }
 
 export function store(memory: SharedArrayBuffer, moment: Moment, at: bigint): void {
-  Atomics.store(new BigInt64Array(memory), places.indexOf(moment), at)
+  Atomics.store(new BigInt64Array(memory), moments.indexOf(moment), at)
 }
 
 /** How long ago a moment was, in milliseconds; negative if it is in the future. */
 export function ageMs(memory: SharedArrayBuffer, moment: Moment): number {
-  const at = Atomics.load(new BigInt64Array(memory), places.indexOf(moment))
+  const at = Atomics.load(new BigInt64Array(memory), moments.indexOf(moment))
   return Number(process.hrtime.bigint() - at) / 1e6
 }
 

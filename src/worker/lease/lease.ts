@@ -31,7 +31,7 @@ export interface LeaseConfig {
 }
 
 /** How long the thread has to close its connection. */
-const politeMs = 500
+const closeWithinMs = 500
 
 /** However short the lease is: on a busy machine an answer takes a while, and no job runs under a lease at risk. */
 const leastSilenceMs = 5_000
@@ -74,7 +74,7 @@ export class Lease {
   #deaths: number[] = []
   #isThreadUp = false
   /** When the next check is due: if it runs much later, the whole process stood still. */
-  #lookAt = Infinity
+  #checkAt = Infinity
   #isBegun = false
   #isAtRisk = false
   #isOver = false
@@ -104,7 +104,7 @@ export class Lease {
     this.#isBegun = true
     this.#startThread()
     this.#startTicking()
-    this.#look()
+    this.#checkAge()
   }
 
   /** An attempt has begun that may run until then. */
@@ -132,7 +132,7 @@ export class Lease {
     if (this.#isThreadUp) {
       const ended = once(thread, 'exit')
       thread.postMessage('stop' satisfies LeaseThreadOrder)
-      await atMost(politeMs, ended)
+      await atMost(closeWithinMs, ended)
     }
     await thread.terminate()
   }
@@ -184,7 +184,7 @@ export class Lease {
         this.#config.onLost()
         return
       case 'renewed':
-        this.#look()
+        this.#checkAge()
         return
       case 'trouble':
         this.#config.onTrouble(message.message)
@@ -218,11 +218,11 @@ export class Lease {
   #distrust(): void {
     this.#trustedFrom = process.hrtime.bigint()
     this.#thread?.postMessage('renew' satisfies LeaseThreadOrder)
-    this.#look()
+    this.#checkAge()
   }
 
   /** A thread that gets no answer is replaced once, a thread that ends a few times; then the lease is dead. */
-  #minThread(): void {
+  #checkThread(): void {
     const { leaseMs, onTrouble, onDead } = this.#config
     const confirmedAt = performance.now() - this.ageMs
     this.#deaths = this.#deaths.filter((at) => at > confirmedAt)
@@ -231,7 +231,8 @@ export class Lease {
       return
     }
     // The whole process stood still, and its thread too: the thread's time counts from now.
-    if (performance.now() - this.#lookAt > leaseMs / 2) store(this.#memory, 'turned', process.hrtime.bigint())
+    if (performance.now() - this.#checkAt > leaseMs / 2)
+      store(this.#memory, 'turned', process.hrtime.bigint())
     const patienceMs = this.#isThreadUp ? leastSilenceMs : startsWithinMs
     if (ageMs(this.#memory, 'turned') < Math.max(leaseMs, patienceMs)) return
     store(this.#memory, 'turned', process.hrtime.bigint())
@@ -245,7 +246,7 @@ export class Lease {
   }
 
   /** Checks the age of the last heartbeat, and again when it could have become too old. */
-  #look(): void {
+  #checkAge(): void {
     clearTimeout(this.#watch)
     if (this.#isOver) return
     const { leaseMs, onRisk, onSafe } = this.#config
@@ -260,11 +261,11 @@ export class Lease {
       this.#hangs = 0
       onSafe()
     }
-    if (this.#isAtRisk) this.#minThread()
+    if (this.#isAtRisk) this.#checkThread()
     const waitMs = this.#isAtRisk ? leaseMs / 20 : Math.max(10, leftMs)
-    this.#lookAt = performance.now() + waitMs
+    this.#checkAt = performance.now() + waitMs
     this.#watch = setTimeout(() => {
-      this.#look()
+      this.#checkAge()
     }, waitMs)
     this.#watch.unref()
   }

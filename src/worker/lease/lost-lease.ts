@@ -8,7 +8,7 @@ import { leaseLost } from '../attempt/fenced-tx.ts'
 import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
 import { abortForLease } from '../attempt/lose-job.ts'
 import type { Dispatcher } from '../claim/dispatcher.ts'
-import type { Doubt } from '../claim/doubt.ts'
+import type { LostReplies } from '../claim/lost-replies.ts'
 import type { Events } from '../report/events.ts'
 import type { Logger } from '../report/log.ts'
 import type { Report } from '../report/report.ts'
@@ -22,7 +22,7 @@ export interface LostLeaseConfig {
   held: HeldJobs
   dispatcher: Dispatcher
   bell: Bell
-  doubt: Doubt
+  lostReplies: LostReplies
   about: AboutWorker
   /** How long handlers have to end after their lease was lost. */
   graceMs: number
@@ -54,9 +54,9 @@ export class LostLease {
   }
 
   safeAgain(): void {
-    const { tenure, log, doubt, bell } = this.#config
+    const { tenure, log, lostReplies, bell } = this.#config
     log.info({ workerId: tenure.workerId }, 'lease renewed')
-    doubt.arise()
+    lostReplies.note()
     bell.ring()
   }
 

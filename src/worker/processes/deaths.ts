@@ -35,7 +35,7 @@ export class Deaths {
     await atMost(patienceMs, Promise.all(this.#underWay))
   }
 
-  async #report({ url, schema, workers }: Place, story: string): Promise<void> {
+  async #report({ url, schema, workers }: EndedWorkers, story: string): Promise<void> {
     const applicationName = 'stint supervisor'
     const db = new Database({ url, schema, poolSize: 1, deadlineMs, applicationName })
     try {
@@ -60,19 +60,19 @@ export class Deaths {
   }
 }
 
-interface Place {
+interface EndedWorkers {
   url: string
   schema: string
   workers: string[]
 }
 
-function byDatabase(leases: readonly LeaseNote[]): Place[] {
-  const places = new Map<string, Place>()
+function byDatabase(leases: readonly LeaseNote[]): EndedWorkers[] {
+  const found = new Map<string, EndedWorkers>()
   for (const { url, schema, workerId } of leases) {
     const key = `${schema} ${url}`
-    const place = places.get(key) ?? { url, schema, workers: [] }
-    place.workers.push(workerId)
-    places.set(key, place)
+    const ended = found.get(key) ?? { url, schema, workers: [] }
+    ended.workers.push(workerId)
+    found.set(key, ended)
   }
-  return [...places.values()]
+  return [...found.values()]
 }

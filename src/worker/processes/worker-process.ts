@@ -25,7 +25,7 @@ const usualDrainMs = 25_000
 /** Time beyond its drain: to abort running jobs, to give them back, and to close its connections. */
 const marginMs = 10_000
 /** How long its last messages may take to arrive. */
-const lastWordsMs = 1_000
+const lastMessagesMs = 1_000
 /**
  * One process that runs workers.
  *
@@ -163,7 +163,7 @@ export class WorkerProcess {
         child.once('close', () => {
           resolve({ code, signal })
         })
-        setTimeout(resolve, lastWordsMs, { code, signal }).unref()
+        setTimeout(resolve, lastMessagesMs, { code, signal }).unref()
       })
     })
     return ended.finally(() => {

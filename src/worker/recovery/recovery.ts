@@ -9,7 +9,7 @@ import { sweep } from './sweep.ts'
 import type { Events } from '../report/events.ts'
 import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
 import { loseJob } from '../attempt/lose-job.ts'
-import type { Doubt } from '../claim/doubt.ts'
+import type { LostReplies } from '../claim/lost-replies.ts'
 import type { Scout } from '../claim/scout.ts'
 import type { Loop } from '../loop.ts'
 import type { Tenure } from '../lease/tenure.ts'
@@ -27,7 +27,7 @@ export interface RecoveryConfig {
   held: HeldJobs
   tenure: Tenure
   scout: Scout
-  doubt: Doubt
+  lostReplies: LostReplies
   numbers: Numbers
   report: Report
   troubles: Troubles
@@ -57,14 +57,14 @@ export class Recovery extends LoopPart {
   readonly reconciling: Loop
 
   constructor(config: RecoveryConfig) {
-    const { worker, held, doubt, troubles } = config
+    const { worker, held, lostReplies, troubles } = config
     const everyMs = worker.sweepEveryMs
     const parked = { sweep: troubles.parkedBy('sweep'), reconcile: troubles.parkedBy('reconcile') }
     const reconciling = newLoop(troubles, {
       name: 'reconcile',
       everyMs,
       pass: () =>
-        doubt.isWorthALook(held.size)
+        lostReplies.isReconcileDue(held.size)
           ? reconcile({ ...config, parked: parked.reconcile })
           : Promise.resolve(),
     })

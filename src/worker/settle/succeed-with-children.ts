@@ -20,9 +20,9 @@ export async function succeedIn(tx: Queryable, ended: Ended): Promise<string[]> 
  * Notes for each child how it was stored. Throws if its rule says that a duplicate is an error: then nothing is stored.
  */
 async function storeChildren(tx: Queryable, children: readonly Child[]): Promise<void> {
-  const places = await sendBatch(tx, children, false)
+  const answers = await sendBatch(tx, children, false)
   for (const [index, child] of children.entries()) {
-    const placed = places[index]
+    const placed = answers[index]
     const refusal = placed && refusalOf(child, placed)
     if (refusal !== undefined) throw refusal
     if (placed !== undefined) child.placed = placed

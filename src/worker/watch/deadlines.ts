@@ -50,7 +50,7 @@ export class Deadlines implements Part {
   readonly #slow: SlowLimits
   readonly #durations = new Map<string, Durations>()
   #timer: NodeJS.Timeout | undefined
-  #lookAt = Infinity
+  #checkAt = Infinity
 
   constructor(config: DeadlinesConfig) {
     this.#config = config
@@ -59,12 +59,12 @@ export class Deadlines implements Part {
 
   /** Its handler is about to be called. */
   started(held: HeldJob): void {
-    this.#lookBy(Math.min(held.deadlineAt, held.startedAt + this.#slow.leastMs))
+    this.#checkBy(Math.min(held.deadlineAt, held.startedAt + this.#slow.leastMs))
   }
 
   /** It was told to end, and has `graceMs` to do so. */
   aborted(held: HeldJob): void {
-    this.#lookBy(held.abortedAt + this.#config.graceMs)
+    this.#checkBy(held.abortedAt + this.#config.graceMs)
   }
 
   /** The latest deadline of the running jobs. */
@@ -84,24 +84,24 @@ export class Deadlines implements Part {
 
   stop(): void {
     clearTimeout(this.#timer)
-    this.#lookAt = -Infinity
+    this.#checkAt = -Infinity
   }
 
   /** One timer for all: a timer for each job would cost more than most jobs. */
-  #lookBy(at: number): void {
-    if (at >= this.#lookAt) return
-    this.#lookAt = at
+  #checkBy(at: number): void {
+    if (at >= this.#checkAt) return
+    this.#checkAt = at
     clearTimeout(this.#timer)
     this.#timer = setTimeout(
       () => {
-        this.#look()
+        this.#checkDeadlines()
       },
       Math.min(longestTimerMs, Math.max(5, at - performance.now())),
     )
     this.#timer.unref()
   }
 
-  #look(): void {
+  #checkDeadlines(): void {
     const now = performance.now()
     const { factor, leastMs } = this.#slow
     let next = Infinity
@@ -123,8 +123,8 @@ export class Deadlines implements Part {
       if (slowAt <= now) this.#flag(held, now)
       else next = Math.min(next, slowAt === Infinity ? now + leastMs : slowAt)
     }
-    this.#lookAt = Infinity
-    if (next < Infinity) this.#lookBy(next)
+    this.#checkAt = Infinity
+    if (next < Infinity) this.#checkBy(next)
   }
 
   /** When to give up on a handler that was told to end; Infinity if another part decides that. */

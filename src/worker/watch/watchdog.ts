@@ -22,13 +22,13 @@ export class Watchdog implements Part {
   }
 
   start(): void {
-    let lookedAt = performance.now()
+    let checkedAt = performance.now()
     this.#timer = setInterval(() => {
       const now = performance.now()
       // A process that was stopped, or blocked, could not turn its loops: they get their time again.
-      const hadItsChance = now - lookedAt < this.#limitMs / 2
-      lookedAt = now
-      if (hadItsChance) this.#look(now)
+      const couldTurn = now - checkedAt < this.#limitMs / 2
+      checkedAt = now
+      if (couldTurn) this.#checkTurns(now)
     }, this.#limitMs / 10)
     this.#timer.unref()
   }
@@ -44,7 +44,7 @@ export class Watchdog implements Part {
     )
   }
 
-  #look(now: number): void {
+  #checkTurns(now: number): void {
     const [stuck] = this.#longerThan(this.#limitMs, now)
     if (stuck === undefined) return
     this.stop()
