@@ -1,4 +1,4 @@
--- Take ready jobs that have a key, one key after the other from a moving start, so that none waits behind a busy one.
+-- Take ready jobs that have a key, one key after the other from a moving start, so that no key waits behind a busy one.
 --
 -- The keys are found by a loose scan of job_ready_keyed: one probe a key, however many jobs each has. The last row,
 -- without an id, says where the next round goes on: after the last key that was served if the limit cut the round short,

@@ -1,4 +1,4 @@
--- Take those of these jobs that are ready: they run under a new lease and epoch. For where claim.sql or claim-keyed.sql
+-- Take those of these jobs that are ready: they run under a new lease and epoch. Used when claim.sql or claim-keyed.sql
 -- failed because of one row; see those.
 update stint.job
    -- include: jobs/claim

@@ -1,12 +1,12 @@
 -- Take ready jobs of one queue and priority, oldest first, from the floor on: they run under a new lease and epoch.
 --
--- The floor is where this process's last claim ended. It spares the scan what lies before it: with a snapshot held
--- open nothing dead can be removed, and a scan from the start would meet every job that ever ran. Correctness never
--- depends on it: survey.sql finds what appears below.
+-- The floor is where this process's last claim ended. The scan skips the rows before it: while a session holds an old
+-- snapshot, no dead row can be removed, and a scan from the start would read every job that ever ran. Correctness never
+-- depends on the floor: survey.sql finds jobs that appear below it.
 -- `id = any(array(…))` and not a join, for which the planner chose a hash of the whole table.
--- A kind that this worker does not know, or a contract version newer than it knows, is left to those who do.
--- They come back as they were found; claim.ts puts them in order. A sort here, with the CTE that it needs, is an eighth
--- of the whole.
+-- A kind or a contract version that this worker does not know is left to workers that know it.
+-- The rows come back unsorted; claim.ts sorts them. A sort here, with the CTE that it needs, takes an eighth of the
+-- whole time.
 update stint.job
    -- include: jobs/claim
  where id = any(array(

@@ -22,7 +22,7 @@ export interface ClaimedJob extends Position {
   readonly version: number
   readonly priority: number
   readonly key: string | null
-  /** Null where it lies in a blob store. */
+  /** Null if it is in a blob store. */
   readonly input: unknown
   /** Values that few jobs have; null for the other jobs, so that reading those costs nothing. */
   readonly more: ClaimedDetails | null
@@ -35,22 +35,22 @@ export interface ClaimedDetails {
   parentId: string | null
   flowId: string | null
   inputBlob: string | null
-  /** Its deadline has passed: not worth starting. Null where it has none. */
+  /** Whether its deadline has passed, so that it must not start. Null if it has none. */
   isExpired: boolean | null
   timeoutMs: number | null
   /** Failures so far, by class. */
   failures: Record<string, number> | null
   attemptsBefore: number | null
   progress: JobProgress | null
-  /** Times its process ended while it surely ran. */
+  /** How often its process ended while it surely ran. */
   crashes: number
-  /** Its worker ended once, and it may have been the reason. */
+  /** Its worker ended once, and this job may be the cause. */
   suspect: boolean
-  /** Crashes after which it is put aside, where its contract says; else that is the worker's to say. */
+  /** Crashes after which it is put aside, if its contract sets a limit; otherwise the worker's limit applies. */
   crashLimit: number | null
-  /** The time of its schedule that it is for, as ISO 8601; null where no schedule made it. */
+  /** The scheduled time that it is for, as ISO 8601; null if no schedule made it. */
   fireAt: string | null
-  /** It was asked to stop during its last attempt and has not ended since: it must not be started again. */
+  /** It was asked to stop during its last attempt and has not ended since: it must not start again. */
   isCancelled: boolean
   cancelReason: string | null
 }
@@ -60,7 +60,7 @@ export interface Claimant {
   /** New for every claim, and never used again. */
   lease: string
   queue: string
-  /** What this worker handles: JSON of kind → newest contract version it knows. */
+  /** The kinds that this worker handles: JSON of kind → newest contract version it knows. */
   kinds: string
   limit: number
 }
@@ -76,7 +76,7 @@ export async function claim(
 
 export interface KeyedRound {
   jobs: ClaimedJob[]
-  /** The last key that was looked at: the next round goes on after it. Undefined after the last key. */
+  /** The last key that was read: the next round begins after it. Undefined after the last key. */
   lastKey: string | undefined
 }
 
@@ -119,7 +119,7 @@ export type PutAside = Pick<
   'id' | 'kind' | 'queue' | 'key' | 'attempt' | 'maxAttempts' | 'epoch'
 > & { correlationId: string; error: StoredError; fingerprint: string }
 
-/** Makes a dead letter of a job that cannot be claimed; undefined where it is not there any more. */
+/** Makes a dead letter of a job that cannot be claimed; undefined if the job is gone. */
 export async function putAside(
   db: Queryable,
   request: { id: string; why: string },
@@ -130,12 +130,12 @@ export async function putAside(
 
 type ClaimedRow = { -readonly [Name in keyof ClaimedJob]: ClaimedJob[Name] }
 
-/** Completes a row in place: at tens of thousands a second a copy would show. */
+/** Completes the row object itself: at tens of thousands of jobs a second the cost of a copy would show. */
 function held({ queue, lease }: Pick<Claimant, 'queue' | 'lease'>) {
   return (row: ClaimedRow): ClaimedJob => {
     row.queue = queue
     row.leaseId = lease
-    // claim.sql takes those without one, and does not say so of each.
+    // claim.sql takes only jobs without a key, and does not return the column.
     row.key ??= null
     return row
   }

@@ -1,5 +1,5 @@
--- Which jobs of one queue that have a key could be claimed? Asked where claim-keyed.sql cannot have them all at once, for
--- claim-these.sql. Key by key from the first one: whose turn it is does not matter while a row is in the way.
+-- Which jobs of one queue that have a key could be claimed? Used after claim-keyed.sql has failed, for claim-these.sql.
+-- Key by key from the first one: fairness does not matter until the bad row is found.
 select id
   from stint.job
  where queue = :queue::text

@@ -1,5 +1,5 @@
--- Which jobs of one queue and priority could be claimed? Asked where claim.sql cannot have them all at once, for
--- claim-these.sql. It takes nothing; those that could be neither claimed nor put aside before are passed by.
+-- Which jobs of one queue and priority could be claimed? Used after claim.sql has failed, for claim-these.sql. It takes
+-- nothing; jobs that could be neither claimed nor put aside before are skipped.
 select id, (run_at at time zone 'utc')::text as "runAt"
   from stint.job
  where queue = :queue::text

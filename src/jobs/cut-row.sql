@@ -1,9 +1,10 @@
--- Cut what is too long to be stored with the endings of these jobs, where their lease still holds. Gives the ids of those
--- that were changed, and their columns.
+-- Cut values that are too long to be stored with the endings of these jobs, if their lease still holds. Returns the ids
+-- of the changed jobs, and the cut columns.
 --
--- An index of `finished` or `dead` bounds what it takes, and `job` has no index on these columns: a row that was written
--- by hand runs, and its ending cannot be stored. The bounds are those of enqueue: 256 bytes of a correlation id, 512 of a
--- key, 8 words of 321; a text is cut to a number of characters that fits even if each of them takes the most bytes.
+-- Indexes of `finished` and `dead` limit the length of their values, and `job` has no index on these columns: a row
+-- that was written by hand runs, but its ending cannot be stored. The limits are those of enqueue: 256 bytes of a
+-- correlation id, 512 of a key, 8 words of 321; a text is cut to a number of characters that fits even if each of them
+-- takes the most bytes.
 with long as materialized (
   select id,
          array_remove(array[

@@ -1,7 +1,7 @@
--- Move jobs that will not run again by themselves to the dead letters, where their lease still holds.
+-- Move jobs that will not run again by themselves to the dead letters, if their lease still holds.
 --
--- :items is an object by id: { lease, ranMs, outcome, reason, error, fingerprint }, with `crashes` where its process
--- ended under it: how often in all.
+-- :items is an object by id: { lease, ranMs, outcome, reason, error, fingerprint }, with `crashes` (how often in all)
+-- if its process ended under it.
 with gone as (
   delete from stint.job
    where id       = any(:ids::uuid[])

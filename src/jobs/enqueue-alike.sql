@@ -1,6 +1,6 @@
--- Store a few jobs that differ in nothing but id and input, and say nothing but queue, kind, key and priority: what
--- callers of one kind make of a flush. An eighth faster than enqueue.sql, which has to look up the types of 19 members
--- each time it is run.
+-- Store a few jobs that differ only in id and input, and set only queue, kind, key and priority: the usual flush of
+-- callers of one kind. An eighth faster than enqueue.sql, which has to look up the types of 19 members each time it
+-- runs.
 insert into stint.job (id, queue, kind, key, priority, max_attempts, version, input)
 select job.id, :queue::text, :kind::text, :key::text, :priority::text::smallint,
        :maxAttempts::text::integer, :version::text::smallint, job.input

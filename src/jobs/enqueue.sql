@@ -1,9 +1,9 @@
--- Store jobs that nothing can stand in the way of: no uniqueness, no idempotency key, ids never sent before.
+-- Store jobs that need no decision: no uniqueness, no idempotency key, ids never sent before.
 --
--- Jobs that share everything but id and input come as one group, so a batch of one kind says its queue, kind and
--- options once: 1.3 times as fast as an object a job. `ids` and `inputs` are read side by side.
--- One text parameter, cast here, so that no driver or ORM has an opinion on how to send it.
--- No RETURNING and no ON CONFLICT: a producer may insert and read nothing, and the ids are the caller's own.
+-- Jobs that share everything but id and input come as one group, so a batch of one kind contains its queue, kind and
+-- options once: 1.3 times as fast as one object per job. `ids` and `inputs` are read in parallel.
+-- One text parameter, cast here, so that every driver and ORM sends it in the same way.
+-- No RETURNING and no ON CONFLICT: a producer may insert but not read, and the caller made the ids.
 insert into stint.job (
   id, state, queue, kind, key, priority, run_at, max_attempts, version,
   correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, search, options, input

@@ -6,19 +6,21 @@ import { enqueueDecidingSql } from './enqueue-deciding.sql.ts'
 import { enqueueOneSql } from './enqueue-one.sql.ts'
 import { enqueueSql } from './enqueue.sql.ts'
 
-/** A job on its way into the table. The parts are JSON already: they are put together, never parsed again. */
+/** A job before it is stored. Its parts are JSON already: they are joined, never parsed again. */
 export interface NewJob {
   id: string
-  /** Its members but for id and input, `"queue":"media","kind":"image.resize",…`: the same text, the same group. */
+  /**
+   * Its members except id and input, `"queue":"media","kind":"image.resize",…`: jobs with the same text form a group.
+   */
   members: string
-  /** What the function that decides needs beyond those; empty where nothing has to be decided. */
+  /** Further members for the function that decides; empty if nothing has to be decided. */
   deciding: string
-  /** Its members one by one, where there are none but the usual. */
+  /** Its members one by one, if it has only the usual ones. */
   simple: SimpleMembers | undefined
   input: string
 }
 
-/** As text, which every driver sends alike. */
+/** As text, which every driver sends in the same way. */
 export interface SimpleMembers {
   queue: string
   kind: string
@@ -30,13 +32,13 @@ export interface SimpleMembers {
 
 export type Placement = 'stored' | 'kept' | 'replaced' | 'conflict' | 'mismatch'
 
-/** Where a job ended up: under its own id, or standing behind another. */
+/** How a job was stored: under its own id, or as a duplicate of another job. */
 export interface Placed {
   id: string
   placement: Placement
 }
 
-/** Whether one plain insert will do, or the function has to look first. */
+/** Whether a plain insert is enough, or the function has to decide first. */
 export function isPlain(job: NewJob): boolean {
   return job.deciding === ''
 }
@@ -44,13 +46,13 @@ export function isPlain(job: NewJob): boolean {
 /** From this many rows on COPY is faster, although it takes one more round trip. */
 const copyFrom = 200
 
-/** Stores plain jobs by the cheapest statement that can. All of them, or none. */
+/** Stores plain jobs by the cheapest statement that can do it. All of them, or none. */
 export async function enqueue(db: Queryable, jobs: readonly NewJob[]): Promise<Placed[]> {
   await (storeSimple(db, jobs) ?? run(db, enqueueSql, { groups: groupsOf(jobs) }, () => undefined))
   return jobs.map(({ id }) => ({ id, placement: 'stored' }))
 }
 
-/** By one of the statements for simple jobs; undefined where none of them can. */
+/** Uses one of the statements for simple jobs; undefined if none of them fits. */
 function storeSimple(db: Queryable, jobs: readonly NewJob[]): Promise<unknown> | undefined {
   const [first] = jobs
   if (first?.simple === undefined || jobs.some(({ simple }) => simple === undefined)) return undefined
@@ -66,7 +68,7 @@ function storeSimple(db: Queryable, jobs: readonly NewJob[]): Promise<unknown> |
   return run(db, enqueueAlikeSql, { ...first.simple, ids, inputs }, () => undefined)
 }
 
-/** Stores jobs of any sort, or finds what stands for them, answering in the order given. */
+/** Stores jobs of any sort, or finds the jobs that they are duplicates of; returns results in the order given. */
 export function enqueueDeciding(db: Queryable, jobs: readonly NewJob[], again: boolean): Promise<Placed[]> {
   const objects = jobs.map(
     ({ id, members, deciding, input }) => `{"id":"${id}",${members}${deciding},"input":${input}}`,

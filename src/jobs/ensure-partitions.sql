@@ -1,2 +1,2 @@
--- Make the days of history that are missing: settles and cancels have nowhere to go without.
+-- Make the missing days of history: without them a settle or cancel cannot be stored.
 select stint.ensure_partitions() as made

@@ -3,7 +3,7 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { ensurePartitionsSql } from './ensure-partitions.sql.ts'
 
-/** Runs something that writes history; where the day's partition is missing, makes it and runs it again. */
+/** Runs a write to history; if the day's partition is missing, makes it and runs the write again. */
 export async function withPartitions<Result>(db: Queryable, write: () => Promise<Result>): Promise<Result> {
   try {
     return await write()

@@ -1,4 +1,4 @@
--- One job, wherever it is.
+-- One job from any of the tables.
 select progress, input, input_blob, result, error, options,
        -- include: jobs/columns
   from stint.jobs

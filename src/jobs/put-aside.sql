@@ -1,4 +1,4 @@
--- Move a ready job whose row cannot be claimed to the dead letters: nothing else would ever take it out of the way.
+-- Move a ready job whose row cannot be claimed to the dead letters: no other statement would ever remove it.
 --
 -- Such a row may have any value, so values that the dead letters have an index on are cut to fit. The error names the
 -- columns that a claim increments and that are at their limit.

@@ -1,8 +1,9 @@
--- Give jobs back that were claimed and not carried out (released, snoozed, their own process ended under them), where
+-- Give jobs back that were claimed and not carried out (released, snoozed, their own process ended under them), if
 -- their lease still holds. No attempt is burned; a crash is counted.
 --
 -- :items is an object by id: { lease, delayMs, ranMs, outcome, reason, crashes }. Without delayMs the job is ready at
--- once, in its old place. A job that was asked to stop meanwhile is ready at once too: the worker that claims it ends it.
+-- once, with its old run_at. A job that was asked to stop meanwhile is ready at once too: the worker that claims it
+-- ends it.
 with back as (
   update stint.job
      set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0 and cancel_at is null

@@ -4,14 +4,14 @@ import { setSql } from './set.sql.ts'
 import { settingSql } from './setting.sql.ts'
 import { settingsSql } from './settings.sql.ts'
 
-/** What is set for a queue. */
+/** The settings of a queue. */
 export interface QueueSettings {
   queue: string
-  /** How long finished jobs are kept; null: as long as by default, 7 days. */
+  /** How long finished jobs are kept; null: the default, 7 days. */
   keepMs: number | null
   /** How long dead letters are kept; null: for ever. */
   keepDeadMs: number | null
-  /** Null where nothing was ever set. */
+  /** Null if nothing was ever set. */
   updatedAt: Date | null
 }
 
@@ -31,7 +31,7 @@ export async function settingsOf(db: Queryable, queue: string): Promise<QueueSet
   return found ?? { queue, keepMs: null, keepDeadMs: null, updatedAt: null }
 }
 
-/** Undefined: stays as it is; null: the default. */
+/** Undefined: not changed; null: the default. */
 export interface SettingsChange {
   keepMs: number | null | undefined
   keepDeadMs: number | null | undefined

@@ -1,4 +1,4 @@
--- Change what is set for a queue. What is not given stays as it was.
+-- Change the settings of a queue. A setting that is not given is not changed.
 insert into stint.queue as setting (name, keep_finished, keep_dead)
 values (
   :name::text,

@@ -11,7 +11,7 @@ import { succeedSql } from './succeed.sql.ts'
 import { thrownLateSql } from './thrown-late.sql.ts'
 
 /**
- * The endings of an attempt, each a statement over many jobs. All answer with the ids they moved: one that is missing
+ * The endings of an attempt, each a statement over many jobs. All return the ids that they moved: a job that is missing
  * had lost its lease. `items` is JSON text, an object by job id; the .sql files say what is in it.
  */
 export interface Batch {
@@ -32,7 +32,7 @@ export type ItemBatch = Batch & { items: string }
 type Itemized = Settlement & { items: string }
 type Noted = Itemized & { worker: string }
 
-/** `results` is an object by id, or null where no job has one. */
+/** `results` is an object by id, or null if no job has one. */
 export function succeed(db: Queryable, batch: Settlement & { results: string | null }): Promise<string[]> {
   return run(db, succeedSql, batch, toId)
 }
@@ -64,7 +64,7 @@ export function settled(db: Queryable, request: Batch & { sinceMs: number }): Pr
   return run(db, settledSql, request, toId)
 }
 
-/** Leaves a trace of results that came too late; `items` is JSON text, a list. */
+/** Notes results that came too late; `items` is JSON text, a list. */
 export async function noteRefused(db: Queryable, items: string): Promise<void> {
   await run(db, refusedSql, { items }, () => undefined)
 }

@@ -1,8 +1,8 @@
 -- Where work is, for the queues of one worker: the first job it could claim at each priority, whether jobs with keys
--- wait, and when the next one falls due. It takes nothing and locks nothing; a claim follows where it points.
+-- wait, and when the next one falls due. It takes nothing and locks nothing; a claim then starts at these positions.
 --
--- The priorities of a queue come from a loose scan of job_ready. Producers have those from -100 to 100; a row that was
--- written by hand may have any smallint, so of those above 100 the 32 highest are looked at, and at most 300 in all.
+-- The priorities of a queue come from a loose scan of job_ready. Enqueue allows -100 to 100; a row that was written by
+-- hand may have any smallint, so only the 32 highest of those above 100 are read, and at most 300 in all.
 -- `age` is how long the first one has waited. Times are bounded before they are subtracted: a run_at may be infinite,
 -- which a server before 17 cannot subtract.
 -- `lateral … limit 1`, not `exists`: that is a join to the planner, which hashed every job with a key to answer it.

@@ -18,7 +18,7 @@ export interface Served {
   kinds: string
 }
 
-/** Where work is for a worker of these queues and kinds. */
+/** Where a worker of these queues and kinds finds work. */
 export function survey(db: Queryable, served: Served): Promise<Finding[]> {
   return run(db, surveySql, served, toFinding)
 }
@@ -43,7 +43,7 @@ function toFinding({ type, queue, priority, runAt, id, ms }: FindingRow): Findin
   }
 }
 
-/** Where the ready jobs of a queue and priority end, above the floor, of those that were there `agoMs` ago. */
+/** The last ready job of a queue and priority above the floor, among those that were there `agoMs` ago. */
 export async function tail(
   db: Queryable,
   { floor, ...request }: { queue: string; priority: number; floor: Position; agoMs: number },
@@ -55,11 +55,11 @@ export async function tail(
 export interface UnknownKind {
   queue: string
   kind: string
-  /** Ready ones among the first thousand of the queue, with and without keys each. */
+  /** Ready jobs among the first thousand of the queue, counted with and without keys. */
   jobs: number
 }
 
-/** Kinds that wait in these queues and that this worker leaves to others. */
+/** Kinds that wait in these queues and that this worker cannot run. */
 export function unknownKinds(db: Queryable, served: Served): Promise<UnknownKind[]> {
   return run(db, unknownKindsSql, { ...served, window: 1_000 }, (row: UnknownKind) => row)
 }

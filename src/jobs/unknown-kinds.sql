@@ -1,7 +1,8 @@
--- Ready jobs that this worker passes over, by kind, among the first :window of each queue with and without keys.
+-- Ready jobs that this worker skips, by kind, among the first :window of each queue with and without keys.
 --
--- The bounds of the key are always true: a range that is closed at both ends is taken for narrow, and read in order.
--- Without the order a limit invites a scan of the table itself, and a queue of few jobs among a million reads it all.
+-- The bounds of the key are always true: the planner takes a range that is closed at both ends for narrow, and reads it
+-- in order. Without the order it would choose a scan of the table because of the limit, and a queue of few jobs among a
+-- million would read it all.
 select queue, kind, count(*)::integer as jobs
   from unnest(:queues::text[]) as served (queue)
  cross join lateral (

@@ -1,4 +1,4 @@
--- Ask a running job to stop: its worker is told. A second request leaves the time and reason of the first.
+-- Ask a running job to stop; its worker is notified. A second request leaves the time and reason of the first.
 --
 -- A locked row is skipped: a handler inside ctx.tx holds its own row until it is done, and a caller must not wait for
 -- that. Asking again is harmless.

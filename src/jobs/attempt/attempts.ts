@@ -4,7 +4,7 @@ import { attemptsSql } from './attempts.sql.ts'
 
 /** One try of a job that did not simply succeed. */
 export interface Attempt {
-  /** Of the claim it began with: attempts are told apart by it, for `attempt` repeats where none was burned. */
+  /** The epoch of its claim: it identifies the attempt, because `attempt` repeats if none was burned. */
   epoch: number
   attempt: number
   /** How it ended: `failed`, `lease-lost` …. */
@@ -28,7 +28,7 @@ interface AttemptRow {
   reason: string | null
 }
 
-/** A job that snoozes every minute has no end of them. */
+/** A job that snoozes every minute would have an endless list. */
 const limit = 1_000
 
 /** The last 1,000 attempts of a job, in the order they were made. */

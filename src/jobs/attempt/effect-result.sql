@@ -1,4 +1,4 @@
--- What an effect gave when it happened.
+-- The stored result of an effect.
 select result
   from stint.effect
  where scope = :scope::text

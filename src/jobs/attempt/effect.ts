@@ -10,7 +10,7 @@ export interface EffectKey {
   key: string
 }
 
-/** True where the effect is ours to cause; false where it happened before. */
+/** True if the caller has to cause the effect; false if it happened before. */
 export async function takeEffect(
   tx: Queryable,
   request: EffectKey & { id: string; holdMs: number },

@@ -5,7 +5,7 @@ import { logsSql } from './logs.sql.ts'
 
 /** One line that a handler logged. */
 export interface LogLine {
-  /** Of the attempt that said it. */
+  /** The epoch of the attempt that logged it. */
   epoch: number
   /** Counts up within the attempt. */
   line: number
@@ -23,12 +23,12 @@ export interface LogsRequest {
   limit: number
 }
 
-/** Lines of a job from one on, in the order they were said. */
+/** Lines of a job from one line on, in the order they were logged. */
 export function logs(db: Queryable, request: LogsRequest): Promise<LogLine[]> {
   return run(db, logsSql, request, (row: LogLine) => row)
 }
 
-/** The last lines of a job, in the order they were said. */
+/** The last lines of a job, in the order they were logged. */
 export async function lastLogs(db: Queryable, request: LogsRequest): Promise<LogLine[]> {
   const lines = await run(db, logsEndSql, request, (row: LogLine) => row)
   return lines.reverse()

@@ -1,4 +1,4 @@
--- Write how far running jobs are, where their lease still holds, and say which those are.
+-- Write the progress of running jobs, if their lease still holds, and return those jobs.
 --
 -- Locked rows are skipped: a handler inside ctx.tx holds its own row for as long as it likes, and all other rows of this
 -- statement would wait for it.

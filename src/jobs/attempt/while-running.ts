@@ -8,7 +8,7 @@ import { holdRunningSql } from './hold-running.sql.ts'
 import { progressSql } from './progress.sql.ts'
 import type { Batch, ItemBatch } from '../settle.ts'
 
-/** Writes progress. Answers for each job that is still ours whether it could: its row may be in use just now. */
+/** Writes progress. Returns for each job that is still ours whether it was written: its row may be locked just now. */
 export async function progress(db: Queryable, batch: ItemBatch): Promise<ReadonlyMap<string, boolean>> {
   const rows = await run(db, progressSql, batch, (row: { id: string; isWritten: boolean }) => row)
   return new Map(rows.map(({ id, isWritten }) => [id, isWritten]))
@@ -19,7 +19,7 @@ export async function addLog(db: Queryable, lines: string): Promise<void> {
   await run(db, addLogSql, { lines }, () => undefined)
 }
 
-/** Holds the row of a running job to the end of the transaction; false where its lease is gone. */
+/** Locks the row of a running job to the end of the transaction; false if its lease is gone. */
 export async function holdRunning(
   tx: Queryable,
   request: { id: string; lease: string; idleMs: number },
@@ -33,7 +33,7 @@ export function noteBegun(db: Queryable, batch: Batch): Promise<string[]> {
   return run(db, begunSql, batch, (row: { id: string }) => row.id)
 }
 
-/** Asks a running job to stop. Gives its worker; undefined where it does not run, or its row is in use just now. */
+/** Asks a running job to stop. Returns its worker; undefined if it does not run, or its row is locked just now. */
 export async function askCancel(
   db: Queryable,
   request: { id: string; reason: string | null },

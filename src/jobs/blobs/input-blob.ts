@@ -5,7 +5,7 @@ import { jsonbText } from '../../core/json/jsonb-text.ts'
 import type { Job } from '../../core/job.ts'
 import type { BlobStore } from './store.ts'
 
-/** Where an input lies outside its row, and what it is the same as. */
+/** The key of an input in the blob store, and a digest that equal inputs share. */
 export interface InputBlob {
   key: string
   /** SHA-256 in hex, for uniqueness and idempotency keys. */
@@ -27,13 +27,13 @@ export function inputDigest(text: string): string {
     .digest('hex')
 }
 
-/** The job with its input, wherever that lies. */
+/** The job with its input, also if that is in the blob store. */
 export async function withInput<Found extends Job>(store: BlobStore | undefined, job: Found): Promise<Found> {
   if (job.inputBlob === null) return job
   return { ...job, input: await readBlob(store, { jobId: job.id, key: job.inputBlob }) }
 }
 
-/** An input that lies in the store. */
+/** Reads an input from the blob store. */
 export async function readBlob(
   store: BlobStore | undefined,
   { jobId, key }: { jobId: string; key: string },

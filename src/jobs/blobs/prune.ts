@@ -7,9 +7,9 @@ import { unknownSql } from './unknown.sql.ts'
 import { unusedSql } from './unused.sql.ts'
 
 export interface PruneResult {
-  /** Of jobs that are gone, or that took another input. */
+  /** Blobs of jobs that are gone, or that got another input. */
   unused: number
-  /** Of enqueues that were never committed. */
+  /** Blobs of enqueues that were never committed. */
   orphaned: number
 }
 
@@ -18,8 +18,9 @@ const batchSize = 500
 /**
  * Deletes blobs that no job needs any more. Safe at any time and from many processes.
  *
- * A blob is written before its job, so one that no job names may belong to an enqueue still under way: such ones
- * are left alone for `graceMs`. The store is emptied first and the record second; a crash in between repeats.
+ * A blob is written before its job, so a blob that no job names may belong to an enqueue still under way: such blobs
+ * are kept for `graceMs`. The blob is deleted first and its record second; after a crash in between, both are deleted
+ * again.
  */
 export async function pruneBlobs(db: Queryable, store: BlobStore, graceMs: number): Promise<PruneResult> {
   return { unused: await pruneUnused(db, store), orphaned: await pruneOrphaned(db, store, graceMs) }
@@ -28,12 +29,12 @@ export async function pruneBlobs(db: Queryable, store: BlobStore, graceMs: numbe
 export interface UnusedOptions {
   /** Begins no further batch once this is aborted. */
   signal?: AbortSignal | undefined
-  /** Told of a blob that the store does not delete; it stays known, and the rest goes on. @default throws */
+  /** Called with a blob that the store does not delete; its record stays, and the rest goes on. @default throws */
   onRefused?: ((key: string, error: unknown) => void) | undefined
 }
 
 /**
- * Deletes the blobs of jobs that are gone, or that took another input. Only blobs that this schema has a record of:
+ * Deletes the blobs of jobs that are gone, or that got another input. Only blobs that this schema has a record of:
  * others in the store may belong to another schema.
  */
 export async function pruneUnused(

@@ -6,7 +6,7 @@
  */
 export interface BlobStore {
   put(key: string, bytes: Uint8Array): Promise<void>
-  /** The bytes, or undefined where there are none under that key. */
+  /** The bytes, or undefined if the key does not exist. */
   get(key: string): Promise<Uint8Array | undefined>
   delete(key: string): Promise<void>
   list(): AsyncIterable<string>

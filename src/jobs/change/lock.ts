@@ -12,7 +12,7 @@ export interface LockedJob {
   attempt: number
 }
 
-/** Holds a job that lives or is dead; undefined where it is neither, or is in use at this moment. */
+/** Locks a live job or a dead letter; undefined if it is neither, or its row is locked at this moment. */
 export async function lockJob(tx: Queryable, id: string): Promise<LockedJob | undefined> {
   const [found] = await run(tx, lockSql, { id }, (row: LockedJob) => row)
   return found

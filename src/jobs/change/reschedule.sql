@@ -1,4 +1,4 @@
--- Move a job in time, where it is waiting for nothing but time or a worker. A retry stays a retry.
+-- Change the time of a job, if it waits only for its time or for a worker. A retry stays a retry.
 update stint.job
    set run_at = due.at,
        state  = case

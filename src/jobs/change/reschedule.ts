@@ -4,12 +4,12 @@ import { rescheduleSql } from './reschedule.sql.ts'
 
 export interface RescheduleRequest {
   id: string
-  /** One of the two; a delay counts on the database's clock. */
+  /** Either this or a delay; a delay counts by the database's clock. */
   runAt: string | null
   delayMs: number | null
 }
 
-/** Moves a job in time; false where no such job was waiting. */
+/** Changes the time of a job; false if no such job was waiting. */
 export async function reschedule(db: Queryable, request: RescheduleRequest): Promise<boolean> {
   const moved = await run(db, rescheduleSql, request, () => true)
   return moved.length > 0

@@ -1,5 +1,5 @@
--- Give a job that is not running another input, with what its contract derives from it, where the job still has the
--- input that this was derived against.
+-- Give a job that is not running another input, with the values that its contract derives from it, if the job still has
+-- the input that the caller has read.
 with changed as (
   update stint.job
      set input      = :input::text::jsonb,
@@ -7,7 +7,8 @@ with changed as (
          version    = :version::smallint,
          key        = :key::text,
          search     = :tokens::text[],
-         -- A key that the call gave stays; one that was made of the old input is made of the new one.
+         -- A unique key from the call stays; a key that was derived from the old input is replaced by the one of the
+         -- new input.
          unique_key = case when unique_key = kind || ' ' || :oldUnique::text
                            then kind || ' ' || :newUnique::text
                            else unique_key

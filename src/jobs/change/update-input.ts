@@ -9,17 +9,17 @@ export interface UpdateInputRequest {
   /** JSON text, or null when it went to the blob store. */
   input: string | null
   inputBlob: string | null
-  /** What the job had when the rest was derived; it must still have it. */
+  /** The input that the caller has read; the job must still have it. */
   oldInput: string | null
   oldInputBlob: string | null
   key: string | null
   tokens: readonly string[] | null
-  /** The unique key that the old input makes, and the one that the new one makes. */
+  /** The unique keys of the old input and of the new one. */
   oldUnique: string
   newUnique: string
 }
 
-/** Changes a waiting job's input; false where no such job of that kind and input was waiting. */
+/** Changes a waiting job's input; false if no such job of that kind and input was waiting. */
 export async function updateInput(db: Queryable, request: UpdateInputRequest): Promise<boolean> {
   const changed = await run(db, updateInputSql, request, () => true)
   return changed.length > 0

@@ -8,7 +8,7 @@ export interface DeadCount {
   isExact: boolean
 }
 
-/** Counted on request, and no further. */
+/** The count stops here. */
 const most = 1_000
 
 /** The dead letters that each of some error groups has now, counted up to 1,000. */
@@ -21,7 +21,7 @@ export async function deadCounts(
   return new Map(rows.map(({ fingerprint, count }) => [fingerprint, upTo(count)]))
 }
 
-/** What is in the trash, counted up to 1,000, and when the oldest of the others died. */
+/** The number of dead letters in the trash, counted up to 1,000, and when the oldest of the others died. */
 export async function deadOverview(db: Queryable): Promise<{ trash: DeadCount; oldestDiedAt: Date | null }> {
   type Row = { trash: number; oldestDiedAt: Date | null }
   const [row] = await run(db, deadOverviewSql, { most: most + 1, window: 5_000 }, (found: Row) => found)

@@ -1,9 +1,9 @@
--- What lies in the trash, counted up to :most, and when the oldest dead letter that does not died.
+-- The number of dead letters in the trash, counted up to :most, and when the oldest of the others died.
 select (select count(*)::integer
           from (select
                   from stint.dead
                  where discarded_at is not null
-                 -- Else all dead letters are looked at, for there may be no trash among them.
+                 -- Without this order all dead letters may be read, because there may be none in the trash.
                  order by discarded_at
                  limit (select :most::integer)) as few) as trash,
        (select died_at

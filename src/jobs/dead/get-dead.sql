@@ -1,4 +1,4 @@
--- One dead letter, with what an edited copy of it takes over.
+-- One dead letter, with the values that an edited copy takes over.
 select id, 'dead' as state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
        created_at, run_at, started_at, died_at as finished_at, deadline_at, worker_id,
        correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,

@@ -6,12 +6,12 @@ import type { Queryable } from '../../db/statement.ts'
 import type { DeadLetterFacts } from './list-dead.ts'
 import { getDeadSql } from './get-dead.sql.ts'
 
-/** A dead letter, and what only an edited copy of it has to know. */
+/** A dead letter, and values that only an edited copy of it needs. */
 export interface StoredDeadLetter {
   letter: Job & DeadLetterFacts
-  /** What differs from the contract. */
+  /** The options that differ from the contract. */
   options: { timeoutMs: number | undefined; fireAt: string | undefined }
-  /** `kind key`, as it stands in the index. */
+  /** `kind key`, as in the index. */
   uniqueKey: string | null
   isUniqueUntilStart: boolean
 }
@@ -23,7 +23,7 @@ interface DeadRow extends JobRow {
   unique_until_start: boolean | null
 }
 
-/** One dead letter, or undefined where the job is none. */
+/** One dead letter, or undefined if the job is not one. */
 export async function getDead(db: Queryable, id: string): Promise<StoredDeadLetter | undefined> {
   const [found] = await run(db, getDeadSql, { id }, (row: DeadRow) => ({
     letter: { ...toJob(row), state: 'dead' as const, reason: row.reason, fingerprint: row.fingerprint },
@@ -39,7 +39,7 @@ function timeoutIn(options: unknown): number | undefined {
   return typeof timeoutMs === 'number' && timeoutMs >= 1 ? timeoutMs : undefined
 }
 
-/** In the one form that is stored; any other is left behind. */
+/** The time in the one form that Stint stores; any other value is ignored. */
 function fireAtIn(options: unknown): string | undefined {
   const fireAt = peek(options, 'fireAt')
   return typeof fireAt === 'string' && /^\d{4}-\d{2}-\d{2}T[\d:.]{12}Z$/.test(fireAt) ? fireAt : undefined

@@ -1,5 +1,5 @@
--- Mark a dead letter as edited into another job, where it is still the one that was looked at. It stays as it is, for
--- people to compare. One that the same job has marked before counts as marked: the first reply may have been lost.
+-- Mark a dead letter as edited into another job, if it is still the one that the caller has read. It stays unchanged,
+-- for people to compare. If the same job has marked it before, it counts as marked: the first reply may have been lost.
 update stint.dead
    set replaced_by = :replacedBy::uuid
  where id = :id::uuid

@@ -9,7 +9,7 @@ export interface ReplaceDeadRequest {
   replacedBy: string
 }
 
-/** Marks a dead letter as replaced; false where no such one was there to replace. */
+/** Marks a dead letter as replaced; false if there is no such dead letter. */
 export async function replaceDead(db: Queryable, request: ReplaceDeadRequest): Promise<boolean> {
   const replaced = await run(db, replaceDeadSql, request, () => true)
   return replaced.length > 0

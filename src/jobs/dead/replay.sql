@@ -1,4 +1,4 @@
--- Bring a dead letter back as the job it was, where it is still the one that was looked at: same id, options, key,
+-- Make a dead letter a live job again, if it is still the one that the caller has read: same id, options, key,
 -- correlation and search words, so that a caller that has its id finds it.
 --
 -- The epoch stays, so that a worker with an old lease stays fenced. The numbering of attempts goes on, and the job gets

@@ -4,12 +4,14 @@ import { replaySql } from './replay.sql.ts'
 
 export interface ReplayRequest {
   id: string
-  /** Of the dead letter that was looked at: one that was replayed and died again meanwhile has another. */
+  /**
+   * The epoch of the dead letter that the caller has read: one that was replayed and died again meanwhile has another.
+   */
   epoch: number
   delayMs: number
 }
 
-/** Brings a dead letter back to life; false where no such one was there to bring back. */
+/** Makes a dead letter a live job again; false if there is no such dead letter. */
 export async function replay(db: Queryable, request: ReplayRequest): Promise<boolean> {
   const replayed = await run(db, replaySql, request, () => true)
   return replayed.length > 0

@@ -1,4 +1,4 @@
--- Take a dead letter out of the trash; one that is not in it stays as it is.
+-- Take a dead letter out of the trash; one that is not in it is not changed.
 update stint.dead
    set discarded_at = null
  where id = :id::uuid

@@ -1,4 +1,4 @@
--- The columns that a job of any place has, but for what it carries.
+-- The columns that a job of every table has, without its input and result.
 id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
 created_at, run_at, started_at, finished_at, deadline_at, worker_id,
 correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,

@@ -1,4 +1,4 @@
--- What few jobs have and a worker needs to run them.
+-- Values that few jobs have and that a worker needs to run them.
 jsonb_build_object(
   'correlationId', correlation_id, 'traceparent', traceparent, 'tracestate', tracestate,
   'parentId', parent_id, 'flowId', flow_id, 'inputBlob', input_blob,

@@ -1,5 +1,5 @@
--- What a list shows of a job. A text that is far longer than any that Stint stores is cut: a page of kinds of a megabyte
--- each could not be sent.
+-- The columns that a list shows of a job. A text that is far longer than any that Stint stores is cut: a page with
+-- kinds of a megabyte each could not be sent.
 id, state, left(queue, 2001) as queue, left(kind, 2001) as kind, left(key, 2001) as key,
 priority, attempt, max_attempts, crashes, epoch, version,
 created_at, run_at, started_at, finished_at, deadline_at, worker_id, left(correlation_id, 2001) as correlation_id,

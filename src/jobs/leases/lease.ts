@@ -9,11 +9,11 @@ import { reportDeathSql } from './report-death.sql.ts'
 import { retireSql } from './retire.sql.ts'
 import { tellFailingSql } from './tell-failing.sql.ts'
 
-/** What a worker says of itself; kept with its lease for people to see. */
+/** What a worker reports about itself; stored with its lease, for people. */
 export interface AboutWorker {
   host: string
   pid: number
-  /** Of the app, where it said one. */
+  /** The version of the app, if it has one. */
   version: string | null
   stintVersion: string
   /** Queue → jobs at once. */
@@ -32,7 +32,7 @@ export async function register(
   return now
 }
 
-/** Gives the database's time, in ms since 1970; undefined where the worker is lost for good. */
+/** Returns the database's time, in ms since 1970; undefined if the worker is lost for good. */
 export async function renew(
   db: Queryable,
   { skew, ...request }: { worker: string; leaseMs: number; rssBytes: number; skew: ClockSkew | undefined },
@@ -46,7 +46,7 @@ function toNow({ now }: { now: number }): number {
   return now
 }
 
-/** Ends a lease in good order. */
+/** Ends a lease, so that others need not wait until it runs out. */
 export async function retire(db: Queryable, worker: string): Promise<void> {
   await run(db, retireSql, { worker }, () => undefined)
 }
@@ -67,7 +67,7 @@ export async function tellFailing(
   await run(db, tellFailingSql, { worker, failing: JSON.stringify(failing) }, () => undefined)
 }
 
-/** Ends the leases of workers whose process has ended, or is about to; `story` says how, for people. */
+/** Ends the leases of workers whose process has ended, or is about to; `story` tells people how. */
 export async function reportDeath(
   db: Queryable,
   request: { workers: readonly string[]; story: string },

@@ -6,7 +6,7 @@ import type { ClassRule } from '../../core/failures/retry-policy.ts'
 import { boundedText, nameOption } from '../../core/names.ts'
 import { durationOption, invalidOption, longestMs, rejectUnknown } from '../../core/options.ts'
 
-/** Options of a single job; one that is left out is as in the contract. */
+/** Options of a single job; an option that is left out is as in the contract. */
 export interface JobOptions {
   /** Not before this time: a Date or ISO 8601 text, from now to ten years ahead. */
   runAt?: Date | string | undefined
@@ -21,23 +21,23 @@ export interface JobOptions {
   attempts?: number | undefined
   /** How long one attempt may take. */
   timeout?: Duration | undefined
-  /** Not worth starting after: a time, or this long after it is due. */
+  /** The job must not start after this: a time, or this long after it is due. */
   deadline?: Duration | Date | undefined
-  /** Binds what belongs together across jobs, logs and traces; at most 256 bytes. @default the job's own id */
+  /** The same for all jobs, logs and traces that belong together; at most 256 bytes. @default the job's own id */
   correlationId?: string | undefined
   /** W3C trace context. */
   traceparent?: string | undefined
   tracestate?: string | undefined
-  /** As in the contract, with a `key` of your own; `false` switches the contract's off. */
+  /** As in the contract, with a `key` of your own; `false` switches the contract's uniqueness off. */
   unique?: (UniqueOptions & { key?: string | undefined }) | false | undefined
   /**
-   * The same key with the same input gives back the first job, with another input is an error. Counts per queue and
-   * kind; at most 512 bytes.
+   * A repeat with the same key and the same input returns the first job; with another input it is an error. Counts per
+   * queue and kind; at most 512 bytes.
    */
   idempotencyKey?: string | undefined
-  /** How long an idempotency key is remembered, longer than its job if need be. @default '24h' */
+  /** How long an idempotency key is remembered, even after its job has ended. @default '24h' */
   idempotencyFor?: Duration | undefined
-  /** Beside those of the contract. */
+  /** Search words besides those of the contract. */
   search?: SearchTokens | undefined
 }
 
@@ -85,7 +85,7 @@ export interface Members {
     | undefined
 }
 
-/** Where a job comes from, where its caller cannot say: an edited dead letter takes over what it had. */
+/** The origin of a job, which its caller cannot set: an edited dead letter passes its own on. */
 export type Lineage = Pick<Members, 'parentId' | 'flowId'> & { fireAt?: string | undefined }
 
 /** What has to be decided before the job can be stored. */
@@ -103,7 +103,7 @@ export interface Deciding {
   idempotencyForMs?: number | undefined
 }
 
-/** Checks what the caller asked for and puts it together with what the contract says of this input. */
+/** Checks the caller's options and combines them with what the contract says about this input. */
 export function resolveJob<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,
@@ -158,12 +158,12 @@ function storedOptions(
   }
 }
 
-/** Crashes after which a job is put aside; undefined where the worker's setting decides. */
+/** Crashes after which a job is put aside; undefined if the worker's setting decides. */
 function crashLimitOf({ action, attempts }: ClassRule): number | undefined {
   return action === 'dead' ? 1 : attempts
 }
 
-/** The unique key that a contract makes of an input, where it has a rule of its own. */
+/** The unique key that a contract derives from an input, if it has a rule of its own. */
 export function contractUniqueKey<Parsed>(
   contract: JobContract<string, unknown, Parsed>,
   parsed: Parsed,

@@ -10,21 +10,21 @@ import { resolveJob } from './enqueue-options.ts'
 import type { JobOptions, Lineage, Members } from './enqueue-options.ts'
 import { nextId } from './ids.ts'
 
-/** Which inputs leave their row, and where to. */
+/** Which inputs are stored in a blob store, and in which one. */
 export interface BlobConfig {
   store: BlobStore
   thresholdBytes: number
   maxBytes: number
 }
 
-/** A job that is ready to be sent, and what its caller will be told of it. */
+/** A job that is ready to be sent, and what its caller gets back. */
 export interface PreparedJob {
   job: NewJob
   queue: string
   kind: string
   bytes: number
   blob: InputBlob | undefined
-  /** Where workers will find it; the same object for jobs that are found alike. */
+  /** Where workers find it; jobs with the same hint share the object. */
   hint: JobHint
 }
 
@@ -85,7 +85,7 @@ interface JobTexts {
   hint: JobHint
 }
 
-/** Contracts whose jobs differ in nothing but id and input: their texts are made once. */
+/** Contracts whose jobs differ only in id and input: their texts are made once. */
 const constantTexts = new WeakMap<object, JobTexts>()
 
 function textsOf<Parsed>(
@@ -139,7 +139,7 @@ function simpleOf(members: Members): SimpleMembers | undefined {
   return { queue, kind, key: key ?? null, ...numbers }
 }
 
-/** `"queue":"media","kind":"image.resize"`; what is undefined is left out. */
+/** `"queue":"media","kind":"image.resize"`; undefined members are left out. */
 function membersText(members: Members | object): string {
   return JSON.stringify(members).slice(1, -1)
 }

@@ -1,7 +1,7 @@
 import { isStintError, StintError } from '../../core/errors.ts'
 import type { Placed } from '../enqueue.ts'
 
-/** The error for a job that was not stored because of another job; undefined where that is no error. */
+/** The error for a job that was not stored because of another job; undefined if that is no error. */
 export function refusalOf({ kind }: { kind: string }, { id, placement }: Placed): StintError | undefined {
   switch (placement) {
     case 'conflict':

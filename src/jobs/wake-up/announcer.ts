@@ -9,13 +9,13 @@ const probablyCommittedMs = [15, 150] as const
 
 export interface AnnouncerConfig {
   database: () => Promise<Queryable>
-  /** Where workers of this process listen; undefined while nothing is open. */
+  /** The key under which workers of this process listen; undefined while no connection is open. */
   localKey: () => string | undefined
-  /** Whether workers of other processes are told. */
+  /** Whether workers of other processes are notified. */
   notify: boolean
 }
 
-/** Tells workers that something was stored: those of this process directly, others by NOTIFY after the commit. */
+/** Tells workers that a job was stored: those of this process directly, others by NOTIFY after the commit. */
 export class Announcer {
   readonly #config: AnnouncerConfig
   readonly #notifier: Notifier
@@ -26,8 +26,9 @@ export class Announcer {
   }
 
   /**
-   * The statement that tells other processes of jobs that are about to be stored. It is sent right behind the statement
-   * that stores them, and so does not wait until we know of the commit. Undefined where no such statement is to be sent.
+   * The statement that tells other processes about jobs that are about to be stored. It is sent right behind the
+   * statement that stores them, and so does not wait until we know of the commit. Undefined if no such statement has to
+   * be sent.
    */
   behind(hints: ReadonlySet<Hint>, schema: string): Bound | undefined {
     return this.#config.notify ? this.#notifier.take(soonOf(hints), schema) : undefined

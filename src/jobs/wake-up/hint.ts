@@ -47,7 +47,7 @@ export function cancelPayload(worker: string): string {
 /** Says that schedules were changed: the next fire may be sooner than workers expect. */
 export const schedulesPayload = JSON.stringify({ schedules: true })
 
-/** Whether a payload says so. */
+/** Whether a payload says that schedules were changed. */
 export function saysSchedules(payload: string): boolean {
   return payload === schedulesPayload
 }
@@ -64,7 +64,7 @@ export function saysCancel(payload: string, worker: string): boolean {
 
 /**
  * The hints of a payload that are about queues of ours. Any login of the database may send any text on the channel, so
- * what no producer would send is ignored.
+ * a text that no producer would send is ignored.
  */
 export function hintsIn(payload: string, serves: (queue: string) => boolean): Hint[] {
   try {

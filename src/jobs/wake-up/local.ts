@@ -4,7 +4,7 @@ type Listener = (hints: readonly Hint[]) => void
 
 const listeners = new Map<string, Set<Listener>>()
 
-/** Where hints are heard: one schema of one database, as this process reaches it. */
+/** The key of one schema of one database, for hints within this process. */
 export function databaseKey(url: string, schema: string): string {
   return `${url} ${schema}`
 }
@@ -14,7 +14,7 @@ export function ringLocally(key: string, hints: readonly Hint[]): void {
   for (const listener of listeners.get(key) ?? []) listener(hints)
 }
 
-/** Hears of what this process stores; gives the way to stop. */
+/** Listens for jobs that this process stores; returns a function that stops it. */
 export function listenLocally(key: string, listener: Listener): () => void {
   const present = listeners.get(key) ?? new Set()
   listeners.set(key, present.add(listener))

@@ -5,7 +5,7 @@ import { channelOf, payloadsOf } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { notifySql } from './notify.sql.ts'
 
-/** What `notify` is where it is not said: STINT_NOTIFY, so that it can be switched off where a pooler is in between. */
+/** The default of `notify`: STINT_NOTIFY, so that it can be switched off if a pooler is in between. */
 export function isNotifyUsual(environment: NodeJS.ProcessEnv): boolean {
   const said = environment['STINT_NOTIFY'] ?? ''
   if (said === '' || said === 'on') return true
@@ -13,7 +13,7 @@ export function isNotifyUsual(environment: NodeJS.ProcessEnv): boolean {
   throw invalidOption('STINT_NOTIFY', "'on' or 'off'", said)
 }
 
-/** Hints of one process at most this often: workers that are awake find the rest by themselves. */
+/** A process sends hints at most this often: workers that are awake find the other jobs by themselves. */
 const everyMs = 5
 
 /**
@@ -62,13 +62,13 @@ export class Notifier {
       const database = await this.#database()
       await run(database, notifySql, { channel: channelOf(database.schema), payloads }, () => undefined)
     } catch {
-      // A hint is only a hint.
+      // Hints may be lost: polling finds the job.
     }
   }
 
   /**
-   * Jobs that are found in the same way share one hint for those that are ready, and one for the first to fall due: a
-   * worker that looks then finds the rest.
+   * Jobs that are found in the same way share one hint for those that are ready, and one for the first to fall due: the
+   * worker finds the others when it claims.
    */
   #add(hint: Hint): void {
     const name = `${hint.queue} ${hint.priority} ${hint.keyed} ${hint.inMs > 0}`
@@ -76,7 +76,7 @@ export class Notifier {
     if (known === undefined || hint.inMs < known.inMs) this.#waiting.set(name, hint)
   }
 
-  /** Of all that waits, to be sent now. */
+  /** The payloads of all gathered hints, to be sent now. */
   #payloads(): string[] {
     const hints = [...this.#waiting.values()]
     this.#waiting.clear()
