@@ -4,15 +4,18 @@ import { expectedObjects } from './expected-objects.ts'
 import { objectsSql } from './objects.sql.ts'
 
 export interface SchemaDrift {
-  /** Objects that the migrations make and that are not there: `index job_ready`, `column job.id`. */
+  /** Objects that the migrations make and that the schema does not have: `index job_ready`, `column job.id`. */
   missing: string[]
-  /** Objects that are there and not as the migrations make them. */
+  /** Objects that differ from those that the migrations make. */
   different: { object: string; expected: string; found: string }[]
 }
 
 const usual = 'stint.'
 
-/** Compares the schema with what all migrations of this version make. What is there besides is nobody's business here. */
+/**
+ * Compares the schema with the objects that all migrations of this version make. Other objects in the schema are
+ * ignored.
+ */
 export async function schemaDrift(db: Queryable): Promise<SchemaDrift> {
   const found = await schemaObjects(db)
   const drift: SchemaDrift = { missing: [], different: [] }
@@ -25,8 +28,8 @@ export async function schemaDrift(db: Queryable): Promise<SchemaDrift> {
 }
 
 /**
- * Every object of the schema with a text that is the same for the same object, whatever the schema is called. Sent with
- * an empty search_path, for what is on it is printed without its schema.
+ * Every object of the schema with a text that is the same for the same object, independent of the schema's name. Sent
+ * with an empty search_path, because Postgres prints the names of objects on the path without their schema.
  */
 export async function schemaObjects(db: Queryable): Promise<Map<string, string>> {
   const { schema } = db
@@ -46,10 +49,10 @@ export function ownIndexes(): string[] {
   )
 }
 
-/** The statement that makes an index of ours in this schema; where Postgres can, without keeping writers waiting. */
+/** The statement that makes an index of ours in this schema; if Postgres can do that, without blocking writers. */
 export function indexDefinition(name: string, schema: string): string | undefined {
   const definition = expectedObjects[`index ${name}`]?.replace(/(?<![\w."])stint\./g, `"${schema}".`)
-  // Of a partitioned table: all its days get one, and not concurrently.
+  // An index of a partitioned table: all its days get one, and it cannot be built concurrently.
   return definition?.includes(' ON ONLY ') === true
     ? definition.replace(' ON ONLY ', ' ON ')
     : definition?.replace(' INDEX ', ' INDEX CONCURRENTLY ')

@@ -17,15 +17,15 @@ export interface OwnIndex {
   name: string
   table: string
   isValid: boolean
-  /** Whether this login may build it anew. */
+  /** Whether this login may rebuild it. */
   isOurs: boolean
   bytes: number
   knownEntries: number
   tablePages: number
   pageBytes: number
-  /** What it has of a row, as SQL. */
+  /** The expressions that it indexes, as SQL. */
   expressions: string[]
-  /** Of which rows, as SQL; null for all. */
+  /** The rows that it covers, as SQL; null for all. */
   predicate: string | null
   /** Whether a process has tried to rebuild it within the last day. */
   isTried: boolean
@@ -45,16 +45,16 @@ export const usualBloat: BloatLimits = { minBytes: 64 * 2 ** 20, minWaste: 0.6 }
 
 export interface Bloat {
   index: OwnIndex
-  /** What it would have if it were built anew, about. */
+  /** The approximate size that it would have after a rebuild. */
   neededBytes: number
 }
 
-/** All indexes of ours that last; those of the days of history go with them. */
+/** All our indexes except those of the days of history, which are dropped with their day. */
 export function listIndexes(db: Queryable): Promise<OwnIndex[]> {
   return run(db, ownIndexesSql, { names: ownIndexes() }, (row: OwnIndex) => row)
 }
 
-/** The estimate, where the index is large enough and empty enough by it. */
+/** The estimate, if it says that the index is large enough and empty enough. */
 export async function findBloat(
   db: Queryable,
   index: OwnIndex,
@@ -69,7 +69,7 @@ const samplePages = 500
 const rowHeaderBytes = 24
 const entryHeaderBytes = 8
 const linePointerBytes = 4
-/** Of a page: its header, and what a b-tree has at its end. */
+/** The overhead of a page: its header, and the end of a b-tree page. */
 const pageOverheadBytes = 40
 /** How full Postgres builds leaves, and what the pages above them add. */
 const fill = 0.9
@@ -88,6 +88,6 @@ async function estimate(db: Queryable, index: OwnIndex): Promise<number> {
   const dataBytes = (sample?.bytes ?? rowHeaderBytes + 32) - rowHeaderBytes
   const entryBytes = 8 * Math.ceil((dataBytes + entryHeaderBytes) / 8) + linePointerBytes
   const leaves = Math.ceil((entries * entryBytes) / ((pageBytes - pageOverheadBytes) * fill))
-  // The first page of a b-tree describes it, and an empty one has a root.
+  // The first page of a b-tree describes it, and an empty b-tree has a root page.
   return (2 + Math.ceil(leaves * innerShare)) * pageBytes
 }

@@ -31,10 +31,10 @@ export interface MigrateResult {
 /**
  * Brings the schema to this version of the code.
  *
- * Each migration runs in a transaction of its own that holds one advisory lock, looks whether somebody else applied
- * it meanwhile, and records it: any number of processes may call this at once, and a crash leaves whole migrations.
- * A statement waits at most three seconds for a lock and is then tried again, so that a long reader delays the
- * migration and not everybody queued behind it.
+ * Each migration runs in a transaction of its own that holds one advisory lock, checks whether another process applied
+ * it meanwhile, and records it: any number of processes may call this at once, and a crash leaves whole migrations. A
+ * statement waits at most three seconds for a lock and is then tried again, so that a long reader delays the migration
+ * and not all statements that queue behind it.
  */
 export async function migrate(
   db: Database,
@@ -52,11 +52,11 @@ export async function migrate(
 
 export interface MigrationStatus {
   applied: AppliedMigration[]
-  /** The names of those that are still to do, in order. */
+  /** The names of migrations that are not applied yet, in order. */
   pending: string[]
 }
 
-/** What has been applied, and what is still to do. */
+/** Which migrations have been applied, and which are pending. */
 export async function migrationStatus(db: Queryable): Promise<MigrationStatus> {
   const applied = await appliedMigrations(db)
   const done = new Set(applied.map(({ version }) => version))
@@ -66,7 +66,7 @@ export async function migrationStatus(db: Queryable): Promise<MigrationStatus> {
   }
 }
 
-/** Whether this code and the schema fit; throws what to do where they do not. */
+/** Checks that this code and the schema fit; if they do not, throws an error that says what to do. */
 export async function checkSchema(db: Queryable): Promise<void> {
   const { applied, pending } = await migrationStatus(db)
   refuseUnknown(db.schema, applied, migrations)
@@ -89,7 +89,7 @@ export function firstForeign(
   })
 }
 
-/** A schema that other code has made or changed may mean something else by a column: this code keeps off it. */
+/** In a schema that other code has made or changed, a column may have another meaning: this code refuses it. */
 function refuseUnknown(
   schema: string,
   applied: readonly AppliedMigration[],
@@ -130,7 +130,7 @@ async function appliedMigrations(db: Queryable): Promise<AppliedMigration[]> {
 
 async function prepareSchema(tx: Queryable): Promise<void> {
   const [schema] = await tx.query('select 1 from pg_namespace where nspname = $1', [tx.schema])
-  // Asked first: a login without the right to create schemas may still use one that was made for it.
+  // Checked first: a login without the right to create schemas may use a schema that was made for it.
   if (schema === undefined) await tx.query(`create schema "${tx.schema}"`, [])
   await tx.query(
     `create table if not exists "${tx.schema}".migration (
@@ -139,7 +139,7 @@ async function prepareSchema(tx: Queryable): Promise<void> {
   )
 }
 
-/** True when it was this call that applied it. */
+/** True if this call applied it. */
 async function applyOnce(
   tx: Queryable,
   { version, script }: Migration,
@@ -157,9 +157,9 @@ async function applyRoles(tx: Queryable): Promise<void> {
   await tx.query(render(rolesScript, tx.schema), [])
 }
 
-/** Whether the roles are in use here and something new does not belong to them yet. */
+/** Whether the roles are used here and a new object does not belong to them yet. */
 async function isRolesStepDue(tx: Queryable): Promise<boolean> {
-  // By the schema's owner, not by the roles' being there: those belong to the whole cluster.
+  // By the schema's owner, not by the existence of the roles: roles belong to the whole cluster.
   const strays = await tx.query(
     `select 1
        from pg_namespace n
@@ -176,7 +176,7 @@ const patienceMs = 60_000
 /** Longer than any one statement of ours needs, shorter than for ever. */
 const deadlineMs = 600_000
 
-/** Runs one step under the lock that all migrating processes share, again where another session was in its way. */
+/** Runs one step under the lock that all migrating processes share; repeats it if another session held a lock. */
 async function inTurn<Result>(db: Database, step: (tx: Queryable) => Promise<Result>): Promise<Result> {
   const giveUpAt = performance.now() + patienceMs
   for (;;) {

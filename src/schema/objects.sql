@@ -1,8 +1,8 @@
--- What the schema has, one row for each thing, with a text by which it can be compared. Days of history are like their
+-- The objects of the schema, one row each, with a text by which they can be compared. Days of history are like their
 -- table and left out.
 --
--- Asked with an empty search_path, so that names are printed in full. Of functions it is a digest of the body:
--- migrations write another schema's name with quotes there, and only those are put back to the usual name.
+-- Run with an empty search_path, so that names are printed in full. A function is represented by a digest of its body:
+-- migrations write another schema's name with quotes there, and only quoted names are changed back to the usual name.
 with own as (
   select oid, relname, relkind
     from pg_class

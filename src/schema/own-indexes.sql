@@ -1,6 +1,6 @@
--- Indexes by name, those that do not work first and then the largest, with what is known of each without reading it: its
--- size, how many entries it had when it was last vacuumed or analyzed, what it has of a row and of which rows.
--- Only b-trees: there is no estimate for others, and of ours just one is.
+-- Indexes by name, invalid ones first and then the largest, with what is known of each without reading it: its size,
+-- how many entries it had when it was last vacuumed or analyzed, its expressions and its predicate.
+-- Only b-trees: there is no estimate for other types, and only one of our indexes has another type.
 select index_class.relname as name, table_class.relname as "table", indisvalid as "isValid",
        pg_has_role(table_class.relowner, 'usage') as "isOurs",
        pg_relation_size(indexrelid)::float8 as bytes,

@@ -1,5 +1,5 @@
--- Five roles with the least each needs. Optional, and safe to run again: `stint migrate --roles` does so after every
--- migration, because a grant covers only what exists. Needs a login that may create roles.
+-- Five roles with the least rights each needs. Optional, and safe to run again: `stint migrate --roles` does so after
+-- every migration, because a grant covers only existing objects. Needs a login that may create roles.
 --
 -- The roles cannot log in; grant them to your own logins: grant stint_producer to web_app.
 -- They are named after the schema, so two Stints in one cluster share none.
@@ -22,15 +22,15 @@ $$;
 
 do $$
 begin
-  -- Asked first: whoever may hand over tables need not be allowed to hand out roles.
+  -- Checked first: a login that may change the owner of tables need not be allowed to grant roles.
   if not pg_has_role('stint_operator'::regrole, 'stint_viewer'::regrole, 'member') then
     grant stint_viewer to stint_operator;
   end if;
 end
 $$;
 
--- The owner owns everything, so the functions that run with their owner's rights run with these and no more.
--- To hand something over one must be a member of the role that takes it.
+-- The owner role owns everything, so the functions that run with their owner's rights have only these rights. A login
+-- must be a member of a role to make it an owner.
 do $$
 begin
   if not pg_has_role(current_user, 'stint_owner'::regrole, 'usage') then
@@ -72,8 +72,8 @@ revoke all on all functions in schema stint from public, stint_producer, stint_w
 grant usage on schema stint to stint_producer, stint_worker, stint_viewer, stint_operator;
 grant execute on function stint.now() to stint_producer, stint_worker, stint_viewer, stint_operator;
 
--- A producer stores jobs and reads nothing: these columns, and the functions that decide for it. What a claim
--- writes (epoch, lease, worker) it cannot name.
+-- A producer stores jobs and reads nothing: it has these columns, and the functions that decide for it. It cannot set
+-- the columns that a claim writes (epoch, lease, worker).
 grant insert (id, state, queue, kind, key, priority, run_at, max_attempts, version, input, input_blob,
               correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, search, options)
    on stint.job to stint_producer, stint_worker, stint_operator;
@@ -98,8 +98,8 @@ grant select on stint.jobs, stint.migration to stint_worker, stint_operator;
 grant execute on function stint.ensure_partitions(integer) to stint_worker, stint_operator;
 grant execute on function stint.death_of(uuid) to stint_worker, stint_viewer, stint_operator;
 
--- Upkeep by a worker: it says when, the functions decide what is old. It does not own history, so it drops a day under a
--- short lock; only the owner can detach one first without.
+-- Upkeep by a worker: the worker says when, the functions decide what is old. It does not own history, so it drops a
+-- day under a short lock; only the owner can detach the day first, without that lock.
 grant select, insert, update on stint.leader, stint.service, stint.index_upkeep to stint_worker;
 grant select on stint.queue to stint_worker;
 grant execute on function stint.old_days() to stint_worker;
@@ -109,21 +109,21 @@ grant execute on function stint.made_at(uuid) to stint_worker;
 grant execute on function stint.history_start() to stint_worker;
 grant execute on function stint.kept_by_default() to stint_worker, stint_viewer, stint_operator;
 
--- A viewer sees everything about a job but what it carries and what it said. Search words are for finding: visible,
+-- A viewer sees everything about a job except its input, result, progress, errors and log. Search words are visible,
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
               started_at, finished_at, deadline_at, worker_id, correlation_id, traceparent, tracestate, parent_id,
               flow_id, search, reason, discarded_at, replaced_by, attempts_before, replaces, suspect, cancel_at)
    on stint.jobs to stint_viewer;
 grant select on stint.stat_minute, stint.stat_hour, stint.queue_gauge, stint.gauge_refresh, stint.error_hour to stint_viewer;
--- The title of an error, and not its message, which is what a job said.
+-- The title of an error, but not its message, which may contain data of the job.
 grant select (fingerprint, kind, class, name, title, first_seen, last_seen, versions, sample_job, status, resolved_at,
               resolved_in, ignored_until, regressed_at)
    on stint.error_group to stint_viewer;
 grant select on stint.migration, stint.worker, stint.leader, stint.service, stint.queue, stint.index_upkeep to stint_viewer;
 
--- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks those
--- that run to stop.
+-- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks
+-- running jobs to stop.
 grant select on stint.job, stint.finished, stint.dead, stint.attempt, stint.log, stint.blob to stint_operator;
 grant update (state, run_at, priority, version, key, input, input_blob, unique_key, search, options, replaces,
               cancel_at, cancel_reason)
@@ -132,18 +132,18 @@ grant delete on stint.job to stint_operator;
 grant select on stint.error_group to stint_operator;
 grant update (status, resolved_at, resolved_in, ignored_until, regressed_at) on stint.error_group to stint_operator;
 grant insert on stint.finished, stint.blob to stint_operator;
--- A replay brings a dead letter back with all that it had.
+-- A replay restores all columns of a dead letter.
 grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_start, progress, failures,
               attempts_before, replaces)
    on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
 grant insert, update on stint.queue to stint_operator;
--- Where no worker lives the console that an operator looks at refreshes the figures of queues.
+-- If no worker runs, an operator's console refreshes the figures of queues.
 grant insert, update, delete on stint.queue_gauge to stint_operator;
 grant update on stint.gauge_refresh to stint_operator;
 
--- Workers fire schedules and keep those of their code; operators keep the others. A viewer sees when they fire, and not
--- what they carry.
+-- Workers fire schedules and store those of their code; operators change the others. A viewer sees when they fire, but
+-- not their input.
 grant select, insert, update, delete on stint.schedule, stint.fire to stint_worker, stint_operator;
 grant insert (unique_key, unique_until_start) on stint.job to stint_worker;
 grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, missed, missed_limit, missed_window_ms,
@@ -152,9 +152,9 @@ grant select (name, kind, queue, spec, time_zone, input_from_code, overlap, miss
    on stint.schedule to stint_viewer;
 grant select on stint.fire to stint_viewer;
 
--- An operator acts, and whatever is done to jobs by hand is noted, by a function that sets the time and the login. Only
--- the owner changes a note; upkeep removes those whose time is over. Who executes operations is a worker that may do what
--- an operator may: give its login both roles.
+-- An operator acts, and every manual action on jobs is noted, by a function that sets the time and the login. Only the
+-- owner changes a note; upkeep removes expired ones. Operations are executed by a worker that may do what an operator
+-- may: grant both roles to its login.
 grant select on stint.audit to stint_operator;
 grant execute on function stint.note_audit(uuid, text, text, text, text, text, text, text, jsonb, jsonb, uuid, text) to stint_operator;
 grant execute on function stint.prune_audit(integer, integer) to stint_worker;
@@ -162,8 +162,8 @@ grant select on stint.retention to stint_viewer;
 grant select, insert, update on stint.operation, stint.operation_job to stint_operator;
 grant select, insert, update, delete on stint.http_reply to stint_operator;
 grant select on stint.operation, stint.operation_job to stint_viewer;
--- A console reads them, also one that only looks.
+-- Every console reads them, also one of a viewer.
 grant select on stint.ended_session, stint.cursor_key to stint_viewer;
 grant insert, delete on stint.ended_session to stint_operator;
--- Upkeep removes what is over; to lock a row is to be allowed to change it.
+-- Upkeep removes expired rows; locking a row needs the right to update it.
 grant select, update, delete on stint.http_reply, stint.operation, stint.operation_job to stint_worker;

@@ -19,7 +19,7 @@ create type stint.job_state as enum (
   'dead'                                                    -- rows of stint.dead
 );
 
--- The values that a producer may write, with the limits of the library (src/intake, src/core/names.ts).
+-- The values that a producer may write, with the limits of the library (src/jobs/new, src/core/names.ts).
 --
 -- They are domains, because PostgreSQL plans the checks of a table anew for every statement that writes it, claims
 -- included (decision 28). The checks of a domain are planned once per session, and an UPDATE that does not set the column
