@@ -11,7 +11,7 @@ const here = import.meta.url as string | undefined
 if (here !== undefined && !isAsPublished.test(here) && !('require' in globalThis))
   Object.assign(globalThis, { require: createRequire(here) })
 
-/** The module as it is. To be asked this is to be loaded later than this file, also by our own bundler. */
+/** Returns the module unchanged. A file that calls this is loaded after this one, also by our own bundler. */
 export function afterRequire<Module>(module: Module): Module {
   return module
 }

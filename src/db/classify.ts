@@ -85,33 +85,35 @@ export function isIdleTimeout(error: unknown): boolean {
   return code === '25P03' || code === '25P04'
 }
 
-/** A server that does not write: a standby, or one that was told to only read. */
+/** The server is read-only: a standby, or one with default_transaction_read_only. */
 export function isWrongNode(error: unknown): boolean {
   return codeOf(error) === '25006'
 }
 
-/** The session is of no more use: it has a plan for tables that have changed, or its server does not write. */
+/** The session cannot be used any more: it has a plan for tables that have changed, or its server is read-only. */
 export function isStaleSession(error: unknown): boolean {
   return isWrongNode(error) || (codeOf(error) === '0A000' && classify(error) === 'again')
 }
 
-/** A limit of ours was reached and the server is well: no free connection, a statement or a lock that took too long. */
+/**
+ * A limit of ours was reached and the server is healthy: no free connection, a statement or a lock that took too long.
+ */
 export function isPastLimit(error: unknown): boolean {
   if (isCancelled(error) || isLockTimeout(error) || error instanceof DeadlineError) return true
   return peek(error, 'message') === noneFree
 }
 
-/** The pool has no code for them. */
+/** The pool's error for this has no code. */
 const noneFree = 'timeout exceeded when trying to connect'
 const noneMade = 'Connection terminated due to connection timeout'
 
-/** The time to wait for a connection passed: no other was given back, or a new one not made. */
+/** The time to wait for a connection passed: none was released, or a new one was not made in time. */
 export function isPoolTimeout(error: unknown): boolean {
   const message = peek(error, 'message')
   return message === noneFree || message === noneMade
 }
 
-/** About schemas, rights, sessions and servers: such an error concerns every row. */
+/** SQLSTATEs about schemas, rights, sessions and servers: such an error concerns every row. */
 const ofEveryRow = /^(42|3D|3F|2B|28|25|0A|0B|57|58|F0)/
 
 /**
@@ -124,12 +126,12 @@ export function mayBeOneRows(error: unknown): boolean {
   return (trouble === 'broken' || trouble === 'duplicate') && !ofEveryRow.test(codeOf(error) ?? '42')
 }
 
-/** The server ended a statement that took too long, or was told to. */
+/** The server ended a statement that took too long, or that was cancelled. */
 export function isCancelled(error: unknown): boolean {
   return codeOf(error) === '57014'
 }
 
-/** The server waited for a lock for as long as it was told to. */
+/** The server waited for a lock until its lock timeout. */
 export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
@@ -139,13 +141,13 @@ export function isRefused(error: unknown): boolean {
   return codeOf(error) === '42501'
 }
 
-/** Tables or functions of ours that are not there. */
+/** Our tables or functions do not exist. */
 export function isSchemaMissing(error: unknown): boolean {
   const code = codeOf(error)
   return code === '3F000' || code === '42P01' || code === '42883'
 }
 
-/** The check that a value does not pass: `job_in_bounds`, `job_name_check`. */
+/** The name of the check that a value violates: `job_in_bounds`, `job_name_check`. */
 export function constraintOf(error: unknown): string | undefined {
   const constraint = peek(error, 'constraint')
   return typeof constraint === 'string' ? constraint : undefined

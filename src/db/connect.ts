@@ -2,13 +2,15 @@ import { StintError } from '../core/errors.ts'
 
 export interface Connected {
   url: string
-  /** The folder of the embedded server, where it is that. */
+  /** The folder of the embedded server, if it is used. */
   embeddedDir?: string
-  /** Lets go of the embedded server, where it is one. */
+  /** Releases the embedded server, if it is used. */
   release(): Promise<void>
 }
 
-/** Where the database is: the option, else DATABASE_URL, else the embedded server outside production, else an error. */
+/**
+ * The URL of the database: the option, else DATABASE_URL, else the embedded server outside production, else an error.
+ */
 export async function connect(
   connection: string | undefined,
   environment: NodeJS.ProcessEnv,

@@ -25,7 +25,7 @@ export interface OwnTransaction extends Copyable {
   readonly client: PgTransaction
   /** Gives up the connection for good, even in the middle of a statement. */
   reset(): void
-  /** Why its connection was lost before it could be committed or rolled back, where that is so. */
+  /** Why its connection was lost before it could be committed or rolled back, if it was. */
   lostBy: unknown
 }
 
@@ -45,14 +45,17 @@ export interface DatabaseConfig {
   poolSize: number
   /** How long to wait for a connection at most, and then for the answer to each statement. */
   deadlineMs: number
-  /** How long to wait for a connection, where that is not as long as for an answer. */
+  /** How long to wait for a connection. @default deadlineMs */
   poolWaitMs?: number | undefined
-  /** The server's own limits: a statement that runs longer, or waits longer for a lock, is given up there. */
+  /** The server's own limits: it cancels a statement that runs longer, or waits longer for a lock. */
   statementTimeoutMs?: number | undefined
   lockTimeoutMs?: number | undefined
   /** Shown in pg_stat_activity. */
   applicationName: string
-  /** Connections stay open for ever, for when there are no others to be had; else only while they are in use. */
+  /**
+   * Whether connections stay open for ever, for times when the server has no free ones; otherwise only while they are
+   * used.
+   */
   isKept?: boolean | undefined
 }
 
@@ -61,7 +64,7 @@ export class Database implements Copyable {
   readonly schema: string
   /** Connections at most. */
   readonly poolSize: number
-  /** For how long a statement may wait for a lock so that the server ends it before it is given up here. */
+  /** How long a statement may wait for a lock, so that the server ends it before we give it up. */
   readonly lockWaitMs: number
   readonly #pool: pg.Pool
   readonly #url: string
@@ -71,7 +74,7 @@ export class Database implements Copyable {
   readonly #begin: string
   /** Statements are prepared once per connection, until a pooler in between shows that it cannot keep them. */
   #canPrepare = true
-  /** Connections made before this lead to a server that does not write. */
+  /** Connections made before this time lead to a read-only server. */
   #wrongBefore = -Infinity
   readonly #busy = new Set<ResettableClient>()
   #closing: Promise<void> | undefined
@@ -148,7 +151,7 @@ export class Database implements Copyable {
     return this.#onClient((client) => withDeadline(client, copyRows(client, text, rows), this.#deadlineMs))
   }
 
-  /** Runs `work` between BEGIN and COMMIT on one connection; what it throws rolls back. */
+  /** Runs `work` between BEGIN and COMMIT on one connection; an error that it throws rolls back. */
   async transaction<Result>(
     work: (tx: OwnTransaction) => Promise<Result>,
     { deadlineMs = this.#deadlineMs }: { deadlineMs?: number } = {},
@@ -186,7 +189,7 @@ export class Database implements Copyable {
 
   /**
    * Runs `work` on one connection, for statements that cannot be in a transaction or need settings of their own. The
-   * connection is closed afterwards, so that those end with it. `deadlineMs` is for each statement.
+   * connection is closed afterwards, and its settings end with it. `deadlineMs` is for each statement.
    */
   async session<Result>(
     work: (session: OwnSession) => Promise<Result>,
@@ -255,8 +258,8 @@ export class Database implements Copyable {
   }
 
   /**
-   * A connection of the pool. If this process stood still, the time-out fires before the process reads that a connection
-   * is there: then it asks once more.
+   * A connection of the pool. If this process stood still, the timeout fires before the process sees that a connection
+   * is free: then it tries once more.
    */
   async #checkOut(): Promise<pg.PoolClient> {
     const dueAt = performance.now() + this.#poolWaitMs

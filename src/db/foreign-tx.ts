@@ -13,7 +13,7 @@ export interface PgTransaction {
   query(text: string, values: unknown[]): Promise<{ rows: unknown[] }>
 }
 
-/** The adapter that is used where none is named. */
+/** The default adapter. */
 export const pgAdapter: TxAdapter<PgTransaction> = (tx) => {
   if (typeof (tx as Partial<PgTransaction>).query !== 'function') throw new TypeError('It has no query()')
   // A pool would take any connection, and so not the one with the transaction.
@@ -24,7 +24,9 @@ export const pgAdapter: TxAdapter<PgTransaction> = (tx) => {
   }
 }
 
-/** A caller's transaction as something our statements run on. Its connection, its deadline and its COMMIT are the caller's. */
+/**
+ * Lets our statements run in a caller's transaction. Its connection, its deadline and its COMMIT belong to the caller.
+ */
 export function foreignTx<Tx>(tx: Tx, adapter: TxAdapter<Tx>, schema: string): Queryable {
   let send: Send
   try {

@@ -6,9 +6,9 @@ import { afterRequire } from './bundle-require.ts'
 /**
  * A driver's client that can be given up for good.
  *
- * Closing a socket is not enough: the kernel goes on delivering what was written to it, so an INSERT that we gave up
- * on would still run once the network heals. A reset drops those bytes. It has to reach the raw socket, which the
- * driver replaces when TLS begins; so it is kept from the start.
+ * Closing a socket is not enough: the kernel still delivers the bytes that were written to it, so an INSERT that we
+ * gave up on would still run once the network recovers. A reset drops those bytes. It needs the raw socket, which the
+ * driver replaces when TLS begins; so we keep it from the start.
  */
 export class ResettableClient extends afterRequire(pg.Client) {
   /** On the clock of performance.now(). */
@@ -32,7 +32,7 @@ export class ResettableClient extends afterRequire(pg.Client) {
     return this.#lostBy
   }
 
-  /** The server's process id from the handshake; behind a pooler it is no process. */
+  /** The server's process id from the handshake; behind a pooler it is not a process id. */
   get serverPid(): number | null {
     return (this as unknown as { processID: number | null }).processID
   }
@@ -74,7 +74,7 @@ export class ResettableClient extends afterRequire(pg.Client) {
   }
 }
 
-/** Poolers name a number of 32 random bits instead; no system that runs Postgres has processes beyond 22. */
+/** Poolers send a number of 32 random bits instead; on systems that run Postgres, process ids have at most 22 bits. */
 function isProcess(pid: number): boolean {
   return pid > 0 && pid <= 2 ** 22
 }
@@ -82,7 +82,7 @@ function isProcess(pid: number): boolean {
 /** How long to try to deliver the cancel request. */
 const askMs = 5_000
 
-/** A message of 16 bytes on a connection of its own, in clear as libpq sends it: it says nothing but which session. */
+/** A message of 16 bytes on a connection of its own, unencrypted as libpq sends it: it only names the session. */
 function askToCancel(
   { host, port }: pg.Client,
   { processID, secretKey }: { processID: number; secretKey: number },

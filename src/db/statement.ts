@@ -19,7 +19,7 @@ export interface Queryable {
   query(text: string, values: readonly unknown[]): Promise<readonly unknown[]>
 }
 
-/** What only our own connections can do: a caller's library may not know COPY. */
+/** What only our own connections can do: a caller's library may not support COPY. */
 export interface Copyable extends Queryable {
   /** Sends rows in COPY's text format. */
   copy(text: string, rows: string): Promise<void>
@@ -57,7 +57,7 @@ export async function run<Param extends string, Read extends (row: never) => unk
 
 const rendered = new Map<string, WeakMap<Script, string>>()
 
-/** The text of a statement for one schema; made once, for the driver compares and hashes it on every call. */
+/** The text of a statement for one schema; made once, because the driver compares and hashes it on every call. */
 export function render(script: Script, schema: string): string {
   let texts = rendered.get(schema)
   if (texts === undefined) rendered.set(schema, (texts = new WeakMap()))

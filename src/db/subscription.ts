@@ -34,7 +34,7 @@ export class Subscription {
     this.#config = config
   }
 
-  /** Since when it has been connecting, or asking; undefined while it rests. */
+  /** Since when it has been connecting, or probing; undefined between probes. */
   get since(): number | undefined {
     return this.#turningSince
   }

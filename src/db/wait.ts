@@ -8,7 +8,7 @@ export function waitAfterMs(failures: number): number {
   return Math.random() * Math.min(30_000, 200 * 2 ** Math.min(failures, 8))
 }
 
-/** Waits for it, but no longer than this. */
+/** Waits for the promise, but no longer than this. */
 export async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   await Promise.race([work, pause(ms, undefined, { ref: false })])
 }
