@@ -1,13 +1,13 @@
 /*
- * Who is the keeper of a folder: an election without locks, since Node has no flock().
+ * Which process is the keeper of a folder: an election without locks, since Node has no flock().
  *
  * Keepers come in generations. Generation n is the file `keeper-<n>.json`, and the newest generation is the
  * keeper, or was. A process that finds the newest one dead publishes the next one; link() lets exactly one
  * process succeed, and the file appears with all its content.
  *
  * Invariants:
- * - Death is for ever. A keeper listens before it publishes and until its process ends, so that once it no
- *   longer answers at its address, it never will again (see `dialKeeper`).
+ * - A dead keeper never comes back. A keeper listens before it publishes and until its process ends, so that once it
+ *   no longer answers at its address, it never will again (see `dialKeeper`).
  * - The newest file is never removed, not even by a keeper that ends in order. So a process which slept
  *   between looking and publishing, and thereby revived a number long gone, finds a newer file and yields.
  * - Only the keeper of a newer generation removes older files.
@@ -23,9 +23,9 @@ import { hasCode } from './errno.ts'
 export interface KeeperAddress {
   pid: number
   port: number
-  /** What a holder says first. */
+  /** What a holder sends first. */
   token: string
-  /** What the keeper says to that; any other program on the port would not know it. */
+  /** The keeper's reply to the token; any other program on the port would not know it. */
   answer: string
 }
 

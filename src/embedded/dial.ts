@@ -18,9 +18,9 @@ export interface KeeperLink {
 }
 
 /**
- * Connects to a keeper; undefined when it is dead, which is for ever. It is dead if no process listens on its
- * port, or another program does. A program that accepts but says nothing, or hangs up, may be a stranger, a
- * keeper about to end or one on an overloaded machine: while its pid is that of a keeper, it is asked again.
+ * Connects to a keeper; undefined when it is dead, which is final. It is dead if no process listens on its port, or
+ * another program does. A program that accepts but sends nothing, or hangs up, may be an unrelated one, a keeper about
+ * to end or one on an overloaded machine: while its pid is that of a keeper, we try again.
  */
 export async function dialKeeper(address: KeeperAddress, deadline: number): Promise<KeeperLink | undefined> {
   for (;;) {
@@ -35,7 +35,7 @@ export async function dialKeeper(address: KeeperAddress, deadline: number): Prom
 
 async function dialOnce({ port, token, answer }: KeeperAddress): Promise<KeeperLink | 'dead' | 'unclear'> {
   const socket = connect({ host: '127.0.0.1', port, noDelay: true })
-  // Every failure shows as the end of the lines; this only keeps it from ending the process.
+  // Every failure also ends the lines; this listener only keeps it from ending the process.
   socket.on('error', () => undefined)
   try {
     await once(socket, 'connect')

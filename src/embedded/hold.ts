@@ -17,7 +17,7 @@ const toleratedDeaths = 10
 
 export type HoldOptions = Omit<KeeperConfig, 'native' | 'version'>
 
-/** This process's stake in a server, which runs at least until that is released or the process ends. */
+/** This process's hold on a server, which runs at least until the hold is released or the process ends. */
 export class Hold {
   readonly server: ReadyMessage
   /** Whether the server ran already, or another process was starting it. */
@@ -39,7 +39,7 @@ export class Hold {
     this.#life = this.#live()
   }
 
-  /** Resolves at once when others hold the server, else when it is down. */
+  /** Resolves at once if other processes hold the server, else when it is down. */
   async release(): Promise<void> {
     this.#isReleased = true
     askRelease(this.#link)
@@ -55,7 +55,7 @@ export class Hold {
       try {
         this.#link = (await joinServer(this.#options)).link
       } catch {
-        // The next startEmbedded() tells why.
+        // The next startEmbedded() reports why.
         return
       }
       if (this.#isReleased) askRelease(this.#link)
@@ -85,7 +85,7 @@ interface Joined {
   joined: boolean
 }
 
-/** Connects to the keeper, after spawning one where none lives, and waits until its server is ready. */
+/** Connects to the keeper, after starting one if none lives, and waits until its server is ready. */
 async function joinServer(options: HoldOptions): Promise<Joined> {
   const deadline = Date.now() + joinMs
   let election: ElectionResult = 'beaten'

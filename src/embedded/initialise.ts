@@ -52,7 +52,7 @@ async function makeDraft(work: string, { placement, log, sync }: InitialiseOptio
     placement,
     log,
     program: 'postgres',
-    // -F: not a single fsync, for these files are synced as a whole below, or not at all.
+    // -F: no fsync, because these files are synced as a whole below, or not at all.
     args: ['--single', '-F', '-c', 'log_checkpoints=off', '-D', draft, 'postgres'],
     input: 'create database app\n',
   })
@@ -88,7 +88,7 @@ async function removeLeftovers(home: string): Promise<void> {
     try {
       await rm(join(home, name), { recursive: true, force: true })
     } catch {
-      // An initdb that has outlived its keeper still writes there. It is removed another time.
+      // An initdb that has outlived its keeper still writes there. The next keeper removes the folder.
     }
   }
 }

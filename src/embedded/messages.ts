@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { ErrorCode } from '../core/errors.ts'
 
-/** What a keeper has to know; the process that spawns it passes this as its one argument. */
+/** The configuration of a keeper; the process that starts it passes this as its one argument. */
 export interface KeeperConfig {
   /** The real path of the server's folder. */
   dir: string
@@ -14,7 +14,7 @@ export interface KeeperConfig {
   idleMs: number
 }
 
-/** What a new keeper says to the process that spawned it: that it is the keeper now, or that another one is. */
+/** What a new keeper reports to the process that started it: that it is the keeper now, or that another one is. */
 export type ElectionResult = 'elected' | 'beaten'
 
 export interface ReadyMessage {
@@ -26,16 +26,16 @@ export interface ReadyMessage {
   adopted: boolean
 }
 
-/** What a keeper says to those who hold on to it, one JSON per line. Silence and a closed socket: it died. */
+/** What a keeper sends to its holders, one JSON per line. A socket that closes without a message: it died. */
 export type KeeperMessage =
   | ReadyMessage
   | { type: 'failed'; code: ErrorCode; message: string }
-  /** The server is going down: wait until this connection closes, then start it anew. */
+  /** The server is going down: wait until this connection closes, then start it again. */
   | { type: 'stopping' }
   /** The answer to a release; to the last holder it comes when the server is down. */
   | { type: 'released' }
 
-/** The one thing that a holder says after its token. */
+/** The only message of a holder after its token. */
 export const releaseRequest = 'release'
 
 /** The lines that arrive, until the other side closes or resets the connection. */

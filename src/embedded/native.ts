@@ -73,11 +73,11 @@ export async function makeRunnable(native: string): Promise<void> {
   }
 }
 
-/** A runnable copy of the binaries at `target`, made at most once. It shows up whole or not at all. */
+/** A runnable copy of the binaries at `target`, made at most once. It appears whole or not at all. */
 export async function copyNative(native: string, target: string): Promise<void> {
   if (existsSync(target)) return
   const draft = `${target}.${randomUUID()}.tmp`
-  // The links name their places from the folder above `native`.
+  // The links give their targets relative to the folder above `native`.
   const copy = join(draft, 'native')
   try {
     await mkdir(draft, { recursive: true, mode: 0o755 })

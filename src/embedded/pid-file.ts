@@ -6,7 +6,7 @@ import { hasCode } from './errno.ts'
 /** A server creates its file and fills it a moment later: only an old empty one was left by a crash. */
 const fillMs = 2_000
 
-/** What a PostgreSQL server tells about itself in `postmaster.pid`, its own lock on the data directory. */
+/** What a PostgreSQL server writes about itself into `postmaster.pid`, its own lock on the data directory. */
 export interface PidFile {
   text: string
   /** Undefined while the file is being written. */
@@ -41,8 +41,8 @@ export async function isAbandoned(dataDir: string): Promise<boolean> {
 }
 
 /**
- * Removes the file of a dead server. It is moved aside first and looked at again, because a server that
- * starts at this moment may have put its own in the place: that one goes back.
+ * Removes the file of a dead server. It is moved aside first and read again, because a server that starts at this
+ * moment may have written its own file: that one is moved back.
  */
 export async function removeStalePidFile(dataDir: string, stale: PidFile): Promise<void> {
   const aside = `${pidFilePath(dataDir)}.${randomUUID()}`

@@ -1,5 +1,5 @@
 /*
- * Where the server's files are, and as whom it runs.
+ * Where the server's files are, and as which user it runs.
  *
  * For an ordinary user that is simple: the binaries where npm put them, the data in the folder. PostgreSQL
  * refuses to run as root, though. Under root it runs as the user `postgres`, or `nobody`, and that user may
@@ -31,7 +31,7 @@ export interface Placement {
   bin: string
   /** Folder in which `data` is, or will be. */
   home: string
-  /** As whom PostgreSQL runs; undefined is as whom we run. */
+  /** The user that PostgreSQL runs as; undefined: the user of this process. */
   user: User | undefined
 }
 
@@ -103,8 +103,8 @@ async function prepareHidden(dir: string, hidden: string): Promise<void> {
 }
 
 /**
- * Removes the data of temporary folders that are gone: every CI run would leave some. Of other folders it is
- * kept, for a folder may also be missing because its disk is not mounted.
+ * Removes the data of temporary folders that are gone: every CI run would leave some. The data of other folders is
+ * kept, because a folder may also be missing while its disk is not mounted.
  */
 async function removeForgotten(): Promise<void> {
   const parent = join(rootHome, 'data')

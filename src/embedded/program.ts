@@ -14,11 +14,11 @@ export interface ProgramCall {
   log: string
   program: 'initdb' | 'postgres' | 'pg_ctl'
   args: string[]
-  /** What it reads on its standard input. */
+  /** The text for its standard input. */
   input?: string | undefined
 }
 
-/** Starts a program apart from us: neither a Ctrl-C in our terminal nor our own end reaches it. */
+/** Starts a program apart from us: neither Ctrl-C in our terminal nor the end of this process reaches it. */
 export async function startProgram({
   placement,
   log,
@@ -28,7 +28,7 @@ export async function startProgram({
 }: ProgramCall): Promise<ChildProcess> {
   const output = openSync(log, 'a', 0o600)
   try {
-    // A log that is older than this rule may be open to others: it has statements, and so what jobs carry.
+    // An older log may be readable by others: it contains statements, and so the inputs of jobs.
     fchmodSync(output, 0o600)
     const child = spawn(join(placement.bin, program), args, {
       ...placement.user,
@@ -40,7 +40,7 @@ export async function startProgram({
       stdio: [input === undefined ? 'ignore' : 'pipe', output, output],
     })
     await once(child, 'spawn')
-    // It may end without having read this; its exit code tells.
+    // It may end without having read this; its exit code says so.
     child.stdin?.on('error', () => undefined)
     child.stdin?.end(input)
     return child
@@ -51,7 +51,7 @@ export async function startProgram({
   }
 }
 
-/** Runs a program to its end, which has to be a good one. */
+/** Runs a program to its end; throws if it fails. */
 export async function runProgram(call: ProgramCall): Promise<void> {
   const from = logSize(call.log)
   const child = await startProgram(call)
@@ -65,7 +65,7 @@ export async function exitOf(child: ChildProcess): Promise<number | string> {
   return child.exitCode ?? child.signalCode ?? 'no exit code'
 }
 
-/** A log, and where in it the matter at hand begins. */
+/** A log, and the position where the relevant part begins. */
 export interface LogPart {
   log: string
   from: number

@@ -20,7 +20,7 @@ const watchMs = 200
 export interface RunningServer {
   pid: number
   port: number
-  /** Whether it ran already: a keeper before us had started it. */
+  /** Whether it ran already: an earlier keeper had started it. */
   adopted: boolean
   /** Resolves when the process has ended, for any reason. */
   ended: Promise<void>
@@ -35,8 +35,8 @@ export interface StartOptions {
 /**
  * Starts the server on its data directory, or adopts the one that runs there.
  *
- * Only the keeper calls this, and there is one keeper. Yet a server that the last keeper spawned just before it
- * ended may start beside ours: then the one that loses the race for `postmaster.pid` ends, and we look again.
+ * Only the keeper calls this, and there is one keeper. Yet a server that the last keeper started just before it ended
+ * may start beside ours: then the one that loses the race for `postmaster.pid` ends, and we check again.
  */
 export async function startServer({ config, placement, log }: StartOptions): Promise<RunningServer> {
   const data = join(placement.home, 'data')
@@ -111,7 +111,7 @@ function serverArgs(data: string, port: number, { fsync, settings }: KeeperConfi
     max_connections: '200',
     ...(fsync === 'off' && { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }),
     ...settings,
-    // Ours to decide: the rest of this folder builds on them.
+    // Not for users to change: the rest of this folder depends on them.
     listen_addresses: '127.0.0.1',
     // No sockets: their paths may have about 100 bytes, and projects lie deeper than that.
     unix_socket_directories: '',
@@ -122,7 +122,7 @@ function serverArgs(data: string, port: number, { fsync, settings }: KeeperConfi
   return ['-D', data, ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`])]
 }
 
-/** One call of `startServer`: where it looks, and until when. */
+/** One call of `startServer`: where it looks, and for how long. */
 interface Search extends LogPart {
   data: string
   deadline: number
@@ -138,7 +138,7 @@ async function untilReady(
     if (file?.pid === pid && file.isReady && file.port !== undefined && (await accepts(file.port)))
       return file.port
     if (await endsWithin(ended, pollMs)) return undefined
-    // It is left alone, for it may be recovering from a crash: the next start looks at it again.
+    // Not killed, because it may be recovering from a crash: the next start checks it again.
     if (Date.now() > deadline)
       throw failedWithLog(`pid ${pid} is not ready after ${startMs} ms`, { log, from })
   }

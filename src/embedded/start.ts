@@ -47,20 +47,20 @@ export interface EmbeddedOptions {
 }
 
 export interface EmbeddedServer {
-  /** With user, password and database. It stays good when the server is started again, while its port is free. */
+  /** With user, password and database. It stays valid when the server is started again, while its port is free. */
   url: string
   /** The real path of the server's folder. */
   dir: string
   port: number
-  /** Of PostgreSQL's first process. */
+  /** The id of PostgreSQL's first process. */
   pid: number
   /** Whether the server ran already; then it keeps the options of the process that started it. */
   joined: boolean
-  /** Gives up this use. If it was the last one anywhere, the server is down when this resolves. */
+  /** Gives up this use. If it was the last one of all processes, the server is down when this resolves. */
   release(): Promise<void>
 }
 
-/** Starts the server of a folder, or joins it. It needs no release: the end of the process is as good. */
+/** Starts the server of a folder, or joins it. It needs no release: the end of the process releases it too. */
 export async function startEmbedded(options: EmbeddedOptions = {}): Promise<EmbeddedServer> {
   if (process.env['NODE_ENV'] === 'production') {
     throw new StintError(
@@ -125,7 +125,7 @@ async function makeFolder(dir: string): Promise<string> {
   return await realpath(dir)
 }
 
-/** The folder that is used where none is said. */
+/** The default folder. */
 export function embeddedDir(): string {
   let folder = process.cwd()
   while (!existsSync(join(folder, 'package.json'))) {
