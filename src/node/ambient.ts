@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What code that runs inside a handler may know of the job around it. */
+/** What code inside a handler can know about the job that it runs for. */
 export interface Ambient {
   readonly jobId: string
   readonly kind: string
@@ -13,7 +13,7 @@ export interface Ambient {
 
 const home = Symbol.for('stint.ambient')
 
-/** One for the whole process, also where two copies of the package are loaded. */
+/** One for the whole process, also if two copies of the package are loaded. */
 export const ambient: AsyncLocalStorage<Ambient> = ((globalThis as Record<symbol, unknown>)[home] ??=
   new AsyncLocalStorage<Ambient>()) as AsyncLocalStorage<Ambient>
 

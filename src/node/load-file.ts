@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url'
 
-/** Loads a file of TypeScript or JavaScript, without a build step, and gives what it exports. */
+/** Loads a file of TypeScript or JavaScript, without a build step, and returns its exports. */
 export async function loadFile(path: string): Promise<object> {
   const { href } = pathToFileURL(path)
   if (/\.[cm]?tsx?$/.test(path)) await learnTypeScript()
@@ -8,7 +8,8 @@ export async function loadFile(path: string): Promise<object> {
     return (await import(href)) as object
   } catch (error) {
     if (!isTypeScriptTrouble(error)) throw error
-    // JavaScript that imports TypeScript. Under another name, because Node remembers the failure of the first.
+    // JavaScript that imports TypeScript. Imported under another URL, because Node caches the failure of the first
+    // import.
     await learnTypeScript()
     return (await import(`${href}?typescript`)) as object
   }

@@ -1,6 +1,6 @@
 import { StintError } from '../core/errors.ts'
 
-/** Of a file of ours that is not found: the program was bundled together with us. */
+/** The error if a file of ours is not found: the program was bundled together with this package. */
 export function notExternal(cause: unknown): StintError {
   return new StintError(
     'not-external',

@@ -4,7 +4,7 @@ import { packageRoot } from './package-root.ts'
 
 let version: string | undefined
 
-/** Of this package, from its own package.json. */
+/** The version of this package, from its own package.json. */
 export function stintVersion(): string {
   return (version ??= read())
 }
