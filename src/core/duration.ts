@@ -7,7 +7,7 @@ export const longestTimerMs = 2 ** 31 - 1
 
 const pattern = /^(\d{1,15}(?:\.\d{1,6})?)(ms|s|m|h|d|w)$/
 
-/** Milliseconds, or undefined where the value is no duration: for the caller to say so in its own words. */
+/** Milliseconds, or undefined if the value is no duration, so that the caller can throw its own error. */
 export function durationMs(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isFinite(value) && value >= 0 ? value : undefined
   if (typeof value !== 'string') return undefined

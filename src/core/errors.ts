@@ -50,11 +50,11 @@ export interface Issue {
 
 export interface ErrorDetails {
   cause?: unknown
-  /** Each thing that is wrong, for `invalid-input` and `invalid-option`. */
+  /** Each problem of the value, for `invalid-input` and `invalid-option`. */
   issues?: readonly Issue[] | undefined
-  /** The job or jobs it is about, where there are any. */
+  /** The job or jobs it is about, if any. */
   jobIds?: readonly string[] | undefined
-  /** How it is now, where something else was expected. */
+  /** The current state, if another one was expected. */
   current?: unknown
 }
 
@@ -63,7 +63,7 @@ export class StintError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[]
   readonly jobIds: readonly string[]
-  /** How it is now, where something else was expected: a job. */
+  /** The current state, if another one was expected: a job. */
   readonly current: unknown
 
   constructor(

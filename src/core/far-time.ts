@@ -24,8 +24,8 @@ const earliestMs = Date.parse('0001-01-01T00:00:00Z')
 const latestMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
- * A time that the driver has read: it gives a number for an infinite one, no valid Date beyond the year 275760, and
- * anything at all where the app has given it a reader of its own.
+ * A time that the driver has parsed: it returns a number for an infinite time, an invalid Date beyond the year 275760,
+ * and any value if the app has set its own parser.
  */
 export function storedTime(text: string, read: unknown): Date {
   const ms = read instanceof Date ? read.getTime() : typeof read === 'number' ? read : Date.parse(text)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { addPrinted, binCount, binOf, countOf, mergeBins, middleOf, percentile, toBins } from './histogram.ts'
 import type { Bins } from './histogram.ts'
 
-/** Over many magnitudes alike, from a microsecond to a month. */
+/** Evenly spread over many magnitudes, from a microsecond to a month. */
 const durations = fc.array(
   fc.double({ min: -9.9, max: 31, noNaN: true }).map((exponent) => 2 ** exponent),
   { minLength: 1, maxLength: 300 },

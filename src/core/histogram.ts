@@ -69,7 +69,7 @@ export function countOf(bins: Bins): number {
   return Object.values(bins).reduce((sum, count) => sum + count, 0)
 }
 
-/** The smallest duration that a share of all does not exceed (nearest rank); null where nothing was counted. */
+/** The smallest duration that a share of all does not exceed (nearest rank); null if nothing was counted. */
 export function percentile(bins: Bins, share: number): number | null {
   const total = countOf(bins)
   if (total === 0) return null

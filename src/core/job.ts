@@ -2,7 +2,7 @@ import { FarTime } from './far-time.ts'
 import { boundedText, isName } from './names.ts'
 import { priorityRange } from './priority.ts'
 
-/** Where a job is in its life. The first five are live; the others have ended. */
+/** The state of a job. The first five are live; the others have ended. */
 export const jobStates = [
   'scheduled',
   'waiting',
@@ -59,13 +59,13 @@ export interface JobSummary {
   /** It runs, and was asked to stop. */
   cancelRequestedAt: Date | null
   /**
-   * Values of its row that Stint does not store, each as `runAt: infinity`; none as a rule. Such a time is null in JSON,
-   * a text that is too long is cut, and what cannot be read is left out.
+   * Values of its row that Stint does not store, each as `runAt: infinity`; usually none. Such a time is null in JSON,
+   * a text that is too long is cut, and an unreadable value is left out.
    */
   broken: readonly string[]
 }
 
-/** How far a job is, as its handler last said. */
+/** The progress of a job, as its handler last reported it. */
 export interface JobProgress {
   /** 0 to 100. */
   percent: number
@@ -74,10 +74,10 @@ export interface JobProgress {
   at: string
 }
 
-/** A job with all that is known of it. */
+/** A job with its input and result. */
 export interface Job extends JobSummary {
   input: unknown
-  /** Where the input lies when it was too large for its row. */
+  /** The key of the input in the blob store, if it was too large for its row. */
   inputBlob: string | null
   result: unknown
   error: unknown
@@ -108,7 +108,7 @@ export interface JobSummaryRow {
   tracestate: string | null
   parent_id: string | null
   flow_id: string | null
-  /** Of any depth, and with nulls in it, where it was stored by hand. */
+  /** May have any depth and contain nulls, if it was stored by hand. */
   search: readonly unknown[] | null
   reason: string | null
   attempts_before: number | null

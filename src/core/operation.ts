@@ -1,6 +1,6 @@
 import { numberIn } from './json/stored-json.ts'
 
-/** What can be done to many jobs at once. */
+/** The actions over many jobs. */
 export const operationActions = ['replay', 'cancel', 'discard', 'restore', 'run-now', 'reprioritize'] as const
 export type OperationAction = (typeof operationActions)[number]
 
@@ -20,16 +20,16 @@ export function isUnderWay(state: OperationState): boolean {
   return state === 'pending' || state === 'canary' || state === 'ramping'
 }
 
-/** What became of a job that was replayed: `live` until it has ended. */
+/** The fate of a job that was replayed: `live` until it has ended. */
 export const jobFates = ['live', 'succeeded', 'same-error', 'other-error', 'cancelled'] as const
 export type JobFate = (typeof jobFates)[number]
 
-/** How many of the jobs that a replay brought back came to what. Together they are `acted`. */
+/** How many of the replayed jobs have each fate. The sum is `acted`. */
 export interface Fates {
-  /** They have not ended, or had not when the operation did. */
+  /** Jobs that have not ended, or had not when the operation ended. */
   live: number
   succeeded: number
-  /** Dead again, with the error that they had died of. */
+  /** Dead again, with the same error as before. */
   sameError: number
   /** Dead again, with another error. */
   otherError: number
@@ -52,12 +52,12 @@ export function diedAgain(fates: Fates | null): number {
   return fates === null ? 0 : fates.sameError + fates.otherError
 }
 
-/** Whether it is to be shown in red: its rule stopped it, or it is done and some of its jobs died again. */
+/** Whether to show it in red: its rule stopped it, or it is done and some of its jobs died again. */
 export function hasEndedBadly({ state, fates }: { state: OperationState; fates: Fates | null }): boolean {
   return state === 'stopped' || (state === 'done' && diedAgain(fates) > 0)
 }
 
-/** For people: its state, and that jobs died again where it is done. */
+/** For people: its state, and whether jobs died again if it is done. */
 export function stateOfOperation({ state, fates }: { state: OperationState; fates: Fates | null }): string {
   return state === 'done' && diedAgain(fates) > 0 ? 'done, died again' : state
 }

@@ -1,7 +1,7 @@
 import { durationMs } from './duration.ts'
 import { StintError } from './errors.ts'
 
-/** Throws for names that are left over once the known options are taken out, with the nearest known one. */
+/** Throws for names that are left over once the known options are taken out, and suggests the nearest known one. */
 export function rejectUnknown(what: string, rest: object, known: readonly string[], prefix = ''): void {
   const [unknown] = Object.keys(rest).filter((name) => (rest as Record<string, unknown>)[name] !== undefined)
   if (unknown === undefined) return
@@ -100,7 +100,7 @@ function shorten(text: string): string {
   return text.length <= 80 ? text : `${text.slice(0, 80)}…`
 }
 
-/** The known name at the smallest edit distance, where that is small enough to be a slip of the pen. */
+/** The known name at the smallest edit distance, if that is small enough to be a typo. */
 export function nearest(name: string, known: readonly string[]): string | undefined {
   const most = Math.max(2, Math.floor(name.length / 3))
   const ranked = known

@@ -63,7 +63,7 @@ function growingMs(
   return random() * Math.min(baseMs * growth, maxMs)
 }
 
-/** Undefined where the rule throws or returns no duration: a mistake in a backoff must not leave its job stuck. */
+/** Undefined if the rule throws or returns no duration: a mistake in a backoff must not leave its job stuck. */
 function ownRuleMs(
   rule: (failures: number, error: unknown) => Duration,
   failures: number,

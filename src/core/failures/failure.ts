@@ -78,8 +78,8 @@ function classOf(value: unknown): FailureClass | undefined {
 /**
  * Codes of Node, undici, postgres.js and Prisma, SQLSTATEs, and our own.
  *
- * Not here: `blob-missing`. It is retried as unknown, since a store may be mounted late or lag behind, but no
- * connection is at fault: it must not use up what a contract allows for those.
+ * Not here: `blob-missing`. It is retried as unknown, since a store may be mounted late or lag behind, but it is no
+ * connection failure: it must not use up the budget that a contract has for those.
  */
 const classByCode = new Map<string, FailureClass>([
   ...each('timeout', 'ETIMEDOUT', 'ESOCKETTIMEDOUT', 'CONNECT_TIMEOUT', 'P1002', 'P1008', 'P2024'),

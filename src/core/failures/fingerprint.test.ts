@@ -70,10 +70,10 @@ describe('normalizeMessage', () => {
     fc.assert(
       fc.property(message, (units) => {
         const unit = units.join('')
-        // What it computed, not how long that took: this process may have stood still.
+        // CPU time and not elapsed time: this process may have stood still.
         const before = process.cpuUsage()
         normalizeMessage(unit.repeat(Math.floor(65_536 / unit.length)))
-        // A few milliseconds; what looks again from each character needs many seconds.
+        // A few milliseconds; a pattern that backtracks from each character needs many seconds.
         expect(process.cpuUsage(before).user).toBeLessThan(2_000_000)
       }),
     )

@@ -9,11 +9,11 @@ export interface FingerprintSource {
 }
 
 /**
- * 16 hex characters that are the same for what a person would call the same error: same kind of job, same error,
- * thrown in the same place, with other ids and another build's line numbers.
+ * 16 hex characters that are the same for what a person would call the same error: same kind of job, same error, thrown
+ * by the same function of the same file, with other ids and another build's line numbers.
  *
- * Directories are left out, since each machine has its own, and so are frames of Node and of packages: a library that
- * moves its insides would split the group.
+ * Directories are left out, since each machine has its own, and so are frames of Node and of packages: otherwise a
+ * library that changes its internals would split the group.
  */
 export function fingerprint({ kind, failureClass, name, message, stack = '' }: FingerprintSource): string {
   const said = normalizeMessage(message)
@@ -24,10 +24,10 @@ const mostFrames = 3
 const mostCharacters = 500
 
 /**
- * A message with all that differs from one failure to the next replaced: ids, numbers, times, addresses, data.
+ * A message with everything replaced that differs from one failure to the next: ids, numbers, times, addresses, data.
  *
- * Each pattern starts at the edge of a word and is bounded, so that a hostile message of kilobytes costs no more than
- * a look at each character. Hex and numbers share a placeholder, because one hex id in fifty is all digits.
+ * Each pattern starts at the edge of a word and is bounded, so that a hostile message of kilobytes is read in linear
+ * time. Hex and numbers share a placeholder, because one hex id in fifty is all digits.
  */
 export function normalizeMessage(message: string): string {
   const text = patterns

@@ -1,8 +1,8 @@
 /** A group of errors that was resolved, and a failure of it since. */
 export interface Recurrence {
-  /** The app that failed; null where it did not say. */
+  /** The version of the app that failed; null if it has none. */
   version: string | null
-  /** When that version first failed so, and when it last did. */
+  /** When that version first failed with this error, and when it last did. */
   versionFirstAt: number
   lastAt: number
   resolvedAt: number
@@ -25,7 +25,7 @@ export function isRegression(recurrence: Recurrence): boolean {
   return order === undefined ? versionFirstAt > resolvedAt : order >= 0
 }
 
-/** Negative where `a` is older than `b`; undefined where the two cannot be ordered. */
+/** Negative if `a` is older than `b`; undefined if the two cannot be ordered. */
 export function compareVersions(a: string, b: string): number | undefined {
   const [left, right] = [partsOf(a), partsOf(b)]
   if (left === undefined || right === undefined) return undefined

@@ -131,7 +131,7 @@ describe.each(failureClasses)('a failure of class %s', (failureClass) => {
     expect(after(0, { attempt: 5 })).toEqual(retry(1_000, false))
     expect(after(1)).toEqual(retry(2_000, false))
     expect(after(2)).toEqual(dead('exhausted'))
-    // Chosen, so a single attempt does not stand in its way.
+    // Set by the contract, so it also applies to a job with a single attempt.
     expect(after(0, { maxAttempts: 1 })).toEqual(retry(1_000, false))
   })
 

@@ -3,16 +3,16 @@ import type { Backoff } from './backoff.ts'
 import type { FailureClass } from './failure.ts'
 import type { Verdict } from './verdict.ts'
 
-/** What follows from a failure of one class. */
+/** The rule for failures of one class. */
 export interface ClassRule {
-  /** `in-place`: a few quick tries within the attempt, after those as `retry`. */
+  /** `in-place`: a few quick tries within the attempt, then as `retry`. */
   readonly action: 'retry' | 'dead' | 'in-place'
   /**
    * A budget of its own: failures of this class count against it instead of the job's attempts. For `in-place`, how
    * many quick tries.
    */
   readonly attempts?: number
-  /** Instead of the job's. */
+  /** Instead of the job's backoff. */
   readonly backoff?: Backoff
   /** A default and not a choice of the contract: it does not apply to a job that has a single attempt. */
   readonly isDefault?: true
@@ -40,7 +40,7 @@ function rule(chosen: ClassRule): ClassRule {
 export interface DecisionRequest {
   failureClass: FailureClass
   verdict: Verdict | undefined
-  /** What the other side asked for, from retry-after.ts. */
+  /** The wait that the other side asked for, from retry-after.ts. */
   retryAfterMs: number | undefined
   /** The attempt that failed, from 1, since the last replay. */
   attempt: number

@@ -16,11 +16,13 @@ export interface StoredError extends StoredCause {
   stack?: string
   /** Nearest first, at most 10; those of an AggregateError too. */
   causes: StoredCause[]
-  /** What was thrown, where that was no Error. */
+  /** The thrown value, if it is no Error. */
   thrown?: Json
   /** The same for what people would call the same error. */
   fingerprint: string
-  /** It is not kept as it was thrown: too long, or something in it that JSON or Postgres cannot hold. */
+  /**
+   * The stored error differs from the thrown one: it was too long, or had a value that JSON or Postgres cannot hold.
+   */
   cut?: true
 }
 
@@ -83,14 +85,14 @@ function messageOf(value: unknown): string {
   return `${value === undefined ? 'undefined' : shown} was thrown`
 }
 
-/** A Response of fetch() and its like keep all that they have behind getters of their class: JSON would say {}. */
+/** A Response of fetch() and similar objects have only getters of their class: their JSON would be {}. */
 function telling(value: unknown): unknown {
   const [status, statusText, url] = ['status', 'statusText', 'url'].map((name) => peek(value, name))
   if (typeof status !== 'number' || isError(value) || hasOwn(value)) return value
   return {
     status,
     ...(typeof statusText === 'string' && statusText !== '' ? { statusText } : {}),
-    // Without the query, which may have a secret in it.
+    // Without the query, which may contain a secret.
     ...(typeof url === 'string' && url !== '' ? { url: url.replace(/[?#].*$/s, '') } : {}),
   }
 }
@@ -113,7 +115,7 @@ class Texts {
     return clean
   }
 
-  /** What was thrown, where that was no Error. */
+  /** The thrown value, if it is no Error. */
   value(thrown: unknown): Json {
     const { text, changed } = toStorable(telling(thrown), { maxBytes: maxMessageBytes })
     if (changed.length > 0) this.areCut = true

@@ -3,7 +3,7 @@
  * itself: no function here throws, for any value.
  */
 
-/** A property, or undefined where there is none or reading it throws. */
+/** A property, or undefined if there is none or reading it throws. */
 export function peek(value: unknown, name: PropertyKey): unknown {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
   try {
@@ -33,7 +33,7 @@ export function messageOf(thrown: unknown): string {
   }
 }
 
-/** For a foreign text at the end of a sentence of ours. */
+/** For a text of another author at the end of a sentence of ours. */
 export function withoutStop(text: string): string {
   return text.replace(/(?<!\.)\.$/, '')
 }

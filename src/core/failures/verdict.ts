@@ -10,10 +10,10 @@ export type Verdict =
   | { type: 'snooze'; delayMs: number; reason: string | null }
   | { type: 'cancel'; reason: string }
 
-/** A brand and no `instanceof`, which fails where two copies of the package meet. */
+/** A brand and not `instanceof`, which fails across two copies of the package. */
 const brand = Symbol.for('stint.verdict')
 
-/** A duration counts from when the verdict is heard, a Date is a moment. */
+/** A duration counts from when the verdict is read, a Date is a moment. */
 type When = { type: 'delay'; ms: number } | { type: 'moment'; ms: number }
 
 type Branded =
@@ -82,7 +82,7 @@ function showWhen(when: unknown): string {
   return typeof when === 'number' ? `in ${when} ms` : typeof when === 'string' ? `in ${when}` : 'later'
 }
 
-/** As long as a reason that `cancel()` takes. */
+/** The same limit as for the reason of `cancel()`. */
 const maxReasonBytes = 1_024
 const leastSnoozeMs = 1_000
 

@@ -32,7 +32,7 @@ export function printWhere(where: Where): string {
   ].join(' ')
 }
 
-/** Whether it says anything at all: an empty filter means every job. */
+/** Whether the filter has no condition: an empty filter means every job. */
 export function isEmptyWhere(where: Where): boolean {
   return printWhere(where) === ''
 }
@@ -47,7 +47,7 @@ function printValue(value: string | number): string {
   return /^[^\s,"]+$/.test(text) ? text : `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** In the largest unit that leaves no rest. */
+/** In the largest unit that divides it evenly. */
 function printDuration(ms: number): string {
   const units = Object.entries(unitMs).reverse()
   const [unit, size] = units.find(([, one]) => ms >= one && ms % one === 0) ?? ['ms', 1]

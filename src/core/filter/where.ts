@@ -10,13 +10,13 @@ import { isUuid } from '../uuid.ts'
  * Which jobs are meant, in words: `state:dead queue:billing kind:charge.* error:b02c age>1h`. One grammar for the API,
  * the command line and the dashboard.
  *
- * Tokens stand beside each other and all of them hold; the values of one token are separated by commas, and one of them
- * holds. A value with spaces, commas or quotes is quoted: `key:"a, b"`. A token that is not known, or is given twice, is
- * an error: a slip of the pen must never make a filter wider. So is a star where it would stand for itself, unless quoted.
+ * Tokens are separated by spaces and all of them must match; the values of one token are separated by commas, and one
+ * of them must match. A value with spaces, commas or quotes is quoted: `key:"a, b"`. A token that is not known, or is
+ * given twice, is an error: a typo must never make a filter wider. So is an unquoted star where it is no wildcard.
  */
 export interface Where {
   readonly ids?: readonly string[] | undefined
-  /** The last 4 to 12 characters of ids, as screens show them. They name jobs beside `ids`. */
+  /** The last 4 to 12 characters of ids, as screens show them. They select jobs in addition to `ids`. */
   readonly idEnds?: readonly string[] | undefined
   readonly states?: readonly JobState[] | undefined
   readonly queues?: readonly string[] | undefined
@@ -49,7 +49,7 @@ export interface WhereProblem {
   message: string
 }
 
-/** What a person meant, or `invalid-option` with the token and its position. */
+/** Parses a filter; throws `invalid-option` with the token and its position. */
 export function parseWhere(text: string): Where {
   const read = readWhere(text)
   if ('where' in read) return read.where
@@ -59,7 +59,7 @@ export function parseWhere(text: string): Where {
   })
 }
 
-/** The same for a caller that shows what is wrong itself. */
+/** The same for a caller that shows the problem itself. */
 export function readWhere(text: string): { where: Where } | { problem: WhereProblem } {
   const draft: Draft = {}
   const seen = new Set<string>()
@@ -75,7 +75,7 @@ export function readWhere(text: string): { where: Where } | { problem: WhereProb
       take(draft, token)
     }
     const { words, ...where } = draft
-    // Not one object after another: that is quadratic, and a name may be __proto__.
+    // Not by spreading one object after another: that is quadratic, and a name may be __proto__.
     return { where: words === undefined ? where : { ...where, search: Object.fromEntries(words) } }
   } catch (error) {
     if (error instanceof Refused) return { problem: error.problem }
@@ -191,7 +191,7 @@ function each<Value extends string>(
   return [...new Set(checked)]
 }
 
-/** Whole texts: one with a star was meant for a beginning, which these have no index for. */
+/** Whole texts: a text with a star was meant as a prefix, for which these have no index. */
 function texts(token: Token, expected: string): string[] {
   const { name, values, quoted } = token
   const starred = values.find((value) => value.includes('*') && !quoted.has(value))
@@ -314,7 +314,7 @@ class Source {
     return token
   }
 
-  /** Up to the sign after it, which is part of it where it is not a colon. */
+  /** The name up to the sign after it; a sign other than a colon is part of it. */
   #name(position: number): string {
     const [word = ''] = /^[^\s"]*/.exec(this.#text.slice(position)) ?? []
     const end = word.search(/[:<>]/)

@@ -1,6 +1,6 @@
 import type { Issue } from '../errors.ts'
 
-/** What JSON can hold, and so what a job can carry. */
+/** Any value that JSON can hold, and so any input of a job. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json }
 
 export interface JsonLimits {
@@ -13,7 +13,7 @@ export interface JsonLimits {
 
 export type JsonCopy =
   | { ok: true; value: Json }
-  /** `characters`: seen when it turned out to be too large, where that is so. */
+  /** `characters`: how many were seen, if it is too large. */
   | { ok: false; issues: Issue[]; characters?: number | undefined }
 
 /**
@@ -56,12 +56,12 @@ class Walk {
     this.#limits = limits
   }
 
-  /** How many there are at least, where they are too many. */
+  /** How many there are at least, if they are too many. */
   get tooManyCharacters(): number | undefined {
     return this.#isTooLarge() ? this.#characters : undefined
   }
 
-  /** Notes an issue and returns undefined, for the caller to return in place of a copy. */
+  /** Notes an issue and returns undefined, which the caller returns instead of a copy. */
   refuse(path: string, message: string): Json | undefined {
     if (this.issues.length < this.#limits.maxIssues) this.issues.push({ path, message })
     return undefined
@@ -173,7 +173,7 @@ class Walk {
   }
 }
 
-/** Whether `a.name` says it; for a path in an error. */
+/** Whether `a.name` is valid JavaScript for it; for a path in an error. */
 export function isPlainName(name: string): boolean {
   return /^[A-Za-z_$][\w$]*$/.test(name)
 }

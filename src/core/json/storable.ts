@@ -3,7 +3,7 @@ import { isError, peek } from '../failures/thrown.ts'
 import { byteLength, prefixWithin, utf8Cost } from './utf8.ts'
 
 export interface StorableLimits {
-  /** Of the text, in UTF-8. Below 64 there is no room to say what was cut. */
+  /** The limit of the text, in UTF-8. Below 64 there is no room for the note about the cut. */
   maxBytes: number
   /** @default 100 */
   maxDepth?: number | undefined
@@ -12,7 +12,7 @@ export interface StorableLimits {
 export interface Storable {
   /** JSON that jsonb takes: no NUL, no lone surrogates, not too large, not too deep. */
   text: string
-  /** What is not stored as it was given, in a few words each; at most 10. */
+  /** What was changed to be stored, in a few words each; at most 10. */
   changed: readonly string[]
 }
 
@@ -40,11 +40,11 @@ export function toStorable(value: unknown, { maxBytes, maxDepth = 100 }: Storabl
   return { text: cutJson(text, maxBytes, ''), changed: writer.changed }
 }
 
-/** As `cleanText`, with what was changed. */
+/** As `cleanText`, with the list of changes. */
 export function toStorableText(given: string, maxBytes: number): Storable {
   const text = cleanText(given, maxBytes)
   if (text === given) return { text, changed: unchanged }
-  // What is replaced is as long as before.
+  // Replaced characters keep the length.
   const isCut = text.length < given.length
   const isReplaced = !given.startsWith(isCut ? text.slice(0, -1) : text)
   return {
@@ -244,7 +244,7 @@ class Writer {
     return `{${text}}`
   }
 
-  /** No more than can be written, at two characters each: a user's iterator may never end. */
+  /** No more items than can be written, at two characters each: a user's iterator may never end. */
   #taken<Item>(items: Iterable<Item>): Item[] {
     const taken: Item[] = []
     for (const item of items) if (taken.push(item) * 2 > this.#left) break
@@ -268,7 +268,10 @@ class Writer {
   }
 }
 
-/** Neither bytes nor errors do, though some have a toJSON: a list of each byte, or all of a request with its secrets. */
+/**
+ * Whether its toJSON is used. Not for bytes and errors, though some have one: it returns a list of each byte, or a
+ * whole request with its secrets.
+ */
 function speaksForItself(value: object): value is { toJSON: unknown } {
   return typeof peek(value, 'toJSON') === 'function' && !isBinary(value) && !isError(value)
 }

@@ -29,7 +29,10 @@ export function prefixWithin(
   return text.slice(0, end)
 }
 
-/** The first so many units of a text, without the first half of a pair at their end, which Postgres would refuse in JSON. */
+/**
+ * The first `units` units of a text, without the first half of a pair at their end, which Postgres would refuse in
+ * JSON.
+ */
 export function prefixOf(text: string, units: number): string {
   if (text.length <= units) return text
   const last = text.charCodeAt(units - 1)
