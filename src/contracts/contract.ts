@@ -12,16 +12,18 @@ export type ConflictPolicy = (typeof conflictPolicies)[number]
 
 export interface UniqueOptions {
   /**
-   * How long the first job stands in the way: until a worker starts it, or until it has ended.
+   * How long the first job blocks further ones: until a worker starts it, or until it has ended.
+   *
    * @default 'finished', unless `for` is given
    */
   until?: 'started' | 'finished' | undefined
   /** Instead of `until`: for this long from the first enqueue, even if the job ends earlier. */
   for?: Duration | undefined
   /**
-   * `keep` leaves the first as it is; `replace` gives it the new input, priority and options, in its old place in time;
+   * `keep` leaves the first job unchanged; `replace` gives it the new input, priority and options, but keeps its time;
    * `debounce` does that and moves it to the new time; `error` throws `duplicate-job`. A job that is running or has
    * ended is always kept.
+   *
    * @default 'keep'
    */
   onConflict?: ConflictPolicy | undefined
@@ -43,14 +45,14 @@ export type ClassRuleOptions =
   | 'retry'
   | 'dead'
   | {
-      /** `'in-place'`: a few quick tries within the attempt, after those as `'retry'`. @default that of the class */
+      /** `'in-place'`: a few quick tries within the attempt, then as `'retry'`. @default that of the class */
       action?: 'retry' | 'dead' | 'in-place' | undefined
       /**
        * A budget of its own: failures of this class count against it, and not against the job's attempts; 1 to 1,000.
        * With `'in-place'`, the quick tries; 1 to 10.
        */
       attempts?: number | undefined
-      /** Instead of the job's. */
+      /** Instead of the job's backoff. */
       backoff?: Backoff | undefined
     }
 
@@ -67,13 +69,13 @@ export interface JobDefinition<
 > {
   /** The type of job: 1 to 128 letters, digits and `_ . : / % -`, such as `image.resize`. */
   kind: Kind
-  /** Where its jobs wait; same alphabet. @default 'default' */
+  /** The queue in which its jobs wait; same alphabet. @default 'default' */
   queue?: string | undefined
-  /** What a job carries: any Standard Schema (zod, valibot, arktype …). Without one, any JSON. */
+  /** The schema of a job's input: any Standard Schema (zod, valibot, arktype …). Without one, any JSON. */
   input?: InputSchema | undefined
-  /** What its handler returns. Use `typed<T>()` for a type without a check. */
+  /** The schema of its handler's result. Use `typed<T>()` for a type without a check. */
   output?: OutputSchema | undefined
-  /** Of the input's shape; raise it when the shape changes. 1 to 32,767. @default 1 */
+  /** The version of the input's shape; raise it when the shape changes. 1 to 32,767. @default 1 */
   version?: number | undefined
   /** For inputs that older code enqueued. Needs an entry for every version from the oldest supported up. */
   upcast?: Upcasters | undefined
@@ -82,7 +84,7 @@ export interface JobDefinition<
   retry?: RetryOptions | undefined
   /** How long one attempt may take. @default '5m' */
   timeout?: Duration | undefined
-  /** Not worth starting this long after it was due. @default none */
+  /** A job must not start later than this after it was due. @default none */
   deadline?: Duration | undefined
   /** The tenant or entity the job belongs to; at most 512 bytes. */
   key?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => string | undefined) | undefined
@@ -107,7 +109,7 @@ export interface UniqueRule {
 export interface RetryRule {
   readonly attempts: number
   readonly backoff: Backoff
-  /** The whole table: what the contract says, and the defaults for the rest. */
+  /** The rules for all classes: those of the contract, and the defaults for the rest. */
   readonly rules: ClassRules
   readonly classify?: (error: unknown) => FailureClass | undefined
 }
@@ -129,7 +131,7 @@ export interface JobContract<
   readonly inputSchema: StandardSchemaV1<Input, Parsed> | undefined
   readonly outputSchema: StandardSchemaV1<unknown, Output> | undefined
   readonly upcast: ReadonlyMap<number, (input: unknown) => unknown>
-  // Methods, not properties: a contract of one input must pass where any contract is asked for.
+  // Methods, not properties: a contract of one input must be assignable to a contract of any input.
   keyOf?(input: Parsed): string | undefined
   uniqueBy?(input: Parsed): string
   readonly unique: UniqueRule | undefined
@@ -146,7 +148,7 @@ export type ParsedInputOf<Contract> =
 /** What a handler returns. */
 export type OutputOf<Contract> =
   Contract extends JobContract<string, unknown, unknown, infer Output> ? Output : never
-/** The input, which only a contract without a schema may leave out: what is absent cannot be stored. */
+/** The input, which only a contract without a schema may leave out: undefined cannot be stored. */
 export type EnqueueArguments<Contract, Options> =
   unknown extends InputOf<Contract>
     ? [input?: unknown, options?: Options]

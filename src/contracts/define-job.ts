@@ -82,7 +82,7 @@ export function priorityOption(priority: unknown): number {
   return integerOption('priority', priority, priorityRange)
 }
 
-/** `own` is what may stand beside these: `by` in a contract, `key` in a call. */
+/** `own` are the further options: `by` in a contract, `key` in a call. */
 export function resolveUnique(
   { until, for: hold, onConflict = 'keep', ...rest }: UniqueOptions,
   own: 'by' | 'key',

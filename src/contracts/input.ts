@@ -14,7 +14,7 @@ export interface CheckedInput<Parsed> {
   parsed: Parsed
 }
 
-/** What fits into a job's row. */
+/** The size limit of an input in a job's row. */
 export const maxInputBytes = 256 * 1024
 const maxDepth = 100
 const maxIssues = 20
@@ -33,7 +33,7 @@ export function checkInput<Parsed>(
 ): CheckedInput<Parsed> | Promise<CheckedInput<Parsed>> {
   checkContract(contract)
   const limits = { maxDepth, maxCharacters: maxBytes * 2, maxIssues }
-  // A job without an input carries null: `undefined` is how TypeScript says that there is none.
+  // A job without an input has null: `undefined` is how TypeScript says that there is none.
   const copy = copyJson(
     input === undefined && contract.inputSchema === undefined ? null : input,
     'input',
