@@ -6,11 +6,11 @@ import { hasMethods } from './has-methods.ts'
 /** The `tx` that `db.transaction()` hands to its callback, on any driver for PostgreSQL. */
 export interface DrizzleTransaction {
   execute(query: SQL): PromiseLike<unknown>
-  /** What only a transaction has. */
+  /** A method that only a transaction has. */
   rollback(): never
 }
 
-/** For transactions of `drizzle-orm`, on `pg`, on `postgres` and on what answers like one of them. */
+/** For transactions of `drizzle-orm`, on `pg`, on `postgres` and on drivers with the same result format. */
 export const drizzle: TxAdapter<DrizzleTransaction> = (tx) => {
   if (!hasMethods(tx, 'execute', 'rollback')) {
     throw new Error('Expected the `tx` that db.transaction() hands to its callback.')
@@ -22,7 +22,7 @@ export const drizzle: TxAdapter<DrizzleTransaction> = (tx) => {
     try {
       return rowsOf(await tx.execute(sql`${sql.raw(text)}\n/* ${params} */`))
     } catch (error) {
-      // Drizzle's error has no SQLSTATE, and all the values in its message; its cause is the driver's.
+      // Drizzle's error has no SQLSTATE, and its message contains all values; its cause is the driver's error.
       throw error instanceof Error && error.cause instanceof Error ? error.cause : error
     }
   }

@@ -7,7 +7,7 @@ export interface KyselyTransaction {
   withoutPlugins(): { executeQuery(query: KyselyQuery): Promise<{ rows: unknown[] }> }
 }
 
-/** What Kysely makes of raw SQL. */
+/** A compiled query of Kysely. */
 export interface KyselyQuery {
   sql: string
   parameters: readonly unknown[]
@@ -21,7 +21,7 @@ export const kysely: TxAdapter<KyselyTransaction> = (tx) => {
     throw new Error('Expected the `trx` that db.transaction().execute() hands to its callback.')
   }
   return async (text, values) => {
-    // A plugin may rename columns (CamelCasePlugin), and we look for our rows by their names.
+    // A plugin may rename columns (CamelCasePlugin), and we read our rows by column name.
     const { rows } = await tx.withoutPlugins().executeQuery({
       sql: text,
       parameters: [...values],
@@ -32,7 +32,7 @@ export const kysely: TxAdapter<KyselyTransaction> = (tx) => {
   }
 }
 
-/** A `Kysely` has the same methods, and says no here. */
+/** A `Kysely` has the same methods, but returns false here. */
 function isTransaction(tx: { isTransaction: boolean }): boolean {
   return tx.isTransaction
 }

@@ -14,7 +14,7 @@ export interface MikroOrmTransaction {
 export const mikroOrm: TxAdapter<MikroOrmTransaction> = (em) => {
   const tx = hasMethods(em, 'getTransactionContext') ? em.getTransactionContext() : undefined
   if (tx === undefined) throw new Error('Expected the `em` that em.transactional() hands to its callback.')
-  // Past its own execute(), which would write the values into the text: what lies below is knex in MikroORM 6
+  // Not through its own execute(), which would write the values into the text: the layer below is knex in MikroORM 6
   // and Kysely in 7.
   return hasMethods(tx, 'executeQuery') ? kysely(tx as KyselyTransaction) : knex(tx as KnexTransaction)
 }

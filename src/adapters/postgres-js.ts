@@ -4,7 +4,7 @@ import { hasMethods } from './has-methods.ts'
 /** The `sql` that `sql.begin()` hands to its callback. */
 export interface PostgresJsTransaction {
   unsafe(text: string, values: never[]): PromiseLike<readonly unknown[]>
-  /** What only a transaction has. */
+  /** A property that only a transaction has. */
   savepoint: unknown
 }
 

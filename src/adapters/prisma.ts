@@ -4,7 +4,7 @@ import { hasMethods } from './has-methods.ts'
 /** The `tx` that `prisma.$transaction()` hands to its callback. */
 export interface PrismaTransaction {
   $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>
-  /** What only the client itself has. */
+  /** A property that only the client itself has. */
   $connect?: never
 }
 
@@ -26,7 +26,7 @@ interface RawQueryFailed extends Error {
   meta?: { driverAdapterError?: { cause?: { originalCode?: string; originalMessage?: string } } }
 }
 
-/** Prisma's code is P2010 for whatever goes wrong in raw SQL; Stint goes by the server's. */
+/** Prisma's code is P2010 for any error in raw SQL; Stint reads the server's code. */
 function serverErrorOf(error: unknown): unknown {
   const { originalCode, originalMessage } = (error as RawQueryFailed).meta?.driverAdapterError?.cause ?? {}
   if (originalCode === undefined) return error
