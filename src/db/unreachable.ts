@@ -67,10 +67,10 @@ function partsOf(url: string): { user: string; host: string; database: string } 
     const { username, hostname, port, pathname, searchParams } = new URL(url)
     const [name, own] = [decodeURIComponent(hostname), decodeURIComponent(pathname.slice(1))]
     const user = decodeURIComponent(username) || (process.env['PGUSER'] ?? process.env['USER'] ?? '')
-    const place = searchParams.get('host') ?? (name === '' ? (process.env['PGHOST'] ?? 'localhost') : name)
+    const hostName = searchParams.get('host') ?? (name === '' ? (process.env['PGHOST'] ?? 'localhost') : name)
     return {
       user,
-      host: `${place}:${port === '' ? (process.env['PGPORT'] ?? '5432') : port}`,
+      host: `${hostName}:${port === '' ? (process.env['PGPORT'] ?? '5432') : port}`,
       database: own === '' ? (process.env['PGDATABASE'] ?? user) : own,
     }
   } catch {

@@ -2,11 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { chown, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Placement } from './placement.ts'
+import type { Layout } from './layout.ts'
 import { runProgram } from './program.ts'
 
 export interface InitialiseOptions {
-  placement: Placement
+  layout: Layout
   log: string
   /** Whether the new files are on disk, and not only in the system's cache, before the server uses them. */
   sync: boolean
@@ -20,8 +20,8 @@ export interface InitialiseOptions {
  * complete, password included. A crash leaves an `init-…` folder behind. Only the keeper initialises, so no
  * process will rename that folder later: the next keeper removes it.
  */
-export async function initialise({ placement, log, sync }: InitialiseOptions): Promise<void> {
-  const { home } = placement
+export async function initialise({ layout, log, sync }: InitialiseOptions): Promise<void> {
+  const { home } = layout
   const data = join(home, 'data')
   await removeLeftovers(home)
   if (existsSync(data)) return
@@ -29,27 +29,27 @@ export async function initialise({ placement, log, sync }: InitialiseOptions): P
   const work = join(home, `init-${randomUUID()}`)
   try {
     await mkdir(work, { mode: 0o700 })
-    const draft = await makeDraft(work, { placement, log, sync })
+    const draft = await makeDraft(work, { layout, log, sync })
     await rename(draft, data)
   } finally {
     await rm(work, { recursive: true, force: true })
   }
 }
 
-async function makeDraft(work: string, { placement, log, sync }: InitialiseOptions): Promise<string> {
-  const { user } = placement
+async function makeDraft(work: string, { layout, log, sync }: InitialiseOptions): Promise<string> {
+  const { user } = layout
   const draft = join(work, 'data')
   const password = join(work, 'password')
   await writeFile(password, randomBytes(24).toString('base64url'), { mode: 0o600 })
   if (user) for (const path of [work, password]) await chown(path, user.uid, user.gid)
   await runProgram({
-    placement,
+    layout,
     log,
     program: 'initdb',
     args: [...initdbArgs, '--pwfile', password, '-D', draft],
   })
   await runProgram({
-    placement,
+    layout,
     log,
     program: 'postgres',
     // -F: no fsync, because these files are synced as a whole below, or not at all.
@@ -57,12 +57,12 @@ async function makeDraft(work: string, { placement, log, sync }: InitialiseOptio
     input: 'create database app\n',
   })
   await rename(password, passwordPath(draft))
-  if (sync) await runProgram({ placement, log, program: 'initdb', args: ['--sync-only', '-D', draft] })
+  if (sync) await runProgram({ layout, log, program: 'initdb', args: ['--sync-only', '-D', draft] })
   return draft
 }
 
-export async function readPassword(placement: Placement): Promise<string> {
-  return await readFile(passwordPath(join(placement.home, 'data')), 'utf8')
+export async function readPassword(layout: Layout): Promise<string> {
+  return await readFile(passwordPath(join(layout.home, 'data')), 'utf8')
 }
 
 const initdbArgs = [

@@ -25,7 +25,7 @@ import {
   type KeeperConfig,
   type KeeperMessage,
 } from './messages.ts'
-import { placeServer } from './placement.ts'
+import { chooseLayout } from './layout.ts'
 import { rotateLog } from './program.ts'
 import { startServer, stopServer } from './server.ts'
 
@@ -74,14 +74,14 @@ class Keeper {
     const config = this.#config
     const log = join(config.dir, 'postgres.log')
     rotateLog(log)
-    const placement = await placeServer(config)
-    await initialise({ placement, log, sync: config.fsync === 'on' })
-    const server = await startServer({ config, placement, log })
-    const url = `postgres://app:${await readPassword(placement)}@127.0.0.1:${server.port}/app`
+    const layout = await chooseLayout(config)
+    await initialise({ layout, log, sync: config.fsync === 'on' })
+    const server = await startServer({ config, layout, log })
+    const url = `postgres://app:${await readPassword(layout)}@127.0.0.1:${server.port}/app`
     void server.ended.then(() => {
       if (this.#greeting?.type !== 'stopping') return this.#end()
     })
-    this.#stop = () => stopServer(server, { config, placement, log })
+    this.#stop = () => stopServer(server, { config, layout, log })
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => void this.#shutDown())
     this.#tell({ type: 'ready', url, port: server.port, pid: server.pid, adopted: server.adopted })
     this.#watchIdle()

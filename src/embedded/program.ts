@@ -4,13 +4,13 @@ import { closeSync, existsSync, fchmodSync, openSync, readFileSync, renameSync, 
 import { join, parse } from 'node:path'
 import { StintError } from '../core/errors.ts'
 import { hasCode } from './errno.ts'
-import type { Placement } from './placement.ts'
+import type { Layout } from './layout.ts'
 
 const keptLogBytes = 5_000_000
 
 /** One of PostgreSQL's programs, to be run as the right user with its output in the log. */
 export interface ProgramCall {
-  placement: Placement
+  layout: Layout
   log: string
   program: 'initdb' | 'postgres' | 'pg_ctl'
   args: string[]
@@ -20,7 +20,7 @@ export interface ProgramCall {
 
 /** Starts a program apart from us: neither Ctrl-C in our terminal nor the end of this process reaches it. */
 export async function startProgram({
-  placement,
+  layout,
   log,
   program,
   args,
@@ -30,10 +30,10 @@ export async function startProgram({
   try {
     // An older log may be readable by others: it contains statements, and so the inputs of jobs.
     fchmodSync(output, 0o600)
-    const child = spawn(join(placement.bin, program), args, {
-      ...placement.user,
+    const child = spawn(join(layout.bin, program), args, {
+      ...layout.user,
       // A folder that every user can enter and that no unmounting waits for.
-      cwd: parse(placement.home).root,
+      cwd: parse(layout.home).root,
       env: plainEnvironment(),
       detached: true,
       windowsHide: true,

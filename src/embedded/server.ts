@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { hasCode } from './errno.ts'
 import type { KeeperConfig } from './messages.ts'
 import { isAbandoned, readPidFile, removeStalePidFile } from './pid-file.ts'
-import type { Placement } from './placement.ts'
+import type { Layout } from './layout.ts'
 import { isAlive, isPostmasterOf } from './processes.ts'
 import { exitOf, failedWithLog, type LogPart, logSize, readLog, runProgram, startProgram } from './program.ts'
 
@@ -28,7 +28,7 @@ export interface RunningServer {
 
 export interface StartOptions {
   config: KeeperConfig
-  placement: Placement
+  layout: Layout
   log: string
 }
 
@@ -38,8 +38,8 @@ export interface StartOptions {
  * Only the keeper calls this, and there is one keeper. Yet a server that the last keeper started just before it ended
  * may start beside ours: then the one that loses the race for `postmaster.pid` ends, and we check again.
  */
-export async function startServer({ config, placement, log }: StartOptions): Promise<RunningServer> {
-  const data = join(placement.home, 'data')
+export async function startServer({ config, layout, log }: StartOptions): Promise<RunningServer> {
+  const data = join(layout.home, 'data')
   const search: Search = { data, log, from: logSize(log), deadline: Date.now() + startMs }
   let port = await lastPort(config.dir)
   for (;;) {
@@ -60,7 +60,7 @@ export async function startServer({ config, placement, log }: StartOptions): Pro
     const from = logSize(log)
     port ??= await freePort()
     const child = await startProgram({
-      placement,
+      layout,
       log,
       program: 'postgres',
       args: serverArgs(data, port, config),
@@ -83,11 +83,11 @@ export async function startServer({ config, placement, log }: StartOptions): Pro
 
 /** Ends every session, writes everything to disk, and resolves when the process is gone. */
 export async function stopServer({ pid, ended }: RunningServer, options: StartOptions): Promise<void> {
-  const { placement, log } = options
-  const data = join(placement.home, 'data')
+  const { layout, log } = options
+  const data = join(layout.home, 'data')
   if (!(await isPostmasterOf(pid, data))) return
   if (process.platform === 'win32') {
-    await runProgram({ placement, log, program: 'pg_ctl', args: ['stop', '-m', 'fast', '-w', '-D', data] })
+    await runProgram({ layout, log, program: 'pg_ctl', args: ['stop', '-m', 'fast', '-w', '-D', data] })
     return
   }
   signal(pid, 'SIGINT')

@@ -25,7 +25,7 @@
  * - an initialisation: a folder `init-…`, which the next keeper removes.
  *
  * In the folder: `data`, `keeper-<n>.json` (the claim), `port` (the last one), `postgres.log`, `keeper.log`,
- * and under root maybe `location` (see placement.ts).
+ * and under root maybe `location` (see layout.ts).
  */
 import { existsSync } from 'node:fs'
 import { mkdir, realpath, writeFile } from 'node:fs/promises'
@@ -116,7 +116,7 @@ async function shareHold(options: HoldOptions): Promise<EmbeddedServer> {
 }
 
 async function makeFolder(dir: string): Promise<string> {
-  // Under root the server runs as another user, who has to pass through to `data`; see placement.ts.
+  // Under root the server runs as another user, who has to pass through to `data`; see layout.ts.
   await mkdir(dir, { recursive: true, mode: process.getuid?.() === 0 ? 0o711 : 0o700 })
   // Keeps git from committing the database.
   await writeFile(join(dir, '.gitignore'), '*\n', { flag: 'wx' }).catch((error: unknown) => {

@@ -3,20 +3,20 @@ import { pathToFileURL } from 'node:url'
 /** Loads a file of TypeScript or JavaScript, without a build step, and returns its exports. */
 export async function loadFile(path: string): Promise<object> {
   const { href } = pathToFileURL(path)
-  if (/\.[cm]?tsx?$/.test(path)) await learnTypeScript()
+  if (/\.[cm]?tsx?$/.test(path)) await registerTypeScript()
   try {
     return (await import(href)) as object
   } catch (error) {
     if (!isTypeScriptTrouble(error)) throw error
     // JavaScript that imports TypeScript. Imported under another URL, because Node caches the failure of the first
     // import.
-    await learnTypeScript()
+    await registerTypeScript()
     return (await import(`${href}?typescript`)) as object
   }
 }
 
 /** Loaded only here: a program in JavaScript does not pay for a compiler. */
-async function learnTypeScript(): Promise<void> {
+async function registerTypeScript(): Promise<void> {
   const esm = await import('tsx/esm/api')
   const cjs = await import('tsx/cjs/api')
   esm.register()

@@ -41,12 +41,12 @@ export async function migrate(
   { roles = false }: MigrateOptions = {},
   known: readonly Migration[] = migrations,
 ): Promise<MigrateResult> {
-  await inTurn(db, prepareSchema)
+  await underLock(db, prepareSchema)
   const applied: string[] = []
   for (const migration of known) {
-    if (await inTurn(db, (tx) => applyOnce(tx, migration, known))) applied.push(migration.script.name)
+    if (await underLock(db, (tx) => applyOnce(tx, migration, known))) applied.push(migration.script.name)
   }
-  if (roles || (await inTurn(db, isRolesStepDue))) await inTurn(db, applyRoles)
+  if (roles || (await underLock(db, isRolesStepDue))) await underLock(db, applyRoles)
   return { version: known.length, applied }
 }
 
@@ -177,7 +177,7 @@ const patienceMs = 60_000
 const deadlineMs = 600_000
 
 /** Runs one step under the lock that all migrating processes share; repeats it if another session held a lock. */
-async function inTurn<Result>(db: Database, step: (tx: Queryable) => Promise<Result>): Promise<Result> {
+async function underLock<Result>(db: Database, step: (tx: Queryable) => Promise<Result>): Promise<Result> {
   const giveUpAt = performance.now() + patienceMs
   for (;;) {
     try {

@@ -95,10 +95,10 @@ export class Scheduler extends LoopPart {
       const error = messageOf(one.error)
       log.error({ schedule: one.schedule, error }, 'a schedule could not be fired')
     }
-    this.#wakeIn(this.#isToldMeanwhile() ? 0 : nextInMs)
+    this.#wakeIn(this.#isPollWanted() ? 0 : nextInMs)
   }
 
-  #isToldMeanwhile(): boolean {
+  #isPollWanted(): boolean {
     return this.#mustPollAgain
   }
 

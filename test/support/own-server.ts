@@ -7,7 +7,7 @@ import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { initialise, readPassword } from '../../src/embedded/initialise.ts'
 import { findNative } from '../../src/embedded/native.ts'
-import { placeServer } from '../../src/embedded/placement.ts'
+import { chooseLayout } from '../../src/embedded/layout.ts'
 import { startServer } from '../../src/embedded/server.ts'
 import type { RunningServer } from '../../src/embedded/server.ts'
 import { Stint } from '../../src/index.ts'
@@ -70,8 +70,8 @@ export async function openOwnServer({
     },
   }
   const log = join(dir, 'postgres.log')
-  const placement = await placeServer(config)
-  await initialise({ placement, log, sync: false })
+  const layout = await chooseLayout(config)
+  await initialise({ layout, log, sync: false })
   let running: RunningServer | undefined
   const signal = (name: NodeJS.Signals): void => {
     if (running !== undefined) process.kill(running.pid, name)
@@ -81,13 +81,13 @@ export async function openOwnServer({
     await running?.ended
     running = undefined
   }
-  const start = async (): Promise<RunningServer> => (running = await startServer({ config, placement, log }))
+  const start = async (): Promise<RunningServer> => (running = await startServer({ config, layout, log }))
   const atExit = (): void => {
     signal('SIGQUIT')
   }
   process.once('exit', atExit)
   const { port } = await start()
-  const url = `postgres://app:${await readPassword(placement)}@127.0.0.1:${port}/app`
+  const url = `postgres://app:${await readPassword(layout)}@127.0.0.1:${port}/app`
   const pool = new pg.Pool({ connectionString: url, max: 4, allowExitOnIdle: true })
   pool.on('error', () => undefined)
   const drop = async (): Promise<void> => {

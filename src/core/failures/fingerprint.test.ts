@@ -147,7 +147,7 @@ describe('fingerprint', () => {
     ['class', { failureClass: 'timeout' }],
     ['name', { name: 'RangeError' }],
     ['message', { message: 'Order 77 has no customer' }],
-    ['place', { stack: source.stack.replace('Mailer.send', 'Mailer.open') }],
+    ['function', { stack: source.stack.replace('Mailer.send', 'Mailer.open') }],
   ])('differs by %s', (_what, change) => {
     expect(fingerprint({ ...source, ...change })).not.toBe(fingerprint(source))
   })

@@ -81,11 +81,11 @@ function inAppFrame(line: string): string | undefined {
   if (!text.startsWith('at ')) return undefined
   const frame = text.slice('at '.length).replace(/^async /, '')
   const paren = frame.endsWith(')') ? frame.lastIndexOf(' (') : -1
-  const place = paren === -1 ? frame : frame.slice(paren + 2, -1)
-  if (/^(?:node:|internal\/|native$|index \d)|<anonymous>|[\\/]node_modules[\\/]/.test(place))
+  const location = paren === -1 ? frame : frame.slice(paren + 2, -1)
+  if (/^(?:node:|internal\/|native$|index \d)|<anonymous>|[\\/]node_modules[\\/]/.test(location))
     return undefined
   const caller = paren === -1 ? '' : frame.slice(0, paren).replace(/^new | \[as .*\]$/g, '')
-  const file = place.replace(/(?::\d+){1,2}$/, '').replace(/[?#].*$/, '')
+  const file = location.replace(/(?::\d+){1,2}$/, '').replace(/[?#].*$/, '')
   return `${caller} ${file.slice(Math.max(file.lastIndexOf('/'), file.lastIndexOf('\\')) + 1)}`
 }
 

@@ -82,7 +82,7 @@ describe('a filter', () => {
     ['input.:x', 0, 'Unknown filter'],
     ['__proto__:x', 0, 'Unknown filter'],
     ['is:old', 0, 'discarded or replaced'],
-  ])('%j is refused at its place', (text, position, message) => {
+  ])('%j is refused at its position', (text, position, message) => {
     expect(readWhere(text)).toMatchObject({
       problem: { position, message: expect.stringContaining(message) as string },
     })

@@ -178,7 +178,7 @@ class Writer {
   }
 
   #container(value: object, name: string | number): string | undefined {
-    const shown = speaksForItself(value) ? this.#asJson(value, name) : value
+    const shown = usesToJson(value) ? this.#asJson(value, name) : value
     if (typeof shown !== 'object' || shown === null) return this.write(shown, name)
     if (this.#ancestors.includes(shown)) return this.#instead('[circular]', 'a cycle was cut')
     this.#ancestors.push(shown)
@@ -272,7 +272,7 @@ class Writer {
  * Whether its toJSON is used. Not for bytes and errors, though some have one: it returns a list of each byte, or a
  * whole request with its secrets.
  */
-function speaksForItself(value: object): value is { toJSON: unknown } {
+function usesToJson(value: object): value is { toJSON: unknown } {
   return typeof peek(value, 'toJSON') === 'function' && !isBinary(value) && !isError(value)
 }
 

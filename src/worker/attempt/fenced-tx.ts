@@ -49,7 +49,7 @@ export class FencedTransactions {
     held: HeldJob,
     { work, ended }: { work: (tx: PgTransaction) => Promise<Result>; ended: (value: Result) => Ended },
   ): Promise<Result> {
-    return this.#again(held, async (tx, theirs) => {
+    return this.#withRetries(held, async (tx, theirs) => {
       const value = await theirs(() => work(tx.client))
       const moved = await succeedIn(tx, ended(value))
       if (moved.length === 0) throw leaseLost(held)
@@ -60,7 +60,7 @@ export class FencedTransactions {
   /** Runs `work` once for a key, however often it is called; a repeat returns the first result. */
   async once<Result>(held: HeldJob, { key, holdMs, work, toText }: OnceOptions<Result>): Promise<Result> {
     const effect = { scope: held.job.kind, key }
-    return this.#again(
+    return this.#withRetries(
       held,
       async (tx, theirs) => {
         if (!(await takeEffect(tx, { ...effect, id: held.job.id, holdMs })))
@@ -80,7 +80,7 @@ export class FencedTransactions {
    * unless Postgres asks to repeat the transaction or our connection broke; any other error is ours, and no failure of
    * the handler.
    */
-  async #again<Result>(
+  async #withRetries<Result>(
     held: HeldJob,
     work: (tx: OwnTransaction, theirs: Theirs) => Promise<Result>,
     { isRepeatable = false }: { isRepeatable?: boolean } = {},

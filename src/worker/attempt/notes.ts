@@ -124,15 +124,15 @@ export class Notes implements Part {
     const lines = this.#lines
     this.#stands.clear()
     this.#lines = []
-    for (const some of chunks(stands, 1_000)) await this.#again(some, (few) => this.#writeProgress(few))
-    for (const some of chunks(lines, 1_000)) await this.#again(some, (few) => this.#writeLines(few))
+    for (const some of chunks(stands, 1_000)) await this.#withRetries(some, (few) => this.#writeProgress(few))
+    for (const some of chunks(lines, 1_000)) await this.#withRetries(some, (few) => this.#writeLines(few))
   }
 
   /**
    * Notes are worth a few tries, not an endless wait. If one item may be the cause of a failure, the others are written
    * without it.
    */
-  async #again<Item>(
+  async #withRetries<Item>(
     items: readonly Item[],
     write: (items: readonly Item[]) => Promise<void>,
   ): Promise<void> {
@@ -143,8 +143,8 @@ export class Notes implements Part {
       } catch (error) {
         if (items.length > 1 && mayBeOneRows(error)) {
           const middle = Math.ceil(items.length / 2)
-          await this.#again(items.slice(0, middle), write)
-          await this.#again(items.slice(middle), write)
+          await this.#withRetries(items.slice(0, middle), write)
+          await this.#withRetries(items.slice(middle), write)
           return
         }
         const trouble = classify(error)

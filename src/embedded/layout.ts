@@ -26,7 +26,7 @@ export interface User {
   gid: number
 }
 
-export interface Placement {
+export interface Layout {
   /** Folder of the programs. */
   bin: string
   /** Folder in which `data` is, or will be. */
@@ -35,7 +35,7 @@ export interface Placement {
   user: User | undefined
 }
 
-export async function placeServer({ dir, native, version }: KeeperConfig): Promise<Placement> {
+export async function chooseLayout({ dir, native, version }: KeeperConfig): Promise<Layout> {
   if (process.getuid?.() !== 0) {
     const bin = await findPrograms(native, { copy: join(dir, 'native', version), user: undefined })
     return { bin, home: dir, user: undefined }

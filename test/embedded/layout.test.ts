@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { chmod, chown, mkdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { placeServer } from '../../src/embedded/placement.ts'
+import { chooseLayout } from '../../src/embedded/layout.ts'
 import { isAlive } from '../../src/embedded/processes.ts'
 import { copyUserScript, isRoot, makeFolder, makePackage, query, start, startUser } from './scene.ts'
 
@@ -51,8 +51,8 @@ test('a package that the user of the server cannot read is copied', async () => 
   const config = { dir, native, version, fsync: 'off', settings: {}, idleMs: 0 } as const
 
   await chmod(dirname(native), 0o700)
-  expect((await placeServer(config)).bin).toBe(join(isRoot ? copy : native, 'bin'))
+  expect((await chooseLayout(config)).bin).toBe(join(isRoot ? copy : native, 'bin'))
   expect(existsSync(copy)).toBe(isRoot)
   await chmod(dirname(native), 0o755)
-  expect((await placeServer(config)).bin).toBe(join(native, 'bin'))
+  expect((await chooseLayout(config)).bin).toBe(join(native, 'bin'))
 })
