@@ -56,7 +56,7 @@ async function placesOf(id: string): Promise<string[]> {
 }
 
 describe('get', () => {
-  test('shows the job, why it died and every attempt', async () => {
+  test('dead.get() shows the job, why it died and every attempt', async () => {
     const id = await deadMail({}, { reason: 'permanent', error: declined, fingerprint: 'b02c', epoch: 3 })
     await db.query(
       `insert into stint.attempt (job_id, epoch, attempt, outcome, reason) values ($1, 2, 1, 'lease-lost', 'worker gone')`,
@@ -80,7 +80,7 @@ describe('get', () => {
     expect(await stint.attempts(id)).toHaveLength(2)
   })
 
-  test('of a job that lives or is not there is undefined', async () => {
+  test('dead.get() of a live job or an unknown id is undefined', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     expect(await stint.dead.get(id)).toBeUndefined()
     expect(await stint.dead.get(unknownId)).toBeUndefined()
@@ -89,7 +89,7 @@ describe('get', () => {
 })
 
 describe('list', () => {
-  test('pages through all of a filter, newest first, each once', async () => {
+  test('dead.list() pages through all matches of a filter, newest first, each once', async () => {
     const queue = randomUUID()
     const ids: string[] = []
     for (let n = 0; n < 7; n++) ids.push(await deadMail({ queue }))
@@ -103,7 +103,7 @@ describe('list', () => {
     expect(seen).toEqual(ids.reverse())
   })
 
-  test('finds by kind, key, reason and fingerprint, alone and together', async () => {
+  test('dead.list() finds by kind, key, reason and fingerprint, alone and together', async () => {
     const queue = randomUUID()
     const fingerprint = randomUUID()
     const key = randomUUID()
@@ -122,14 +122,14 @@ describe('list', () => {
   })
 
   test.each([{ limit: 0 }, { reason: 'bored' }, { before: 'x' }, { que: 'a' }, { discarded: 'yes' }])(
-    'refuses %j',
+    'dead.list() refuses %j',
     async (options) => {
       await expect(stint.dead.list(options as never)).rejects.toMatchObject({ code: 'invalid-option' })
     },
   )
 })
 
-describe('list of many', () => {
+describe('a list of many dead letters', () => {
   let many: TestDatabase
   let client: Stint
   beforeAll(async () => {
@@ -145,7 +145,7 @@ describe('list of many', () => {
     await many.drop()
   })
 
-  test('looks so far for what is rare, and says where to go on', async () => {
+  test('dead.list() reads a bounded number of rows for a rare match, and says where to go on', async () => {
     const { id } = await client.enqueue(mail, { to: 'ana' })
     await bury(many, id, { reason: 'expired' })
     const first = await client.dead.list({ reason: 'expired' })
@@ -154,11 +154,11 @@ describe('list of many', () => {
       dead: [{ id }],
       next: undefined,
     })
-    // By its own index it is found at once.
+    // The index of the queue finds it at once.
     expect(await client.dead.list({ queue: 'mail' })).toMatchObject({ dead: [{ id }], next: undefined })
   })
 
-  test('reads the index of its filter, and of that a window', async () => {
+  test('dead.list() reads a window of the index of its filter', async () => {
     const prober = await connectTo(many.url)
     await prober.query('analyze stint.dead')
     await prober.query('set plan_cache_mode = force_generic_plan')
@@ -182,7 +182,7 @@ describe('list of many', () => {
 })
 
 describe('replay', () => {
-  test('brings back the same job, with a fresh allowance of attempts whose numbering goes on', async () => {
+  test('a replay brings back the same job, with new attempts whose numbers go on', async () => {
     const enqueued = { priority: 9, correlationId: 'order 77', search: { tier: 'gold' }, attempts: 5 }
     const { id } = await stint.enqueue(
       mail,
@@ -225,14 +225,14 @@ describe('replay', () => {
     expect(await stint.cancel(id)).toMatchObject({ attemptsBefore: 10 })
   })
 
-  test('with a delay waits for its time', async () => {
+  test('a replay with a delay waits for its time', async () => {
     const id = await deadMail()
     const job = await stint.dead.replay(id, { delay: '1h' })
     expect(job.state).toBe('scheduled')
     expect(job.runAt.getTime()).toBeGreaterThan(Date.now() + 3_500_000)
   })
 
-  test('of a job that lives, is in the trash or is not there is refused', async () => {
+  test('a replay of a live job, a discarded dead letter or an unknown id is refused', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await expect(stint.dead.replay(id)).rejects.toMatchObject({
       code: 'state-changed',
@@ -254,7 +254,7 @@ describe('replay', () => {
     })
   })
 
-  test('takes the unique key again, and is refused where a live job has it', async () => {
+  test('a replay takes the unique key again, and is refused where a live job has it', async () => {
     const order = randomUUID()
     const { id } = await stint.enqueue(charge, { order })
     await bury(db, id)
@@ -271,7 +271,7 @@ describe('replay', () => {
     expect(await stint.enqueue(charge, { order })).toMatchObject({ id, duplicate: true })
   })
 
-  test('by 20 at once is done by one', async () => {
+  test('of 20 concurrent replays of a dead letter one succeeds', async () => {
     const id = await deadMail()
     const replays = await Promise.allSettled(Array.from({ length: 20 }, () => stint.dead.replay(id)))
     expect(replays.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
@@ -281,7 +281,7 @@ describe('replay', () => {
     expect(await placesOf(id)).toEqual(['live'])
   })
 
-  test('against discard: one of the two happens, 20 times over', async () => {
+  test('of a concurrent replay and discard exactly one succeeds, 20 times over', async () => {
     for (let round = 0; round < 20; round++) {
       const id = await deadMail()
       const [replayed, discarded] = await Promise.allSettled([stint.dead.replay(id), stint.dead.discard(id)])
@@ -293,7 +293,7 @@ describe('replay', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'whose connection dies %s it is committed is done once and answered with the job',
+    'a replay whose connection dies %s its commit happens once and returns the job',
     async (when) => {
       const proxy = await startFaultProxy(db.url)
       const client = new Stint({ connection: proxy.url })
@@ -305,9 +305,9 @@ describe('replay', () => {
     },
   )
 
-  test('whose reply is lost does not replay the next death of the job', async () => {
+  test('a replay whose reply is lost does not replay the next death of the job', async () => {
     const id = await deadMail({}, { epoch: 7 })
-    // So that it has died again before anybody can ask.
+    // So that it has died again before a caller can ask.
     await db.query(`create function die_again() returns trigger language plpgsql as $$
       begin
         insert into stint.dead
@@ -330,7 +330,7 @@ describe('replay', () => {
 })
 
 describe('replay with another input', () => {
-  test('makes a new job, and both know of each other', async () => {
+  test('a replay with another input makes a new job, and both jobs refer to each other', async () => {
     const { id: parentId } = await stint.enqueue(mail, { to: 'eve' })
     const id = await deadMail({ queue: 'vip', priority: 7, correlationId: 'order 9', timeout: '7s' })
     await db.query('update stint.dead set parent_id = $2 where id = $1', [id, parentId])
@@ -369,7 +369,7 @@ describe('replay with another input', () => {
     expect(await stint.cancel(edited.id)).toMatchObject({ replaces: id })
   })
 
-  test('keeps the key, words and unique key that the call had given', async () => {
+  test('a replay with another input keeps the key, search words and unique key that the enqueue had given', async () => {
     const id = await deadMail({ key: 'vip', search: { tier: 'gold' }, unique: { key: randomUUID() } })
     const [{ unique_key: uniqueKey } = { unique_key: '' }] = await db.query<{ unique_key: string }>(
       'select unique_key from stint.dead where id = $1',
@@ -382,7 +382,7 @@ describe('replay with another input', () => {
     ])
   })
 
-  test('that does not fit the contract changes nothing', async () => {
+  test('a replay with an input that does not fit the contract changes nothing', async () => {
     const id = await deadMail()
     await expect(stint.dead.replay(id, { contract: mail, input: { to: '' } })).rejects.toMatchObject({
       code: 'invalid-input',
@@ -395,7 +395,7 @@ describe('replay with another input', () => {
     expect(await stint.dead.get(id)).toMatchObject({ replacedBy: null })
   })
 
-  test('is refused where a live job has the unique key of the new input', async () => {
+  test('a replay with another input is refused where a live job has the unique key of that input', async () => {
     const [order, other] = [randomUUID(), randomUUID()]
     const { id } = await stint.enqueue(charge, { order })
     await bury(db, id)
@@ -409,7 +409,7 @@ describe('replay with another input', () => {
     expect(await stint.enqueue(charge, { order })).toMatchObject({ id: edited.id, duplicate: true })
   })
 
-  test('by 20 at once makes one job', async () => {
+  test('20 concurrent replays with another input make one job', async () => {
     const correlationId = randomUUID()
     const id = await deadMail({ correlationId })
     const edits = await Promise.allSettled(
@@ -422,7 +422,7 @@ describe('replay with another input', () => {
   })
 
   test.each(['before', 'after'] as const)(
-    'whose connection dies %s it is committed makes one job',
+    'a replay with another input whose connection dies %s its commit makes one job',
     async (when) => {
       const correlationId = randomUUID()
       const id = await deadMail({ correlationId })
@@ -437,7 +437,7 @@ describe('replay with another input', () => {
     },
   )
 
-  test('of a large input moves it to the blob store, and back', async () => {
+  test('a replay with a large input moves it to the blob store, and back', async () => {
     const text = 'x'.repeat(100_000)
     const { id } = await stint.enqueue(mail, { to: 'ana', text })
     await bury(db, id)
@@ -461,7 +461,7 @@ describe('replay with another input', () => {
 })
 
 describe('discard and restore', () => {
-  test('move a dead letter into the trash and out of it, and twice is once', async () => {
+  test('discard and restore move a dead letter into the trash and out of it, and a repeat changes nothing', async () => {
     const queue = randomUUID()
     const id = await deadMail({ queue })
     const { discardedAt } = await stint.dead.discard(id)
@@ -474,7 +474,7 @@ describe('discard and restore', () => {
     expect((await stint.dead.list({ queue })).dead).toMatchObject([{ id }])
   })
 
-  test('of a job that lives or is not there are refused', async () => {
+  test('discard and restore of a live job or an unknown id are refused', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     for (const change of [(of: string) => stint.dead.discard(of), (of: string) => stint.dead.restore(of)]) {
       await expect(change(id)).rejects.toMatchObject({ code: 'state-changed' })
@@ -485,7 +485,7 @@ describe('discard and restore', () => {
 })
 
 describe('logs', () => {
-  test('are read in order, from a line on, of one attempt, or the last ones', async () => {
+  test('logs are read in order: all, from a line on, of one attempt, or the last ones', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await db.query(
       `insert into stint.log (job_id, epoch, line, level, message, data)
