@@ -16,7 +16,7 @@ import type { Scene, TestWorker } from './support/workers.ts'
 
 const scene = workerScene()
 
-/** What is written of a contract's jobs, in the last quarter of an hour. */
+/** The figures of a contract's jobs over the last quarter of an hour. */
 async function statsOf(
   { kind, queue }: JobContract,
   { stint }: Scene = scene,
@@ -37,7 +37,7 @@ function exact(values: readonly number[], share: number): number {
 }
 
 describe('the minutes', () => {
-  test('hold what happened, all of it, when the worker has stopped', async () => {
+  test('the minutes hold everything that happened once the worker has stopped', async () => {
     const job = newJob('counted')
     const client = new Stint({ connection: scene.db.url })
     type Input = { ending: string }
@@ -73,12 +73,13 @@ describe('the minutes', () => {
     })
   })
 
-  test('tell percentiles to within 10 % of the exact ones', async () => {
+  test('the minutes give percentiles within 10 % of the exact ones', async () => {
     const job = newJob('measured')
     const worker = await startFor(scene, job, (({ ms }: { ms: number }) => pause(ms)) as never, {
       queues: { [job.queue]: 100 },
     })
-    // One by one as they are counted: between that and their handlers, a hundred may have to wait for this process.
+    // Timed by the event, which the worker counts too. The handlers start later: up to a hundred may have to wait for
+    // this process.
     const startedAt = new Map<string, number>()
     worker.worker.on('started', ({ id }) => startedAt.set(id, Date.now()))
     const inputs = Array.from({ length: 3_000 }, (_, n) => ({ ms: [2, 5, 10, 20, 40][n % 5] }))
@@ -103,7 +104,7 @@ describe('the minutes', () => {
     }
   })
 
-  test('are whole with two workers, and lose nothing by writes that fail', async () => {
+  test('the minutes of two workers are complete, and failed writes lose nothing', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const stint = new Stint({ connection: own.url })
@@ -137,7 +138,7 @@ describe('the minutes', () => {
     await stint.close()
   })
 
-  test('count what is taken back from a lost worker, and a late ending that is refused', async () => {
+  test('the minutes count jobs that are taken back from a lost worker, and its late settlement that is refused', async () => {
     const job = newJob('lost')
     const id = await scene.stint.enqueue(job, {}).then((enqueued) => enqueued.id)
     await scene.db.query(
@@ -152,7 +153,7 @@ describe('the minutes', () => {
     expect(await statsOf(job)).toMatchObject({ leaseExpired: 1, started: 1, succeeded: 1 })
   })
 
-  test('count what schedules make', async () => {
+  test('the minutes count the jobs that schedules make', async () => {
     const job = newJob('by-schedule')
     const name = newName('every-second')
     await scene.stint.schedules.set({ name, job, every: '1s', input: {} })
@@ -167,7 +168,7 @@ describe('the minutes', () => {
     expect(await statsOf(job)).toMatchObject({ enqueued: counted?.made })
   })
 
-  test('go after a week, hours after 90 days, groups of errors too unless they are ignored for ever', async () => {
+  test('minutes are removed after a week, hours after 90 days, and error groups too unless ignored for ever', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     await own.query(`insert into stint.stat_minute (minute, queue, kind, process, flush)
@@ -199,10 +200,10 @@ describe('the minutes', () => {
 })
 
 describe('the roll-up', () => {
-  test('makes one row of all processes, and hours, and loses nothing at any stage', async () => {
+  test('the roll-up merges the rows of all processes, then makes hours, and loses nothing at any stage', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
-    // Half a minute, at which the clock stands: so that it is known which minutes are old enough.
+    // Half past a full minute, where the clock stands still, so that the test knows which minutes are old enough.
     const clock = await movableClock(own)
     const [now] = await own.query<{ half: string; later: string }>(
       `select half::text, (half + interval '2 hours')::text as later
@@ -213,7 +214,7 @@ describe('the roll-up', () => {
     onTestFinished(() => stint.close())
     const hand = upkeepByHand(own.url)
     onTestFinished(() => hand.close())
-    // 90 minutes, the newest of them now, of three processes: the histograms differ by minute and process.
+    // 90 minutes up to now, of three processes; the histograms differ by minute and process.
     await own.query(`insert into stint.stat_minute
         (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, attempts, wait, run)
       select date_trunc('minute', stint.now()) - n * interval '1 minute', 'q', case when n % 2 = 0 then 'even' else 'odd' end,
@@ -239,11 +240,11 @@ describe('the roll-up', () => {
            (select sum(succeeded)::int from stint.stat_hour) as hours from stint.stat_minute`)
       return row
     }
-    // Of the newest 20 minutes nothing is taken.
+    // The roll-up takes nothing of the newest 20 minutes.
     expect(await count()).toMatchObject({ rows: 70 + 20 * 3 })
     expect(await whole('1m')).toEqual(before)
     expect(await whole('1h')).toEqual(before)
-    // A row that comes late is added to what was merged.
+    // A row that comes late is added to the merged one.
     await own.query(`insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, run)
       select min(minute), 'q', 'even', gen_random_uuid(), 1, 7, '{"90": 7}' from stint.stat_minute where kind = 'even'`)
     const after = await whole('1m')
@@ -257,7 +258,7 @@ describe('the roll-up', () => {
     expect(again.series[0]?.points).toHaveLength(90)
   })
 
-  test('by two at once takes every row once', async () => {
+  test('two roll-ups at once take every row once', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     await own.query(`insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded)
@@ -274,7 +275,7 @@ describe('the roll-up', () => {
 })
 
 describe('the gauges', () => {
-  test('say what queues have, while workers run and after', async () => {
+  test('the gauges count the jobs of queues while workers run and afterwards', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const stint = new Stint({ connection: own.url })
@@ -295,10 +296,10 @@ describe('the gauges', () => {
     const workers: TestWorker[] = []
     for (let n = 0; n < 2; n++)
       workers.push(await startFor(here, job, handler, { queues: { [job.queue]: 2 } }))
-    // One of the two may have taken nearly all before the other came to claim.
+    // One of the two workers may have taken nearly all jobs before the other claims.
     await Promise.any(workers.map((one) => one.until(() => one.told('succeeded').length > 50)))
     isHeld = true
-    // Load stops: what is claimed stays so, and the gauges come to say exactly that.
+    // No job ends from here on: the claimed jobs stay claimed, and the gauges have to agree with the table.
     const truth = async (): Promise<unknown> => {
       const rows = await own.query<{ state: string; kind: string; jobs: number }>(
         'select state::text, kind, count(*)::int as jobs from stint.job where queue = $1 group by 1, 2',
@@ -325,8 +326,8 @@ describe('the gauges', () => {
     for (const { worker } of workers) await worker.stop()
   })
 
-  // It measures time; the test before this one holds that they follow what comes and goes.
-  test.skipIf(form === 'short')('are true within 3 s while jobs come and go', async () => {
+  // This test measures time, so the short form leaves it out; the test before it holds that the gauges follow the jobs.
+  test.skipIf(form === 'short')('the gauges are at most 3 s behind while jobs come and go', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const stint = new Stint({ connection: own.url })
@@ -336,14 +337,14 @@ describe('the gauges', () => {
     const workers: TestWorker[] = []
     for (let n = 0; n < 2; n++)
       workers.push(await startFor({ db: own, stint }, job, handler, { queues: { [job.queue]: 4 } }))
-    // More come than go, so that what was true earlier is not true any more.
+    // More jobs come than go, so that an old count is a wrong one.
     const perBatch = 40
     const batchEveryMs = 50
     const over = new AbortController()
     const truths: { at: number; live: number }[] = []
     const producing = (async () => {
       while (!over.signal.aborted) {
-        // So many at most are counted, and not estimated.
+        // The gauges count up to this many jobs, and estimate above.
         if ((truths.at(-1)?.live ?? 0) < 4_500)
           await stint.enqueueMany(job, Array.from({ length: perBatch }, () => ({})) as never[])
         await pause(batchEveryMs)
@@ -365,12 +366,12 @@ describe('the gauges', () => {
         if (gauge?.countedAt == null || seen.has(gauge.countedAt.getTime())) return false
         seen.add(gauge.countedAt.getTime())
         const [last] = await own.query<{ cost: number }>('select took_ms as cost from stint.gauge_refresh')
-        // Longer by 20 times what it costs, and by what the machine stood still: nobody looked then.
+        // Older by 20 times what a refresh costs, and by the time the machine stood still, in which no count was taken.
         const gaps = gapsOf(truths, askedAt - 10_000)
         const stoodStillMs = gaps.reduce((sum, gapMs) => sum + Math.max(0, gapMs - 100), 0)
         const since = askedAt - 3_000 - 20 * (last?.cost ?? 0) - stoodStillMs
         const within = truths.filter(({ at }) => at > since).map(({ live }) => live)
-        // Between two looks so many more may have come.
+        // So many more jobs may have come between two counts.
         const slack = perBatch * (1 + Math.max(...gaps) / batchEveryMs)
         const live = gauge.ready + gauge.running
         const isTrue = live >= Math.min(...within) - slack && live <= Math.max(...within) + slack
@@ -385,7 +386,7 @@ describe('the gauges', () => {
     expect(checked).toEqual([])
   })
 
-  test('are looked at every 10 s where nothing changes, and at once when something is heard', async () => {
+  test('the gauges are refreshed every 10 s where nothing changes, and at once after a change', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const { queries, counted } = counting(open(own))
@@ -393,7 +394,7 @@ describe('the gauges', () => {
     const gauges = new Gauges({ stirredAt: () => stirredAt })
     await gauges.turn(counted)
     expect(queries).toEqual(['gauge-probe', 'write-gauges'])
-    // Empty as before: nothing to write. From then on there is nothing to look at either.
+    // Empty as before, so there is nothing to write. After that there is nothing to probe either.
     await gauges.turn(counted)
     await gauges.turn(counted)
     await gauges.turn(counted)
@@ -406,16 +407,16 @@ describe('the gauges', () => {
     ])
   })
 
-  test('of a leader that has come to rest are true again soon after work comes, and stay so while it does', async () => {
+  test('the gauges of a leader at rest are right again soon after work comes, and stay so while it does', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const stint = new Stint({ connection: own.url })
     onTestFinished(() => stint.close())
     const job = newJob('returning')
-    // So that there is something to tell of.
+    // So that the gauges have a row.
     await stint.enqueue(job, {}, { delay: '1h' })
     const worker = await startFor({ db: own, stint }, job, () => undefined, { lease: '6s' })
-    // Before the first one.
+    // The time of no refresh yet.
     const looks = [0]
     const looked = async (times: number): Promise<void> => {
       await eventually(async () => {
@@ -427,7 +428,7 @@ describe('the gauges', () => {
         return looks.length >= times
       }, `${times} looks`)
     }
-    // Two that find the same: the next one comes after 9 s or more, unless something is heard.
+    // Two refreshes that find the same: the next one comes after 9 s or more, unless something changes.
     await looked(3)
     looks.splice(0, looks.length - 1)
     const over = new AbortController()
@@ -445,7 +446,7 @@ describe('the gauges', () => {
     expect(Math.max(...gaps)).toBeLessThan(8_000)
   })
 
-  test('have no row for a queue that has nothing', async () => {
+  test('the gauges have no row for an empty queue', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const db = open(own)
@@ -461,13 +462,13 @@ describe('the gauges', () => {
   })
 })
 
-/** How long each time was, from one look to the next and from the last one until now, in which nobody looked. */
+/** How long the times without a count were: from each count to the next, and from the last one until now. */
 function gapsOf(looks: readonly { at: number }[], since: number): number[] {
   const times = [...looks.map(({ at }) => at).filter((at) => at > since), performance.now()]
   return times.map((at, index) => at - (times[index - 1] ?? at))
 }
 
-/** Which statements went through it, by name. */
+/** Records the names of the statements that are sent through it. */
 function counting(db: Database): { queries: string[]; counted: Queryable } {
   const queries: string[] = []
   const query = (text: string, values: readonly unknown[]): ReturnType<Database['query']> => {
@@ -505,9 +506,9 @@ describe('error groups', () => {
     return { worker, die, job }
   }
 
-  test('take messages whose characters lie where they are cut', async () => {
+  test('an error group takes messages that are cut in the middle of a character', async () => {
     const job = newJob('cut')
-    // Cut after 500 and after 2,000 units; one more before shifts what lies there.
+    // Messages are cut after 500 and after 2,000 units; one more unit in front shifts the cut.
     const worker = await startFor(scene, job, (input) => {
       throw new PermanentError('x'.repeat(input as number) + '😀'.repeat(2_000))
     })
@@ -519,7 +520,7 @@ describe('error groups', () => {
     expect(groups).toHaveLength(2)
   })
 
-  test('one for the same error, with its counts', async () => {
+  test('the same error makes one group, with its counts', async () => {
     const kind = newName('group')
     const { worker, die, job } = await failing(kind, 'v1')
     await die(6)
@@ -547,7 +548,7 @@ describe('error groups', () => {
     expect(await scene.stint.errors.list({ kind, status: 'ignored' })).toEqual([])
   })
 
-  test('its failures are counted by the hour in which they happened', async () => {
+  test('the failures of a group are counted by the hour in which they happened', async () => {
     const kind = newName('hourly')
     const first = await failing(kind, 'v1')
     await first.die(2)
@@ -564,7 +565,7 @@ describe('error groups', () => {
     const found = await scene.stint.errors.get(fingerprint)
     const happened = found?.trend.filter(({ failures, deaths }) => failures + deaths > 0) ?? []
     expect(found?.hours).toEqual(happened)
-    // One hour of each, or two where the clock struck in the middle of it.
+    // One hour of each, or two where an hour began in between.
     const isNow = ({ at }: { at: Date }): boolean => at.getTime() > Date.now() - 2 * 3_600_000
     const [then, now] = [happened.filter((hour) => !isNow(hour)), happened.filter(isNow)]
     const sum = (of: 'failures' | 'deaths', hours: typeof happened): number =>
@@ -573,13 +574,13 @@ describe('error groups', () => {
       [2, 2],
       [3, 3],
     ])
-    // Three, or four where the clock struck between the two.
+    // Three, or four where an hour began between the two.
     const hourOf = ([first]: typeof happened): number => Number(first?.at) / 3_600_000
     expect([3, 4]).toContain(hourOf(now) - hourOf(then))
     expect(found).toMatchObject({ failures: 5, deaths: 5 })
   })
 
-  test('resolved and seen in an older version it stays so; in a newer one it is back, and somebody is told', async () => {
+  test('a resolved group stays resolved in an older version, and regresses with an event in a newer one', async () => {
     const kind = newName('back')
     const first = await failing(kind, 'v1')
     await first.die(1)
@@ -604,7 +605,7 @@ describe('error groups', () => {
     expect(found?.regressedAt).toBeInstanceOf(Date)
   })
 
-  test('ignored until a time it is open after that', async () => {
+  test('a group that is ignored until a time is open after it', async () => {
     const kind = newName('ignored')
     const { worker, die } = await failing(kind)
     await die(1)
@@ -626,7 +627,7 @@ describe('error groups', () => {
     expect(await scene.stint.errors.reopen(fingerprint)).toMatchObject({ status: 'open' })
   })
 
-  test('that are not there are said not to be', async () => {
+  test('an error group that does not exist is not found', async () => {
     expect(await scene.stint.errors.get('0000000000000000')).toBeUndefined()
     await expect(scene.stint.errors.resolve('0000000000000000')).rejects.toMatchObject({
       code: 'error-group-not-found',
@@ -635,7 +636,7 @@ describe('error groups', () => {
 })
 
 describe('stats()', () => {
-  test('says how long until a queue is empty by what came and went, and nothing where it gets longer', async () => {
+  test('stats() estimates when a queue is empty from its rates, and gives null for a queue that grows', async () => {
     const own = await createTestDatabase()
     onTestFinished(() => own.drop())
     const stint = new Stint({ connection: own.url })
@@ -653,20 +654,20 @@ describe('stats()', () => {
         [queue, enqueued, succeeded],
       )
     }
-    // Within four minutes, of two processes: 500 fewer, and 100 more.
+    // Within four minutes, of two processes: 500 jobs fewer in one queue, and 100 more in the other.
     await minute('shorter', 100, 250)
     await minute('shorter', 0, 350)
     await minute('longer', 500, 400)
     const emptyIn = async (queue: string): Promise<number | null | undefined> =>
       (await stint.stats({ queue })).queues[0]?.emptyInMs
     const [shorter, longer] = [await emptyIn('shorter'), await emptyIn('longer')]
-    // 300 jobs, 500 in 240 s, and what has passed since.
+    // 300 jobs at 500 in 240 s, and the time that has passed since.
     expect(shorter).toBeGreaterThanOrEqual(144_000)
     expect(shorter).toBeLessThan(180_000)
     expect(longer).toBeNull()
   })
 
-  test('refuses what it cannot answer', async () => {
+  test('stats() refuses options that it cannot answer', async () => {
     await expect(scene.stint.stats({ step: '30s' })).rejects.toMatchObject({ code: 'invalid-option' })
     await expect(scene.stint.stats({ from: new Date(Date.now() + 60_000) })).rejects.toMatchObject({
       code: 'invalid-option',
@@ -679,8 +680,8 @@ describe('stats()', () => {
     })
   })
 
-  test('never has more than 1,000 points, and is in hours for what is longer than 2 days', async () => {
-    // The last is as long as may be, for who looked at the clock a second ago.
+  test('stats() has at most 1,000 points, and steps of whole hours for more than 2 days', async () => {
+    // The last is the longest span allowed, and one second for a caller that read the clock a second ago.
     const longest = 92 * 86_400_000 + 1_000
     const spans = [60_000, 999 * 60_000, 1_001 * 60_000, 86_400_000, 3 * 86_400_000, longest]
     for (const span of spans) {
@@ -690,7 +691,7 @@ describe('stats()', () => {
     }
   })
 
-  test('makes one series of many where it is asked to', async () => {
+  test('stats() merges several series into one where it is asked to', async () => {
     const queue = newName('merged')
     await scene.db.query(
       `insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, started, run)
@@ -714,7 +715,7 @@ describe('stats()', () => {
     ])
   })
 
-  test('makes points of the step that was asked for', async () => {
+  test('stats() makes points of the given step', async () => {
     const queue = newName('points')
     await scene.db.query(
       `insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, started, run)
