@@ -221,7 +221,7 @@ describe('status() of large queues', () => {
       const client = await connectTo(many.url)
       if (how === 'with statistics') await client.query('analyze stint.job, stint.dead')
       const plan = async (text: string, values: string): Promise<string> => {
-        // The plan for any queues, which is what a prepared statement ends up with.
+        // The plan for any queues: a prepared statement ends up with that one.
         await client.query('set plan_cache_mode = force_generic_plan')
         await client.query(`prepare probe as ${text}`)
         const { rows } = await client.query<{ 'QUERY PLAN': string }>(
