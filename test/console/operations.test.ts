@@ -11,7 +11,7 @@ import { eventually, newJob, newName, startFor, workerScene } from '../support/w
 const scene = workerScene()
 const group = 'b02c9e51b02c9e51'
 
-/** Dead letters of a contract, made in one go. */
+/** Enqueues jobs and turns all of them into dead letters with one statement. */
 async function deadLetters(contract: JobContract, count: number, fingerprint = group): Promise<string[]> {
   const { jobs } = await scene.stint.enqueueMany(
     contract,
@@ -38,7 +38,10 @@ async function executor(options: { undecidedMs?: number } = {}): Promise<void> {
   onTestFinished(() => worker.stop())
 }
 
-/** The connections that executors have, as the server sees them; of a pooler, which keeps them, those at work. */
+/**
+ * The executors' connections, as the server counts them. A pooler keeps idle ones, so behind a pooler only the busy ones
+ * count.
+ */
 function executorSessions(): Promise<unknown[]> {
   return scene.db.query(
     `select from pg_stat_activity
@@ -79,7 +82,7 @@ function sum({ acted, skipped, failed, untouched }: OperationInfo): number {
 const ana = () => scene.stint.as({ actor: 'ana', role: 'operator', origin: 'dashboard' })
 
 describe('a preview', () => {
-  test('counts, shows five, says what is left out, and changes nothing', async () => {
+  test('a preview counts the matches, shows five, says what it leaves out, and changes nothing', async () => {
     const contract = newJob()
     const ids = await deadLetters(contract, 30)
     await scene.stint.dead.discard(ids[0] ?? '')
@@ -106,7 +109,7 @@ describe('a preview', () => {
     expect((await scene.stint.search({ where: `queue:${contract.queue} state:dead` })).jobs).toHaveLength(27)
   })
 
-  test('of more than a hundred tries some first, slowly', async () => {
+  test('a preview of more than a hundred jobs proposes a canary and a pace', async () => {
     const contract = newJob()
     await deadLetters(contract, 101)
     const preview = await scene.stint.operations.preview({
@@ -119,7 +122,7 @@ describe('a preview', () => {
     )
   })
 
-  test('that is as fast as it goes says so, whatever the number', async () => {
+  test('a preview without canary and pace keeps both at none, also for more than a hundred jobs', async () => {
     const contract = newJob()
     await deadLetters(contract, 101)
     const preview = await scene.stint.operations.preview({
@@ -147,7 +150,7 @@ describe('a preview', () => {
     [{ action: 'replay', where: 'queue:a sate:x' }, 'Unknown filter'],
     [{ action: 'replay', where: 'queue:a', pace: 0 }, 'jobs a second'],
     [{ action: 'explode', where: 'queue:a' }, "'replay'"],
-  ])('%j is refused', async (options, message) => {
+  ])('the preview refuses %j', async (options, message) => {
     await expect(scene.stint.operations.preview(options as never)).rejects.toMatchObject({
       code: 'invalid-option',
       message: expect.stringContaining(message) as string,
@@ -156,7 +159,7 @@ describe('a preview', () => {
 })
 
 describe('an operation', () => {
-  test('never takes what dies after it was asked for, though it names a time to come', async () => {
+  test('an operation takes no job that dies after its start, even if `asOf` is in the future', async () => {
     const contract = newJob()
     await deadLetters(contract, 1)
     const asOf = new Date(Date.now() + 3_600_000)
@@ -165,7 +168,7 @@ describe('an operation', () => {
     expect(started.asOf.getTime()).toBeLessThan(asOf.getTime() - 3_000_000)
   })
 
-  test('replays what matches, once each, and is noted', async () => {
+  test('an operation replays each match once, and the audit has an entry of it', async () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     const ids = await deadLetters(contract, 40)
@@ -200,7 +203,7 @@ describe('an operation', () => {
     })
   })
 
-  test('does each of the other actions', async () => {
+  test('an operation discards, restores, replays by ids, reprioritizes, makes due and cancels', async () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     const ids = await deadLetters(contract, 3)
@@ -239,7 +242,7 @@ describe('an operation', () => {
     })
   })
 
-  test('skips what changed since it was started, and says why', async () => {
+  test('an operation skips the jobs that changed since it was started, and says why', async () => {
     const contract = newJob()
     const ids = await deadLetters(contract, 8)
     const { id } = await replay(contract, {
@@ -273,7 +276,7 @@ describe('an operation', () => {
     expect(await scene.stint.get(later[0] ?? '')).toMatchObject({ state: 'dead' })
   })
 
-  test('leaves dead letters alone whose unique key a live job has', async () => {
+  test('an operation skips dead letters whose unique key a live job holds', async () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     const first = await scene.stint.enqueue(contract, {}, { unique: { key: 'one' } })
@@ -294,11 +297,11 @@ describe('an operation', () => {
     })
   })
 
-  test('stops when its canary fails with the same error', async () => {
+  test('an operation stops when its canary fails with the same error', async () => {
     await executor()
     const contract = newJob()
     const count = 60
-    // What it really fails with, for the group to be the same.
+    // The error that the jobs really fail with, so that they fall into the same group.
     const worker = await startFor(scene, contract, () => {
       throw Object.assign(new Error('do not honor'), { name: 'CardDeclined' })
     })
@@ -325,7 +328,7 @@ describe('an operation', () => {
     })
     expect(stopped.canaryResult?.sameError).toBeGreaterThan(1)
     expect(sum(stopped)).toBe(count + 1)
-    // Spread over all of them, not the oldest or the newest.
+    // The canary is spread over all jobs; it does not take the oldest or the newest.
     const chosen = await scene.db.query<{ id: string }>(
       'select id from stint.operation_job where operation_id = $1 and is_canary order by id',
       [id],
@@ -334,7 +337,7 @@ describe('an operation', () => {
     expect(places).toEqual(Array.from({ length: 6 }, (_, n) => Math.floor((n * (count + 1)) / 6)))
   })
 
-  test('tries jobs of as many keys and kinds as its canary has room for', async () => {
+  test('a canary takes jobs of as many keys and kinds as fit into it', async () => {
     await executor()
     const contract = newJob()
     const other = defineJob({ kind: 'rare', queue: contract.queue })
@@ -354,11 +357,11 @@ describe('an operation', () => {
     expect(chosen).toHaveLength(6)
     expect(new Set(chosen.map(({ key }) => key)).size).toBeGreaterThanOrEqual(5)
     expect(chosen.map(({ kind }) => kind)).toContain('rare')
-    // Nobody runs its canary: it would wait on in the executors of other tests.
+    // No worker runs this canary. Without the abort it would stay in the executors of other tests.
     await ana().operations.abort(id)
   })
 
-  test('whose jobs die again says so: which succeeded, and which died of the same or another error', async () => {
+  test('an operation reports how many replayed jobs succeeded and how many died of the same or another error', async () => {
     await executor()
     const contract = defineJob({ kind: newName('again'), queue: newName('again'), retry: { attempts: 1 } })
     const fail = (name: string): never => {
@@ -394,7 +397,7 @@ describe('an operation', () => {
     )
   })
 
-  test('stops while it ramps when jobs begin to die again', async () => {
+  test('an operation that ramps up stops when jobs begin to die again', async () => {
     await executor()
     const contract = defineJob({ kind: newName('turns'), queue: newName('turns'), retry: { attempts: 1 } })
     await deadLetters(contract, 200)
@@ -417,7 +420,7 @@ describe('an operation', () => {
     expect(stopped.acted).toBeLessThan(200)
   })
 
-  test('of jobs that do not end gives up looking, and says how many are live', async () => {
+  test('an operation stops watching jobs that do not end, and says how many are live', async () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 3)
@@ -432,7 +435,7 @@ describe('an operation', () => {
     })
   })
 
-  test('counts on when another role has spoiled the sums that it keeps in JSON', async () => {
+  test('an operation goes on counting when another role has spoiled the sums that it keeps in JSON', async () => {
     await executor({ undecidedMs: 1 })
     const contract = defineJob({ kind: newName('spoiled'), queue: newName('spoiled') })
     const [kept = '', gone = ''] = await deadLetters(contract, 2)
@@ -478,7 +481,7 @@ describe('an operation', () => {
     [2, 1],
     [10, 1],
     [60, 6],
-  ])('that replays %i jobs tries %i of them first', async (count, canary) => {
+  ])('an operation that replays %i jobs proposes a canary of %i', async (count, canary) => {
     const contract = newJob()
     await deadLetters(contract, count)
     const what = { action: 'replay', where: `queue:${contract.queue}` } as const
@@ -490,7 +493,7 @@ describe('an operation', () => {
     })
   })
 
-  test('goes on when its canary succeeds', async () => {
+  test('an operation goes on when its canary succeeds', async () => {
     await executor()
     const contract = newJob()
     await deadLetters(contract, 50)
@@ -506,7 +509,7 @@ describe('an operation', () => {
     })
   })
 
-  test('rests when its canary does not end, and goes on when it is resumed', async () => {
+  test('an operation pauses when its canary does not end, and goes on when it is resumed', async () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 5)
@@ -525,13 +528,13 @@ describe('an operation', () => {
     expect(await until(id, ({ state }) => state === 'done')).toMatchObject({ acted: 5, untouched: 0 })
   })
 
-  test('is aborted midway: what is done stays, and the sums are equal', async () => {
+  test('an operation that is aborted midway keeps what it has done, and its counts add up', async () => {
     await executor()
     const contract = newJob()
     await deadLetters(contract, 200)
     const { id } = await replay(contract, {
       canary: 0,
-      // It would take most of a minute, so it is not over before it is aborted.
+      // It would take most of a minute, so it cannot end before it is aborted.
       pace: 4,
       reason: 'x',
     })
@@ -557,7 +560,7 @@ describe('an operation', () => {
     ])
   })
 
-  test('is paused, given another pace, and resumed', async () => {
+  test('an operation can be paused, given another pace, and resumed', async () => {
     await executor({ undecidedMs: 1 })
     const contract = newJob()
     await deadLetters(contract, 100)
@@ -580,15 +583,15 @@ describe('an operation', () => {
     ])
   })
 
-  test('never acts on more than its ceiling, whether that is seen at once or on the way', async () => {
+  test('an operation never acts on more jobs than `max`, whether the count or the run exceeds it', async () => {
     await executor()
     const contract = newJob()
-    // More than are counted before it begins.
+    // More jobs than the preview counts.
     const count = 12_000
     await deadLetters(contract, count)
     const where = `queue:${contract.queue}`
     const preview = await scene.stint.operations.preview({ action: 'discard', where })
-    // How far it counts within its second depends on the machine.
+    // How far the preview counts within its second depends on the machine.
     expect(preview.matched).toMatchObject({ isExact: false })
     expect(preview.matched.count).toBeLessThanOrEqual(10_000)
     await expect(
@@ -614,7 +617,7 @@ describe('an operation', () => {
     expect(sum(done)).toBe(count)
   })
 
-  test('that is sent again with the same intent is started once', async () => {
+  test('an operation that is sent again with the same intent starts once', async () => {
     const contract = newJob()
     await deadLetters(contract, 2)
     const intentId = '7d9f2a4e-1111-4222-8333-444455556666'
@@ -625,7 +628,7 @@ describe('an operation', () => {
     expect((await start()).id).toBe(first.id)
   })
 
-  test('is there to be looked at, and is missed where it is not', async () => {
+  test('an operation can be listed page by page, and one that does not exist is refused', async () => {
     expect(await scene.stint.operations.get('019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f')).toBeUndefined()
     await expect(ana().operations.abort('019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f')).rejects.toMatchObject({
       code: 'operation-not-found',
@@ -641,10 +644,10 @@ describe('an operation', () => {
   })
 })
 
-test('an executor that is killed midway is followed by another, and nothing is acted on twice', async () => {
+test('another executor continues after one that is killed midway, and no job is acted on twice', async () => {
   const contract = newJob()
   await deadLetters(contract, 400)
-  // Each act of the operation leaves a line that no crash of an executor can take back.
+  // Each act of the operation leaves a row that no crash of an executor can take back.
   const ledger = newName('acts').replace('.', '_')
   await scene.db.query(`create table stint.${ledger} (id uuid not null)`)
   await scene.db.query(
@@ -655,7 +658,7 @@ test('an executor that is killed midway is followed by another, and nothing is a
   )
   const { id } = await replay(contract, {
     canary: 0,
-    // Slow enough that it is not over before it is killed, however long that takes.
+    // Slow enough that the operation cannot end before its executor is killed, however long that takes.
     pace: 8,
     reason: 'x',
   })
@@ -667,7 +670,7 @@ test('an executor that is killed midway is followed by another, and nothing is a
   await until(id, ({ acted }) => acted >= 8)
   child.kill('SIGKILL')
   await exited
-  // What it has sent the server still does: a heartbeat would make its lease good again.
+  // The server still carries out what the killed process has sent: a heartbeat would renew its lease.
   await eventually(
     async () => (await executorSessions()).length === 0,
     'the end of what the executor has sent',
