@@ -11,7 +11,7 @@ beforeAll(async () => {
   clock = await movableClock(scene.db)
 })
 
-test('an operation takes what was stored in the very millisecond that it is asked for in, and nothing later', async () => {
+test('an operation takes jobs stored in the same millisecond as its start, and none stored later', async () => {
   await clock.stopAt('2026-11-05 12:00:00.123456Z')
   const contract = newJob()
   await scene.stint.enqueueMany(contract, [{}, {}], { delay: '1h' })
@@ -32,7 +32,7 @@ test('an operation takes what was stored in the very millisecond that it is aske
   }
 })
 
-test('an operation of a preview takes what was there then, and is not refused for what came later', async () => {
+test('an operation started from a preview takes the jobs of the preview, and later jobs do not make it refuse', async () => {
   await clock.stopAt('2026-11-05 13:00:00.123456Z')
   const contract = newJob()
   await scene.stint.enqueueMany(contract, [{}, {}], { delay: '1h' })
