@@ -7,7 +7,7 @@ import { newJob, startFor, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
-test('a canary that ended while its operation was paused has ended, however long ago that is', async () => {
+test('a canary that ends while its operation is paused counts as ended, however long ago that was', async () => {
   const clock = await movableClock(scene.db)
   const contract = newJob()
   const { jobs } = await scene.stint.enqueueMany(contract, [1, 2, 3, 4, 5])
