@@ -13,7 +13,7 @@ import { anything, call, openConsole, openStint, tokens } from './scene.ts'
 
 const viewer = { token: tokens.viewer.token }
 
-/** Each test has all of a database: an overview is of everything. */
+/** Each test has a database of its own, because an overview covers all of it. */
 let db: TestDatabase
 let stint: Stint
 beforeEach(async () => {
@@ -31,7 +31,7 @@ async function overview(options: Parameters<typeof openConsole>[1] = {}, headers
   return Overview.parse(body)
 }
 
-/** The report, once the doctor has looked: nobody is kept waiting for that. */
+/** The report of the doctor, once there is one: no request waits for the doctor. */
 async function examined(served: Console, as = {}): Promise<SystemReport> {
   let report: SystemReport | undefined
   await eventually(async () => {
@@ -47,13 +47,13 @@ function titles({ problems }: Overview): string[] {
 }
 
 describe('overview', () => {
-  test('of an empty database says that nothing is wrong', async () => {
+  test('the overview of an empty database lists no problem', async () => {
     const seen = await overview()
     expect(seen).toMatchObject({ problems: [], queues: [], perSecond: 0, failureRate: null, workers: 0 })
     expect(seen.dead).toEqual({ count: 0, exact: true })
   })
 
-  test('names a queue that a live worker cannot claim from', async () => {
+  test('the overview names a queue that a live worker cannot claim from', async () => {
     const failing = [{ queue: 'stopped', since: '2026-01-01T00:00:00.000Z', error: 'integer out of range' }]
     await db.query(
       `insert into stint.worker (id, lease_until, about)
@@ -69,7 +69,7 @@ describe('overview', () => {
     expect(problems[0]?.detail).toContain('integer out of range')
   })
 
-  test('counts the dead letters of a large queue with what small ones leave of the limit', async () => {
+  test('the overview counts the dead letters of a large queue with what small queues leave of the limit', async () => {
     const give = (queue: string, count: number): Promise<unknown> =>
       db.query(
         `insert into stint.dead (id, created_at, run_at, epoch, attempt, max_attempts, crashes, priority, version, queue, kind, reason, input)
@@ -87,7 +87,7 @@ describe('overview', () => {
     expect((await overview()).dead).toEqual({ count: 5_000, exact: false })
   })
 
-  test('rounds an estimate in what it says of a queue', async () => {
+  test('the overview rounds an estimate in its text about a queue', async () => {
     await db.query(
       `insert into stint.queue_gauge (queue, scheduled, waiting, ready, running, retrying, estimated, kinds, priorities, top_keys)
        values ('lonely', 0, 0, 150007, 0, 0, '{ready}', '{}', '{}', '[]')`,
@@ -98,13 +98,13 @@ describe('overview', () => {
     expect(seen.problems[0]?.detail).toMatch(/^≈150k ready jobs wait, and no live worker/)
   })
 
-  test('counts the workers that run jobs, and not those that only execute operations', async () => {
+  test('the overview counts the workers that run jobs, and not those that only execute operations', async () => {
     await givenWorker(db, { queues: { mail: 5, stint: 2 } })
     await givenWorker(db, { queues: { stint: 2 } })
     expect(await overview()).toMatchObject({ workers: 1, slots: 5 })
   })
 
-  test('names queues with ready jobs and no worker, although no worker keeps the gauges', async () => {
+  test('the overview names queues with ready jobs and no worker, even if no worker refreshes the gauges', async () => {
     await stint.enqueue(anything, null, { queue: 'lonely' })
     const seen = await overview()
     expect(titles(seen)).toEqual(['No worker serves lonely'])
@@ -112,7 +112,7 @@ describe('overview', () => {
     expect(seen.queues).toMatchObject([{ queue: 'lonely', ready: 1, workers: 0, slots: 0 }])
   })
 
-  test('names a queue whose oldest ready job has waited for more than 5 minutes', async () => {
+  test('the overview names a queue whose oldest ready job has waited for more than 5 minutes', async () => {
     await givenWorker(db, { queues: { slow: 5, fast: 5 }, silentFor: '25 seconds' })
     const { id } = await stint.enqueue(anything, null, { queue: 'slow' })
     await stint.enqueue(anything, null, { queue: 'fast' })
@@ -123,7 +123,7 @@ describe('overview', () => {
     expect(seen.slots).toBe(10)
   })
 
-  test('names workers that are late or lost, and not those that ended in good order', async () => {
+  test('the overview names workers that are late or lost, and not those that stopped in order', async () => {
     await givenWorker(db, { silentFor: '26 seconds' })
     await givenWorker(db, { lost: { ago: '5 minutes', death: 'killed by SIGKILL' } })
     await givenWorker(db, { lost: { ago: '5 minutes', inGoodOrder: false } })
@@ -139,7 +139,7 @@ describe('overview', () => {
     expect(seen.workers).toBe(1)
   })
 
-  test('names errors that jobs die of, until somebody decides about them or no dead letter is left', async () => {
+  test('the overview names an error that jobs die of until it is resolved or ignored or has no dead letter left', async () => {
     const fingerprint = 'abcdef0123456789'
     const { id } = await stint.enqueue(anything, null)
     await bury(db, id, { fingerprint })
@@ -173,7 +173,7 @@ describe('overview', () => {
     expect(await errors()).toEqual([])
   })
 
-  test('names schedules that fail or missed fires, services that fail, operations that stopped, migrations to do', async () => {
+  test('the overview names failing schedules, missed fires, failing services, stopped operations and pending migrations', async () => {
     await stint.schedules.set({ name: 'nightly', job: anything, cron: '0 2 * * *' })
     await stint.schedules.set({ name: 'hourly', job: anything, cron: '0 * * * *' })
     await db.query(`update stint.schedule set failures = 2 where name = 'nightly'`)
@@ -199,7 +199,7 @@ describe('overview', () => {
     ])
   })
 
-  test('sums up the last hour and what is dead', async () => {
+  test('the overview sums up the last hour and the dead letters', async () => {
     await givenMinute(db, {
       queue: 'a',
       ago: 1,
@@ -222,7 +222,7 @@ describe('overview', () => {
     expect(a?.spark.reduce((sum, jobs) => sum + jobs, 0)).toBe(95)
   })
 
-  test('shows a caller who sees one queue only that one, and figures of it', async () => {
+  test('a caller who may see one queue gets an overview of only that queue', async () => {
     await stint.enqueue(anything, null, { queue: 'mine' })
     await stint.enqueue(anything, null, { queue: 'theirs' })
     const seen = await overview({
@@ -236,7 +236,7 @@ describe('overview', () => {
     expect(seen.queues.map(({ queue }) => queue)).toEqual(['mine'])
     expect(titles(seen)).toEqual(['No worker serves mine'])
   })
-  test('tells what the doctor finds, and nothing of it that names what a caller may not see', async () => {
+  test('the overview shows what the doctor finds, without findings that name things the caller may not see', async () => {
     await stint.enqueue(anything, null, { queue: 'theirs' })
     const can = (_: string, of?: { queue?: string | undefined }): boolean => of?.queue !== 'theirs'
     const all = openConsole(db.url)
@@ -247,7 +247,7 @@ describe('overview', () => {
     const partial = await examined(some)
     expect(partial.findings.length).toBeGreaterThan(10)
     expect(JSON.stringify(partial)).not.toContain('theirs')
-    // What it found last is in the overview too.
+    // The overview shows the doctor's last findings too.
     const whole = Overview.parse((await call(all, 'GET /v1/overview', viewer)).body)
     const bad = report.findings.filter(({ check, level }) => check === 'fsync' && level === 'fail')
     expect(whole.problems.map(({ title }) => title)).toEqual(
