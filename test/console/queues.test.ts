@@ -31,7 +31,7 @@ describe('queues', () => {
     const { id } = await stint.enqueue(anything, 6, { queue })
     await bury(db, id)
     await givenMinute(db, { queue, kind: 'any.thing', ago: 1, succeeded: 8, failed: 2, run: { '100': 10 } })
-    // Late, so that it keeps no gauges.
+    // A late worker, so that it does not refresh the gauges.
     await givenWorker(db, { queues: { [queue]: 3 }, kinds: ['any.thing'], silentFor: '25 seconds' })
     await stint.queues.set(queue, { keep: '1d' })
 
@@ -90,7 +90,7 @@ describe('queues', () => {
     const detail = await stint.view.queue(queue)
     const [a = 0, b = 0] = detail?.kinds.map(({ perSecond }) => perSecond) ?? []
     expect(a / b).toBeCloseTo(4)
-    // Read a moment later, over a moment more.
+    // This is read a moment later, so it covers a moment more.
     expect((a + b) / (detail?.outPerSecond ?? 0)).toBeCloseTo(1, 1)
   })
 
