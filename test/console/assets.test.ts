@@ -27,7 +27,7 @@ function ask(assets: Assets, path: string, headers: Record<string, string> = {})
   return assets.answer(path, new Request(`http://console.test${path}`, { headers }))
 }
 
-test('files of the build are served as small as the browser takes them, for ever where their name has a hash', async () => {
+test('the files of the build are served in the smallest encoding the browser accepts, and cached for ever if their name has a hash', async () => {
   const assets = new Assets({ basePath: '/ops', folder })
   const packed = ask(assets, '/assets/index-a1b2.js', { 'Accept-Encoding': 'gzip, deflate, br' })
   expect(packed?.headers.get('Content-Encoding')).toBe('br')
@@ -45,7 +45,7 @@ test('files of the build are served as small as the browser takes them, for ever
   expect(ask(assets, '/favicon.svg')?.headers.get('Cache-Control')).toBe('no-cache')
 })
 
-test('every address that a browser opens is the page, which knows where it is mounted', async () => {
+test('every path that a browser opens is served the page, which knows where it is mounted', async () => {
   const assets = new Assets({ basePath: '/ops', folder })
   for (const path of ['/', '/jobs/x', '/index.html', '/queues/a%2Fb']) {
     const page = ask(assets, path, { Accept: 'text/html,*/*' })
@@ -54,7 +54,7 @@ test('every address that a browser opens is the page, which knows where it is mo
   }
 })
 
-test('nothing but the build is there', () => {
+test('only files of the build are served', () => {
   const assets = new Assets({ basePath: '', folder })
   for (const path of [
     '/secret.key',
@@ -66,7 +66,7 @@ test('nothing but the build is there', () => {
     expect(ask(assets, path), path).toBeUndefined()
 })
 
-test('without a build the page says so', async () => {
+test('the page says so when the dashboard was not built', async () => {
   const assets = new Assets({ basePath: '', folder: join(folder, 'nothing') })
   const page = ask(assets, '/', { Accept: 'text/html' })
   expect(page?.status).toBe(503)

@@ -20,7 +20,7 @@ const id = (n: number): string => `019a8c3e-7c1b-7000-8000-${String(n).padStart(
 const random = `(select string_agg(md5(n::text), '') from generate_series(1, 120) as n)`
 const far = "'294276-12-31 23:59:59+00'"
 
-/** Values of a job's columns that the types of the columns allow, each with what is said of it. */
+/** Values that the types of a job's columns allow, each with the text that names it as broken. */
 const live: [about: string, values: Record<string, string>, broken: string | undefined][] = [
   ['a search word that is null', { search: 'array[null]::text[]' }, 'search: a word is not name:value'],
   ['nested search words', { search: `'{{a,b},{c,d}}'` }, 'search: a word is not name:value'],
@@ -68,7 +68,7 @@ const live: [about: string, values: Record<string, string>, broken: string | und
   ['an id of no version', { id: `'deadbeef-dead-dead-dead-deaddeaddead'` }, undefined],
 ]
 
-/** And of a dead letter's own columns. */
+/** The same for a dead letter's own columns. */
 const dead: [about: string, values: Record<string, string>, broken: string | undefined][] = [
   ...(['5', '"x"', '[null]', 'null', '{}'] as const).map((json): (typeof live)[number] => [
     `an error that is ${json}`,
@@ -124,7 +124,7 @@ async function plantAll(): Promise<{ live: Planted[]; dead: Planted[] }> {
   return planted
 }
 
-test('rows with values that Stint never stores are listed and shown, named as broken, and can be removed', async () => {
+test('rows with values that Stint never stores are listed, shown and named as broken, and can be removed', async () => {
   const planted = await plantAll()
   const all = [...planted.live, ...planted.dead]
   const served = openConsole(db.url)
@@ -238,7 +238,7 @@ test('an operation acts on rows with values that Stint never stores', async () =
 
 const shapes = ['null', '5', '"x"', '[]', '[null, 5]', '{}', '{"a":1e400,"b":{},"c":null}']
 
-test('JSON of any shape in rows of workers, gauges, errors and operations leaves every screen standing', async () => {
+test('JSON of any shape in rows of workers, gauges, errors and operations breaks no screen', async () => {
   await db.query('truncate stint.job, stint.dead, stint.finished, stint.operation, stint.audit')
   const far = ["'infinity'", "'-infinity'", "'294276-12-31'", "'4713-01-01 BC'"]
   for (const [n, shape] of [
@@ -358,7 +358,7 @@ test('JSON of any shape in rows of workers, gauges, errors and operations leaves
   }
   const { body } = await call(served, 'GET /v1/audit?limit=200', { token })
   expect(body['items']).toHaveLength(shapes.length + 2)
-  // What the live stream looks at.
+  // The rows that the live stream reads.
   expect(await stint.view.jobs(shapes.map((_, n) => id(n)))).toHaveLength(shapes.length)
   expect(await stint.view.operations(shapes.map((_, n) => id(n)))).toHaveLength(shapes.length)
   for (const line of ['status', 'stats', 'op list', 'error list', 'audit list', `op get ${id(8)}`]) {

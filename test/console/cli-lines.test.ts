@@ -1,6 +1,6 @@
 /*
- * Each act names the command that does the same. Whatever the API says of that is typed into a shell here, and has to do
- * the thing: the lines of its description, those of a job, and those of an operation.
+ * The API names a command line for each action. This file types every one of them into a shell and checks what it does:
+ * the lines of the OpenAPI document, those of a job, and those of an operation.
  */
 import { randomUUID } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { givenWorker } from './numbers-given.ts'
 import { call, openConsole, tokens } from './scene.ts'
 
 const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
-/** What a shell would take apart. */
+/** Text that a shell would split or expand. */
 const odd = `it's "fixed" in $HOME; see #7`
 
 const scene = workerScene()
@@ -36,7 +36,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Types a line; what stands for a file becomes one. Where there is no terminal to ask, it is said beforehand. */
+/**
+ * Types a line, with a real file for each FILE. Confirms a bulk command in advance, because there is no terminal to ask.
+ */
 async function type(line: string): Promise<string> {
   const whole = line
     .replace('--input FILE', `--input ${join(folder, 'input.json')}`)
@@ -49,7 +51,7 @@ async function type(line: string): Promise<string> {
   return stdout
 }
 
-/** A replay waits for what becomes of its jobs: here they succeed. */
+/** A replay waits until its jobs end: here they succeed. */
 async function workOn(queue: string): Promise<void> {
   await startFor(scene, defineJob({ kind: 'mail.send', queue }), () => undefined)
 }
@@ -110,11 +112,11 @@ async function errorGroup({ isIgnored = false } = {}): Promise<string> {
 }
 
 interface Line {
-  /** What the line needs to be about. */
+  /** Makes what the line acts on. */
   given?: () => Promise<Given> | Given
-  /** What it has to say. */
+  /** What the line has to print. */
   says?: string
-  /** What it has to have made, and of what. */
+  /** What the line has to change, and into which value. */
   to?: unknown
   becomes?: (given: Given, said: string) => Promise<unknown>
 }
@@ -296,7 +298,7 @@ const described = Object.entries(document.paths).flatMap(([path, item]) =>
 )
 
 describe('a command line of the description', () => {
-  test('is typed here for every route that has one', () => {
+  test('every route with a command line has an entry here', () => {
     expect(described.map(({ name }) => name).sort()).toEqual(Object.keys(lines).sort())
   })
 
@@ -308,7 +310,7 @@ describe('a command line of the description', () => {
     expect(said).toContain(filledWith(line.says ?? '', given))
     if (line.becomes !== undefined) expect(await line.becomes(given, said)).toEqual(line.to)
   }
-  // One that starts an operation executes others that wait as well.
+  // A command that starts an operation also executes the operations of other tests that wait.
   const isAlone = ({ name }: { name: string }): boolean => name.includes('/operations')
   test.concurrent.each(described.filter((one) => !isAlone(one)))('$name: $cli', typeOne)
   test.each(described.filter(isAlone))('$name: $cli', typeOne)
@@ -331,7 +333,7 @@ describe('a command line of a job', () => {
     ['retrying', ['run-now', 'reschedule', 'reprioritize', 'cancel']],
     ['ready', ['reschedule', 'reprioritize', 'cancel']],
     ['running', ['cancel']],
-  ])('that is %s does what it says', async (state, verbs) => {
+  ])('the command lines of a job that is %s do what they say', async (state, verbs) => {
     const served = openConsole(scene.db.url, { contracts: [mail] })
     const linesOf = async (id: string): Promise<Can[]> =>
       (await call(served, `GET /v1/jobs/${id}`, { token: tokens.admin.token })).body['can'] as Can[]
@@ -373,7 +375,7 @@ describe('a command line of an operation', () => {
     for (const id of ids) expect(await stateOf(id)).toBe(after)
     const [started] = (await scene.stint.operations.list({ limit: 1 })).operations
     expect(started).toMatchObject({ action, acted: 2, state: 'done', reason: odd })
-    // As it is shown of one that was started, reason and all.
+    // The command line that a started operation shows, with its reason.
     const shown = await call(served, `GET /v1/operations/${started?.id ?? ''}`, { token })
     const again = await jobThat(state, queue)
     await type(shown.body['cli'] as string)
@@ -383,17 +385,17 @@ describe('a command line of an operation', () => {
     expect(second?.id).not.toBe(started?.id)
   })
 
-  test('does so itself where whoever would have done it is gone', async () => {
+  test('a command line of an operation executes the operation itself where the executor is gone', async () => {
     const queue = `gone.${randomUUID().slice(0, 8)}`
     const id = await jobThat('dead', queue)
-    // For some seconds yet it counts as there.
+    // The lost worker still counts as live for some seconds.
     await givenWorker(scene.db, { kinds: ['stint.operation'], silentFor: '24 seconds' })
     await workOn(queue)
     await type(`stint dead replay --where queue:${queue} --reason fixed`)
     expect(await stateOf(id)).toBe('succeeded')
   })
 
-  test('by ids does so too', async () => {
+  test('a command line of an operation by ids replays these jobs', async () => {
     const ids = [await jobThat('dead'), await jobThat('dead')]
     const { body } = await call(openConsole(scene.db.url), 'POST /v1/operations', {
       token: tokens.operator.token,

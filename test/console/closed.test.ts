@@ -34,25 +34,28 @@ describe('embedded', () => {
     { name: 'a one-time link', options: { oneTimeLink: true }, environment: 'production', opens: true },
     { name: 'no link', options: { oneTimeLink: false }, environment: 'development', opens: false },
   ]
-  test.each(ways)('with $name in $environment: opens $opens', async ({ options, environment, opens }) => {
-    vi.stubEnv('NODE_ENV', environment)
-    vi.stubEnv('STINT_TOKENS', undefined)
-    onTestFinished(() => {
-      vi.unstubAllEnvs()
-    })
-    const open = () => createConsole({ connection: db.url, ...options })
-    if (!opens) {
-      expect(open).toThrow(/has no sign-in/)
-      return
-    }
-    const served = open()
-    onTestFinished(() => served.close())
-    // Whoever says nothing of themselves is let in only where that was spelled out.
-    const { status } = await call(served, 'GET /v1/me', { host: 'localhost' })
-    expect(status).toBe(options.insecure === true ? 200 : 401)
-  })
+  test.each(ways)(
+    'an embedded console with $name in $environment: opens $opens',
+    async ({ options, environment, opens }) => {
+      vi.stubEnv('NODE_ENV', environment)
+      vi.stubEnv('STINT_TOKENS', undefined)
+      onTestFinished(() => {
+        vi.unstubAllEnvs()
+      })
+      const open = () => createConsole({ connection: db.url, ...options })
+      if (!opens) {
+        expect(open).toThrow(/has no sign-in/)
+        return
+      }
+      const served = open()
+      onTestFinished(() => served.close())
+      // A request without credentials is let in only where `insecure` was set.
+      const { status } = await call(served, 'GET /v1/me', { host: 'localhost' })
+      expect(status).toBe(options.insecure === true ? 200 : 401)
+    },
+  )
 
-  test('STINT_TOKENS is read where no tokens are given', async () => {
+  test('an embedded console reads STINT_TOKENS where no tokens are given', async () => {
     vi.stubEnv('STINT_TOKENS', `\n# people\n${line}\n,${tokens.viewer.line}`)
     onTestFinished(() => {
       vi.unstubAllEnvs()
@@ -66,7 +69,7 @@ describe('embedded', () => {
   })
 })
 
-test('everything but health and the way in is closed', async () => {
+test('a signed-out request gets health and the sign-in page, and nothing else', async () => {
   const served = openConsole(db.url)
   const html = { headers: { Accept: 'text/html' } }
   for (const path of [
@@ -89,13 +92,13 @@ test('everything but health and the way in is closed', async () => {
   expect(page.headers.get('Location')).toBe('/login?to=%2Fdead%3Ferror%3Db02c')
 })
 
-test('a link lets one browser in, once', async () => {
+test('a one-time link signs in one browser, once', async () => {
   const served = openConsole(db.url, { tokens: [] })
   const { link = '' } = served
   expect(link).toMatch(/^\/login\?once=[\w-]{43}$/)
   const host = 'localhost:7766'
   expect((await call(served, `GET ${link.slice(0, -1)}`, { host })).status).toBe(401)
-  // What a mail scanner or a chat sends to look at a link.
+  // What a mail scanner or a chat sends to preview a link.
   const looked = await call(served, `HEAD ${link}`, { host })
   expect([looked.status, looked.headers.get('Set-Cookie')]).toEqual([200, null])
   const entered = await call(served, `GET ${link}`, { host })
@@ -108,18 +111,18 @@ test('a link lets one browser in, once', async () => {
   expect(me).toMatchObject({ status: 200, body: { actor: 'local', role: 'admin' } })
 })
 
-describe('where nobody has to sign in, or one browser does by the link', () => {
+describe('a console without sign-in, or with a one-time link', () => {
   const open = { insecure: true, tokens: [] }
   const ways: [string, ConsoleOptions, number][] = [
     ['insecure', open, 200],
     ['insecure, with tokens beside it', { insecure: true }, 200],
     ['a link', { tokens: [] }, 401],
   ]
-  test.each(ways)('%s: it answers only to names of this machine', async (_, options, status) => {
+  test.each(ways)('a console with %s answers only to names of this machine', async (_, options, status) => {
     const served = openConsole(db.url, options)
     for (const host of ['localhost', 'LOCALHOST:7766', '127.0.0.1:7766', '127.8.8.8', '[::1]:7766'])
       expect((await call(served, 'GET /v1/me', { host })).status, host).toBe(status)
-    // What a page of another site sends, whose name was made to resolve to this machine.
+    // What a page of another site sends whose name resolves to this machine.
     const others = ['evil.example', 'evil.example:7766', 'localhost.evil.example', '127.0.0.1.evil.example']
     for (const host of [...others, '192.0.2.7', '[2001:db8::1]']) {
       for (const request of ['GET /v1/me', 'POST /v1/jobs', 'GET /', 'GET /login', 'GET /assets/index.js']) {
@@ -134,7 +137,7 @@ describe('where nobody has to sign in, or one browser does by the link', () => {
     expect((await call(served, 'GET /v1/me', { host: 'localhost', headers })).status).toBe(421)
   })
 
-  test('it answers to names that it was told as well', async () => {
+  test('a console without sign-in also answers to the host names it was given', async () => {
     const status = async (options: ConsoleOptions, host: string): Promise<number> =>
       (await call(openConsole(db.url, { ...open, ...options }), 'GET /v1/me', { host })).status
     expect(await status({ publicOrigin: 'https://ops.example.com' }, 'ops.example.com')).toBe(200)
@@ -145,14 +148,14 @@ describe('where nobody has to sign in, or one browser does by the link', () => {
       expect(() => createConsole({ ...open, hosts: hosts as never })).toThrow('`hosts`')
   })
 
-  test('with a sign-in it answers to any name', async () => {
+  test('a console with a sign-in answers to any host name', async () => {
     const served = openConsole(db.url)
     const { token } = tokens.viewer
     expect((await call(served, 'GET /v1/me', { token, host: 'ops.example.com' })).status).toBe(200)
   })
 })
 
-test('what auth says is what counts: nobody, somebody, nonsense', async () => {
+test('the answer of `auth` decides who a request is: no caller, a caller, or an invalid answer', async () => {
   const failures: unknown[] = []
   const served = openConsole(db.url, {
     tokens: [],
@@ -177,11 +180,11 @@ test('what auth says is what counts: nobody, somebody, nonsense', async () => {
     expect(text).not.toContain('secret-host')
   }
   expect(failures).toHaveLength(2)
-  // There is no sign-in of ours then.
+  // With `auth` the console has no sign-in page of its own.
   expect((await call(served, 'GET /', { headers: { Accept: 'text/html' } })).status).toBe(401)
 })
 
-test('read-only refuses every unsafe method, whoever asks', async () => {
+test('read-only refuses every unsafe method, for every role', async () => {
   const served = openConsole(db.url, { readOnly: true })
   const { token } = tokens.admin
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'])
@@ -189,7 +192,7 @@ test('read-only refuses every unsafe method, whoever asks', async () => {
   expect((await call(served, 'GET /v1/me', { token })).body).toMatchObject({ readOnly: true })
 })
 
-/** fetch() takes no Host: this sends one. */
+/** Sends a Host header, which fetch() does not allow. */
 function statusAt(port: number, host: string): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const request = get({ port, host: '127.0.0.1', path: '/v1/me', headers: { Host: host } }, (response) => {
@@ -210,7 +213,7 @@ describe('stint console', () => {
   const run = [cli, 'console', '--port', '0']
 
   test.each(['0.0.0.0', '::', '192.0.2.7', 'example.com'])(
-    'does not bind to %s without tokens',
+    'stint console does not bind to %s without tokens',
     async (host) => {
       const { code, stderr } = await finish(process.execPath, [...run, '--host', host], { env: env() })
       expect(code).toBe(2)
@@ -251,7 +254,7 @@ describe('stint console', () => {
     },
   ]
   test.each(binds)(
-    '$name: starts, lets in nobody it should not, and stops',
+    'stint console on $name starts, asks for a sign-in unless insecure, and stops',
     async ({ args, tokens: given, says, open }) => {
       const started = start(process.execPath, [...run, ...args], {
         env: env({ STINT_TOKENS: given, NODE_ENV: 'production' }),

@@ -1,6 +1,6 @@
 /*
- * What a console takes of the server's connections, as the server counts them: four for all who ask and the stream, and
- * four more for the worker that executes operations, from the first one on.
+ * How many of the server's connections a console uses, as the server counts them: four for all requests and the stream,
+ * and four more for the worker that executes operations, once there is an operation.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../support/database.ts'
@@ -22,7 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-/** The names of the sessions that the server has, of those named. */
+/** The application names of the server's sessions, limited to these names. */
 async function sessionsOf(names: readonly string[]): Promise<string[]> {
   const rows = await db.query<{ name: string }>(
     `select application_name as name from pg_stat_activity where datname = current_database()`,
@@ -30,7 +30,7 @@ async function sessionsOf(names: readonly string[]): Promise<string[]> {
   return rows.map(({ name }) => name).filter((name) => names.includes(name))
 }
 
-/** The most connections that there were at once by these names, looked at again and again until it is over. */
+/** The largest number of sessions with these names, read again and again until the work is over. */
 async function mostWhile(names: readonly string[][], work: Promise<unknown>): Promise<number[]> {
   const most = names.map(() => 0)
   const watch = { isOver: false }
@@ -54,12 +54,12 @@ const paths = [
   ...['schedules', 'operations', 'audit', 'jobs?where=state:dead', 'queues/busy'],
 ]
 
-test('many who ask at once, a stream and the executor of operations stay within four and four', async () => {
+test('concurrent requests and a stream use at most four connections, and the executor at most four more', async () => {
   const stint = openStint(db.url)
   const { jobs } = await stint.enqueueMany(anything, [1, 2, 3, 4, 5, 6], { queue: 'busy' })
   for (const { id } of jobs.slice(0, 3)) await bury(db, id)
   await stint.close()
-  // The server ends a session a moment after its client did; those of this one have the console's name.
+  // The server ends a session a moment after its client; the sessions of this client have the console's name.
   await eventually(async () => {
     expect(await sessionsOf(ofConsole)).toHaveLength(0)
   })
@@ -76,7 +76,7 @@ test('many who ask at once, a stream and the executor of operations stay within 
     const answers = await Promise.all(
       Array.from({ length: 60 }, (_, n) => call(served, `GET /v1/${paths[n % paths.length] ?? ''}`, admin)),
     )
-    // Who finds no connection in time is told so; nobody fails otherwise.
+    // A request that finds no connection in time gets 503; no other error is allowed.
     for (const { status } of answers) expect([200, 503]).toContain(status)
     expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThan(paths.length)
   }

@@ -40,10 +40,10 @@ test.each([
   ['with an Origin that ends alike', { Origin: 'http://console.test.evil.test' }, 403],
   ['with an opaque Origin', { Origin: 'null' }, 403],
   ['with neither', {}, 403],
-])('a request with a cookie %s', async (_, headers, status) => {
+])('a request with a cookie %s is accepted or refused by where it comes from', async (_, headers, status) => {
   const served = openConsole(db.url)
   const Cookie = await signIn(served)
-  // The content type makes no difference to where it comes from.
+  // The content type must not change that.
   const types =
     status === 403
       ? ['application/json', 'text/plain', 'multipart/form-data', undefined]
@@ -58,7 +58,7 @@ test.each([
   }
 })
 
-test('a public origin is compared whole', async () => {
+test('a public origin is compared as a whole', async () => {
   const served = openConsole(db.url, { publicOrigin: 'https://ops.example.com' })
   const Cookie = await signIn(served)
   const send = (Origin: string) =>
@@ -71,7 +71,7 @@ test('a public origin is compared whole', async () => {
   expect((await send('http://console.test')).status).toBe(403)
 })
 
-test('a program with a token needs no origin, and looking needs none either', async () => {
+test('a program with a token needs no origin, and neither does a read', async () => {
   const served = openConsole(db.url)
   const { token } = tokens.operator
   const cross = { 'Sec-Fetch-Site': 'cross-site', Origin: 'http://evil.test' }
@@ -82,7 +82,7 @@ test('a program with a token needs no origin, and looking needs none either', as
   expect((await call(served, 'GET /v1/me', { headers: { Cookie, ...cross } })).status).toBe(200)
 })
 
-test('what a browser sends by itself is checked, also where the host knows it by Basic auth', async () => {
+test('a request that a browser authenticates by itself is checked, also with Basic auth of the host', async () => {
   const served = openConsole(db.url, {
     tokens: [],
     auth: (request) =>
@@ -97,7 +97,7 @@ test('what a browser sends by itself is checked, also where the host knows it by
   expect((await send(ours)).status).toBe(202)
 })
 
-test('sign-in and sign-out are no way in from other sites either, and lead nowhere else', async () => {
+test('sign-in and sign-out refuse other sites, and redirect only within the console', async () => {
   const served = openConsole(db.url)
   const send = (headers: Record<string, string>, to: string) =>
     call(served, 'POST /login', {

@@ -7,10 +7,10 @@ export interface ReadEvent {
   data: Record<string, unknown>
 }
 
-/** Reads a stream of server-sent events as a browser would, and remembers all it got. */
+/** Reads a stream of server-sent events as a browser does, and keeps all events. */
 export class EventReader {
   readonly events: ReadEvent[] = []
-  /** What a browser would send as Last-Event-ID. */
+  /** The id that a browser would send as Last-Event-ID. */
   lastId = ''
   isEnded = false
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
@@ -22,7 +22,7 @@ export class EventReader {
     void this.#read()
   }
 
-  /** The first event that matches, told already or yet to come. */
+  /** The first event that matches, already received or still to come. */
   async tells(match: (event: ReadEvent) => boolean, what = 'what the test waits for'): Promise<ReadEvent> {
     await this.until(() => this.events.some(match), what)
     const found = this.events.find(match)
@@ -49,7 +49,7 @@ export class EventReader {
     })
   }
 
-  /** As when a connection breaks: nobody reads any more. */
+  /** Ends as when a connection breaks: nothing reads the stream any more. */
   async close(): Promise<void> {
     await this.#reader.cancel().catch(() => undefined)
   }
@@ -68,7 +68,7 @@ export class EventReader {
         for (const look of [...this.#waiting]) look()
       }
     } catch {
-      // Cut off.
+      // The connection was cut.
     }
     this.isEnded = true
     for (const look of [...this.#waiting]) look()

@@ -55,8 +55,8 @@ function look(live: Live, topics: string, options: LookOptions = {}): EventReade
   return new EventReader(live.open({ caller, topics: topicsIn(topics).topics, lastEventId, recheck }))
 }
 
-/** When it does not look any more, for nobody does. */
-async function restOf(live: Live): Promise<void> {
+/** Waits until the live part stops reading, because there is no viewer left. */
+async function untilIdle(live: Live): Promise<void> {
   await eventually(() => {
     expect(live.isLooking).toBe(false)
     return Promise.resolve()
@@ -70,7 +70,9 @@ async function newJobId(options: Parameters<Stint['enqueue']>[2] = {}): Promise<
 
 type Shown = Record<string, unknown> | null
 
-/** What a page shows of a topic that keeps the last snapshot and applies deltas; undefined before the first. */
+/**
+ * What a page shows of a topic if it keeps the last snapshot and applies the deltas; undefined before the first snapshot.
+ */
 function shownOf({ events }: EventReader, topic: string): Shown | undefined {
   let shown: Shown | undefined
   for (const { event, data } of events) {
@@ -81,13 +83,13 @@ function shownOf({ events }: EventReader, topic: string): Shown | undefined {
   return shown
 }
 
-/** Of a reader that looks at one job. */
+/** The priority that a reader of one job shows. */
 function priorityIn(reader: EventReader): unknown {
   const topic = reader.events.find(({ event }) => event === 'snapshot')?.data['topic']
   return shownOf(reader, String(topic))?.['priority']
 }
 
-/** The changes of a job's priority in the order in which they were told. */
+/** The changes of a job's priority in the order in which they were sent. */
 function prioritiesTold(...readers: readonly EventReader[]): unknown[] {
   return readers.flatMap(({ events }) =>
     events.flatMap(({ event, data }) => {
@@ -98,7 +100,7 @@ function prioritiesTold(...readers: readonly EventReader[]): unknown[] {
 }
 
 describe('a stream', () => {
-  test('shows a topic, then what changes about it', async () => {
+  test('a stream sends a snapshot of a topic, then its changes', async () => {
     const id = await newJobId()
     const reader = look(openLive(), `job:${id}`)
     const first = await reader.tells(({ event }) => event === 'snapshot')
@@ -115,8 +117,8 @@ describe('a stream', () => {
     await reader.tells(({ data }) => (data['set'] as { state?: string } | undefined)?.state === 'cancelled')
   })
 
-  // A page that was read between the change and its reversal would stay as it is otherwise.
-  test('tells of a change that was taken back before the next look', async () => {
+  // Otherwise a page that was read between the change and its reversal would keep the change.
+  test('a stream sends a delta for a change that was reverted before the next read', async () => {
     const id = await newJobId()
     const reader = look(openLive(), `job:${id}`)
     await reader.tells(({ event }) => event === 'snapshot')
@@ -125,7 +127,7 @@ describe('a stream', () => {
     expect(data['set']).toEqual({ revision: expect.any(String) as string })
   })
 
-  test('tells of queues and workers by what is other about which of them', async () => {
+  test('a stream sends the queues and workers that changed, with what changed about them', async () => {
     const live = openLive()
     const queue = `q.${randomUUID().slice(0, 8)}`
     const reader = look(live, `overview,workers,queue:${queue}`)
@@ -140,29 +142,32 @@ describe('a stream', () => {
       return event === 'delta' && lists?.queues?.changed.some((one) => one.queue === queue) === true
     }, 'the queue in the overview')
     expect(delta.data['topic']).toBe('overview')
-    // It may be known by what happened to it before it is counted.
+    // The queue may be listed for its activity before its jobs are counted.
     await reader.until(() => shownOf(reader, `queue:${queue}`)?.['ready'] === 1, 'the queue by itself')
   })
 
   const isDeaf = [
-    isOutOf('no-notify', 'nobody says what is stored'),
-    isOutOf('pgbouncer', 'what it hears is up to the sessions of others'),
+    isOutOf('no-notify', 'no NOTIFY says what is stored'),
+    isOutOf('pgbouncer', 'whether it hears depends on the sessions of others'),
   ].some(Boolean)
-  test.skipIf(isDeaf)('tells that something was stored in a queue, as it hears of it', async () => {
-    const queue = `q.${randomUUID().slice(0, 8)}`
-    const reader = look(openLive(), `queue:${queue}`)
-    await reader.tells(({ event }) => event === 'snapshot')
-    // Of what is stored before the stream hears anything it tells nothing.
-    await eventually(async () => {
-      await stint.enqueue(anything, null, { queue })
-      const told = reader.events.find(
-        ({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`,
-      )
-      expect(told).toBeDefined()
-    })
-  })
+  test.skipIf(isDeaf)(
+    'a stream tells that a job was stored in a queue as soon as it hears of it',
+    async () => {
+      const queue = `q.${randomUUID().slice(0, 8)}`
+      const reader = look(openLive(), `queue:${queue}`)
+      await reader.tells(({ event }) => event === 'snapshot')
+      // The stream does not report jobs that were stored before it listens.
+      await eventually(async () => {
+        await stint.enqueue(anything, null, { queue })
+        const told = reader.events.find(
+          ({ event, data }) => event === 'activity' && data['topic'] === `queue:${queue}`,
+        )
+        expect(told).toBeDefined()
+      })
+    },
+  )
 
-  test('that breaks is resumed without loss and without repeat', async () => {
+  test('a stream that breaks is resumed without loss and without repeats', async () => {
     const live = openLive()
     const id = await newJobId()
     const first = look(live, `job:${id}`)
@@ -170,7 +175,7 @@ describe('a stream', () => {
     await stint.reprioritize(id, 1)
     await first.until(() => priorityIn(first) === 1, 'the first change')
     const { lastId } = first
-    // Another one looks on, so that changes are told while the first one is away.
+    // Another viewer stays, so that changes are sent while the first one is away.
     const other = look(live, `job:${id}`)
     await other.tells(({ event }) => event === 'snapshot')
     await first.close()
@@ -186,15 +191,15 @@ describe('a stream', () => {
     expect(second.events.map(({ event }) => event)).not.toContain('reset')
   })
 
-  test('that breaks while nobody else looks gets the difference when it comes back', async () => {
+  test('a stream that breaks while there is no other viewer gets the difference when it resumes', async () => {
     const live = openLive()
     const id = await newJobId()
     const first = look(live, `job:${id}`)
     await first.tells(({ event, id: seen }) => event === 'snapshot' && seen !== undefined)
     const { lastId } = first
     await first.close()
-    // A look that is under way would see the first of them, and tell that too.
-    await restOf(live)
+    // A read that is under way would see the first change, and send it too.
+    await untilIdle(live)
     await stint.reprioritize(id, 1)
     await stint.reprioritize(id, 2)
     const second = look(live, `job:${id}`, { lastEventId: lastId })
@@ -203,7 +208,7 @@ describe('a stream', () => {
     expect(second.events.map(({ event }) => event)).toEqual(['delta'])
   })
 
-  test('is reset where what it missed is forgotten, or its id is of another process or other topics', async () => {
+  test('a stream is reset where the changes it missed are forgotten, or its id is of another process or other topics', async () => {
     const live = openLive({ ring: 2 })
     const id = await newJobId()
     const first = look(live, `job:${id}`)
@@ -227,9 +232,9 @@ describe('a stream', () => {
     await expectReset(look(openLive({ lingerMs: -1 }), `job:${id}`, { lastEventId: first.lastId }))
   })
 
-  test('shows each caller only what it may see', async () => {
+  test('a stream shows each caller only what it may see', async () => {
     const [mine, theirs] = [`mine.${randomUUID().slice(0, 8)}`, `theirs.${randomUUID().slice(0, 8)}`]
-    // Not by a client, which would note that it was stored: of that a queue is known for an hour after its last job.
+    // Not stored by a client, which would count it as activity: a queue is listed for an hour after its last activity.
     const [{ id: job = '' } = {}] = await db.query<{ id?: string }>(
       `select id from stint.enqueue($1, 'any.thing')`,
       [theirs],
@@ -256,7 +261,7 @@ describe('a stream', () => {
     expect(hidden.data['data']).toBeNull()
     await stint.reprioritize(job, 9)
     await all.until(() => JSON.stringify(all.events).includes('"priority":9'), 'the change')
-    // Also when it is gone, and when it comes back.
+    // Also when the queue is gone, and when a stream resumes.
     await stint.cancel(job)
     const goneFrom = ({ data }: ReadEvent): boolean =>
       (data['lists'] as { queues?: { gone: string[] } } | undefined)?.queues?.gone.includes(theirs) === true
@@ -270,7 +275,7 @@ describe('a stream', () => {
     }
   })
 
-  test('ends when its caller is none any more', async () => {
+  test('a stream ends when its caller is no longer authenticated', async () => {
     let isWelcome = true
     const live = openLive({ pingMs: 20, recheckMs: 20 })
     const reader = look(live, 'workers', { recheck: () => Promise.resolve(isWelcome ? ana : undefined) })
@@ -282,9 +287,9 @@ describe('a stream', () => {
     expect(live.viewers).toBe(0)
   })
 
-  test('to a reader that does not read is cut off, and others are not', async () => {
+  test('a stream whose reader does not read is cut off, and other streams are not', async () => {
     const live = openLive({ mostBytes: 500, pingMs: 10 })
-    // Nobody ever reads from this one.
+    // Nothing ever reads from this stream.
     live.open({ caller: ana, topics: topicsIn('workers').topics, recheck: () => Promise.resolve(ana) })
     const reader = look(live, 'workers')
     await eventually(() => {
@@ -296,7 +301,7 @@ describe('a stream', () => {
     await reader.until(() => reader.events.length > before, 'another ping')
   })
 
-  test('is one of few for an actor', async () => {
+  test('an actor may open only so many streams', async () => {
     const live = openLive({ mostPerActor: 2 })
     look(live, 'workers')
     const second = look(live, 'workers')
@@ -307,7 +312,7 @@ describe('a stream', () => {
   })
 })
 
-describe('what streams cost', () => {
+describe('the cost of streams', () => {
   function countStatements(): () => Map<string, number> {
     const spy = vi.spyOn(pg.Client.prototype, 'query')
     onTestFinished(() => {
@@ -317,7 +322,7 @@ describe('what streams cost', () => {
       const counts = new Map<string, number>()
       for (const [query] of spy.mock.calls as unknown as [string | { text: string }][]) {
         const text = typeof query === 'string' ? query : query.text
-        // Others begin and end transactions, or are of a test.
+        // Statements without a name begin and end transactions, or are of a test.
         const name = /\/\* (\S+) \*\//.exec(text)?.[1]
         if (name !== undefined) counts.set(name, (counts.get(name) ?? 0) + 1)
       }
@@ -335,7 +340,7 @@ describe('what streams cost', () => {
     return live.ticks - from
   }
 
-  test('50 viewers cost the same as one, and none cost nothing', async () => {
+  test('50 viewers cause no more statements than one, and no viewer causes none', async () => {
     const own = openStint(db.url)
     const live = openLive({ mostPerActor: 100 }, own)
     const ids = [await newJobId(), await newJobId()]
@@ -356,18 +361,18 @@ describe('what streams cost', () => {
     const fifty = { ticks: await during(live, 20), statements: counted() }
 
     expect(one.statements.get('stats/read/job-briefs.sql')).toBeGreaterThanOrEqual(one.ticks - 1)
-    // Where the machine is slow each look also reads queues and workers, and both of them who is there.
+    // On a slow machine each tick also reads queues and workers, and both read the live workers.
     for (const { ticks, statements } of [one, fifty])
       for (const [name, count] of statements) expect(count, name).toBeLessThanOrEqual(2 * (ticks + 1))
     for (const { ticks, statements } of [one, fifty])
       expect(statements.get('stats/read/job-briefs.sql')).toBeLessThanOrEqual(ticks + 1)
-    // No statement that one viewer would not cause.
+    // 50 viewers cause no statement that one viewer does not.
     expect(
-      [...fifty.statements.keys()].filter((name) => !one.statements.has(name) && !isNowAndThen(name)),
+      [...fifty.statements.keys()].filter((name) => !one.statements.has(name) && !isOccasional(name)),
     ).toEqual([])
 
     await Promise.all(readers.map((reader) => reader.close()))
-    await restOf(live)
+    await untilIdle(live)
     const { ticks } = live
     counted()
     await new Promise((resolve) => setTimeout(resolve, 500))
@@ -375,16 +380,16 @@ describe('what streams cost', () => {
     expect([...counted().keys()].filter((name) => name.startsWith('stats/read/'))).toEqual([])
   })
 
-  /** Not in every second. */
-  function isNowAndThen(name: string): boolean {
+  /** Statements that are not sent in every second. */
+  function isOccasional(name: string): boolean {
     return /^(stats\/write|schema|doctor)\/|(read-gauges|read-rates|upkeep|leader-status|services-status|failing-claims|deadly|troubled|stopped|fleet|last-hour|dead-counts)/.test(
       name,
     )
   }
 })
 
-describe('a database that is away', () => {
-  test('is told to all who look, and that it is back; then they are brought up to date', async () => {
+describe('a database that is down', () => {
+  test('all viewers learn that the database is down and back, and then get what they missed', async () => {
     const proxy = await startFaultProxy(db.url)
     const own = new Stint({ connection: proxy.url, timeout: '3s', notify: false })
     onTestFinished(() => own.close())
@@ -402,7 +407,7 @@ describe('a database that is away', () => {
     const late = look(live, `job:${id}`)
     await late.tells(({ event }) => event === 'trouble', 'trouble for who comes later')
     await stint.reprioritize(id, 6)
-    // What it gives comes when the connections that were caught have ended, and they need not.
+    // Not awaited: it resolves when the caught connections have ended, and they need not end.
     void heal()
     await reader.tells(({ event }) => event === 'healed')
     await reader.until(() => priorityIn(reader) === 6, 'what changed meanwhile')
@@ -410,7 +415,7 @@ describe('a database that is away', () => {
   })
 })
 
-test('a console that stood still does not blame the database', async () => {
+test('a console that stood still does not report the database as down', async () => {
   const source = liveSource(stint, new SharedReads(stint), { canListen: false })
   const stood = { isOver: false }
   const live = openLive({
@@ -418,7 +423,7 @@ test('a console that stood still does not blame the database', async () => {
       ...source,
       jobs: (ids) => {
         const answer = source.jobs(ids)
-        // Longer than it has patience with the database: its time is over before it can read the answer.
+        // Longer than the console waits for the database: its timer fires before it can read the answer.
         if (!stood.isOver) standStill(3_300)
         stood.isOver = true
         return answer
@@ -431,7 +436,7 @@ test('a console that stood still does not blame the database', async () => {
 })
 
 describe('waiting for the end of a job', () => {
-  test('is answered with how it ended, or after the time', async () => {
+  test('a wait for the end of a job resolves with its final state, or with nothing after the timeout', async () => {
     const live = openLive()
     const contract = newJob('wait')
     const worker = await startFor({ db, stint }, contract, () => 'done')
@@ -444,10 +449,10 @@ describe('waiting for the end of a job', () => {
     expect(live.waits).toBe(0)
   })
 
-  test('many wait for what one look finds', async () => {
+  test('many waits are answered by one read', async () => {
     const live = openLive()
     const ids = await Promise.all(Array.from({ length: 20 }, () => newJobId()))
-    // The first look begins with the first of them, and may be the one that finds all.
+    // The first read begins with the first wait, and may be the one that finds all.
     const before = live.ticks
     const ends = ids.map((id) => live.jobEnded(id, 20_000))
     for (const id of ids) await stint.cancel(id)
@@ -455,7 +460,7 @@ describe('waiting for the end of a job', () => {
     expect(live.ticks).toBeGreaterThan(before)
   })
 
-  test('is asked for by Prefer: wait', async () => {
+  test('a request waits for the end of its job with Prefer: wait', async () => {
     const worker = await startFor({ db, stint }, anything, () => ({ said: 'hello' }))
     const answer = await call(openConsole(db.url), 'POST /v1/jobs', {
       token: tokens.operator.token,
@@ -487,7 +492,7 @@ describe('GET /v1/events', () => {
     )
   }
 
-  test('is a stream that nothing in between may keep, change or gather', async () => {
+  test('GET /v1/events is a stream that no proxy may store, change or buffer', async () => {
     const id = await newJobId()
     const served = openConsole(db.url)
     const response = await stream(served, `job:${id}`)
@@ -505,7 +510,7 @@ describe('GET /v1/events', () => {
     expect(delta.data['set']).toMatchObject({ priority: 3 })
   })
 
-  test('refuses topics that are none, strangers, and queues that are hidden', async () => {
+  test('GET /v1/events refuses invalid topics, signed-out callers and hidden queues', async () => {
     const served = openConsole(db.url)
     for (const wrong of ['', 'nothing', 'job:1', 'queue:', `job:${randomUUID()},x`, 'queue:a%20b'])
       expect((await stream(served, wrong)).status, wrong).toBe(400)
@@ -524,7 +529,7 @@ describe('GET /v1/events', () => {
     expect((await call(scoped, 'GET /v1/events?topics=queue:hidden')).status).toBe(404)
   })
 
-  test('that a client leaves over real HTTP is not looked at any more', async () => {
+  test('a stream over real HTTP stops when its client disconnects', async () => {
     const served = openConsole(db.url)
     const server = createServer(nodeListener(served))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -548,7 +553,7 @@ describe('GET /v1/events', () => {
     })
   })
 
-  test('opens nothing when it is only asked for its headers', async () => {
+  test('HEAD /v1/events opens no stream', async () => {
     const served = openConsole(db.url)
     const answer = await call(served, 'HEAD /v1/events?topics=overview', { token: tokens.viewer.token })
     expect(answer.status).toBe(200)
@@ -556,7 +561,7 @@ describe('GET /v1/events', () => {
     expect(await viewersOf(served)).toBe(0)
   })
 
-  test('that a client leaves while it is asked who it is opens for nobody', async () => {
+  test('no stream opens for a client that disconnects while it is authenticated', async () => {
     const leave = new AbortController()
     const served = openConsole(db.url, {
       tokens: [],
@@ -567,12 +572,12 @@ describe('GET /v1/events', () => {
       },
     })
     const request = new Request('http://console.test/v1/events?topics=workers', { signal: leave.signal })
-    // Nobody reads it, and nobody cancels it.
+    // Nothing reads this stream, and nothing cancels it.
     expect((await served.fetch(request)).status).toBe(200)
     expect(await viewersOf(served)).toBe(0)
   })
 
-  test('that a client leaves before anybody reads it is closed', async () => {
+  test('a stream whose client disconnects before the first read is closed', async () => {
     const served = openConsole(db.url)
     const leave = new AbortController()
     const headers = { Authorization: `Bearer ${tokens.viewer.token}` }
@@ -583,7 +588,7 @@ describe('GET /v1/events', () => {
     expect(await viewersOf(served)).toBe(0)
   })
 
-  test('ends with the console', async () => {
+  test('a stream ends when the console closes', async () => {
     const served = openConsole(db.url)
     const response = await stream(served, 'workers')
     const reader = new EventReader(response.body ?? new ReadableStream())

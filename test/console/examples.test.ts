@@ -27,7 +27,7 @@ function has(program: string): boolean {
   }
 }
 
-/** A console on a port, and what a producer needs to reach it. */
+/** A console on a port, and the environment that a producer needs to reach it. */
 async function reachable(): Promise<NodeJS.ProcessEnv> {
   const server = createServer(nodeListener(openConsole(db.url))).listen(0, '127.0.0.1')
   await new Promise((resolve) => server.once('listening', resolve))
@@ -46,7 +46,7 @@ const producers = [
 
 for (const { name, program, command, file } of producers) {
   test.skipIf(!has(program))(
-    `a producer in ${name} stores a job, once, and is told what is wrong`,
+    `the producer in ${name} stores a job once, and reports what is wrong`,
     async () => {
       const env = await reachable()
       const run = (...args: string[]) => finish(command, [join(examples, file), ...args], { env })
@@ -60,7 +60,7 @@ for (const { name, program, command, file } of producers) {
         queue: 'mail',
         input: { to: 'ana@example.com' },
       })
-      // The same again is the same job.
+      // The same request again is the same job.
       expect((await run('ana@example.com', key)).stdout.split('\n')[0]).toBe(address)
       const refused = await run('no "body\\', `${program}-2`)
       expect(refused).toMatchObject({ code: 1, stdout: '' })
@@ -69,7 +69,7 @@ for (const { name, program, command, file } of producers) {
   )
 }
 
-test.skipIf(!has('curl'))('the producer in curl says how its job is', async () => {
+test.skipIf(!has('curl'))('the producer in curl prints the state of its job', async () => {
   const env = await reachable()
   const { stdout } = await finish('sh', [join(examples, 'producer.sh'), 'bo@example.com'], { env })
   const [address = '', job = ''] = stdout.split('\n')

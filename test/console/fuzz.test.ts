@@ -14,7 +14,9 @@ import { contracts, patient, tokens } from './scene.ts'
 const seed = Number(process.env['STINT_SEED'] ?? Date.now() % 1_000_000_000)
 const requests = form === 'short' ? 2_000 : 20_000
 const atOnce = 8
-/** An answer that takes longer than this hangs; the limits of the console, patient as it is here, are below. */
+/**
+ * A request without an answer for this long hangs; the limits of the console are below it, although it is patient here.
+ */
 const hangsAfterMs = 45_000
 
 let db: TestDatabase
@@ -91,7 +93,7 @@ function word(random: Random): string {
   return pick(random, words) ?? ''
 }
 
-/** Any JSON, now and then of the names that routes know. */
+/** Any JSON, sometimes with names that routes know. */
 function value(random: Random, depth = 0): unknown {
   const roll = random()
   if (roll < 0.3 || depth > 4) return word(random)
@@ -131,7 +133,7 @@ function value(random: Random, depth = 0): unknown {
   return Object.fromEntries(entries) as unknown
 }
 
-/** What routes take, so that some requests get past the checks at the door. */
+/** Bodies that routes accept, so that some requests get past the checks. */
 const rightBodies: Record<string, Record<string, unknown>[]> = {
   '/v1/jobs': [{ kind: 'any.thing', queue: 'q', input: { to: 'ana' } }],
   '/v1/operations': [
@@ -140,7 +142,7 @@ const rightBodies: Record<string, Record<string, unknown>[]> = {
   ],
 }
 
-/** Each of them as it should be: few of the random ones are. */
+/** A valid request of each body: few of the random ones are valid. */
 function rightRequests(): Request[] {
   return Object.entries(rightBodies).flatMap(([path, bodies]) =>
     bodies.map(
@@ -154,17 +156,17 @@ function rightRequests(): Request[] {
   )
 }
 
-/** Those more often, so that every way of being answered comes up. */
+/** These paths more often, so that every kind of answer occurs. */
 const paths = [...Object.keys(document.paths), ...Array<string[]>(5).fill(Object.keys(rightBodies)).flat()]
 
-/** One of them as it is, or with one field that is not what it should be. */
+/** A valid body as it is, or with one wrong field. */
 function nearlyRight(random: Random, path: string): Record<string, unknown> {
   const body = pick(random, rightBodies[path] ?? [{ reason: 'fuzz' }]) ?? {}
   const field = pick(random, Object.keys(body)) ?? 'x'
   return random() < 0.5 ? body : { ...body, [field]: value(random) }
 }
 
-/** What takes the square of its length to whoever reads it from each quote or digit anew. */
+/** Text that takes quadratic time to a reader that starts again at each quote or digit. */
 function slowToScan(random: Random): string {
   const many = Math.floor(random() * 200_000)
   const endless = ['\\"', '"\\', '"1', '1'].map((text) => text.repeat(many))
@@ -187,7 +189,7 @@ function bodyOf(random: Random, path: string): string | Uint8Array<ArrayBuffer> 
   return roll < 0.8 ? text.slice(0, Math.floor(random() * text.length)) : text
 }
 
-/** What a header may hold; others never leave a client. */
+/** Only what a header may hold; clients refuse to send other text. */
 function headerText(text: string): string {
   return text.replaceAll(/[^\x20-\x7e]/g, '?').trim()
 }
@@ -231,18 +233,18 @@ function requestOf(random: Random): Request {
   })
 }
 
-/** A part of a path: any text, or what is the code of none. */
+/** A part of a path: any text, or an invalid percent-encoding. */
 function segment(random: Random): string {
   if (random() < 0.1) return pick(random, ['%ff', '%zz', '%', '%c3%28', '%ed%a0%80']) ?? ''
   return encodeURIComponent(safe(word(random)))
 }
 
-/** Without half surrogate pairs, which no URL can hold. */
+/** Without lone surrogates, which no URL can hold. */
 function safe(text: string): string {
   return text.replaceAll(/\p{Surrogate}/gu, '?')
 }
 
-test(`${requests} hostile requests: none fails in the console, none hangs, memory stays (seed ${seed})`, async () => {
+test(`${requests} hostile requests: none fails inside the console, none hangs, and memory does not grow (seed ${seed})`, async () => {
   const random = seeded(seed)
   const statuses = new Map<number, number>()
   const wrong: string[] = []
@@ -257,10 +259,10 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
     const response = await Promise.race([served.fetch(request), late])
     clearTimeout(timer)
     if (response === 'hung') return void wrong.push(`${said} hung`)
-    // A stream of events has no end.
+    // A stream of events does not end by itself.
     await response.body?.cancel()
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
-    // Also no 503: so few at once are past no limit, unless something that they opened was left open.
+    // No 503 either: so few requests at once exceed no limit, unless something they opened was left open.
     if (response.status >= 500) wrong.push(`${said} → ${response.status}`)
   }
   const batch = async (count: number): Promise<void> => {
@@ -280,9 +282,9 @@ test(`${requests} hostile requests: none fails in the console, none hangs, memor
     wrong: [],
     failures: [],
   })
-  // No name that came in has become a property of all objects.
+  // No name in a request has become a property of all objects.
   expect(inheritedNames()).toEqual([])
-  // It did get to the routes, and was refused in many ways.
+  // The requests reached the routes, and were refused in many ways.
   const seen = [...statuses.keys()]
   expect(seen).toEqual(expect.arrayContaining([200, 202, 400, 401, 403, 404, 405, 415, 422]))
   expect(grown).toBeLessThan(64 * 1_048_576)

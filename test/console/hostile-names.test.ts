@@ -12,7 +12,7 @@ afterAll(() => db.drop())
 
 const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'a/b%c', '0']
 
-test('names that mean something to JavaScript are names like any other, wherever they are counted or shown', async () => {
+test('names that mean something to JavaScript are counted and shown like any other', async () => {
   const stint = openStint(db.url)
   for (const name of names)
     await stint.enqueue(defineJob({ kind: name, queue: name }), { [name]: 1 }, { key: name })

@@ -26,7 +26,7 @@ async function stored(queue: string): Promise<number> {
 }
 
 test.each(['before', 'after'] as const)(
-  'a connection that dies %s the commit: the job and its answer are there together, once',
+  'a connection that dies %s the commit leaves the job and its answer stored together, once',
   async (when) => {
     const proxy = await startFaultProxy(db.url)
     const served = openConsole(proxy.url)
@@ -58,7 +58,7 @@ test('a batch without a key is stored once, also when the reply to its commit is
   expect(await stored('unnamed')).toBe(3)
 })
 
-/** An act that has transactions of its own, behind the same middleware that every route has. */
+/** An action with transactions of its own, behind the same middleware as every route. */
 function acting(act: () => Promise<Response> | Response): (key: string, body?: string) => Promise<Answer> {
   const app = new OpenAPIHono<Env>()
   app.onError((error, c) => problemResponse(toProblem(error), { instance: c.req.path, requestId: 'r' }))
@@ -74,7 +74,7 @@ function acting(act: () => Promise<Response> | Response): (key: string, body?: s
   return (key, body = '{}') => call({ fetch }, 'POST /v1/act', { headers: { 'Idempotency-Key': key }, body })
 }
 
-test('an act is done once, and its repeats are answered the same', async () => {
+test('an action happens once, and its repeats get the same answer', async () => {
   let done = 0
   const send = acting(
     () => new Response(JSON.stringify({ done: ++done }), { headers: { 'Content-Type': 'application/json' } }),
@@ -87,7 +87,7 @@ test('an act is done once, and its repeats are answered the same', async () => {
   expect((await send('twice')).body).toEqual({ done: 2 })
 })
 
-test('while it is under way its repeats are told so, and after a refusal it is tried anew', async () => {
+test('a repeat gets 409 while the action is under way, and runs again after a refusal', async () => {
   let release: () => void = () => undefined
   const opened = new Promise<void>((resolve) => (release = resolve))
   let begun: () => void = () => undefined
@@ -110,7 +110,7 @@ test('while it is under way its repeats are told so, and after a refusal it is t
   expect((await send('slow')).status).toBe(200)
 })
 
-test('a key whose process ended before it answered is free again after a minute', async () => {
+test('a key whose process died before it answered is free again after a minute', async () => {
   const send = acting(() => new Response('{}', { status: 200 }))
   await send('crash')
   const take = `update stint.http_reply set status = null, headers = null, body = null where key = 'crash'`

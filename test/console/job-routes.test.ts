@@ -35,7 +35,7 @@ async function deadLetter(input: unknown = { to: 'ana@example.com', apiKey: 'k-1
 }
 
 describe('a job', () => {
-  test('is shown in every state, with an ETag, and what can be done to it', async () => {
+  test('a job is shown in every state, with an ETag and the actions that are possible', async () => {
     const served = openConsole(db.url)
     const id = await deadLetter()
     const answer = await call(served, `GET /v1/jobs/${id}`, { token })
@@ -58,14 +58,14 @@ describe('a job', () => {
     expect(again.status).toBe(304)
   })
 
-  test('hides what it carries from a viewer, and offers nothing', async () => {
+  test('a job hides its input from a viewer, and offers no action', async () => {
     const id = await deadLetter()
     const answer = await call(openConsole(db.url), `GET /v1/jobs/${id}`, { token: viewer })
     expect(answer.body).toMatchObject({ input: null, inputHidden: 'role', can: [] })
     expect(JSON.stringify(answer.body)).not.toContain('ana@example.com')
   })
 
-  test('that is not there is 404; one that would be gone by now is 410', async () => {
+  test('an unknown job is 404, and one that would be pruned by now is 410', async () => {
     const served = openConsole(db.url)
     const recent = (await openStint(db.url).enqueue(mail, {})).id.replace(/.$/, (last) =>
       last === '0' ? '1' : '0',
@@ -75,7 +75,7 @@ describe('a job', () => {
     expect((await call(served, 'GET /v1/jobs/nothing', { token })).status).toBe(400)
   })
 
-  test('has attempts, logs, relatives and a result', async () => {
+  test('a job has attempts, logs, relatives and a result', async () => {
     const served = openConsole(db.url)
     const stint = openStint(db.url)
     const id = await deadLetter()
@@ -129,7 +129,7 @@ describe('a job', () => {
     expect((await call(served, `GET /v1/jobs/${unknownId}/result`, { token })).status).toBe(410)
   })
 
-  test('is found by a filter, page by page; a token that is not known is refused', async () => {
+  test('a job is found by a filter, page by page, and an unknown filter is refused', async () => {
     const served = openConsole(db.url)
     const queue = newName()
     const stint = openStint(db.url)
@@ -154,7 +154,7 @@ describe('a job', () => {
 })
 
 describe('a verb', () => {
-  test('is done where the job is as it was seen, and refused with the job as it is', async () => {
+  test('a verb acts where the job is as the caller saw it, and is otherwise refused with the current job', async () => {
     const served = openConsole(db.url)
     const id = await deadLetter()
     const body = { expect: { state: 'dead', epoch: 7 }, reason: 'fixed' }
@@ -174,7 +174,7 @@ describe('a verb', () => {
     ])
   })
 
-  test('each has its route', async () => {
+  test('each verb has its route', async () => {
     const served = openConsole(db.url)
     const stint = openStint(db.url)
     const { id } = await stint.enqueue(mail, {}, { delay: '1h' })
@@ -195,7 +195,7 @@ describe('a verb', () => {
     })
   })
 
-  test('that is refused again and again is noted twice: the first, and how often it was repeated', async () => {
+  test('repeated refusals of a verb make two audit entries: the first, and how often it was repeated', async () => {
     const actor = newName('insistent')
     const served = createConsoleWithin(patient, {
       connection: db.url,
@@ -206,7 +206,7 @@ describe('a verb', () => {
     const { id } = await openStint(db.url).enqueue(anything, null)
     const noted = (): Promise<object[]> =>
       db.query(`select action, outcome, after from stint.audit where actor = $1 order by id`, [actor])
-    // By its role, by the job's state, and by its absence.
+    // Refused by its role, by the job's state, and because it does not exist.
     const attempts: [string, object, number][] = [
       [`POST /v1/jobs/${id}/edit-and-replay`, { input: 1, reason: 'x' }, 403],
       [`POST /v1/jobs/${id}/replay`, {}, 409],
@@ -226,7 +226,7 @@ describe('a verb', () => {
     )
   })
 
-  test('that a role may not is refused and noted', async () => {
+  test('a verb that a role does not have is refused and audited', async () => {
     const served = openConsole(db.url)
     const id = await deadLetter()
     const edit = { input: { to: 'bo@example.com' }, reason: 'typo' }
@@ -238,7 +238,7 @@ describe('a verb', () => {
   })
 
   test.each(['%ff', '%zz', '%'])(
-    'of a job whose id is %s is refused and noted like any other',
+    'a verb on a job with the id %s is refused and audited like any other',
     async (id) => {
       const served = openConsole(db.url)
       expect((await call(served, `POST /v1/jobs/${id}/replay`, { token: viewer, json: {} })).status).toBe(403)
@@ -249,7 +249,7 @@ describe('a verb', () => {
     },
   )
 
-  test('edit keeps what was redacted, and refuses what the contract does', async () => {
+  test('an edit keeps what was redacted, and refuses what the contract refuses', async () => {
     const served = openConsole(db.url)
     const id = await deadLetter()
     const edited = await call(served, `POST /v1/jobs/${id}/edit-and-replay`, {
@@ -276,7 +276,7 @@ describe('a verb', () => {
     expect(await openStint(db.url).get(other)).toMatchObject({ state: 'dead', replacedBy: null })
   })
 
-  test("edit is neither offered nor done where the host's own redaction put a mask into the input", async () => {
+  test("an edit is neither offered nor possible where the host's own redaction masks the input", async () => {
     const masking = (value: unknown): unknown =>
       typeof value === 'object' && value !== null && 'to' in value
         ? { ...value, to: '***@example.com' }
@@ -298,7 +298,7 @@ describe('a verb', () => {
     expect(await openStint(db.url).get(id)).toMatchObject({ state: 'dead', replacedBy: null })
   })
 
-  test("edit is done where the host's own redaction leaves the input as it is", async () => {
+  test("an edit is possible where the host's own redaction leaves the input as it is", async () => {
     const served = openConsole(db.url, {
       tokens: [],
       auth: () => ({ actor: 'ana', role: 'admin', origin: 'api', redact: (value) => structuredClone(value) }),
@@ -312,7 +312,7 @@ describe('a verb', () => {
 })
 
 describe('operations', () => {
-  test('are looked at, started once, executed by the console, and steered', async () => {
+  test('an operation is previewed, started once, executed by the console, and controlled over HTTP', async () => {
     const served = openConsole(db.url)
     onTestFinished(() => served.close())
     const queue = newName()
@@ -348,7 +348,7 @@ describe('operations', () => {
         'the operation',
       )
     await until(({ acted }) => acted === 3)
-    // It waits for what becomes of them: each is ended by hand.
+    // The operation waits for the end of its jobs: the test cancels each of them.
     for (const job of jobs) await stint.cancel(job.id)
     await until(({ state }) => state === 'done')
     const ended = OperationDetail.parse(
@@ -360,7 +360,7 @@ describe('operations', () => {
       actor: expect.any(String) as string,
       fates: { live: 0, succeeded: 0, sameError: 0, otherError: 0, cancelled: 3 },
     })
-    // What it takes was settled before it began; its figures are of now.
+    // The set of jobs was fixed before it began; the figures are of now.
     expect(Date.parse(ended.asOf)).toBeGreaterThan(Date.parse(ended.frozenAt))
     const first = await call(served, `GET /v1/operations/${id}/jobs?outcome=acted&limit=2`, { token: viewer })
     const { items, next } = first.body as { items: { id: string }[]; next: string }
@@ -393,7 +393,7 @@ describe('operations', () => {
 })
 
 describe('schedules, error groups and the audit', () => {
-  test('a schedule is shown, run, paused, resumed, made up for and deleted', async () => {
+  test('a schedule is shown, run, paused, resumed, backfilled and deleted', async () => {
     const served = openConsole(db.url)
     const stint = openStint(db.url)
     const name = newName('nightly')
@@ -465,7 +465,7 @@ describe('schedules, error groups and the audit', () => {
       [{ ...shown, list: [{ token: '[redacted]', id: 1 }] }, '/input/list/0/token', {}],
       [{ ...shown, db: 'postgres://a:[redacted]@other/x' }, '/input/db', {}],
       [{ ...shown, to: '[redacted]' }, '/input/to', {}],
-      // Of another kind, other parts may be shown.
+      // Another kind may redact other parts.
       [shown, '/input/db', { kind: 'card.charge' }],
     ] as const)
       expect(problemOf(await put(edited, more))).toMatchObject({
@@ -473,13 +473,13 @@ describe('schedules, error groups and the audit', () => {
         type: 'urn:stint:problem:redacted',
         errors: [{ pointer }],
       })
-    // A new one has nothing that could be put back.
+    // A new schedule has no original to restore the masked part from.
     const made = await call(served, `PUT /v1/schedules/${newName('new')}`, {
       token: admin,
       json: { kind: 'any.thing', cron: '0 2 1 1 *', input: shown },
     })
     expect(problemOf(made)).toMatchObject({ status: 422, errors: [{ pointer: '/input/db' }] })
-    // A mask of the host's own cannot be told from data.
+    // A mask of the host's own redaction cannot be told from data.
     const hiding = openConsole(db.url, {
       tokens: [],
       auth: () => ({ actor: 'ana', role: 'admin', origin: 'api', redact: () => 'hidden' }),
@@ -490,7 +490,7 @@ describe('schedules, error groups and the audit', () => {
     expect(await stored()).toEqual({ ...input, to: 'bo' })
   })
 
-  test('passwords of URLs are not shown in errors, log lines and error groups', async () => {
+  test('errors, log lines and error groups do not show passwords of URLs', async () => {
     const served = openConsole(db.url)
     const stint = openStint(db.url)
     const url = 'postgres://app:hunter2@db.example.com/x'
@@ -533,7 +533,7 @@ describe('schedules, error groups and the audit', () => {
     await db.query('delete from stint.error_group where fingerprint = $1', [group])
   })
 
-  test('a schedule is stored by an admin, changed in part, and what is wrong with it is said', async () => {
+  test('an admin stores a schedule and changes parts of it, and the answer says what is wrong with it', async () => {
     const served = openConsole(db.url)
     const stint = openStint(db.url)
     const name = newName('stored')
@@ -583,7 +583,7 @@ describe('schedules, error groups and the audit', () => {
         upcoming: [{}, {}, {}, {}, {}],
       },
     })
-    // Once more, as after an answer that was lost; then a part of it.
+    // Once more, as after a lost answer; then a part of it.
     expect((await put({ ...whole, missed: { policy: 'all', limit: 5 } })).status).toBe(200)
     const changed = await put({ every: '15m', missed: { window: '1h' }, endsAt: '2100-01-01T00:00:00Z' })
     expect(changed.body).toMatchObject({
@@ -596,7 +596,7 @@ describe('schedules, error groups and the audit', () => {
     const { entries } = await stint.audit.list({ target: name })
     expect(entries.map(({ action, outcome, reason }) => `${action} ${outcome} ${reason ?? ''}`)).toEqual([
       ...['schedule.set done ', 'schedule.set done ', 'schedule.set done ', 'schedule.set done asked for'],
-      // An input that does not fit, and an operator: each of them the first of that person within the minute.
+      // An input that does not fit, and an operator: each is the first refusal of that person within the minute.
       ...['schedule.set refused ', 'schedule.set refused '],
     ])
   })

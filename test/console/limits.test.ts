@@ -18,7 +18,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-/** A console that does not answer anybody until it is let. */
+/** A console that answers no request before it is released. */
 function openHeld(): { served: Console; release: () => void } {
   const { opened, open } = gate()
   const served = openConsole(db.url, {
@@ -45,7 +45,7 @@ function expectFramed({ headers }: Answer, requestId: string): void {
   expect(headers.get('Cache-Control')).toBe('no-store')
 }
 
-test('past 256 requests at once it says so like every other answer, and probes are answered all the same', async () => {
+test('more than 256 requests at once get a complete 503, and health probes are still answered', async () => {
   const { served, release } = openHeld()
   const held = Array.from({ length: 256 }, () => call(served, 'GET /v1/me'))
   const refused = await call(served, 'GET /v1/me', { headers: { 'X-Request-Id': 'trace-7' } })
@@ -58,7 +58,7 @@ test('past 256 requests at once it says so like every other answer, and probes a
   expectFramed(refused, 'trace-7')
   expect((await call(served, 'GET /v1/health/live')).status).toBe(200)
   expect((await call(served, 'GET /v1/health/ready')).status).toBe(200)
-  // Only what is open to all: anything else may take as long as whoever lets people in.
+  // Only public routes: any other may take as long as the host's auth does.
   expect((await call(served, 'GET /v1/health/other')).status).toBe(503)
   expect((await call(served, 'POST /v1/health/live')).status).toBe(503)
   release()
@@ -66,7 +66,7 @@ test('past 256 requests at once it says so like every other answer, and probes a
   expect((await call(served, 'GET /v1/me')).status).toBe(200)
 })
 
-test('what takes more than a minute is answered like everything else, and a stream that comes later is closed', async () => {
+test('a request of more than a minute gets a complete answer, and a stream that opens later is closed', async () => {
   const { served, release } = openHeld()
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   onTestFinished(() => {
@@ -84,7 +84,7 @@ test('what takes more than a minute is answered like everything else, and a stre
   })
 })
 
-test('requests that wait for jobs leave room for others: past 128 the answer comes at once', async () => {
+test('requests that wait for jobs leave room for others: beyond 128 the answer comes at once', async () => {
   const served = openConsole(db.url)
   const { token } = tokens.operator
   const post = (): Promise<Answer> =>
@@ -101,7 +101,7 @@ test('requests that wait for jobs leave room for others: past 128 the answer com
   expect(next.status).toBe(202)
   expect(next.headers.get('Preference-Applied')).toBeNull()
   expect(await numberOf(served, 'waits', { token })).toBe(128)
-  // Ends what waits.
+  // Ends the waits.
   await served.close()
   await Promise.all(waiting)
 })
@@ -111,7 +111,7 @@ async function numberOf(served: Console, name: string, as: { token?: string } = 
   return Number(new RegExp(`^stint_console_${name} (\\d+)$`, 'm').exec(text)?.[1])
 }
 
-test('a thousand half-sent requests do not shut out a health probe', async () => {
+test('a thousand half-sent requests do not block a health probe', async () => {
   const half = 'GET /v1/health/live HTTP/1.1\r\nHost: localhost\r\n'
   const server = standaloneServer(openConsole(db.url)).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -135,7 +135,7 @@ test('a thousand half-sent requests do not shut out a health probe', async () =>
         resolve(response.statusCode)
       }).on('error', reject)
     })
-  // Each opens a connection of its own, as probes do, from the address that all the others are of.
+  // Each probe opens its own connection, from the same address as the half-sent requests.
   for (let probe = 0; probe < 5; probe++) expect(await statusOf('/v1/health/live')).toBe(200)
   expect(await statusOf('/v1/health/ready')).toBe(200)
   await eventually(async () => {

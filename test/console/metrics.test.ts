@@ -26,7 +26,7 @@ interface Sample {
   value: number
 }
 
-/** Reads the text format as its description has it, and refuses whatever is not in it. */
+/** Reads the Prometheus text format, and refuses every line that is not part of it. */
 function parse(text: string): { samples: Sample[]; types: Map<string, string> } {
   expect(text.endsWith('\n')).toBe(true)
   const types = new Map<string, string>()
@@ -73,7 +73,7 @@ function valueOf(
 }
 
 describe('metrics', () => {
-  test('are for those who may look, at both places', async () => {
+  test('metrics are served to viewers at both paths', async () => {
     const served = openConsole(db.url)
     for (const path of ['/metrics', '/v1/metrics']) {
       expect((await call(served, `GET ${path}`)).status).toBe(401)
@@ -84,7 +84,7 @@ describe('metrics', () => {
     }
   })
 
-  test('say what queues have, who works and what happened, in the text format', async () => {
+  test('metrics report queues, workers and counters in the text format', async () => {
     const queue = randomUUID()
     await stint.enqueueMany(anything, [1, 2, 3], { queue })
     await givenWorker(db, { queues: { [queue]: 6 }, silentFor: '26 seconds' })
@@ -110,7 +110,7 @@ describe('metrics', () => {
     expect(types.get('stint_jobs_succeeded_total')).toBe('counter')
   })
 
-  test('count on and never back, whoever writes which minute when', async () => {
+  test('metrics only grow, in whichever order processes write their minutes', async () => {
     const queue = randomUUID()
     const own = new Stint({ connection: db.url })
     const total = async (): Promise<number> =>
@@ -120,13 +120,13 @@ describe('metrics', () => {
     expect(await total()).toBe(10)
     await givenMinute(db, { queue, ago: 0, succeeded: 5 })
     expect(await total()).toBe(15)
-    // The same process writes its minute again, with more.
+    // The same process writes its minute again, with a larger count.
     await db.query('update stint.stat_minute set succeeded = 12, flush = 2 where process = $1', [process])
     expect(await total()).toBe(17)
     await own.close()
   })
 
-  test('escape what names are made of', () => {
+  test('metrics escape the characters of names', () => {
     const name = 'a"b\\c\nd'
     const totals = { queue: name, kind: name, ...zeros, succeeded: 1 }
     const text = metricsText({

@@ -45,7 +45,7 @@ function http(listener: RequestListener): Promise<string> {
   return listening(createServer(listener).listen(0, '127.0.0.1'))
 }
 
-/** Each host with a route of its own beside the console, and a body parser behind it. */
+/** Each host has a route of its own; a body parser comes after the console. */
 const hosts: Record<string, () => Promise<string>> = {
   'node:http': () => {
     const listen = nodeListener(served)
@@ -73,7 +73,7 @@ const hosts: Record<string, () => Promise<string>> = {
     const app = fastify()
     const listen = nodeListener(served)
     await app.register(
-      // eslint wants no promise without an await; Fastify wants one of a plugin.
+      // eslint forbids an async function without await; Fastify requires a plugin to return a promise.
       (scope, _, done) => {
         scope.removeAllContentTypeParsers()
         scope.addContentTypeParser('*', (_request, _payload, parsed) => {
@@ -100,8 +100,8 @@ const hosts: Record<string, () => Promise<string>> = {
   },
 }
 
-describe.each(Object.entries(hosts))('%s', (_, start) => {
-  test('answers below its path and leaves the rest to its host', async () => {
+describe.each(Object.entries(hosts))('mounted in %s', (_, start) => {
+  test('a mounted console answers below its path and leaves the rest to its host', async () => {
     const origin = await start()
     const at = `${origin}${basePath}`
     expect(await (await fetch(`${origin}/`)).text()).toBe('own')
@@ -121,7 +121,7 @@ describe.each(Object.entries(hosts))('%s', (_, start) => {
     expect((await fetch(`${at}/v1/me`)).status).toBe(401)
   })
 
-  test('refuses a body that is too large while it streams', async () => {
+  test('a mounted console refuses a body that is too large while it streams', async () => {
     const url = new URL(await start())
     const socket = connect(Number(url.port), url.hostname)
     onTestFinished(() => void socket.destroy())
@@ -133,7 +133,7 @@ describe.each(Object.entries(hosts))('%s', (_, start) => {
       `POST ${basePath}/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: ${headers.Authorization}\r\n` +
         'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
     )
-    // It goes on for as long as somebody reads; the answer ends it.
+    // It sends for as long as the server reads; the answer ends it.
     const chunk = `10000\r\n${' '.repeat(65_536)}\r\n`
     const pump = (): void => {
       while (!socket.destroyed && !answer.includes('\r\n\r\n') && socket.write(chunk));
@@ -145,7 +145,7 @@ describe.each(Object.entries(hosts))('%s', (_, start) => {
   })
 })
 
-test('behind a body parser the console says what is wrong, and where to mount it', async () => {
+test('a console behind a body parser says what is wrong, and where to mount it', async () => {
   const app = express()
   app.use(express.json())
   app.use(basePath, nodeListener(served))

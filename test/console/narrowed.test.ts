@@ -1,6 +1,6 @@
 /*
- * Callers whose `can` is a deny list: it says yes to every queue and every kind, and hides single jobs by their key. What
- * it hides leaves no trace in samples, counts, pages and cursors, and no operation touches it.
+ * Callers whose `can` is a deny list: it allows every queue and every kind, and hides single jobs by their key. Hidden
+ * jobs leave no trace in samples, counts, pages and cursors, and no operation touches them.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -34,7 +34,7 @@ function itemsOf({ body }: Answer): Item[] {
 }
 const idsOf = (answer: Answer): string[] => itemsOf(answer).map(({ id }) => id)
 
-/** Stores jobs of these keys, one after the other; the ids of each. */
+/** Stores jobs with these keys, one after the other, and returns the ids of each. */
 async function given(queue: string, keys: readonly string[]): Promise<{ seen: string[]; unseen: string[] }> {
   const stint = openStint(db.url)
   const { jobs } = await stint.enqueueMany(anything, keys, {
@@ -77,7 +77,7 @@ test('an operation neither shows, counts nor touches the jobs that `can` hides',
   expect((preview.body['samples'] as Item[]).map(({ id }) => id).sort()).toEqual([...seen].sort())
   expect(preview.text).not.toContain(hidden)
 
-  // Whatever is given as the most is the most of what the caller may act on.
+  // `max` limits only the jobs that the caller may act on.
   const started = await start(served, { ...cancel, max: 4 })
   expect(started.status).toBe(202)
   const { body } = await ended(served, started.body['id'])
@@ -89,7 +89,7 @@ test('an operation neither shows, counts nor touches the jobs that `can` hides',
   expect((await start(served, { ...cancel, max: 1 })).status).toBe(202)
 })
 
-test('an operation takes no job for which `can` denies the verb, and none that is made while it starts', async () => {
+test('an operation takes no job for which `can` denies the verb, and none that is created after its preview', async () => {
   const queue = 'watched'
   const { seen, unseen } = await given(queue, ['a', hidden, 'b'])
   const served = consoleFor((action, of) => action !== 'cancel' || of?.key !== hidden)
@@ -103,7 +103,7 @@ test('an operation takes no job for which `can` denies the verb, and none that i
   for (const id of [...unseen, ...later.seen]) expect(await stateOf(id)).toBe('ready')
 })
 
-test('an operation is refused before it does anything where more match than `max`', async () => {
+test('an operation with more matches than `max` is refused before it acts', async () => {
   const queue = 'ceiling'
   const { seen } = await given(queue, ['a', 'b', hidden, 'c'])
   const refused = await start(consoleFor(denies), { action: 'cancel', where: `queue:${queue}`, max: 2 })
@@ -111,7 +111,7 @@ test('an operation is refused before it does anything where more match than `max
   for (const id of seen) expect(await stateOf(id)).toBe('ready')
 })
 
-test('an operation of another person that may be about hidden jobs is not there', async () => {
+test("another person's operation that may include hidden jobs is not found", async () => {
   const queue = 'of-others'
   const { seen, unseen } = await given(queue, ['a', hidden])
   const other = consoleFor(undefined, 'ada')
@@ -128,12 +128,12 @@ test('an operation of another person that may be about hidden jobs is not there'
   expect((await call(served, `GET /v1/events?topics=operation:${id}`)).status).toBe(404)
   const shown = idsOf(await call(served, 'GET /v1/operations'))
   expect(shown).not.toContain(id)
-  // Its filter names the key, and that is not hidden.
+  // The filter of this one names a key that is not hidden.
   expect(shown).toContain(named.body['id'])
   expect([await stateOf(seen[0] ?? ''), await stateOf(unseen[0] ?? '')]).toEqual(['cancelled', 'cancelled'])
 })
 
-test('an operation goes on only where its caller may still act on every job that is left', async () => {
+test('an operation is resumed only by a caller who may still act on every job that is left', async () => {
   const queue = 'paused'
   const { seen, unseen } = await given(queue, [hidden, 'a', 'b', 'c'])
   let can: NonNullable<Identity['can']> = () => true
@@ -153,7 +153,7 @@ test('an operation goes on only where its caller may still act on every job that
   for (const id of [...seen, ...unseen]) expect(await stateOf(id)).toBe('cancelled')
 })
 
-test('the jobs of an operation are shown where they may be seen now', async () => {
+test('the jobs of an operation are shown to a caller who may see them now', async () => {
   const queue = 'lost-rights'
   const { seen, unseen } = await given(queue, ['a', hidden, 'b', hidden, 'c'])
   let can: NonNullable<Identity['can']> = () => true
@@ -175,7 +175,7 @@ test('the jobs of an operation are shown where they may be seen now', async () =
   expect(pages.sort()).toEqual([...seen].sort())
 })
 
-test('pages are filled with what may be seen, and no cursor names a hidden job', async () => {
+test('pages are filled with visible jobs, and no cursor names a hidden job', async () => {
   const queue = 'pages'
   const keys = Array.from({ length: 60 }, (_, n) => (n % 5 === 0 ? `k${n}` : hidden))
   const { seen, unseen } = await given(queue, keys)
@@ -197,10 +197,10 @@ test('pages are filled with what may be seen, and no cursor names a hidden job',
   expect(pages).toBe(3)
 })
 
-test('a page that ends among hidden jobs gives a sealed cursor, good for every console of the installation', async () => {
+test('a page that ends among hidden jobs gives a sealed cursor, valid at every console of the installation', async () => {
   const queue = 'deep'
   const { seen } = await given(queue, ['a'])
-  // More than are looked through for one page.
+  // More jobs than are read for one page.
   await given(queue, new Array<string>(2_500).fill(hidden))
   const cursors: string[] = []
   let items: string[] = []
@@ -222,14 +222,14 @@ test('a page that ends among hidden jobs gives a sealed cursor, good for every c
     const bytes = Buffer.from(cursor, 'base64url').toString('hex')
     for (let at = 0; at + 32 <= bytes.length; at += 2) expect(known).not.toContain(bytes.slice(at, at + 32))
   }
-  // The same position is another text each time, and one that was changed is none.
+  // The same position is sealed to another text each time, and a changed cursor is refused.
   expect(new Set(cursors).size).toBe(cursors.length)
   const forged = `${cursors[0]?.startsWith('A') === true ? 'B' : 'A'}${cursors[0]?.slice(1) ?? ''}`
   for (const cursor of [forged, 'x', 'A'.repeat(59)])
     expect((await call(consoleFor(denies), `GET /v1/jobs?cursor=${cursor}`)).status).toBe(422)
 })
 
-test('error groups: a page is filled with those that may be seen', async () => {
+test('a page of error groups is filled with visible ones', async () => {
   const stint = openStint(db.url)
   for (const [key, group] of [
     ['plain', '1111111111111111'],
@@ -250,7 +250,7 @@ test('error groups: a page is filled with those that may be seen', async () => {
   expect(page.body['trash']).toEqual({ count: 0, exact: false })
 })
 
-test('what is about all jobs is only for callers whose `can` says yes without looking at the job', async () => {
+test('answers about all jobs are only for callers whose `can` allows them without looking at a job', async () => {
   const denied = consoleFor(denies)
   for (const path of ['/v1/audit', '/v1/stats']) expect((await call(denied, `GET ${path}`)).status).toBe(403)
   const byAction = consoleFor((action) => action !== 'edit')
@@ -258,7 +258,7 @@ test('what is about all jobs is only for callers whose `can` says yes without lo
     expect((await call(byAction, `GET ${path}`)).status).toBe(200)
 })
 
-test('a kept reply is given only to a caller who may still see and do what it is about', async () => {
+test('a stored reply is given only to a caller who may still see and do what it is about', async () => {
   const { seen } = await given('kept', ['acme'])
   const id = seen[0] ?? ''
   let can: NonNullable<Identity['can']> = () => true
@@ -291,7 +291,7 @@ test('a kept reply is given only to a caller who may still see and do what it is
   expect((await begin()).status).toBe(403)
 })
 
-test('a caller who is narrowed to one key never learns of a job that came in meanwhile', async () => {
+test('a caller narrowed to one key never sees a job that arrives meanwhile', async () => {
   const { seen } = await given('own-key', ['mine', hidden, 'mine'])
   const served = consoleFor((_, of) => of?.key === undefined || of.key === 'mine')
   const page = await call(served, 'GET /v1/jobs?where=queue:own-key&limit=2')

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type { TestDatabase } from '../support/database.ts'
 
-/** A minute of figures, as a process would have written them. */
+/** A minute of figures, as a process would have written it. */
 export interface GivenMinute {
   queue: string
   kind?: string
   /** Minutes before now. */
   ago?: number
-  /** For several that have to be in the same minute. @default the database's */
+  /** The current time, for several rows that must be in the same minute. @default the database's */
   now?: Date
   process?: string
   enqueued?: number
@@ -34,7 +34,7 @@ export interface GivenWorker {
   queues?: Record<string, number>
   kinds?: string[]
   version?: string | null
-  /** Since its last heartbeat; its lease is 30 s from then. */
+  /** Time since its last heartbeat; its lease is 30 s from then. */
   silentFor?: string
   startedAgo?: string
   lost?: { ago: string; death?: string | null; inGoodOrder?: boolean }

@@ -15,25 +15,25 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-test('the committed document is what the routes say; else run `npm run openapi`', () => {
+test('the committed OpenAPI document matches the routes (npm run openapi)', () => {
   const committed: unknown = JSON.parse(readFileSync(join(root, 'docs/reference/openapi.json'), 'utf8'))
   expect(committed).toEqual(JSON.parse(JSON.stringify(consoleOpenApi())))
 })
 
-test('a console serves the same, for where it is mounted', async () => {
+test('a console serves the OpenAPI document for where it is mounted', async () => {
   const served = openConsole(db.url, { basePath: '/ops' })
   const { body } = await call(served, 'GET /ops/v1/openapi.json', { token: tokens.viewer.token })
   expect(body).toEqual(JSON.parse(JSON.stringify(consoleOpenApi({ basePath: '/ops' }))))
   expect(body).toMatchObject({ openapi: '3.1.0', servers: [{ url: '/ops' }] })
 })
 
-test('stint openapi prints it', async () => {
+test('stint openapi prints the OpenAPI document', async () => {
   const { stdout, code } = await finish(process.execPath, [join(root, 'dist/cli/main.js'), 'openapi'])
   expect(code).toBe(0)
   expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(consoleOpenApi())))
 })
 
-test('what it refers to is there', () => {
+test('every reference in the OpenAPI document exists', () => {
   const text = JSON.stringify(consoleOpenApi())
   const { components } = JSON.parse(text) as { components: { schemas: Record<string, unknown> } }
   for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g))
@@ -54,14 +54,14 @@ interface Answer {
   schema: Schema
 }
 
-/** Answers that are of no moment, and why. */
+/** Answers without an `asOf`, and why. */
 const ageless = new Map([
   ['get /v1/health/live', 'says yes or no, and nothing else, to anybody'],
   ['get /v1/health/ready', 'says yes or no, and nothing else, to anybody'],
   ['get /v1/openapi.json', 'is the same as long as the process lives'],
 ])
 
-test('every JSON answer says of which moment it is', () => {
+test('every JSON answer has the time that it is of', () => {
   const { paths, components } = JSON.parse(JSON.stringify(consoleOpenApi())) as Description
   const hasAge = ({ $ref, properties, required, allOf = [] }: Schema): boolean => {
     const named = components.schemas[$ref?.split('/').at(-1) ?? '']

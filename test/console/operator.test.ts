@@ -71,7 +71,7 @@ describe('what an operator does', () => {
     ],
   ]
 
-  test.each(verbs)('%s is noted once, with it', async (action, make, act, after) => {
+  test.each(verbs)('%s leaves one audit entry, in the same transaction', async (action, make, act, after) => {
     const id = await make()
     expect(await act(id)).toMatchObject(after)
     expect(await noted(id)).toMatchObject([
@@ -89,7 +89,7 @@ describe('what an operator does', () => {
   })
 
   test.each(verbs)(
-    '%s of a job in another state is refused with the job as it is, and noted once',
+    '%s of a job in another state is refused with the current job, and leaves one audit entry',
     async (action, _, act) => {
       const { id } = await scene.stint.enqueue(newJob(), {})
       await scene.stint.cancel(id)
@@ -103,7 +103,7 @@ describe('what an operator does', () => {
     },
   )
 
-  test('restore and edit are noted too; what an edit carries is not', async () => {
+  test('restore and edit leave audit entries, without the input of an edit', async () => {
     const contract = newJob()
     const { id } = await dead(contract)
     await operator().discard(id)
@@ -119,7 +119,7 @@ describe('what an operator does', () => {
     expect(JSON.stringify(entries)).not.toContain('hush')
   })
 
-  test('an input that its contract refuses changes nothing and is noted as refused', async () => {
+  test('an input that its contract refuses changes nothing and is audited as refused', async () => {
     const contract = defineJob({
       kind: newName('strict'),
       input: {
@@ -141,7 +141,7 @@ describe('what an operator does', () => {
     expect(await noted(id)).toMatchObject([{ action: 'job.edit', outcome: 'refused' }])
   })
 
-  test('an epoch that is not the one seen is refused, whatever the state', async () => {
+  test('an action on another epoch than the one seen is refused, even in the same state', async () => {
     const { id } = await dead()
     await expect(operator().discard(id, { expect: { state: 'dead', epoch: 6 } })).rejects.toMatchObject({
       code: 'state-changed',
@@ -149,20 +149,20 @@ describe('what an operator does', () => {
     expect(await scene.stint.get(id)).toMatchObject({ discardedAt: null })
   })
 
-  test('a job that is not there is refused, and noted', async () => {
+  test('an action on an unknown job is refused and audited', async () => {
     const id = '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f'
     await expect(operator().cancel(id)).rejects.toMatchObject({ code: 'job-not-found' })
     expect(await noted(id)).toMatchObject([{ action: 'job.cancel', outcome: 'refused' }])
   })
 
-  test('again is no error where it was done, and noted each time', async () => {
+  test('a repeated action is no error where it was done, and is audited each time', async () => {
     const id = await waiting()
     await operator().cancel(id)
     expect(await operator().cancel(id)).toMatchObject({ state: 'cancelled' })
     expect(await noted(id)).toMatchObject([{ outcome: 'done' }, { outcome: 'done' }])
   })
 
-  test('of ten at once one replays, and each is noted', async () => {
+  test('of ten concurrent replays one succeeds, and each is audited', async () => {
     const { id } = await dead()
     const results = await Promise.allSettled(
       Array.from({ length: 10 }, () => operator().replay(id, { expect: { state: 'dead' } })),
@@ -173,7 +173,7 @@ describe('what an operator does', () => {
     expect(outcomes).toHaveLength(10)
   })
 
-  test('a job that runs is asked to stop, under the epoch that was seen', async () => {
+  test('a running job is asked to stop, under the epoch that was seen', async () => {
     const contract = newJob()
     const worker = await startFor(
       scene,
@@ -199,7 +199,7 @@ describe('what an operator does', () => {
     expect((await noted(id)).map(({ outcome }) => outcome)).toEqual(['done', 'refused'])
   })
 
-  test('what cannot be noted is not done', async () => {
+  test('an action that cannot be audited does not happen', async () => {
     const id = await waiting()
     const other = await connectTo(scene.db.url)
     await other.query(
@@ -215,7 +215,7 @@ describe('what an operator does', () => {
     expect(await scene.stint.get(id)).toMatchObject({ state: 'scheduled' })
   })
 
-  test('queues and schedules are changed with a note', async () => {
+  test('changes of queues and schedules are audited', async () => {
     const queue = newName()
     await operator().setQueue(queue, { keep: '2d', reason: 'disk' })
     expect(await noted(queue)).toMatchObject([{ action: 'queue.set', after: { keep: '2d' }, reason: 'disk' }])

@@ -21,7 +21,7 @@ interface Described {
 const document = consoleOpenApi() as { paths: Record<string, Record<string, Described>> }
 const methods = ['get', 'put', 'post', 'patch', 'delete']
 
-/** Every route as the API describes itself: none can be forgotten here. */
+/** Every route of the OpenAPI document, so that none can be forgotten. */
 const routes = Object.entries(document.paths).flatMap(([path, item]) =>
   methods.flatMap((method) => {
     const route = item[method]
@@ -29,14 +29,14 @@ const routes = Object.entries(document.paths).flatMap(([path, item]) =>
   }),
 )
 
-/** Something that is not there, of the right form. */
+/** A valid name or id that does not exist. */
 function concrete(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
     name === 'group' ? 'ffffffffffffffff' : name === 'name' || name === 'queue' ? 'nothing' : randomUUID(),
   )
 }
 
-/** The status alone: a stream of events has no end to wait for. */
+/** Only the status: a stream of events does not end. */
 async function statusOf(
   served: ReturnType<typeof openConsole>,
   { method, path }: { method: string; path: string },
@@ -56,7 +56,7 @@ async function statusOf(
   return response.status
 }
 
-test('there are routes, and each names the right it takes or is open on purpose', () => {
+test('every route names the right it takes or is public on purpose', () => {
   expect(routes.length).toBeGreaterThan(5)
   const open = routes.filter(({ route }) => route.security?.length === 0).map(({ path }) => path)
   expect(open).toEqual(['/v1/health/live', '/v1/health/ready'])
@@ -64,13 +64,13 @@ test('there are routes, and each names the right it takes or is open on purpose'
     if (!open.includes(path)) expect(actionsOf.admin.has(route['x-action'] as Action), path).toBe(true)
 })
 
-test.each(routes)('$method $path: each role may what its right says, and nobody else', async (one) => {
+test.each(routes)('$method $path is allowed to exactly the roles that have its right', async (one) => {
   const served = openConsole(db.url)
   const { 'x-action': action, security } = one.route
   const isOpen = security?.length === 0
-  const nobody = await statusOf(served, one, undefined)
-  if (isOpen) expect(nobody).toBe(200)
-  else expect(nobody).toBe(401)
+  const signedOut = await statusOf(served, one, undefined)
+  if (isOpen) expect(signedOut).toBe(200)
+  else expect(signedOut).toBe(401)
   for (const role of roles) {
     const status = await statusOf(served, one, role)
     const may = isOpen || actionsOf[role].has(action as Action)
@@ -80,7 +80,7 @@ test.each(routes)('$method $path: each role may what its right says, and nobody 
   }
 })
 
-test('a host that narrows rights by queue hides what is outside: 403 for an act, 404 for what cannot be seen', async () => {
+test('a host that narrows rights by queue hides the others: 403 for an action, 404 for what cannot be seen', async () => {
   const served = openConsole(db.url, {
     tokens: [],
     auth: () => ({

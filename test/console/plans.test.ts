@@ -1,6 +1,6 @@
 /*
- * How the database reads what people look at: through indexes, and no more of them than a limit allows, whatever the
- * planner knows of the tables.
+ * How the database reads what the screens show: through indexes and up to a limit, whatever the planner knows of the
+ * tables.
  */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
@@ -45,7 +45,7 @@ beforeAll(async () => {
      select gen_random_uuid(), now(), now(), 1, 1, 1, 0, 0, 1, 'q' || n % 5, 'k', 'exhausted', jsonb_build_object('text', repeat('x', 200))
        from generate_series(1, 30000) as n`,
   )
-  // A week by the minute and by the hour, of which a screen wants an hour or so.
+  // A week by the minute and by the hour; a screen reads about an hour of it.
   await db.query(
     `insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, wait)
      select date_trunc('minute', now()) - m * interval '1 minute', 'q' || q, 'k', gen_random_uuid(), 1, 1, '{"100": 1}'
@@ -73,7 +73,7 @@ interface Case {
   statement: Statement<string>
   params: () => Record<string, unknown>
   uses: RegExp
-  /** Of the hundreds and more that each table has. */
+  /** Blocks that it may touch, of the hundreds and more that each table has. */
   blocks: number
 }
 
@@ -115,7 +115,7 @@ const cases: Record<string, Case> = {
   },
 }
 
-/** Figures: an hour of a week, a few hours of three months. */
+/** Figures: an hour out of a week, or a few hours out of three months. */
 const figures: Record<string, Case> = {
   'last-hour': {
     statement: lastHourSql,
@@ -207,13 +207,13 @@ describe.each(['never analyzed', 'analyzed'])('%s', (statistics) => {
       const large = accessPaths(explained.Plan).filter(({ relation }) =>
         /^(job|dead|finished_\d+|stat_minute|stat_hour|error_hour)$/.test(relation),
       )
-      // Days that are made ahead are empty, and read whole as well as not.
+      // Days that are made ahead are empty, so reading them whole is fine.
       const used = large.filter(
         ({ relation, path }) => !(relation.startsWith('finished_') && path === relation),
       )
       expect(used.length).toBeGreaterThan(0)
       for (const { relation, path } of used) {
-        // A place of the view that is asked for nothing.
+        // A branch of the view that was not executed.
         if (path === relation) expect(neverRun(explained, relation), `reads all of ${relation}`).toBe(true)
         else expect(path).toMatch(one.uses)
       }
@@ -222,7 +222,7 @@ describe.each(['never analyzed', 'analyzed'])('%s', (statistics) => {
   )
 })
 
-/** Whether no scan of a whole table was carried out. */
+/** Whether no scan of a whole table was executed. */
 function neverRun({ Plan: plan }: Explained, relation: string): boolean {
   const nodes = [plan]
   for (const node of nodes) nodes.push(...(node.Plans ?? []))

@@ -24,7 +24,7 @@ function post(
 }
 
 describe('POST /v1/jobs with Prefer: wait', () => {
-  test('is answered with 200 and the result when the job ends in time', async () => {
+  test('Prefer: wait is answered with 200 and the result when the job ends in time', async () => {
     const contract = newContract()
     const worker = await startFor(scene, contract, () => ({ said: 'hello', secret: 'x' }))
     const answer = await post(contract, { Prefer: 'respond-async, wait=20' })
@@ -41,7 +41,7 @@ describe('POST /v1/jobs with Prefer: wait', () => {
     await worker.hears('succeeded', id)
   })
 
-  test('is answered with the usual 202 when it does not', async () => {
+  test('Prefer: wait is answered with the usual 202 when the job does not end in time', async () => {
     const contract = newContract()
     const answer = await post(contract, { Prefer: 'wait=1' })
     const id = answer.body['id'] as string
@@ -53,7 +53,7 @@ describe('POST /v1/jobs with Prefer: wait', () => {
     expect(await scene.stint.get(id)).toMatchObject({ state: 'ready' })
   })
 
-  test('waits for 30 seconds at most, whatever is asked for', async () => {
+  test('Prefer: wait waits for at most 30 seconds, however long the request asks for', async () => {
     const contract = newContract()
     await startFor(scene, contract, () => undefined)
     const answer = await post(contract, { Prefer: 'wait=86400' })
@@ -61,7 +61,7 @@ describe('POST /v1/jobs with Prefer: wait', () => {
     expect(answer.headers.get('Preference-Applied')).toBe('wait=30')
   })
 
-  test('tells of a job that died as soon as it has', async () => {
+  test('Prefer: wait is answered as soon as the job has died', async () => {
     const contract = newContract()
     await startFor(scene, contract, () => {
       throw new PermanentError('no such card')
@@ -78,7 +78,7 @@ describe('POST /v1/jobs with Prefer: wait', () => {
     expect(result.status).toBe(409)
   })
 
-  test('keeps the result from those who may not see what jobs carry', async () => {
+  test('Prefer: wait hides the result from callers who may not see it', async () => {
     const contract = newContract()
     await startFor(scene, contract, () => ({ said: 'hello' }))
     const answer = await post(
@@ -99,7 +99,7 @@ describe('POST /v1/jobs with Prefer: wait', () => {
     expect(answer.text).not.toContain('hello')
   })
 
-  test('waits for the same job when the request is repeated', async () => {
+  test('Prefer: wait waits for the same job when the request is repeated', async () => {
     const contract = newContract()
     const headers = { 'Idempotency-Key': randomUUID() }
     const first = await post(contract, headers)
@@ -112,7 +112,7 @@ describe('POST /v1/jobs with Prefer: wait', () => {
   })
 
   test.each(['', 'wait=0', 'wait', 'wait=soon', 'respond-async', 'handling=lenient; await=5'])(
-    'waits for nothing when it says %j',
+    'a request with Prefer: %j does not wait',
     async (prefer) => {
       const answer = await post(newContract(), prefer === '' ? {} : { Prefer: prefer })
       expect(answer.status).toBe(202)

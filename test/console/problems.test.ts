@@ -16,7 +16,7 @@ afterAll(() => db.drop())
 const { token } = tokens.operator
 const json = { kind: 'any.thing', input: 1 }
 
-test('every answer carries its request id and what browsers may do with it', async () => {
+test('every answer has its request id and the security headers for browsers', async () => {
   const served = openConsole(db.url)
   const answers = [
     await call(served, 'GET /v1/me', { token }),
@@ -43,7 +43,7 @@ test('every answer carries its request id and what browsers may do with it', asy
   expect(hostile.headers.get('X-Request-Id')).not.toContain('<')
 })
 
-test('a method that an address does not know is told which it knows', async () => {
+test('a method that a path does not support gets the ones it supports', async () => {
   const answer = await call(openConsole(db.url), 'DELETE /v1/me', { token })
   expect(answer.status).toBe(405)
   expect(answer.headers.get('Allow')).toBe('GET')
@@ -56,7 +56,7 @@ test('a body over the limit is refused while it streams, and the rest is not rea
     let sent = 0
     let isCancelled = false
     const body = new ReadableStream<Uint8Array>({
-      // Without an end: only a reader that stops gets an answer.
+      // The body does not end: only a reader that stops can answer.
       pull(controller) {
         sent += 65_536
         controller.enqueue(new Uint8Array(65_536).fill(0x20))
@@ -74,7 +74,7 @@ test('a body over the limit is refused while it streams, and the rest is not rea
     expect(isCancelled).toBe(true)
     expect(sent).toBeLessThanOrEqual(limit + 4 * 65_536)
   }
-  // Said in advance, nothing is read at all.
+  // With a declared length nothing is read at all.
   const declared = await call(served, 'POST /v1/jobs', {
     token,
     headers: { 'Content-Type': 'application/json', 'Content-Length': '99999999' },
@@ -83,7 +83,7 @@ test('a body over the limit is refused while it streams, and the rest is not rea
   expect(declared.status).toBe(413)
 })
 
-test('what stands inside the limit is taken, also with an input that fills it', async () => {
+test('a body within the limit is accepted, also with an input that fills the limit', async () => {
   const served = openConsole(db.url)
   const input = 'x'.repeat(200_000)
   expect((await call(served, 'POST /v1/jobs', { token, json: { ...json, input } })).status).toBe(202)
@@ -91,19 +91,19 @@ test('what stands inside the limit is taken, also with an input that fills it', 
   expect(problemOf(tooLarge)).toMatchObject({ status: 422, errors: [{ pointer: '/input' }] })
 })
 
-test('more than the console may use at once is 503 with Retry-After, and it heals', async () => {
+test('a console at its limit answers 503 with Retry-After, and recovers', async () => {
   const served = openUsualConsole(db.url, { poolSize: 1 })
   const isStored = async (): Promise<void> => {
     expect((await call(served, 'POST /v1/jobs', { token, json })).status).toBe(202)
   }
-  // So that it has its connection: to wait for that is another limit.
+  // So that the console has its connection: waiting for one has a limit of its own.
   await eventually(isStored)
   const lock = new pg.Client(straightWay(db.url))
   await lock.connect()
   onTestFinished(() => lock.end())
   await lock.query('begin')
   await lock.query('lock table stint.job in access exclusive mode')
-  // Where the machine stands still, its own time may be over before the server says that there is no lock to be had.
+  // Where the machine stands still, the console's own timer may fire before the server reports that it got no lock.
   await eventually(async () => {
     const waiting = await call(served, 'POST /v1/jobs', { token, json })
     expect(problemOf(waiting)).toMatchObject({ status: 503, type: 'urn:stint:problem:busy' })
@@ -113,8 +113,8 @@ test('more than the console may use at once is 503 with Retry-After, and it heal
   await eventually(isStored)
 })
 
-test('the console has connections of its own, at most four, with limits that the server keeps', async () => {
-  // Connections of earlier tests may still be about to end.
+test('the console has at most four connections of its own, with time limits that the server enforces', async () => {
+  // Connections of earlier tests may not have ended yet.
   const others = await pids()
   const host = openStint(db.url)
   const served = openConsole(undefined as never, { connection: undefined, stint: host })
@@ -136,21 +136,21 @@ async function pids(): Promise<number[]> {
   return rows.map(({ pid }) => pid)
 }
 
-test('a database that goes away is a problem that says so, and the console heals with it', async () => {
+test('a database that goes down is a problem that says so, and the console recovers with it', async () => {
   const server = await startOwnServer()
   const served = openUsualConsole(server.db.url)
   await eventually(async () => {
     expect((await call(served, 'POST /v1/jobs', { token, json })).status).toBe(202)
   })
   await server.stop('fast')
-  // The first may still be sent on a connection that is gone, and then nobody knows what became of it.
+  // The first request may be sent on a connection that is already gone, and then its outcome is unknown.
   await eventually(async () => {
     const down = await call(served, 'POST /v1/jobs', { token, json })
     expect(down.text).not.toMatch(/ECONNREFUSED|127\.0\.0\.1|terminating/)
     expect(down.headers.get('Retry-After')).not.toBeNull()
     expect(problemOf(down)).toMatchObject({ status: 503, type: 'urn:stint:problem:database-unavailable' })
   })
-  // What needs no database is answered still.
+  // Routes that need no database still answer.
   expect((await call(served, 'GET /v1/me', { token })).status).toBe(200)
   expect((await call(served, 'GET /v1/health/live')).status).toBe(200)
   await eventually(async () => {
@@ -163,7 +163,7 @@ test('a database that goes away is a problem that says so, and the console heals
   })
 })
 
-test('tables that are missing are a problem that names the way out', async () => {
+test('missing tables are a problem that names the command to run', async () => {
   const empty = await createEmptyDatabase()
   onTestFinished(() => empty.drop())
   const served = openConsole(empty.url)

@@ -17,7 +17,7 @@ async function countJobs(): Promise<number> {
   return row?.count ?? 0
 }
 
-test('a job comes in over HTTP as enqueue() stores it: 202, Location, links', async () => {
+test('a job over HTTP is stored as enqueue() stores it, and answered with 202, Location and links', async () => {
   const served = openConsole(db.url, { basePath: '/ops' })
   const answer = await call(served, 'POST /ops/v1/jobs', {
     token,
@@ -53,7 +53,7 @@ test('a job comes in over HTTP as enqueue() stores it: 202, Location, links', as
   })
 })
 
-test('what does not fit its contract is refused with JSON pointers, and nothing is stored', async () => {
+test('a job that does not fit its contract is refused with JSON pointers, and nothing is stored', async () => {
   const served = openConsole(db.url)
   const before = await countJobs()
   const answer = await call(served, 'POST /v1/jobs', {
@@ -90,7 +90,7 @@ test('what does not fit its contract is refused with JSON pointers, and nothing 
   expect(await countJobs()).toBe(before)
 })
 
-test('a kind without a contract is refused, unless the console was told to take them', async () => {
+test('a kind without a contract is refused, unless the console is set to accept it', async () => {
   const json = { kind: 'mail.sent', queue: 'mail', input: { any: 'thing' } }
   const refused = await call(openConsole(db.url), 'POST /v1/jobs', { token, json })
   expect(refused.status).toBe(422)
@@ -106,7 +106,7 @@ test('a kind without a contract is refused, unless the console was told to take 
   expect(problemOf(noQueue).errors?.map(({ pointer }) => pointer)).toEqual(['/queue'])
 })
 
-test('an integer that JavaScript would round is refused, and not another one stored', async () => {
+test('an integer that JavaScript would round is refused instead of being changed', async () => {
   const served = openConsole(db.url)
   const headers = { 'Content-Type': 'application/json' }
   const send = (number: string) =>
@@ -120,7 +120,7 @@ test('an integer that JavaScript would round is refused, and not another one sto
   expect((await send('12345678901234.5678')).status).toBe(202)
 })
 
-test('unique and idempotent jobs: the one that stands for it, or why not', async () => {
+test('a unique or idempotent job is answered with the existing job, or with the reason for a refusal', async () => {
   const served = openConsole(db.url)
   const json = { kind: 'any.thing', input: { a: 1 }, idempotencyKey: 'k1' }
   const first = await call(served, 'POST /v1/jobs', { token, json })
@@ -150,7 +150,7 @@ test('an idempotencyKey of one actor says nothing about the same key of another'
   expect(batch.body).toMatchObject({ jobs: [{ id: foreign.body['id'], duplicate: true }] })
 })
 
-test('a batch is stored whole, of several kinds, in the order given', async () => {
+test('a batch of several kinds is stored whole, in the given order', async () => {
   const served = openConsole(db.url)
   const answer = await call(served, 'POST /v1/jobs/batch', {
     token,
@@ -172,7 +172,7 @@ test('a batch is stored whole, of several kinds, in the order given', async () =
   ])
 })
 
-test('of a batch with bad items nothing is stored, and each of them is named', async () => {
+test('a batch with bad items stores nothing, and names each bad item', async () => {
   const served = openConsole(db.url)
   const before = await countJobs()
   const good = { kind: 'any.thing', input: 1 }
@@ -210,7 +210,7 @@ test('a batch that the database refuses halfway is not stored at all', async () 
   expect(await countJobs()).toBe(before)
 })
 
-test('1,000 jobs are a batch, 1,001 are none', async () => {
+test('a batch may have 1,000 jobs and not 1,001', async () => {
   const served = openConsole(db.url)
   const jobs = Array.from({ length: 1_001 }, (_, index) => ({ kind: 'any.thing', input: index }))
   const answer = await call(served, 'POST /v1/jobs/batch', { token, json: { jobs: jobs.slice(1) } })
@@ -218,7 +218,7 @@ test('1,000 jobs are a batch, 1,001 are none', async () => {
   expect((await call(served, 'POST /v1/jobs/batch', { token, json: { jobs } })).status).toBe(422)
 })
 
-test('with an Idempotency-Key a request is done once, and its repeats are answered the same', async () => {
+test('a request with an Idempotency-Key is carried out once, and its repeats get the same answer', async () => {
   const served = openConsole(db.url)
   const send = (key: string, input: unknown, as = token) =>
     call(served, 'POST /v1/jobs', {
@@ -233,7 +233,7 @@ test('with an Idempotency-Key a request is done once, and its repeats are answer
   expect(repeat).toMatchObject({ status: 202, text: first.text })
   expect(repeat.headers.get('Idempotency-Replayed')).toBe('true')
   expect(repeat.headers.get('Location')).toBe(first.headers.get('Location'))
-  // Another body under the key, another caller, a key that is none.
+  // Another body under the key, another caller, and an invalid key.
   expect(problemOf(await send('abc', 2))).toMatchObject({
     status: 422,
     type: 'urn:stint:problem:idempotency-key-reused',
@@ -243,7 +243,7 @@ test('with an Idempotency-Key a request is done once, and its repeats are answer
   expect((await send('a b', 1)).status).toBe(400)
 })
 
-test('many at once with one key store one job, also where they race', async () => {
+test('concurrent requests with one key store one job', async () => {
   const served = openConsole(db.url)
   const before = await countJobs()
   const answers = await Promise.all(
@@ -258,11 +258,11 @@ test('many at once with one key store one job, also where they race', async () =
   expect(await countJobs()).toBe(before + 1)
   const ids = new Set(answers.filter(({ status }) => status === 202).map(({ body }) => body['id']))
   expect(ids.size).toBe(1)
-  // The others were told that it is under way, or that the console has too few connections for so many at once.
+  // The others learned that it is under way, or that the console has too few connections for so many at once.
   for (const { status } of answers) expect([202, 409, 503]).toContain(status)
 })
 
-test('a batch with a key is stored once as well', async () => {
+test('a batch with an Idempotency-Key is stored once', async () => {
   const served = openConsole(db.url)
   const before = await countJobs()
   const send = () =>
@@ -276,7 +276,7 @@ test('a batch with a key is stored once as well', async () => {
   expect(await countJobs()).toBe(before + 3)
 })
 
-test('a refusal is not kept: the same key may be tried again', async () => {
+test('a refusal is not kept, and the same key may be used again', async () => {
   const served = openConsole(db.url)
   const send = (to: string) =>
     call(served, 'POST /v1/jobs', {
@@ -288,7 +288,7 @@ test('a refusal is not kept: the same key may be tried again', async () => {
   expect((await send('somebody@example.com')).status).toBe(202)
 })
 
-test('answers are forgotten after 24 hours, a few with each that comes', async () => {
+test('stored answers are removed after 24 hours, a few with each new one', async () => {
   const served = openConsole(db.url)
   const send = (key: string) =>
     call(served, 'POST /v1/jobs', {
@@ -305,7 +305,7 @@ test('answers are forgotten after 24 hours, a few with each that comes', async (
   expect((await send('old')).headers.get('Idempotency-Replayed')).toBeNull()
 })
 
-test('only JSON is taken, and a body that is none says so', async () => {
+test('only JSON is accepted, and a body that is not JSON gets an error that says so', async () => {
   const served = openConsole(db.url)
   const send = (type: string, body: string | Uint8Array) =>
     call(served, 'POST /v1/jobs', { token, headers: { 'Content-Type': type }, body })
@@ -327,10 +327,11 @@ test.each([
 ])('a megabyte with %s is answered at once', async (_, body, status) => {
   const served = openConsole(db.url)
   const headers = { 'Content-Type': 'application/json' }
-  // What it computed, not how long that took: this process may have stood still.
+  // CPU time and not elapsed time, because this process may have stood still.
   const before = process.cpuUsage()
   const answer = await call(served, 'POST /v1/jobs', { token, headers, body })
   expect(answer.status).toBe(status)
-  // It is milliseconds; where every quote is a new beginning it is minutes, in which nobody else is answered.
+  // It takes milliseconds; a reader that starts again at every quote takes minutes, in which no other request is
+  // answered.
   expect(process.cpuUsage(before).user).toBeLessThan(5_000_000)
 })

@@ -32,7 +32,7 @@ export interface Answer {
   status: number
   headers: Headers
   text: string
-  /** Parsed, where it is JSON. */
+  /** The parsed body, where it is JSON. */
   body: Record<string, unknown>
 }
 
@@ -40,11 +40,11 @@ export interface CallOptions {
   /** A token to send, as a program does. */
   token?: string | undefined
   headers?: Record<string, string> | undefined
-  /** Sent as JSON. */
+  /** A body that is sent as JSON. */
   json?: unknown
-  /** Where it was sent to. @default console.test */
+  /** The host that the request is sent to. @default console.test */
   host?: string | undefined
-  /** Sent as it is. */
+  /** A body that is sent as it is. */
   body?: string | Uint8Array | ReadableStream | undefined
 }
 
@@ -54,7 +54,10 @@ export const tokens: Readonly<Record<Role, { token: string; line: string }>> = {
   admin: makeToken({ name: 'ada', role: 'admin', expiresAt: null }),
 }
 
-/** A machine may stand still for longer than a console waits for its database: that is no answer to what a test asks. */
+/**
+ * A machine may stand still for longer than a console waits for its database; tests of other things must not fail by
+ * that.
+ */
 export const patient: ConsoleLimits = {
   timeout: '20s',
   poolWait: '20s',
@@ -62,12 +65,12 @@ export const patient: ConsoleLimits = {
   lockTimeout: '20s',
 }
 
-/** A console with a token of each role, that ends with the test. It waits longer than usual. */
+/** A console with a token of each role that closes with the test. It waits longer for its database than usual. */
 export function openConsole(url: string, options: ConsoleOptions = {}): Console {
   return opened(createConsoleWithin(patient, optionsOf(url, options)))
 }
 
-/** The same with its usual limits, for tests of these. */
+/** The same with the usual limits, for tests of these limits. */
 export function openUsualConsole(url: string, options: ConsoleOptions = {}): Console {
   return opened(createConsole(optionsOf(url, options)))
 }

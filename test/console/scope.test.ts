@@ -1,6 +1,6 @@
 /*
- * Whoever is narrowed to one queue learns nothing of another: not by what is answered, not by how it is refused, and not by
- * what an act does. Every route that the API describes is asked, so none can be forgotten: one without a request here fails.
+ * A caller who is narrowed to one queue learns nothing of another one: not from answers, not from refusals, and not from
+ * what an action does. Every route of the OpenAPI document is requested: a route without a request here fails.
  */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,7 +15,7 @@ import { givenMinute, givenWorker } from './numbers-given.ts'
 import { call, patient } from './scene.ts'
 import type { Answer } from './scene.ts'
 
-/** In the name of everything that is not for the caller. */
+/** Part of the name of everything that the caller may not see. */
 const mark = 'zqsecret'
 
 interface Side {
@@ -40,7 +40,7 @@ const secret: Side = {
   group: 'bbbbbbbbbbbbbbbb',
 }
 
-/** What is there of each side. */
+/** What exists of each side. */
 interface Planted {
   ready: string
   running: string
@@ -57,12 +57,12 @@ let theirs: Planted
 beforeAll(async () => {
   mine = await plant(own, 'mel')
   theirs = await plant(secret, `${mark}-ana`)
-  // One process may serve both.
+  // One process may serve both queues.
   await givenWorker(scene.db, {
     queues: { mail: 1, [secret.contract.queue]: 1 },
     kinds: ['mail.send', secret.contract.kind],
   })
-  // The consoles execute operations, and whoever works takes the jobs of those that are lost.
+  // The consoles execute operations, and their worker takes back the jobs of lost workers.
   await scene.db.query(`update stint.worker set lease_until = now() + interval '1 hour'`)
   await scene.db.query(
     `insert into stint.service (name, last_error, last_error_at) values ('fires', $1, now())
@@ -129,7 +129,7 @@ async function plant(side: Side, actor: string): Promise<Planted> {
   return { ready, running, dead, trashed, finished, operation, worker }
 }
 
-/** The ways in which a host may say it: by what is left out it means one or the other. */
+/** The ways in which a host may narrow a caller; they differ in what they answer where no queue is given. */
 const hosts: Record<string, NonNullable<Identity['can']>> = {
   'that lets through what has no queue': (_, of) => of?.queue === undefined || of.queue === 'mail',
   'that wants to know the queue': (_, of) => of === undefined || of.queue === 'mail',
@@ -141,7 +141,7 @@ afterAll(async () => {
   for (const served of consoles.values()) await served.close()
 })
 
-/** One for each host: a route is asked hundreds of times. */
+/** One console for each host, because a route is requested hundreds of times. */
 function consoleOf(can: Identity['can']): Console {
   const known = consoles.get(can)
   if (known !== undefined) return known
@@ -172,7 +172,7 @@ interface Sent {
   json?: unknown
 }
 
-/** How each route is asked about a side; some in several ways. */
+/** The requests of each route about a side; some routes have several. */
 const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/me': () => [{}],
   'GET /v1/openapi.json': () => [{}],
@@ -209,7 +209,7 @@ const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   ],
   'POST /v1/jobs': ({ contract: { kind } }) => [
     { json: { kind, input: { text: 'x' } } },
-    // Nearly the kind: what is proposed is not one that the caller may not see.
+    // A kind that is nearly this one: the suggestion must not be a kind that the caller may not see.
     { json: { kind: `${kind}s`, input: null } },
   ],
   'POST /v1/jobs/batch': ({ contract: { kind } }) => [{ json: { jobs: [{ kind, input: { text: 'x' } }] } }],
@@ -256,7 +256,7 @@ const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/schedules/{name}/next': () => [{}],
   'GET /v1/schedules/{name}/fires': () => [{}],
   'PUT /v1/schedules/{name}': ({ contract: { kind } }) => [
-    // As it is stored.
+    // The same rule that is stored.
     { json: { cron: '0 2 1 1 *' } },
     { json: { kind, cron: '0 2 1 1 *' } },
   ],
@@ -292,7 +292,7 @@ async function ask(served: Console, path: string, { query = '', json }: Sent): P
   return call(served, `${path}${query}`, { json, headers })
 }
 
-/** What the doctor finds takes its time, and is answered once it is there. */
+/** Waits for the doctor, whose findings come later than the first answer. */
 async function examined(served: Console): Promise<Answer> {
   let answer = await call(served, 'GET /v1/system')
   await eventually(async () => {
@@ -302,7 +302,7 @@ async function examined(served: Console): Promise<Answer> {
   return answer
 }
 
-/** What a stream tells until every topic was shown. */
+/** What a stream sends until it has sent every topic. */
 async function listen(served: Console, path: string): Promise<Answer> {
   const response = await served.fetch(new Request(`http://console.test${path}`))
   const { status, headers, body } = response
@@ -315,7 +315,7 @@ async function listen(served: Console, path: string): Promise<Answer> {
   return { status, headers, text: JSON.stringify(reader.events), body: {} }
 }
 
-/** All that is of the other side, as it is stored. */
+/** Everything of the other side, as it is stored. */
 async function stored(): Promise<unknown> {
   const of = [secret.contract.queue]
   return {
@@ -334,7 +334,7 @@ async function stored(): Promise<unknown> {
   }
 }
 
-/** Of an answer what does not differ by when it was asked. */
+/** The parts of an answer that do not depend on the time of the request. */
 function still({ status, text }: Answer): { status: number; text: string } {
   const quiet = text
     .replaceAll(/"requestId":"[^"]*"/g, '')
@@ -343,7 +343,7 @@ function still({ status, text }: Answer): { status: number; text: string } {
   return { status, text: quiet }
 }
 
-/** As the other side, but of names and ids that nothing has. */
+/** Like the other side, with names and ids that do not exist. */
 const unknownSide: Side = {
   contract: defineJob({ kind: 'zqnobody.kind', queue: 'zqnobody.queue' }),
   key: 'zqnobody-key',
@@ -365,7 +365,9 @@ function unknownIds(): Planted {
   }
 }
 
-/** What is there for whoever sees everything: otherwise nothing would be proved. */
+/**
+ * Routes that show the other side to a caller who may see everything: without this the tests below would prove nothing.
+ */
 const telling = [
   ...[
     'GET /v1/overview',
@@ -379,11 +381,11 @@ const telling = [
   ...['GET /v1/schedules', 'GET /v1/events'],
 ]
 
-test('every route is asked', () => {
+test('every route has a request here', () => {
   expect(Object.keys(requests).sort()).toEqual([...routes].sort())
 })
 
-test.each(telling)('%s names what the others have, to those who may see it', async (route) => {
+test.each(telling)('%s names the other side to a caller who may see it', async (route) => {
   const served = consoleOf(undefined)
   const [first = {}] = requests[route]?.(own, mine) ?? []
   expect((await ask(served, route, first)).text).toContain(mark)
@@ -392,7 +394,7 @@ test.each(telling)('%s names what the others have, to those who may see it', asy
 describe.each(Object.entries(hosts))('a host %s', (_, can) => {
   const isAllowList = !can('view', { queue: 'zqnobody.queue' })
 
-  test.each(routes)('%s tells nothing of the others', async (route) => {
+  test.each(routes)('%s names nothing of the other side', async (route) => {
     const served = consoleOf(can)
     for (const sent of requests[route]?.(own, mine) ?? [])
       if (!route.startsWith('DELETE')) {
@@ -402,33 +404,36 @@ describe.each(Object.entries(hosts))('a host %s', (_, can) => {
       }
   })
 
-  test.each(routes)('%s answers as if the others were not there, and does nothing to them', async (route) => {
-    const served = consoleOf(can)
-    const before = await stored()
-    const asked = requests[route]?.(secret, theirs) ?? []
-    const unknown = unknownIds()
-    const instead = requests[route]?.(unknownSide, unknown) ?? []
-    for (const [index, sent] of asked.entries()) {
-      const answer = await ask(served, pathOf(route, secret, theirs), sent)
-      const isAskedFor = JSON.stringify([pathOf(route, secret, theirs), sent]).includes(mark)
-      if (!isAskedFor) expect(answer.text, JSON.stringify(sent)).not.toContain(mark)
-      expect(answer.status).toBeLessThan(500)
-      // A host that forbids one queue says of any other name that it may be seen.
-      if (!isAllowList || !isByName(route)) continue
-      const other = await ask(served, pathOf(route, unknownSide, unknown), instead[index] ?? {})
-      const named = still(answer)
-      expect({
-        ...named,
-        text: named.text.replaceAll(mark, 'zqnobody').replaceAll('b'.repeat(16), 'c'.repeat(16)),
-      }).toEqual(still(other))
-    }
-    expect(await stored()).toEqual(before)
-  })
+  test.each(routes)(
+    '%s answers as if the other side did not exist, and changes nothing of it',
+    async (route) => {
+      const served = consoleOf(can)
+      const before = await stored()
+      const asked = requests[route]?.(secret, theirs) ?? []
+      const unknown = unknownIds()
+      const instead = requests[route]?.(unknownSide, unknown) ?? []
+      for (const [index, sent] of asked.entries()) {
+        const answer = await ask(served, pathOf(route, secret, theirs), sent)
+        const isAskedFor = JSON.stringify([pathOf(route, secret, theirs), sent]).includes(mark)
+        if (!isAskedFor) expect(answer.text, JSON.stringify(sent)).not.toContain(mark)
+        expect(answer.status).toBeLessThan(500)
+        // A host that denies one queue allows every other name.
+        if (!isAllowList || !isByName(route)) continue
+        const other = await ask(served, pathOf(route, unknownSide, unknown), instead[index] ?? {})
+        const named = still(answer)
+        expect({
+          ...named,
+          text: named.text.replaceAll(mark, 'zqnobody').replaceAll('b'.repeat(16), 'c'.repeat(16)),
+        }).toEqual(still(other))
+      }
+      expect(await stored()).toEqual(before)
+    },
+  )
 })
 
 /*
- * A deny list: it says yes to every queue and every kind, so jobs are told apart one by one. What it denies shares its
- * queue, kind and correlation with what it allows.
+ * A deny list: it allows every queue and every kind, so it decides job by job. The jobs it denies share their queue, kind
+ * and correlation with jobs it allows.
  */
 describe('a host that forbids one key', () => {
   const keyMark = 'zqhidden'
@@ -445,11 +450,11 @@ describe('a host that forbids one key', () => {
   beforeAll(async () => {
     open = await plant(shared, 'sam')
     closed = { ...open, ...(await plantHidden()) }
-    // The worker that executes operations takes jobs back from workers that are lost.
+    // The worker that executes operations takes jobs back from lost workers.
     await scene.db.query(`update stint.worker set lease_until = now() + interval '1 hour'`)
   })
 
-  /** Jobs of the key, in every state, and an operation over the whole queue. */
+  /** Jobs with the hidden key in every state, and an operation over the whole queue. */
   async function plantHidden(): Promise<Omit<Planted, 'worker'>> {
     const group = 'eeeeeeeeeeeeeeee'
     const { contract } = shared
@@ -490,7 +495,7 @@ describe('a host that forbids one key', () => {
     return { ready, running, dead, trashed, finished, operation }
   }
 
-  test.each(routes)('%s tells nothing of jobs with that key, and does nothing to them', async (route) => {
+  test.each(routes)('%s shows no job with a hidden key, and changes none', async (route) => {
     const served = consoleOf(can)
     const hidden = [closed.ready, closed.running, closed.dead, closed.trashed, closed.finished]
     const rows = (): Promise<unknown> =>
@@ -499,7 +504,7 @@ describe('a host that forbids one key', () => {
         [hidden],
       )
     const before = await rows()
-    // Jobs of the key by id, and all that is asked for by name, which it shares with others.
+    // The hidden jobs by id, and everything by name that they share with others.
     for (const of of [closed, open])
       for (const sent of requests[route]?.(shared, of) ?? []) {
         if (route.startsWith('DELETE')) continue
@@ -521,14 +526,14 @@ describe('a host that forbids one key', () => {
   })
 })
 
-/** Whether what is asked about is in the path: then the answer is that for what is not there. */
+/** Whether the path names a thing: then the answer is the one for a thing that does not exist. */
 function isByName(route: string): boolean {
   return route.includes('{')
 }
 
-describe('somebody who is narrowed', () => {
-  test('sees and does what is theirs', async () => {
-    // The routes above may have replayed or discarded the others of its group.
+describe('a narrowed caller', () => {
+  test('a narrowed caller sees and does what the host allows', async () => {
+    // The tests above may have replayed or discarded the other dead letters of the group.
     const { id } = await scene.stint.enqueue(own.contract, null, {})
     await bury(scene.db, id, { fingerprint: own.group })
     const served = consoleOf(hosts['that lets through what has no queue'])
@@ -554,7 +559,7 @@ describe('somebody who is narrowed', () => {
     )
   })
 
-  test('acts on many where a filter names only what is theirs, or by ids', async () => {
+  test('a narrowed caller acts on many jobs by ids or by a filter that names only allowed queues', async () => {
     const served = consoleOf(hosts['that lets through what has no queue'])
     const preview = async (target: object): Promise<Answer> =>
       call(served, 'POST /v1/operations', { json: { action: 'cancel', dryRun: true, ...target } })
@@ -568,7 +573,7 @@ describe('somebody who is narrowed', () => {
     expect((await preview({ ids: [theirs.ready] })).status).toBe(404)
   })
 
-  test('to a kind or a key does not act on, or see, another of the same queue', async () => {
+  test('a caller narrowed to a kind or a key neither sees nor acts on other jobs of the queue', async () => {
     const other = await scene.stint.enqueue(defineJob({ kind: 'mail.other', queue: 'mail' }), null, {
       key: 'other',
     })

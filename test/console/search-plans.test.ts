@@ -1,5 +1,5 @@
 /*
- * How the database carries out the statements of a search: by the index that was made for the question or within a window,
+ * How the database executes the statements of a search: by the index that was made for the filter or within a window,
  * never by reading a large table, whatever the statistics say.
  */
 import pg from 'pg'
@@ -23,7 +23,7 @@ import type { TestDatabase } from '../support/database.ts'
 import { accessPaths, touchedBlocks, unboundedWork } from '../support/plan.ts'
 import type { Explained } from '../support/plan.ts'
 
-// With fewer, and no statistics, sorting all of them costs about as much as the indexes do.
+// With fewer rows and no statistics, sorting all of them costs about as much as reading the indexes.
 const rows = 130_000
 const dead = 20_000
 let testDb: TestDatabase
@@ -75,11 +75,11 @@ type Params = Readonly<Record<string, string | number | boolean | null>>
 interface Case {
   statement: Statement<string>
   params: Params
-  /** The ways to large tables that it may take. */
+  /** The ways in which it may read large tables. */
   paths: RegExp
   /** Blocks that it may touch. */
   blocks: number
-  /** Of no index of live jobs all is gathered and sorted. */
+  /** It gathers and sorts no whole index of live jobs. */
   isBounded?: boolean
 }
 
@@ -201,7 +201,7 @@ const cases: Record<string, Case> = {
   },
 }
 
-/** Dead letters are few: the planner may read them whole where it knows the values and finds that cheaper. */
+/** Dead letters are few: the planner may read all of them where it knows the values and finds that cheaper. */
 const large = { generic: /^(job|dead|finished_\d{8})$/, custom: /^(job|finished_\d{8})$/ }
 
 describe.each([
@@ -212,7 +212,7 @@ describe.each([
     await db.query(prepare)
   })
 
-  test.each(Object.entries(cases))('%s is found by an index, at a bounded cost', async (name, one) => {
+  test.each(Object.entries(cases))('a search for %s uses an index, at a bounded cost', async (name, one) => {
     for (const mode of ['generic', 'custom'] as const) {
       const explained = await explain(one, mode)
       const paths = accessPaths(explained.Plan).filter(({ relation }) => large[mode].test(relation))
@@ -228,7 +228,7 @@ describe.each([
   })
 })
 
-/** A day of history that nothing is in may be read whole. */
+/** A day of history without rows may be read whole. */
 async function onlyFilled<Path extends { relation: string }>(paths: readonly Path[]): Promise<Path[]> {
   const filled: Path[] = []
   for (const path of paths) {

@@ -96,11 +96,11 @@ describe('a search', () => {
     ['age>1h', []],
     ['age<1h state:dead', ['italy', 'brazil']],
     ['age<1h age>0s queue:mail', ['cancelled', 'retrying', 'running']],
-  ])('for %j finds what it names, newest first', async (where, names) => {
+  ])('a search for %j finds the matching jobs, newest first', async (where, names) => {
     expect(await found(where)).toEqual(names.map((name) => ids[name]))
   })
 
-  test('by worker and by id finds wherever it is', async () => {
+  test('a search by worker or by id finds jobs in every state', async () => {
     expect(await found(`worker:${workerId}`)).toEqual([ids['running']])
     expect(await found(`id:${ids['trash'] ?? ''},${ids['replaced'] ?? ''},${randomUUID()}`)).toEqual([
       ids['replaced'],
@@ -109,7 +109,7 @@ describe('a search', () => {
     expect(await found(`id:${ids['trash'] ?? ''} state:ready`)).toEqual([])
   })
 
-  test('by the end of an id, as screens show it, finds wherever it is', async () => {
+  test('a search by the end of an id, as screens show it, finds jobs in every state', async () => {
     const endOf = (name: string, length: number): string => (ids[name] ?? '').slice(-length)
     for (const name of ['running', 'cancelled', 'brazil', 'trash']) {
       expect(await found(`id:${endOf(name, 12)}`), name).toEqual([ids[name]])
@@ -122,7 +122,7 @@ describe('a search', () => {
     expect(matched).toEqual({ count: 1, isExact: true })
   })
 
-  test('for a search word that no job has is refused, by an operation too', async () => {
+  test('a search for a search word that no job has is refused, also in an operation', async () => {
     const refusal = {
       code: 'invalid-option',
       message: expect.stringContaining(
@@ -133,11 +133,11 @@ describe('a search', () => {
     await expect(stint.search({ where })).rejects.toMatchObject(refusal)
     const as = stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
     await expect(as.operations.preview({ action: 'cancel', where })).rejects.toMatchObject(refusal)
-    // A word that jobs have, with a value that none has, is a filter that finds nothing.
+    // A known word with a value that no job has is a filter that finds nothing.
     expect(await found('input.country:XX')).toEqual([])
   })
 
-  test('says what a dead letter died of, and how far it looked', async () => {
+  test('a search shows the error of a dead letter, and how far it looked', async () => {
     const page = await stint.search({ where: 'error:b02c9e51' })
     expect(page.jobs).toMatchObject([
       { error: { name: 'CardDeclined', message: 'do not honor', group: 'b02c9e51aaaaaaaa' } },
@@ -146,7 +146,7 @@ describe('a search', () => {
     expect(page.asOf).toBeInstanceOf(Date)
   })
 
-  test('goes on page by page, and gives each job once', async () => {
+  test('a search goes on page by page, and gives each job once', async () => {
     for (const where of ['', 'queue:billing', 'kind:charge.*', 'state:dead']) {
       const all: string[] = []
       let cursor: string | undefined
@@ -159,7 +159,7 @@ describe('a search', () => {
     }
   })
 
-  test('is refused where a token is not known', async () => {
+  test('a search with an unknown filter is refused', async () => {
     await expect(stint.search({ where: 'sate:dead' })).rejects.toMatchObject({
       code: 'invalid-option',
       message: expect.stringContaining('Did you mean "state:"?') as string,
@@ -168,7 +168,7 @@ describe('a search', () => {
   })
 })
 
-test('a rare match among many is found behind them, or the answer says how far it looked', async () => {
+test('a rare match behind many jobs is found, or the answer says how far it looked', async () => {
   await db.query(
     `insert into stint.job (id, queue, kind, created_at)
      select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint + n), 12, '0') || '7000800000000000' || lpad(to_hex(n), 4, '0'))::uuid,
@@ -179,9 +179,9 @@ test('a rare match among many is found behind them, or the answer says how far i
   expect({ jobs, looked }).toMatchObject({ jobs: [], looked: { isComplete: false } })
   expect(looked.rows).toBeLessThanOrEqual(60_000)
   expect(next).toBeDefined()
-  // By the index of its state, behind sixty thousand newer ones.
+  // By the index of its state, behind sixty thousand newer jobs.
   expect((await stint.search({ where: 'state:running' })).jobs).toHaveLength(1)
   expect((await stint.search({ where: 'queue:mail state:running,retrying,ready' })).jobs).toHaveLength(2)
-  // And what is much is found in the window.
+  // Frequent matches are found in the window.
   expect((await stint.search({ where: 'queue:many state:ready' })).jobs).toHaveLength(50)
 })

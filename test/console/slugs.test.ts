@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const root = join(import.meta.dirname, '../..')
 
-test('every slug that a problem can have is on a reference page', () => {
+test('every slug of a problem is on a reference page', () => {
   const folder = join(root, 'src/server')
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   const slugs = new Set<string>()

@@ -25,14 +25,14 @@ function total(points: StatSeries['points'], name: 'succeeded' | 'failed' | 'enq
 }
 
 describe('stats', () => {
-  test('are one line of all processes, queues and kinds, with zeros where nothing happened', async () => {
+  test('stats are one series over all processes, queues and kinds, with zeros where nothing happened', async () => {
     const wait = { [binOf(100)]: 10 }
     const at = { now: new Date(), ago: 3 }
     await givenMinute(db, { queue: 'a', kind: 'x', ...at, enqueued: 12, succeeded: 10, failed: 1, wait })
     await givenMinute(db, { queue: 'a', kind: 'y', ...at, succeeded: 5, wait: { [binOf(1_000)]: 10 } })
     await givenMinute(db, { queue: 'b', kind: 'x', ago: 8, succeeded: 2 })
     const all = await series('step=1m')
-    // A quarter of an hour, and the minute that it begins in.
+    // A quarter of an hour, and the minute in which it begins.
     expect([15, 16]).toContain(all.points.length)
     expect(all.stepMs).toBe(60_000)
     expect(all.sampled).toBe(1)
@@ -46,12 +46,12 @@ describe('stats', () => {
     expect(silent).toHaveLength(all.points.length - 2)
   })
 
-  test('say since when there are any', async () => {
+  test('stats say when their figures begin', async () => {
     const [minute] = await db.query<{ at: Date }>('select min(minute) as at from stint.stat_minute')
     expect((await series('step=1m')).since).toBe(minute?.at.toISOString())
   })
 
-  test('are of one queue, one kind or both', async () => {
+  test('stats are of one queue, one kind or both', async () => {
     await givenMinute(db, { queue: 'q1', kind: 'k1', ago: 1, succeeded: 1 })
     await givenMinute(db, { queue: 'q1', kind: 'k2', ago: 1, succeeded: 2 })
     await givenMinute(db, { queue: 'q2', kind: 'k1', ago: 1, succeeded: 4 })
@@ -61,7 +61,7 @@ describe('stats', () => {
     expect((await series('queue=q3')).total.succeeded).toBe(0)
   })
 
-  test('have at most 1,000 points, whatever is asked for', async () => {
+  test('stats have at most 1,000 points, however long the range', async () => {
     const to = new Date().toISOString()
     const week = new Date(Date.now() - 7 * 86_400_000).toISOString()
     expect((await series(`from=${week}&to=${to}`)).points.length).toBeLessThanOrEqual(1_000)
@@ -76,7 +76,7 @@ describe('stats', () => {
     for (const wrong of [`from=${to}&to=${day}`, 'step=30s']) expect(await statusOf(wrong), wrong).toBe(422)
   })
 
-  test('go back further in hours, which hold what minutes are rolled up into', async () => {
+  test('stats in hours go back further, and hold the rolled-up minutes', async () => {
     await db.query(
       `insert into stint.stat_hour (hour, queue, kind, enqueued, started, succeeded, failed, dead, lease_expired, refused,
                                     cancelled, snoozed, released, crashed, attempts, wait, run)
@@ -88,7 +88,7 @@ describe('stats', () => {
     expect(total(seen.points, 'succeeded')).toBe(42)
   })
 
-  test('mark when a version of the app was first started', async () => {
+  test('stats mark when a version of the app was first started', async () => {
     await givenWorker(db, { version: 'v1', startedAgo: '2 hours' })
     await givenWorker(db, { version: 'v2', startedAgo: '5 minutes' })
     await givenWorker(db, { version: 'v2', startedAgo: '3 minutes' })
@@ -97,7 +97,7 @@ describe('stats', () => {
     expect(Date.now() - Date.parse(deploys[0]?.at ?? '')).toBeGreaterThan(4.5 * 60_000)
   })
 
-  test('of very much are exact in their counts, and say of how much their percentiles are made', async () => {
+  test('stats over many rows have exact counts, and say which share their percentiles are sampled from', async () => {
     await db.query(
       `insert into stint.stat_minute (minute, queue, kind, process, flush, succeeded, wait)
        select date_trunc('minute', now()) - m * interval '1 minute', 'much', 'k' || k, gen_random_uuid(), 1, 1, '{"150": 1}'

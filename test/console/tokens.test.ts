@@ -18,7 +18,7 @@ function signIn(served: Console, token: string) {
   return call(served, 'POST /login', { headers: ours, body: new URLSearchParams({ token }).toString() })
 }
 
-test('a token is what its line says: name, role, until it expires', async () => {
+test('a token has the name, role and expiry of its line', async () => {
   const past = makeToken({ name: 'past', role: 'admin', expiresAt: new Date(Date.now() - 1_000) })
   const soon = makeToken({ name: 'soon', role: 'viewer', expiresAt: new Date(Date.now() + 60_000) })
   const served = openConsole(db.url, { tokens: [past.line, soon.line] })
@@ -29,12 +29,12 @@ test('a token is what its line says: name, role, until it expires', async () => 
   })
   for (const token of [past.token, soon.line, `${soon.token}x`, soon.token.slice(0, -1), 'stint_', 'x'])
     expect((await call(served, 'GET /v1/me', { token })).status, token).toBe(401)
-  // By the hash alone nobody gets in.
+  // The hash alone signs in no caller.
   const hash = soon.line.split(':').at(-1) ?? ''
   expect((await call(served, 'GET /v1/me', { token: hash })).status).toBe(401)
 })
 
-test('lines that cannot be read are refused, without showing them', () => {
+test('invalid token lines are refused, and the error does not show them', () => {
   const { token, line } = tokens.admin
   const [name, role, expiry, hash] = line.split(':')
   expect(parseTokens(`${line}, ${tokens.viewer.line}\n\n# a comment\n`).map((one) => one.name)).toEqual([
@@ -57,7 +57,7 @@ test('lines that cannot be read are refused, without showing them', () => {
   }
 })
 
-test('an expiry is a time with colons of its own', () => {
+test('an expiry is a time that contains colons', () => {
   const expiresAt = new Date(Date.now() + 60_000)
   const { token, line } = makeToken({ name: 'x', role: 'viewer', expiresAt })
   const [parsed] = parseTokens(line)
@@ -65,7 +65,7 @@ test('an expiry is a time with colons of its own', () => {
   expect(findToken(parseTokens(line), token, expiresAt)).toBeUndefined()
 })
 
-test('a session ends with its token, its time, and at a change of either', async () => {
+test('a session ends with its token, at its expiry, and when either changes', async () => {
   const first = makeToken({ name: 'ana', role: 'operator', expiresAt: null })
   const secret = 'a secret of thirty-two characters'
   const served = openConsole(db.url, { tokens: [first.line], secret })
@@ -76,7 +76,7 @@ test('a session ends with its token, its time, and at a change of either', async
   expect(cookie).toMatch(/; HttpOnly; SameSite=Strict$/)
   const headers = { Cookie: cookie.split(';')[0] ?? '' }
   expect((await call(served, 'GET /v1/me', { headers })).body).toMatchObject({ actor: 'ana' })
-  // Another console with the same secret knows it; with a new token under the name, or its own secret, it does not.
+  // Another console with the same secret accepts it; a new token under the name, or another secret, does not.
   const twin = openConsole(db.url, { tokens: [first.line], secret })
   expect((await call(twin, 'GET /v1/me', { headers })).status).toBe(200)
   const renewed = makeToken({ name: 'ana', role: 'admin', expiresAt: null })
@@ -86,7 +86,7 @@ test('a session ends with its token, its time, and at a change of either', async
   expect((await call(openConsole(db.url, { tokens: [first.line] }), 'GET /v1/me', { headers })).status).toBe(
     401,
   )
-  // Forged in any part.
+  // Forged in each part.
   const [name, until, nonce, signature] = headers.Cookie.slice('stint_session='.length).split('.')
   for (const forged of [
     `${Buffer.from('ada').toString('base64url')}.${until}.${nonce}.${signature}`,
@@ -102,7 +102,7 @@ test('a session ends with its token, its time, and at a change of either', async
     ).toBe(401)
 })
 
-test('a stolen cookie is of no use after its holder signed out, at any console', async () => {
+test('a stolen cookie is useless at every console after its holder signed out', async () => {
   const secret = 'a secret of thirty-two characters'
   const served = openConsole(db.url, { secret })
   const twin = openConsole(db.url, { secret })
@@ -121,33 +121,33 @@ test('a stolen cookie is of no use after its holder signed out, at any console',
     expect((await call(console, 'GET /v1/me', { headers: stolen })).status).toBe(401)
     const page = { headers: { ...stolen, Accept: 'text/html' } }
     expect((await call(console, 'GET /', page)).headers.get('Location')).toBe('/login')
-    // Another session of the same token goes on.
+    // Another session of the same token stays valid.
     expect((await call(console, 'GET /v1/me', { headers: other })).status).toBe(200)
   }
-  // Nobody ends a session with a cookie that was never given out.
+  // A cookie that was never issued ends no session.
   const forged = { Cookie: `${other.Cookie}x` }
   expect((await call(served, 'POST /logout', { headers: { ...ours, ...forged } })).status).toBe(303)
   const rows = await db.query<{ count: number }>('select count(*)::int as count from stint.ended_session')
   expect(rows).toEqual([{ count: 1 }])
 })
 
-test('over https the cookie is Secure', async () => {
+test('the cookie is Secure over https', async () => {
   const served = openConsole(db.url, { publicOrigin: 'https://ops.example.com' })
   const answer = await signIn(served, tokens.viewer.token)
   expect(answer.headers.get('Set-Cookie')).toMatch(/; Secure$/)
 })
 
-test('who guesses is told to wait after ten failures, and a right token is let in all the same', async () => {
+test('a client that guesses tokens has to wait after ten failures, and a valid token still signs in', async () => {
   const served = openConsole(db.url)
   for (let tries = 1; tries <= 10; tries++) expect((await signIn(served, `guess${tries}`)).status).toBe(401)
   const refused = await signIn(served, 'guess11')
   expect(refused.status).toBe(429)
   expect(Number(refused.headers.get('Retry-After'))).toBeGreaterThan(0)
   expect((await call(served, 'GET /login?once=guess12')).status).toBe(429)
-  // Behind a proxy all come from one address: nobody may lock out the others.
+  // Behind a proxy all clients have one address: one client must not lock out the others.
   expect((await signIn(served, tokens.viewer.token)).status).toBe(303)
   expect((await signIn(served, 'guess13')).status).toBe(429)
-  // A token that a program sends is not guessed by a form.
+  // A token in a header is not limited by failures of the form.
   expect((await call(served, 'GET /v1/me', { token: tokens.viewer.token })).status).toBe(200)
 })
 
@@ -161,7 +161,7 @@ test('the sign-in page has nothing inline, and shows hostile text as text', asyn
   expect((await call(served, 'GET /ops/page.css')).headers.get('Content-Type')).toContain('text/css')
 })
 
-test('stint token new makes a token and its line', async () => {
+test('stint token new prints a token and its line', async () => {
   const run = (...args: string[]) => runStint(['token', 'new', ...args])
   const { code, stdout } = await run('--name', 'ana', '--role', 'operator', '--expires', '30d', '-o', 'json')
   expect(code).toBe(0)

@@ -20,7 +20,7 @@ async function leases(): Promise<LeaseList> {
 }
 
 describe('workers', () => {
-  test('that live are shown with what they have in hand, and their leases by when they end', async () => {
+  test('live workers are shown with the jobs they hold, and their leases by expiry', async () => {
     const contract = newJob('hold')
     const [begun, goOn] = [gate(), gate()]
     const worker = await startFor(scene, contract, async (_, ctx) => {
@@ -57,7 +57,7 @@ describe('workers', () => {
     expect((await leases()).items.map(({ jobId }) => jobId)).not.toContain(id)
   })
 
-  test('that are late or lost are told apart from those that ended in good order', async () => {
+  test('late and lost workers are told apart from those that stopped in order', async () => {
     const late = await givenWorker(scene.db, { silentFor: '26 seconds' })
     const killed = await givenWorker(scene.db, { lost: { ago: '5 minutes', death: 'killed by SIGKILL' } })
     const silent = await givenWorker(scene.db, { lost: { ago: '5 minutes', inGoodOrder: false } })
@@ -69,7 +69,7 @@ describe('workers', () => {
     expect(items.find(({ id }) => id === killed)?.rssBytes).toBe(1_000_000)
   })
 
-  test('of which one leads are shown with the services of upkeep', async () => {
+  test('workers are shown with the leader and the upkeep services', async () => {
     const leader = await givenWorker(scene.db)
     await scene.db.query(
       `insert into stint.leader (name, holder, term, until) values ('upkeep', $1, 1, now() + interval '1 minute')
@@ -90,7 +90,7 @@ describe('workers', () => {
 })
 
 describe('leases', () => {
-  test('are at most 200, those that end first first, those without a worker before all', async () => {
+  test('leases are at most 200, those without a worker first, then by expiry', async () => {
     const soon = await givenWorker(scene.db, { silentFor: '20 seconds' })
     const later = await givenWorker(scene.db, { silentFor: '1 second' })
     const queue = randomUUID()
@@ -113,7 +113,7 @@ describe('leases', () => {
     await scene.db.query('delete from stint.job where queue = $1', [queue])
   })
 
-  test('of queues that a caller may not see are left out', async () => {
+  test('leases of queues that a caller may not see are left out', async () => {
     const queue = randomUUID()
     await scene.db.query(
       `insert into stint.job (id, queue, kind, state, worker_id, lease_id) values (gen_random_uuid(), $1, 'k', 'running', gen_random_uuid(), gen_random_uuid())`,
@@ -130,7 +130,7 @@ describe('leases', () => {
 })
 
 describe('system', () => {
-  test('says which versions these are and what the console itself does', async () => {
+  test('the system report has the versions and the state of the console', async () => {
     const { body } = await call(openConsole(scene.db.url), 'GET /v1/system', viewer)
     const report = SystemReport.parse(body)
     expect(report).toMatchObject({
@@ -143,7 +143,7 @@ describe('system', () => {
     expect(report.console.connections).toBeLessThanOrEqual(4)
   })
 
-  test('knows kinds by their contracts, with a JSON Schema where the library can say', async () => {
+  test('the system report lists kinds by their contracts, with a JSON Schema where the library provides one', async () => {
     const typedByZod = defineJob({
       kind: 'b.zod',
       input: z.object({ to: z.email(), at: z.string().default('now') }),
@@ -156,7 +156,7 @@ describe('system', () => {
     const { items } = KindList.parse(body)
     expect(items.map(({ kind }) => kind)).toEqual(['any.thing', 'b.zod'])
     expect(items[0]?.jsonSchema).toBeNull()
-    // What a producer has to send: what has a default may be left out.
+    // What a producer has to send: fields with a default may be left out.
     expect(items[1]?.jsonSchema).toMatchObject({
       type: 'object',
       properties: { to: { type: 'string', format: 'email' } },
