@@ -14,7 +14,7 @@ function weight(files: Iterable<string>): number {
   )
 }
 
-/** A chunk with all that it imports before it can run. */
+/** A chunk and all chunks that it imports before it can run. */
 function withImports(file: string, found = new Set<string>()): Set<string> {
   if (found.has(file)) return found
   found.add(file)
@@ -35,7 +35,7 @@ test('the first load is at most 90 KB of JavaScript and 12 KB of CSS, gzipped', 
   expect(weight(styles)).toBeLessThanOrEqual(12 * kb)
 })
 
-test('a screen that is opened later brings at most 25 KB more', () => {
+test('a screen that is opened later loads at most 25 KB more', () => {
   const lazy = readdirSync(join(built, 'assets')).filter((name) => /^(\w+Route|Plot)-.*\.js$/.test(name))
   expect(lazy.length).toBeGreaterThan(9)
   for (const file of lazy) {
@@ -44,7 +44,7 @@ test('a screen that is opened later brings at most 25 KB more', () => {
   }
 })
 
-test('the page has no inline script and no inline style, and its addresses are relative', () => {
+test('the page has no inline script and no inline style, and its URLs are relative', () => {
   expect(index).not.toMatch(/<style|\sstyle=|\son\w+=/)
   expect([...index.matchAll(/<script\b[^>]*>([^<]*)<\/script>/g)].map(([, text]) => text)).toEqual([''])
   const addresses = [...index.matchAll(/\s(?:src|href)="([^"]+)"/g)].map(([, address = '']) => address)

@@ -1,6 +1,6 @@
 /*
- * What a dialog would do, it shows as a command line as well. Each of those lines is typed into a shell, as somebody would
- * who copied it, and does the thing.
+ * A dialog also shows its action as a command line. These tests type each line into a shell, as a person who copied it
+ * would, and check what it does.
  */
 import { randomUUID } from 'node:crypto'
 import type { Page } from 'playwright-core'
@@ -15,14 +15,14 @@ const given = stage({ contracts })
 const reason = `it's "fixed" in $HOME`
 const group = 'b02c9e51b02c9e51'
 
-/** Types what the page shows; one that asks is told beforehand, for there is no terminal. */
+/** Types the line that the page shows. `more` answers a confirmation in advance, because there is no terminal. */
 async function type(line: string, more = ''): Promise<string> {
   const { code, stdout, stderr } = await typed(`${line}${more}`, given.db.url)
   expect({ line, code, stderr }).toMatchObject({ line, code: 0 })
   return stdout
 }
 
-/** The line of the dialog that is open, once it says all that was filled in. */
+/** The line of the open dialog, once it contains these parts. */
 async function lineOf(page: Page, ...parts: (string | RegExp)[]): Promise<string> {
   let line = page.locator('dialog .cli code')
   for (const part of parts) line = line.filter({ hasText: part })
@@ -30,7 +30,7 @@ async function lineOf(page: Page, ...parts: (string | RegExp)[]): Promise<string
   return (await line.textContent()) ?? ''
 }
 
-/** The line of a button that acts without a dialog, beside which it stands. */
+/** The line beside a button that acts without a dialog. */
 async function lineBeside(page: Page, name: string): Promise<string> {
   await page.getByRole('button', { name, exact: true }).waitFor()
   return (await page.getByLabel(`${name}, on the command line`).textContent()) ?? ''
@@ -48,7 +48,7 @@ async function noted(action: string, target: string): Promise<string | null | un
   return entry?.reason
 }
 
-/** A replay waits for what becomes of its jobs: here they succeed. */
+/** A replay waits until its jobs end: here they succeed. */
 async function workOn(queue: string): Promise<void> {
   const worker = new Worker({ connection: given.db.url, queues: { [queue]: 2 }, log: false })
   await worker.handle(chargeCard, () => ({ receipt: 'r' })).start()
@@ -74,7 +74,7 @@ async function schedule(): Promise<string> {
   return name
 }
 
-test('of one job: moved, given another priority, cancelled', async () => {
+test('the command lines of a job move it, reprioritize it and cancel it', async () => {
   const { id } = await given.stint.enqueue(chargeCard, charge(1))
   const page = await given.open(`jobs/${id}?panel=reschedule`)
   await page.getByLabel('When to run').fill('2h')
@@ -96,7 +96,7 @@ test('of one job: moved, given another priority, cancelled', async () => {
   expect((await given.stint.get(id))?.state).toBe('cancelled')
 })
 
-test('of one job, where a click does it at once: trashed, restored, replayed, made due', async () => {
+test('the command lines beside the buttons of a job discard, restore and replay it and make it due', async () => {
   const id = await deadLetter()
   const page = await given.open(`jobs/${id}`)
   await type(await lineBeside(page, 'Discard'))
@@ -111,7 +111,7 @@ test('of one job, where a click does it at once: trashed, restored, replayed, ma
   expect((await given.stint.get(later))?.state).toBe('ready')
 })
 
-test('of an error: resolved in a version, ignored for a time', async () => {
+test('the command lines of an error resolve it in a version and ignore it for a time', async () => {
   await deadLetter()
   const page = await given.open(`dead?group=${group}&panel=resolve`)
   await page.getByLabel('Fixed in version').fill('v215')
@@ -131,7 +131,7 @@ test('of an error: resolved in a version, ignored for a time', async () => {
   expect(await type((await get.textContent()) ?? '')).toContain(group)
 })
 
-test('of many jobs: discarded, and an error group replayed with a canary', async () => {
+test('the command lines of many jobs discard them, and replay an error group with a canary', async () => {
   const queue = `many.${randomUUID().slice(0, 8)}`
   const ids = [await deadLetter(queue), await deadLetter(queue)]
   const filter = encodeURIComponent(`queue:${queue} state:dead`)
@@ -149,16 +149,16 @@ test('of many jobs: discarded, and an error group replayed with a canary', async
   await because(page)
   const line = await lineOf(page, /--canary 1\b/, 'fixed')
   await type(line, ' --dry-run')
-  // Those of the group in other queues have no worker.
+  // The jobs of the group in other queues have no worker.
   await given.db.query(`delete from stint.dead where queue <> $1`, [queue])
   await workOn(queue)
   await type(line.replace('--canary 1', '--canary 0'), ' --yes --max 100')
   for (const id of again) expect((await given.stint.get(id))?.state).toBe('succeeded')
 })
 
-test('of an operation: paused and resumed by the line beside the button, given up by that of its dialog', async () => {
+test('the command lines of an operation pause and resume it beside the buttons, and abort it in the dialog', async () => {
   const queue = `steered.${randomUUID().slice(0, 8)}`
-  // One in ten seconds: enough of them that it is not over before the last line was typed.
+  // One job in ten seconds: enough that the operation does not end before the last line is typed.
   for (let n = 0; n < 12; n++) await deadLetter(queue)
   const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
   const request = { action: 'discard', where: `queue:${queue}`, pace: 0.1, reason } as const
@@ -175,7 +175,7 @@ test('of an operation: paused and resumed by the line beside the button, given u
   expect(await noted('operation.abort', id)).toBe(reason)
 })
 
-test('of a queue: how long it keeps its jobs', async () => {
+test('the command line of a queue sets how long it keeps its jobs', async () => {
   const queue = `kept.${randomUUID().slice(0, 8)}`
   await given.stint.enqueue(chargeCard, charge(2), { queue })
   const page = await given.open(`queues/${queue}?panel=settings`)
@@ -187,7 +187,7 @@ test('of a queue: how long it keeps its jobs', async () => {
   expect(await noted('queue.set', queue)).toBe(reason)
 })
 
-test('of a schedule: run, made up for, paused, resumed', async () => {
+test('the command lines of a schedule run, backfill, pause and resume it', async () => {
   const name = await schedule()
   const page = await given.open(`schedules?schedule=${name}`)
   const jobId = (await type(await lineBeside(page, 'Run now'))).trim()
@@ -210,12 +210,12 @@ test('of a schedule: run, made up for, paused, resumed', async () => {
   expect(await given.stint.schedules.get(name)).toMatchObject({ isPaused: false })
 })
 
-test('of an operation: its pace, and all of it', async () => {
+test('the command lines of an operation set its pace, and start the whole operation again', async () => {
   const queue = `pace.${randomUUID().slice(0, 8)}`
   const ids = [await deadLetter(queue), await deadLetter(queue)]
   const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
   const where = `queue:${queue}`
-  // It waits for its canary, for nobody works here: so it is under way until it is aborted.
+  // The operation waits for its canary, because no worker runs it: so it stays active until it is aborted.
   const { id } = await as.operations.start({ action: 'replay', where, reason, pace: 5, canary: 1 })
   await as.operations.pause(id)
   const page = await given.open(`operations/${id}?panel=pace`)
@@ -235,12 +235,12 @@ test('of an operation: its pace, and all of it', async () => {
   for (const each of ids) expect((await given.stint.get(each))?.state).toBe('succeeded')
 })
 
-test('of the doctor', async () => {
+test('the command line of the system screen runs the doctor', async () => {
   const page = await given.open('system')
   const line = page.locator('main .cli code').filter({ hasText: /^stint doctor$/ })
   await line.waitFor()
   const { code, stdout } = await typed((await line.textContent()) ?? '', given.db.url)
-  // 7: it found something.
+  // The doctor exits with 7 when it finds something.
   expect([0, 7]).toContain(code)
   expect(stdout).toContain('PostgreSQL')
 })

@@ -5,7 +5,7 @@ import { pressPair, shown, stage } from './stage.ts'
 
 const given = stage({ contracts })
 
-test('a console with nothing in it says so, and how to begin', async () => {
+test('an empty console says so, and how to begin', async () => {
   const page = await given.open('')
   await page.getByText('No queue has had a job yet.').waitFor()
   expect(await page.title()).toBe('Overview · Stint')
@@ -20,7 +20,7 @@ test('a console with nothing in it says so, and how to begin', async () => {
   ] as const) {
     await page.getByRole('link', { name: screen, exact: true }).click()
     await page.getByText(words).waitFor()
-    // A reader hears where the link led, also of a screen that had to be loaded first.
+    // A screen reader hears where the link led, also where the screen had to be loaded first.
     await page.locator('#main h1:focus').waitFor()
   }
 })
@@ -42,24 +42,24 @@ test('problems come first, and every number leads to the jobs behind it', async 
   await page.locator('[data-row]').nth(2).waitFor()
   expect(await page.locator('[data-row]').count()).toBe(3)
 
-  // Somebody comes and does the work: the screen follows without being asked.
+  // A worker starts and does the work: the screen follows by itself.
   await page.goto(given.url)
   await page.locator('.problem', { hasText: 'No worker serves mail' }).waitFor()
-  // Out of the way: what is pointed at does not move.
+  // The pointer moves away, because rows under the pointer do not move.
   await page.mouse.move(5, 5)
   await startFor(given, sendMail, () => undefined)
   await page.locator('.problem', { hasText: 'No worker serves mail' }).waitFor({ state: 'detached' })
   await page.locator('.data-age-live').waitFor()
 })
 
-test('a range that is longer than the system is old begins where its figures do', async () => {
+test('a range that is longer than the system is old begins where its figures begin', async () => {
   const page = await given.open('?range=7d')
   await page.getByText(/^Figures begin /).waitFor()
   await page.getByText('Show as a table').first().click()
   const times = await page.locator('.chart').first().locator('tbody time').all()
   const [first] = await Promise.all(times.map((time) => time.getAttribute('datetime')))
   expect(Date.now() - Date.parse(first ?? '')).toBeLessThan(3_600_000)
-  // Minute by minute, not in steps of hours of which the first is not over.
+  // Minute by minute, and not in steps of hours of which the first is not over.
   expect(times.length).toBeGreaterThan(5)
 })
 
@@ -94,7 +94,7 @@ test('the jump bar leads to screens, queues and jobs; keys lead to screens and c
   expect(page.url()).toMatch(/\/dead$/)
 })
 
-test('a theme is chosen and stays', async () => {
+test('a chosen theme stays', async () => {
   const page = await given.open('', { colorScheme: 'light' })
   const ground = (): Promise<string> =>
     page.evaluate('getComputedStyle(document.documentElement).backgroundColor')

@@ -8,7 +8,7 @@ import { settled, stage } from './stage.ts'
 const given = stage()
 const anything = defineJob({ kind: 'hostile', queue: 'hostile', retry: { attempts: 1 } })
 
-/** Each would set `hacked` if any part of the page took it for anything but text. */
+/** Each text would set `hacked` if any part of the page treated it as more than text. */
 const corpus = [
   '<img src=x onerror="window.hacked=1">',
   '"><script>window.hacked=1</script>',
@@ -44,7 +44,7 @@ beforeAll(async () => {
   await givenWorker(given.db, { host, version: corpus[0], queues: { hostile: 3 }, kinds: [...corpus] })
 })
 
-test('no text that a job brings along is run: input, error, log, progress, key, queue, worker, host', async () => {
+test('no text that a job carries is executed: input, error, log, progress, key, queue, worker, host', async () => {
   const worker = await startWorker(given, { queues: { hostile: 2 }, version: corpus[1] }, (one) =>
     one.handle(anything, async (_input, ctx) => {
       for (const text of corpus) ctx.log.error(text, { [text]: text })
@@ -99,7 +99,7 @@ test('no text that a job brings along is run: input, error, log, progress, key, 
     })`)
     expect(found, screen).toEqual({ hacked: false, scripts: 1, foreign: 0, links: 0 })
   }
-  // And it is there to be read, as it was written.
+  // The texts are readable, as they were written.
   await page.goto(`${given.url}jobs/${first}?tab=logs`)
   await page.locator('.log-message', { hasText: corpus[1] }).first().waitFor()
   await page.goto(`${given.url}workers`)

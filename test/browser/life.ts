@@ -17,14 +17,14 @@ export interface Life {
   deadJob: string
   /** That group. */
   group: string
-  /** Runs for as long as the life does, with progress and log lines. */
+  /** Runs until the scene ends, with progress and log lines. */
   heldJob: string
   stop(): Promise<void>
 }
 
 /**
- * An afternoon of a small shop: an hour of figures, jobs in every state, two kinds of dead letters, schedules, a
- * queue that nobody serves, and workers that are alive.
+ * An afternoon of a small shop: an hour of figures, jobs in every state, two error groups with dead letters, schedules, a
+ * queue without a worker, and live workers.
  */
 export async function beginLife({
   db,
@@ -84,7 +84,7 @@ export async function beginLife({
       throw new Error('not yet')
   })
   const [first] = dead
-  if (first === undefined) throw new Error('Nobody died')
+  if (first === undefined) throw new Error('No job died')
   return {
     deadJob: first.id,
     group: first.fingerprint,
@@ -151,7 +151,7 @@ function workerOf({
     })
 }
 
-/** As if it had happened on a server: pictures show no path of whoever makes them. */
+/** Replaces the stack by one of a server, so that pictures show no path of the machine that makes them. */
 function thrownAt<Thrown extends Error>(error: Thrown, place: string): Thrown {
   error.stack = [
     `${error.name}: ${error.message}`,
@@ -161,7 +161,7 @@ function thrownAt<Thrown extends Error>(error: Thrown, place: string): Thrown {
   return error
 }
 
-/** As processes would have counted it, minute by minute. */
+/** Writes an hour of figures, minute by minute, as processes would have counted them. */
 async function giveHistory(db: Pick<TestDatabase, 'query'>): Promise<void> {
   const kinds = [
     ['billing', 'card.charge', 260, 0.03],
@@ -193,7 +193,7 @@ async function giveHistory(db: Pick<TestDatabase, 'query'>): Promise<void> {
   }
 }
 
-/** A spread around the middle: most near it, a few far above. */
+/** A distribution around the middle: most near it, a few far above. */
 function bins(count: number, middleMs: number): Record<string, number> {
   const spread = [
     [0.6, 0.2],

@@ -7,7 +7,7 @@ import { stage, tokenOf } from './stage.ts'
 
 const given = stage({ contracts })
 
-test('a link restores the screen that it was copied from: filter, selection, open panel', async () => {
+test('a link restores the screen it was copied from: filter, selection, open panel', async () => {
   const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2), charge(3)], {
     delay: '1h',
   })
@@ -17,7 +17,7 @@ test('a link restores the screen that it was copied from: filter, selection, ope
   await page.locator('[data-row]').first().waitFor()
   await page.getByRole('button', { name: 'scheduled', exact: true }).click()
   await page.waitForURL('**/jobs?where=*')
-  // Not check(): it wants the tick at once, and it comes with the address.
+  // Not check(), which expects the tick at once: here it follows the URL.
   for (const [id, count] of [
     [first, 1],
     [second, 2],
@@ -39,7 +39,7 @@ test('a link restores the screen that it was copied from: filter, selection, ope
   expect(await other.getByText('2 selected:').isVisible()).toBe(true)
 })
 
-test('Back undoes the last step, one by one', async () => {
+test('Back undoes the steps one by one', async () => {
   const { id } = await given.stint.enqueue(
     sendMail,
     { to: 'ana@example.com', template: 'welcome' },
@@ -69,7 +69,7 @@ test('Back undoes the last step, one by one', async () => {
   await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor()
 })
 
-test('another filter shows its own jobs at once, and none of the one before', async () => {
+test('a new filter shows its own jobs at once, and none of the previous filter', async () => {
   const queue = 'filtered'
   const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2), charge(3)], { queue })
   const [died = ''] = jobs.map(({ id }) => id)
@@ -82,7 +82,7 @@ test('another filter shows its own jobs at once, and none of the one before', as
   expect(await page.locator('.pill').count()).toBe(0)
 })
 
-test('r on a job that cannot be replayed says so, and opens no dialog later', async () => {
+test('the key r on a job that cannot be replayed says so, and opens no dialog later', async () => {
   const queue = 'mixed'
   const { id: died } = await given.stint.enqueue(chargeCard, charge(1), { queue })
   const { id: later } = await given.stint.enqueue(chargeCard, charge(2), { queue, delay: '1h' })
@@ -95,12 +95,12 @@ test('r on a job that cannot be replayed says so, and opens no dialog later', as
   await page.getByText('1 selected:').waitFor()
   expect(new URL(page.url()).searchParams.has('panel')).toBe(false)
   expect(await page.locator('dialog').count()).toBe(0)
-  // On one that can be, it opens.
+  // On a job that can be replayed it opens the dialog.
   await page.keyboard.press('r')
   await page.getByRole('heading', { name: 'Replay 1 job' }).waitFor()
 })
 
-test('the id of a job as a table shows it leads to the job, in the jump bar and as a filter', async () => {
+test('the short id of a job, as tables show it, leads to the job in the jump bar and in a filter', async () => {
   const queue = 'by-end'
   const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2)], { queue, delay: '1h' })
   const [first = ''] = jobs.map(({ id }) => id)
@@ -117,7 +117,7 @@ test('the id of a job as a table shows it leads to the job, in the jump bar and 
   expect(await page.locator('[data-row]').count()).toBe(1)
 })
 
-test('a message of several lines is shown with its lines', async () => {
+test('a message of several lines is shown with its line breaks', async () => {
   const { id } = await given.stint.enqueue(chargeCard, charge(1), { queue: 'lines' })
   const message = 'not valid:\n  - line 3\n  - line 7'
   await bury(given.db, id, { error: { name: 'Invalid', message, causes: [{ name: 'Error', message }] } })
@@ -126,7 +126,7 @@ test('a message of several lines is shown with its lines', async () => {
     expect(await page.locator(place).first().innerText()).toContain(message)
 })
 
-test('the table stays where it is when the filter gets the focus', async () => {
+test('the table does not move when the filter gets the focus', async () => {
   await given.stint.enqueue(chargeCard, charge(1), { queue: 'focus', delay: '1h' })
   const page = await given.open('jobs?where=queue:focus')
   const row = page.locator('[data-row]').first()
@@ -142,7 +142,7 @@ test('the table stays where it is when the filter gets the focus', async () => {
   expect(blurred).toEqual(focused)
 })
 
-test('a queue with signs in its name has a screen and a link of its own', async () => {
+test('a queue with special characters in its name has a screen and a link', async () => {
   const queue = 'eu/west:a%2Fb.c'
   await given.stint.enqueue(sendMail, { to: 'ana@example.com', template: 'welcome' }, { queue })
   const page = await given.open('queues')
@@ -155,9 +155,9 @@ test('a queue with signs in its name has a screen and a link of its own', async 
   expect(await page.locator('[data-row]').count()).toBe(1)
 })
 
-test('the menu, the overview and the list of dead letters show one count of them', async () => {
+test('the menu, the overview and the list show the same count of dead letters', async () => {
   const { jobs } = await given.stint.enqueueMany(chargeCard, [charge(1), charge(2)], { queue: 'counted' })
-  // One has an error group that nobody has written about yet, one died without an error.
+  // One has an error group that has no row yet, one died without an error.
   for (const [index, { id }] of jobs.entries())
     await bury(given.db, id, index === 0 ? { fingerprint: 'c0c0c0c0c0c0c0c0' } : { reason: 'expired' })
   const [dead] = await given.db.query<{ count: number }>('select count(*)::int as count from stint.dead')
@@ -172,7 +172,7 @@ test('the menu, the overview and the list of dead letters show one count of them
   expect(await page.locator('.nav-count').textContent()).toBe(count)
 })
 
-test('the figure of failed attempts leads to errors that jobs fail with, also those that none has died of', async () => {
+test('the figure of failed attempts leads to the errors that jobs fail with, also those no job has died of', async () => {
   await given.db.query(
     `insert into stint.error_group (fingerprint, kind, class, name, title, message, first_seen, last_seen, sample_job)
      values ('fa11fa11fa11fa11', 'mail.send', 'transient', 'TooMany', '429 from hooks', '429', now(), now(), gen_random_uuid())`,
@@ -186,13 +186,13 @@ test('the figure of failed attempts leads to errors that jobs fail with, also th
   const row = page.locator('[data-row=fa11fa11fa11fa11]')
   await row.filter({ hasText: '132' }).waitFor()
   await page.getByRole('heading', { level: 1, name: 'Errors' }).waitFor()
-  // What nobody has died of is not among the dead letters.
+  // An error that no job has died of is not among the dead letters.
   await page.getByRole('radio', { name: 'dead letters' }).click()
   await page.getByRole('heading', { level: 1, name: 'Dead letters' }).waitFor()
   await row.waitFor({ state: 'detached' })
 })
 
-test('what is not there is said, with the way on', async () => {
+test('a page, job or filter that does not exist says so', async () => {
   const page = await given.open('jobs/01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4')
   await page.getByRole('alert').filter({ hasText: 'job' }).waitFor()
   await page.goto(`${given.url}jobs?where=colour:red`)
@@ -223,7 +223,7 @@ test('each problem of the overview leads to the screen that it is about', async 
              'stopped', 'the same error', 'try', 'ana', 'cli')`,
     [id],
   )
-  // What is found later waits above the list until somebody lets it in.
+  // Problems that are found later wait above the list until a person shows them.
   await eventually(async () => {
     const headers = { Authorization: `Bearer ${tokenOf('viewer')}` }
     const answer = (await (await fetch(`${given.url}v1/overview`, { headers })).json()) as Overview
@@ -241,7 +241,7 @@ test('each problem of the overview leads to the screen that it is about', async 
   ]
   for (const [about, screen] of screens) {
     await problems.filter({ hasText: about }).getByRole('link').click()
-    // The overview says the same: it has to be gone.
+    // The overview has the same texts, so it has to be gone first.
     await page.locator('main .problem').first().waitFor({ state: 'detached' })
     await page.locator('main', { hasText: screen }).waitFor()
     expect(await page.getByText('No screen has this address').count()).toBe(0)

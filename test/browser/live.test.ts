@@ -12,7 +12,7 @@ async function rowIds(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`[...document.querySelectorAll('[data-row]')].map((row) => row.dataset.row)`)
 }
 
-test('new jobs wait behind a pill: no row moves under the pointer, and rows are kept fresh where they are', async () => {
+test('new jobs wait behind a pill: no row moves under the pointer, and the rows on screen stay up to date', async () => {
   const queue = 'still'
   const { jobs } = await given.stint.enqueueMany(sendMail, ['a', 'b', 'c', 'd'].map(mail), { queue })
   const ids = jobs.map(({ id }) => id)
@@ -38,7 +38,7 @@ test('new jobs wait behind a pill: no row moves under the pointer, and rows are 
   expect((await rowIds(page)).slice(3)).toEqual(before)
 })
 
-test('a queue that is new waits behind a pill while somebody points at the others', async () => {
+test('a new queue waits behind a pill while the pointer is on the table', async () => {
   await given.stint.enqueue(sendMail, mail('a'), { queue: 'known' })
   const page = await given.open('')
   const known = page.getByRole('link', { name: 'known', exact: true })
@@ -51,14 +51,14 @@ test('a queue that is new waits behind a pill while somebody points at the other
   await page.getByRole('link', { name: 'another', exact: true }).waitFor()
 })
 
-test('news that come faster than the answers to them keep no answer from coming', async () => {
+test('changes that arrive faster than answers do not block the answers', async () => {
   const queue = 'fast'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
   const page = await given.open(`jobs?where=queue:${queue}`)
   await page.locator('[data-row]').first().waitFor()
   await page.route(/\/v1\/jobs\?/, async (route) => {
     await pause(1_500)
-    // It may have been given up.
+    // The page may have aborted the request.
     await route.continue().catch(() => undefined)
   })
   const isShown = page
@@ -73,7 +73,7 @@ test('news that come faster than the answers to them keep no answer from coming'
   await page.unrouteAll({ behavior: 'ignoreErrors' })
 })
 
-test('a stream that is cut is said, resumed, and what happened meanwhile is shown', async () => {
+test('a page says that its stream is cut, resumes it, and shows what happened meanwhile', async () => {
   const queue = 'cut'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
   const page = await given.open('')
@@ -95,7 +95,7 @@ test('a stream that is cut is said, resumed, and what happened meanwhile is show
   await expect.poll(async () => (await ready.textContent())?.trim()).toBe('2')
 })
 
-test('paused, the page asks for nothing until it is resumed', async () => {
+test('a paused page requests nothing until it is resumed', async () => {
   const queue = 'paused'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
   const [page, witness] = [await given.open(''), await given.open('')]
@@ -106,11 +106,11 @@ test('paused, the page asks for nothing until it is resumed', async () => {
       .first()
   await page.locator('.data-age-live').waitFor()
   await expect.poll(async () => (await ready(page).textContent())?.trim()).toBe('1')
-  // What draws the charts is asked for too, once there is something to draw.
+  // The code of the charts is loaded too, once there is something to draw.
   await page.locator('.plot canvas').nth(2).waitFor()
   await page.keyboard.press('p')
   await page.locator('.data-age-paused').waitFor()
-  // The timers of the screen are stopped after it was painted, by timers that come before this one.
+  // The timers of the screen stop after it was painted, by timers that come before this one.
   await page.evaluate('new Promise((done) => setTimeout(done, 100))')
   const asked: string[] = []
   page.on('request', (request) => asked.push(request.url()))
@@ -125,12 +125,12 @@ test('paused, the page asks for nothing until it is resumed', async () => {
   await expect.poll(async () => (await ready(page).textContent())?.trim()).toBe('2')
 })
 
-test('an open dialog and what was typed into it survive whatever comes in', async () => {
+test('an open dialog keeps what was typed into it while new jobs arrive', async () => {
   const queue = 'typed'
   const { jobs } = await given.stint.enqueueMany(sendMail, ['a', 'b'].map(mail), { queue })
   const ids = jobs.map(({ id }) => id)
   const page = await given.open(`jobs?where=queue:${queue}`)
-  // Not check(): it wants the tick at once, and it comes with the address.
+  // Not check(), which expects the tick at once: here it follows the URL.
   await page.getByLabel('This page').click()
   await page.getByText('2 selected:').waitFor()
   await page.getByRole('button', { name: 'Cancel…' }).click()

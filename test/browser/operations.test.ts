@@ -36,7 +36,7 @@ async function isDone(page: Page): Promise<void> {
   await page.locator('h1 .state-succeeded', { hasText: 'done' }).waitFor({ timeout: 50_000 })
 }
 
-test('all at once is at once, of more than a hundred too, and the line beside it says so', async () => {
+test('a replay "All at once" of more than a hundred jobs has no canary and no pace, and its command line says so', async () => {
   const queue = newQueue()
   await deadLetters(queue, 101)
   const page = await openAct(queue, 'replay')
@@ -48,13 +48,13 @@ test('all at once is at once, of more than a hundred too, and the line beside it
   await page.getByRole('button', { name: 'Replay 101 jobs' }).click()
   await page.waitForURL('**/operations/*')
   await page.getByText('101/101').waitFor({ timeout: 50_000 })
-  // Nobody works here: it says so, instead of being done.
+  // No worker runs these jobs, and the page says so instead of "done".
   const facts = (await page.locator('.facts').allTextContents()).join(' ')
   expect(facts).toContain('Paceas fast as it goes')
   expect(facts).toContain('Succeeded0Still live101')
 }, 180_000)
 
-test('a replayed group that fails again ends red, with the same split on the page, over HTTP and in the command line', async () => {
+test('a replayed group that fails again ends red, with the same counts on the page, over HTTP and on the command line', async () => {
   const queue = newQueue()
   const startWorker = async (errorOf: (orderId: number) => string | undefined): Promise<Worker> => {
     const worker = new Worker({ connection: given.db.url, queues: { [queue]: 5 }, log: false })
@@ -102,7 +102,7 @@ test('a replayed group that fails again ends red, with the same split on the pag
   )
 }, 180_000)
 
-test('Back after an operation was started shows the jobs that it was started from, and no dialog', async () => {
+test('Back after the start of an operation shows the jobs it was started from, and no dialog', async () => {
   const queue = newQueue()
   const [id = ''] = await deadLetters(queue, 1)
   const page = await given.open(`jobs?where=${encodeURIComponent(`queue:${queue}`)}&all=1`)
@@ -118,11 +118,11 @@ test('Back after an operation was started shows the jobs that it was started fro
   expect(await trashed([id])).toEqual([true])
 })
 
-test('all that match, more than a thousand: the number is typed, and just so many are acted on', async () => {
+test('an operation on more than a thousand jobs needs the number typed, and acts on exactly that many', async () => {
   const [queue, other] = [newQueue(), newQueue()]
   const many = Array.from({ length: 1_203 }, (_, index) => charge(20_000 + index))
   await given.stint.enqueueMany(chargeCard, many, { queue })
-  // Of the same queue and of another state, of the same state and of another queue.
+  // Jobs of the same queue in another state, and of another queue in the same state.
   await given.stint.enqueueMany(chargeCard, [charge(1), charge(2)], { queue, delay: '1d' })
   await given.stint.enqueueMany(chargeCard, [charge(3)], { queue: other })
   const where = encodeURIComponent(`queue:${queue} state:ready`)
@@ -134,7 +134,7 @@ test('all that match, more than a thousand: the number is typed, and just so man
   const act = page.getByRole('button', { name: 'Cancel 1,203 jobs' })
   const typed = page.getByLabel('Type 1203 to confirm')
   await page.getByLabel('Reason, for the audit').fill('sent twice')
-  // A whole page of them, or nearly all, is not what was asked.
+  // The number of one page, or of nearly all, does not confirm it.
   for (const wrong of ['', '50', '1202', '12030']) {
     await typed.fill(wrong)
     expect(await act.isDisabled(), wrong).toBe(true)
@@ -164,21 +164,21 @@ test('all that match, more than a thousand: the number is typed, and just so man
   expect(ended).toEqual([{ state: 'cancelled', jobs: 1_203 }])
 }, 180_000)
 
-test('no more is acted on than was shown, whatever has come to match since', async () => {
+test('an operation acts on no more jobs than were shown, even if more match since', async () => {
   const queue = newQueue()
   const [first = '', second = '', third = ''] = await deadLetters(queue, 3)
   await given.stint.dead.discard(third)
   const page = await openAct(queue, 'discard')
   await page.getByRole('heading', { name: 'Discard 2 jobs' }).waitFor()
   await page.getByLabel('Reason, for the audit').fill('never mind')
-  // One that dies meanwhile is not asked about; one that was dead before makes them more than were shown.
+  // A job that dies meanwhile does not count; one that was dead before makes more matches than were shown.
   const [later = ''] = await deadLetters(queue, 1)
   await given.stint.dead.restore(third)
   await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
   await page.getByText('Nothing was done: more match by now').waitFor()
   expect(await trashed([first, second, third, later])).toEqual([false, false, false, false])
 
-  // Counted again, with the one that died: this is what is agreed to now.
+  // The dialog counts again, with the job that died: the person agrees to this number now.
   await page.getByRole('heading', { name: 'Discard 4 jobs' }).waitFor()
   const [last = ''] = await deadLetters(queue, 1)
   await page.getByRole('button', { name: 'Discard 4 jobs' }).click()
@@ -188,7 +188,7 @@ test('no more is acted on than was shown, whatever has come to match since', asy
   })
 }, 180_000)
 
-test('to abort is asked about, and why is noted', async () => {
+test('an abort asks for confirmation, and the audit has its reason', async () => {
   const queue = newQueue()
   const ids = await deadLetters(queue, 3)
   const as = given.stint.as({ actor: 'ana', role: 'operator', origin: 'api' })
@@ -207,7 +207,7 @@ test('to abort is asked about, and why is noted', async () => {
   await page.getByLabel('Reason, for the audit').fill('wrong queue')
   await page.getByRole('button', { name: 'Abort it' }).click()
   await page.locator('h1', { hasText: 'aborted' }).waitFor()
-  // The note on the screen, and in the audit.
+  // The reason is on the screen, and in the audit.
   await page.locator('main .note', { hasText: 'wrong queue' }).waitFor()
   const noted = await given.db.query(
     `select actor, reason from stint.audit where action = 'operation.abort' and target = $1`,
@@ -217,7 +217,7 @@ test('to abort is asked about, and why is noted', async () => {
   expect(await trashed(ids)).toContain(false)
 }, 180_000)
 
-test('a discard is taken back job by job: what others put into the trash stays there', async () => {
+test('undoing a discard restores its own jobs, and leaves others in the trash', async () => {
   const queue = newQueue()
   const [first = '', second = '', others = ''] = await deadLetters(queue, 3)
   await given.stint.dead.discard(others)
@@ -229,7 +229,7 @@ test('a discard is taken back job by job: what others put into the trash stays t
   expect(await trashed([first, second, others])).toEqual([false, false, true])
 }, 180_000)
 
-test('a discard of chosen jobs is taken back as well', async () => {
+test('a discard of selected jobs can be undone', async () => {
   const queue = newQueue()
   const [first = '', second = '', left = ''] = await deadLetters(queue, 3)
   const where = encodeURIComponent(`queue:${queue} state:dead`)
@@ -242,14 +242,14 @@ test('a discard of chosen jobs is taken back as well', async () => {
   expect(await trashed([first, second, left])).toEqual([false, false, false])
 }, 180_000)
 
-test('a discard of more jobs than can be named is taken back by its filter, which says so', async () => {
+test('a discard of more jobs than can be listed is undone by its filter, and the dialog says so', async () => {
   const queue = newQueue()
   await deadLetters(queue, 2)
   const page = await openAct(queue, 'discard')
   await page.getByLabel('Reason, for the audit').fill('never mind')
   await page.getByRole('button', { name: 'Discard 2 jobs' }).click()
   await isDone(page)
-  // As the answer would be of a thousand more.
+  // The answer as it would be with a thousand jobs more.
   await page.route('**/v1/operations/*/jobs?*', async (route) => {
     const answer = (await (await route.fetch()).json()) as object
     await route.fulfill({ json: { ...answer, next: randomUUID() } })

@@ -7,7 +7,7 @@ import { contracts, sendMail } from './shop.ts'
 import { keepScreen, settled, stage } from './stage.ts'
 
 let server: OwnServer | undefined
-// With its usual patience: it is what a console does when its database is away that is looked at.
+// With the usual limits: this test is about a console whose database is down.
 const given = stage(
   { contracts },
   {
@@ -28,7 +28,7 @@ function readyIn(page: Page, queue: string): Promise<string | undefined> {
     .then((text) => text?.trim())
 }
 
-test('a database that is down is said on the screens there are and on new ones, and they heal without a reload', async () => {
+test('open and new screens say that the database is down, and recover without a reload', async () => {
   const queue = 'outlived'
   await given.stint.enqueue(sendMail, mail('a'), { queue })
   const page = await given.open('')
@@ -36,23 +36,23 @@ test('a database that is down is said on the screens there are and on new ones, 
   await other.goto(`${given.url}workers`)
   await settled(other)
   await expect.poll(() => readyIn(page, queue)).toBe('1')
-  // Gone with the first reload.
+  // A reload would remove this mark.
   for (const each of [page, other]) await each.evaluate('globalThis.isTheSame = true')
   const banner = page.getByRole('alert').filter({ hasText: 'The database has not answered since' })
 
   await server?.stop('fast')
   try {
     await banner.waitFor()
-    // Said by the stream, and maybe by a part of the screen that asked just then.
+    // The stream says it, and maybe also a part of the screen that sent a request just then.
     await other.getByRole('alert').filter({ hasText: 'The database does not answer' }).first().waitFor()
-    // What was known stays, and no address, statement or password of the database is shown.
+    // The last figures stay, and no address, statement or password of the database is shown.
     expect(await readyIn(page, queue)).toBe('1')
     const text = (await page.locator('body').textContent()) ?? ''
     expect(text).not.toMatch(/ECONNREFUSED|postgres:|127\.0\.0\.1|terminating/)
-    // The header does not call that live.
+    // The header does not say "live".
     await page.locator('.data-age-down', { hasText: 'database down' }).waitFor()
     await keepScreen(page, 'database-down')
-    // One that is only opened now has nothing to show, and says why.
+    // A screen that is opened now has nothing to show, and says why.
     await other.getByRole('link', { name: 'Jobs', exact: true }).click()
     await other.locator('main .note-fail').nth(1).waitFor()
     await keepScreen(other, 'database-down-new-screen')
@@ -63,7 +63,7 @@ test('a database that is down is said on the screens there are and on new ones, 
   await banner.waitFor({ state: 'detached' })
   await expect.poll(() => readyIn(page, queue)).toBe('2')
   await other.locator('[data-row]').nth(1).waitFor()
-  // The stream may say that it is over after the jobs were there.
+  // The stream may report the end of the outage after the jobs are there.
   await expect.poll(() => other.locator('main .note-fail').count()).toBe(0)
   for (const each of [page, other]) expect(await each.evaluate('globalThis.isTheSame')).toBe(true)
 }, 180_000)

@@ -8,7 +8,7 @@ import { pressPair, stage } from './stage.ts'
 
 const given = stage({ contracts })
 
-/** Whether the handler still has its fault. */
+/** Whether the handler still has its bug. */
 let isBroken = true
 
 async function givenDead(count: number, queue: string): Promise<string[]> {
@@ -39,7 +39,7 @@ async function givenDead(count: number, queue: string): Promise<string[]> {
   return ids
 }
 
-test('a dead group is repaired by the keyboard alone: found, replayed by canary, watched to its end', async () => {
+test('a person repairs a dead group by keyboard alone: finds it, replays it with a canary, and watches it end', async () => {
   const ids = await givenDead(12, `keys.${randomUUID().slice(0, 8)}`)
   isBroken = false
   const page = await given.open('', { role: 'operator' })
@@ -53,7 +53,7 @@ test('a dead group is repaired by the keyboard alone: found, replayed by canary,
   await expect.poll(focused).toMatch(/^Group [\da-f]{8}, /)
   await keyboard.press('r')
   await page.getByRole('heading', { name: 'Replay 12 jobs' }).waitFor()
-  // The reason has the focus; before it stands how: a canary, how many a second then, and when it stops.
+  // The reason has the focus; the canary, the pace and the stop rule come before it.
   await keyboard.type('fixed in v215')
   for (let press = 0; press < 3; press++) await keyboard.press('Shift+Tab')
   await expect.poll(focused).toBe('Jobs of the canary')
@@ -78,7 +78,7 @@ test('a dead group is repaired by the keyboard alone: found, replayed by canary,
   expect(noted).toEqual({ actor: 'otto', reason: 'fixed in v215' })
 }, 180_000)
 
-test('a canary that fails the same way stops the operation, which says so', async () => {
+test('an operation whose canary fails the same way stops, and says so', async () => {
   await givenDead(8, `stop.${randomUUID().slice(0, 8)}`)
   const page = await given.open('dead', { role: 'operator' })
   await page.locator('[data-row-link]').first().click()
@@ -93,7 +93,7 @@ test('a canary that fails the same way stops the operation, which says so', asyn
   expect(await page.getByRole('button', { name: 'Abort' }).count()).toBe(0)
 }, 180_000)
 
-test('edit & replay shows what the contract says at its field, then the change, then the new job', async () => {
+test('edit & replay shows contract errors at their fields, then the change, then the new job', async () => {
   const [id = ''] = await givenDead(1, `edit.${randomUUID().slice(0, 8)}`)
   isBroken = false
   const page = await given.open(`jobs/${id}`)
@@ -113,7 +113,7 @@ test('edit & replay shows what the contract says at its field, then the change, 
     const note = page.locator(`[id="${(await field.getAttribute('aria-describedby')) ?? ''}"]`)
     expect((await note.textContent())?.length).toBeGreaterThan(5)
   }
-  // The first of them has the focus.
+  // The first of these fields has the focus.
   await page.locator('[aria-invalid=true]:focus').waitFor()
   expect((await given.stint.get(id))?.state).toBe('dead')
 
@@ -132,7 +132,7 @@ test('edit & replay shows what the contract says at its field, then the change, 
   expect(await page.locator('pre[aria-label=Input]').textContent()).toContain('"cents": 1250')
 })
 
-test('discard is undone from where it was done', async () => {
+test('a discard is undone where it was done', async () => {
   const [id = ''] = await givenDead(1, `undo.${randomUUID().slice(0, 8)}`)
   const page = await given.open(`jobs/${id}`, { role: 'operator' })
   await page.getByRole('button', { name: 'Discard' }).click()
@@ -143,11 +143,12 @@ test('discard is undone from where it was done', async () => {
   await page.getByRole('button', { name: 'Replay', exact: true }).waitFor()
 })
 
-test('what somebody else has done meanwhile is refused, and said', async () => {
+test('a replay of a job that changed meanwhile is refused, and the page says so', async () => {
   const [id = ''] = await givenDead(1, `raced.${randomUUID().slice(0, 8)}`)
   const page = await given.open(`jobs/${id}`, { role: 'operator' })
   isBroken = false
-  // After the click and before the console hears of it: otherwise the page may see it first, and take the button away.
+  // After the click and before the console gets the request: otherwise the page may see the change first and remove the
+  // button.
   await page.route(`**/v1/jobs/${id}/replay`, async (route) => {
     await given.stint.dead.replay(id)
     await route.continue()

@@ -21,7 +21,7 @@ beforeAll(async () => {
   )
 })
 
-/** A request as a script in this page would send it: with the person's cookie, from our own origin. */
+/** Sends a request as a script of this page would: with the person's cookie, from our own origin. */
 function send(page: Page, path: string, body: object): Promise<number> {
   return page.evaluate(
     async ([address, text]) => {
@@ -37,7 +37,7 @@ function send(page: Page, path: string, body: object): Promise<number> {
 }
 
 describe('a viewer', () => {
-  test('sees no control that acts', async () => {
+  test('a viewer sees no button that acts', async () => {
     const page = await given.open(`jobs/${id}?panel=edit-and-replay`, { role: 'viewer' })
     await page.locator('h1 .state-dead').waitFor()
     const acting =
@@ -59,7 +59,7 @@ describe('a viewer', () => {
     expect((await given.stint.get(id))?.state).toBe('dead')
   })
 
-  test('is refused what it asks for without a control', async () => {
+  test('a viewer who sends an action without a button is refused', async () => {
     const page = await given.open('', { role: 'viewer' })
     for (const [path, body] of [
       [`jobs/${id}/replay`, {}],
@@ -77,7 +77,7 @@ describe('a viewer', () => {
   })
 })
 
-test('an operator runs and backfills a schedule whose input code makes, and is told who makes the jobs', async () => {
+test('an operator runs and backfills a schedule whose input comes from code, and sees who makes the jobs', async () => {
   const schedule = defineSchedule({
     name: 'coded',
     job: renderReport,
@@ -124,13 +124,13 @@ test('an operator may replay and may not edit', async () => {
   expect(await send(page, `jobs/${id}/edit-and-replay`, { input: charge(8), reason: 'because' })).toBe(403)
 })
 
-test('who is signed out is led to the door and back', async () => {
+test('a signed-out person is sent to the sign-in page and back', async () => {
   const page = await given.open('system', { role: 'viewer' })
   await page.getByText('PostgreSQL', { exact: true }).waitFor()
   await page.context().clearCookies()
   await page.getByRole('button', { name: 'Check again' }).click()
-  // One for each part of the screen that asks again.
-  const door = page.getByRole('link', { name: 'Sign in' }).first()
-  await door.waitFor()
-  expect(await door.getAttribute('href')).toContain(encodeURIComponent('/system'))
+  // One link for each part of the screen that requests data again.
+  const signIn = page.getByRole('link', { name: 'Sign in' }).first()
+  await signIn.waitFor()
+  expect(await signIn.getAttribute('href')).toContain(encodeURIComponent('/system'))
 })

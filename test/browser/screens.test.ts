@@ -15,14 +15,14 @@ const shots = join(import.meta.dirname, '../../.artifacts/screenshots')
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 let life: Life
 let operation = ''
-/** One that rests, and so can be gone on with or given up. */
+/** A paused operation, which can be resumed or aborted. */
 let paused = ''
 let ignored = ''
 
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
   life = await beginLife({ db: given.db, stint: given.stint, connection: given.db.url })
-  // A name without a place to break, and figures as wide as they get.
+  // A name without a place to break, and figures as wide as possible.
   await given.stint.enqueue(
     sendMail,
     { to: 'ana@example.com', template: 'welcome' },
@@ -85,7 +85,7 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[]
 }
 
-/** Of everything in the light theme; in the dark one only colours differ. */
+/** All rules in the light theme; only colours differ in the dark one. */
 const rules = {
   light: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'],
   dark: ['color-contrast'],
@@ -100,24 +100,24 @@ async function violations(page: Page, theme: 'light' | 'dark'): Promise<string[]
   )
 }
 
-/** What is too wide, and what is too small to be hit: asked inside of the page. */
+/** What is too wide, and what is too small to click; evaluated inside the page. */
 const smallOrWide = `({
   overflow: document.documentElement.scrollWidth - innerWidth,
   small: [...document.querySelectorAll('button, main a, nav a, summary, input')]
     .filter((target) => target.checkVisibility())
-    // A tick box has its label around it; a link inside of a sentence is excepted.
+    // A checkbox has its label around it; links inside sentences may be smaller.
     .filter((target) => !target.matches('p a, li a, dd a, .clip a'))
     .map((target) => ({ target, box: (target.closest('label') ?? target).getBoundingClientRect() }))
     .filter(({ box }) => box.width > 0 && Math.min(box.width, box.height) < 23.5)
     .map(({ target, box }) => target.outerHTML.slice(0, 120) + ' ' + box.width + 'x' + box.height),
 })`
 
-/** To be looked at by a person, which `npm test` is not. */
+/** Pictures for people to look at, which the short form leaves out. */
 async function keepPicture(page: Page, name: string): Promise<void> {
   if (form !== 'short') await page.screenshot({ path: join(shots, `${name}.png`) })
 }
 
-/** Figures that do not fit, and rows of them that leave a hole: asked inside of the page. */
+/** Figures that do not fit, and rows of figures that leave a gap; evaluated inside the page. */
 const spoiltFigures = `[...document.querySelectorAll('.figures')].flatMap((box) => {
   const figures = [...box.children].map((figure) => ({ figure, at: figure.getBoundingClientRect() }))
   const edge = box.getBoundingClientRect().right
@@ -129,7 +129,7 @@ const spoiltFigures = `[...document.querySelectorAll('.figures')].flatMap((box) 
     .map(({ figure }) => figure.textContent)
 })`
 
-// One visit for all looks: loading a screen takes longer than looking at it.
+// One visit for all checks: loading a screen takes longer than checking it.
 test('axe finds no violation on any screen, light or dark, and at 320 pixels everything fits', async () => {
   const page = await given.open('')
   const wide = page.viewportSize() ?? { width: 1360, height: 860 }

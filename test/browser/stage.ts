@@ -18,7 +18,7 @@ import { patienceMs } from '../support/patience.ts'
 
 const artefacts = join(import.meta.dirname, '../../.artifacts')
 
-/** Where something else than usual is on it. */
+/** Parts that a test replaces. */
 export interface StageParts {
   openDatabase?: () => Promise<TestDatabase>
   openConsole?: (options: ConsoleOptions) => Console
@@ -32,11 +32,11 @@ function openPatient(options: ConsoleOptions): Console {
 export interface Stage {
   readonly db: TestDatabase
   readonly stint: Stint
-  /** Where the console is, with a slash at its end. */
+  /** The URL of the console, with a slash at its end. */
   readonly url: string
-  /** Opens a screen in a browser of its own, signed in. */
+  /** Opens a screen in a browser context of its own, signed in. */
   open(path: string, options?: OpenOptions): Promise<Page>
-  /** Cuts all connections to the console, and lets none in until `mend` is called. */
+  /** Cuts all connections to the console, and accepts none until `mend` is called. */
   cut(): void
   mend(): void
 }
@@ -54,15 +54,15 @@ const tokens: Readonly<Record<Role, { token: string; line: string }>> = {
 }
 
 /**
- * Made before the first test of a file, gone after the last. Whatever a page complains about fails the test.
+ * Made before the first test of a file and removed after the last. Any error that a page reports fails the test.
  */
 export function stage(
   options: ConsoleOptions = {},
   { openDatabase = createTestDatabase, openConsole = openPatient }: StageParts = {},
 ): Stage {
-  const parts: { db?: TestDatabase; stint?: Stint; browser?: Browser; door?: Door } = {}
+  const parts: { db?: TestDatabase; stint?: Stint; browser?: Browser; server?: CuttableServer } = {}
   const complaints: string[] = []
-  /** The cookies of each role, once somebody has signed in with it. */
+  /** The cookies of each role, after its first sign-in. */
   const sessions = new Map<Role, StorageState>()
   let closeConsole: (() => Promise<void>) | undefined
 
@@ -78,7 +78,7 @@ export function stage(
     closeConsole = served.close
     parts.db = db
     parts.stint = new Stint({ connection: db.url })
-    parts.door = await openDoor(nodeListener(served))
+    parts.server = await openCuttableServer(nodeListener(served))
     parts.browser = await sharedChromium()
   }, 180_000)
   afterEach(async ({ task }) => {
@@ -90,7 +90,7 @@ export function stage(
     expect(complaints.splice(0)).toEqual([])
   })
   afterAll(async () => {
-    await parts.door?.close()
+    await parts.server?.close()
     await closeConsole?.()
     await parts.stint?.close()
     await parts.db?.drop()
@@ -104,7 +104,7 @@ export function stage(
       return there(parts.stint)
     },
     get url() {
-      return `http://127.0.0.1:${there(parts.door).port}${options.basePath ?? ''}/`
+      return `http://127.0.0.1:${there(parts.server).port}${options.basePath ?? ''}/`
     },
     async open(path, { role = 'admin', ...context } = {}) {
       const session = sessions.get(role)
@@ -120,7 +120,7 @@ export function stage(
       const page = await opened.newPage()
       page.on('pageerror', (error) => complaints.push(`page: ${error.message}`))
       page.on('console', (message) => {
-        // What a server refuses is in the answer; a browser says so too.
+        // The test checks refused requests by their answer; the browser logs them too.
         if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) {
           complaints.push(`console of the page: ${message.text()}`)
         }
@@ -130,25 +130,25 @@ export function stage(
         await page.goto(`${this.url}login?to=${encodeURIComponent(`/${path}`)}`)
         const token = page.getByLabel('Token')
         await token.fill(tokens[role].token)
-        // Not by a click: where the pointer rests, what is new waits to be let in.
+        // Not by a click: where the pointer rests, new rows wait behind a pill.
         await token.press('Enter')
       }
       await shown(page)
       if (session === undefined) sessions.set(role, await opened.storageState())
-      // What somebody may do is known with who they are.
+      // The page knows the person's rights once it shows the person.
       await page.locator('.actor').waitFor({ state: 'attached' })
       return page
     },
     cut: () => {
-      there(parts.door).cut()
+      there(parts.server).cut()
     },
     mend: () => {
-      there(parts.door).mend()
+      there(parts.server).mend()
     },
   }
 }
 
-interface Door {
+interface CuttableServer {
   port: number
   cut(): void
   mend(): void
@@ -156,7 +156,7 @@ interface Door {
 }
 
 /** An HTTP server whose connections can be cut, as a proxy that restarts does. */
-async function openDoor(listener: ReturnType<typeof nodeListener>): Promise<Door> {
+async function openCuttableServer(listener: ReturnType<typeof nodeListener>): Promise<CuttableServer> {
   const sockets = new Set<Socket>()
   let isCut = false
   const server: Server = createServer(listener)
@@ -189,13 +189,13 @@ async function openDoor(listener: ReturnType<typeof nodeListener>): Promise<Door
   }
 }
 
-/** What the browser showed when a test failed. */
+/** Keeps a picture of the page when a test fails. */
 async function keepPicture(page: Page, name: string): Promise<void> {
   const file = `${name.replaceAll(/\W+/g, '-').slice(0, 80)}.png`
   await page.screenshot({ path: join(artefacts, 'failures', file) }).catch(() => undefined)
 }
 
-/** A screen to be looked at, in both themes. */
+/** Keeps pictures of a screen in both themes, for people to look at. */
 export async function keepScreen(page: Page, name: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
@@ -212,7 +212,7 @@ export function tokenOf(role: Role): string {
   return tokens[role].token
 }
 
-/** Two keys that lead to a screen, until they did: on a busy machine the second may come too late to go with the first. */
+/** Presses two keys that lead to a screen until they do: on a busy machine the second may come too late. */
 export async function pressPair(page: Page, keys: readonly [string, string], screen: string): Promise<void> {
   await eventually(async () => {
     for (const key of keys) await page.keyboard.press(key)
@@ -220,15 +220,15 @@ export async function pressPair(page: Page, keys: readonly [string, string], scr
   })
 }
 
-/** When a screen of the dashboard is there; the page to sign in has a heading too. */
+/** Waits for a screen of the dashboard; `#main`, because the sign-in page has a heading too. */
 export async function shown(page: Page): Promise<void> {
   await page.locator('#main h1').waitFor()
 }
 
-/** When all that a screen asks for is there. */
+/** Waits until a screen has all its data. */
 export async function settled(page: Page): Promise<void> {
   await shown(page)
-  // Not by a function in the page: its policy evaluates no text.
+  // Not by a function in the page: its content security policy evaluates no text.
   await eventually(async () => {
     expect(await page.locator('.loading').count()).toBe(0)
   })

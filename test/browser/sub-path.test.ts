@@ -4,7 +4,7 @@ import { stage } from './stage.ts'
 
 const given = stage({ contracts, basePath: '/admin/jobs' })
 
-test('mounted under a path it stays below it: files, API, stream, links and Back', async () => {
+test('a console mounted under a path stays below it: files, API, stream, links and Back', async () => {
   const { id } = await given.stint.enqueue(chargeCard, charge(1), { delay: '1h' })
   const page = await given.open(`jobs/${id}?tab=attempts`)
   await page.getByText('No attempts yet.').waitFor()
