@@ -9,7 +9,7 @@ import { defineJob, typed } from './define-job.ts'
 
 const stint = new Stint()
 
-test('zod: input before and after its transformations, output, kind', () => {
+test('zod types the input before and after its transformations, the output and the kind', () => {
   const resize = defineJob({
     kind: 'image.resize',
     input: z.object({
@@ -32,15 +32,15 @@ test('zod: input before and after its transformations, output, kind', () => {
   expectTypeOf<OutputOf<typeof resize>>().toEqualTypeOf<{ url: string }>()
   expectTypeOf(resize.kind).toEqualTypeOf<'image.resize'>()
   void stint.enqueue(resize, { imageId: 'a', at: '3' })
-  // @ts-expect-error a number where text is asked for
+  // @ts-expect-error a number where text is expected
   void stint.enqueue(resize, { imageId: 1, at: '3' })
-  // @ts-expect-error an input is asked for
+  // @ts-expect-error the input is required
   void stint.enqueue(resize)
   // @ts-expect-error no such option
   void stint.enqueue(resize, { imageId: 'a', at: '3' }, { prioritty: 3 })
 })
 
-test('valibot and arktype are inferred alike', () => {
+test('valibot and arktype are inferred like zod', () => {
   const valibotJob = defineJob({ kind: 'a', input: v.object({ id: v.pipe(v.string(), v.toNumber()) }) })
   void stint.enqueue(valibotJob, { id: '1' })
   expectTypeOf<InputOf<typeof valibotJob>>().toEqualTypeOf<{ id: string }>()
@@ -50,34 +50,34 @@ test('valibot and arktype are inferred alike', () => {
   expectTypeOf<InputOf<typeof arktypeJob>>().toEqualTypeOf<{ id: string; n?: number }>()
 })
 
-test('without a schema any JSON goes, or nothing at all', () => {
+test('a contract without a schema accepts any JSON, or no input', () => {
   const noop = defineJob({ kind: 'noop', output: typed<number>() })
   expectTypeOf<OutputOf<typeof noop>>().toEqualTypeOf<number>()
   void stint.enqueue(noop)
   void stint.enqueue(noop, { any: ['thing'] }, { priority: 3 })
 })
 
-test('an input that a schema could fill in has to be given all the same', () => {
+test('an input is required even where the schema has a default for all of it', () => {
   const withDefault = defineJob({ kind: 'd', input: z.object({ n: z.number() }).default({ n: 1 }) })
-  // @ts-expect-error what is absent cannot be stored
+  // @ts-expect-error an absent input cannot be stored
   void stint.enqueue(withDefault)
-  // @ts-expect-error nor is undefined something that can
+  // @ts-expect-error undefined cannot be stored either
   void stint.enqueue(withDefault, undefined)
   void stint.enqueue(withDefault, { n: 2 })
 })
 
-test('the transaction is that of the adapter', () => {
+test('the transaction has the type of the adapter', () => {
   interface MyTransaction {
     send(text: string): Promise<unknown[]>
   }
   const mine = new Stint({ adapter: (tx: MyTransaction) => (text) => tx.send(text) })
   const noop = defineJob({ kind: 'noop' })
   void mine.enqueue(noop, {}, { tx: { send: () => Promise.resolve([]) } })
-  // @ts-expect-error not that library's transaction
+  // @ts-expect-error not a transaction of that library
   void mine.enqueue(noop, {}, { tx: { query: () => Promise.resolve([]) } })
 })
 
-test('a retry rule names the classes of failure that there are', () => {
+test('a retry rule accepts only known failure classes', () => {
   const job = defineJob({
     kind: 'mail.send',
     retry: {

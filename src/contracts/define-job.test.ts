@@ -7,7 +7,7 @@ import { defineJob, typed } from './define-job.ts'
 import { checkInput, readInput } from './input.ts'
 
 describe('defineJob', () => {
-  test('fills in the defaults that a user gets without thinking', () => {
+  test('defineJob fills in the defaults', () => {
     expect(defineJob({ kind: 'mail.send' })).toMatchObject({
       kind: 'mail.send',
       queue: 'default',
@@ -19,7 +19,7 @@ describe('defineJob', () => {
     })
   })
 
-  test('is frozen: all modules that import a contract share it', () => {
+  test('defineJob freezes the contract, which all importing modules share', () => {
     expect(Object.isFrozen(defineJob({ kind: 'mail.send' }))).toBe(true)
   })
 
@@ -67,13 +67,13 @@ describe('defineJob', () => {
     [{ kind: 'a', unique: { onConflict: 'panic' as 'keep' } }, 'unique.onConflict'],
     [{ kind: 'a', input: {} as never }, 'input'],
     [{ kind: 'a', key: 'tenant' as never }, 'key'],
-  ])('refuses %j, naming %s', (definition, path) => {
+  ])('defineJob refuses %j, naming %s', (definition, path) => {
     expect(() => defineJob(definition)).toThrow(
       expect.objectContaining({ code: 'invalid-option', issues: [expect.objectContaining({ path })] }),
     )
   })
 
-  test('suggests the option that was meant', () => {
+  test('defineJob suggests the option that was probably meant', () => {
     expect(() => defineJob({ kind: 'a', prioritty: 3 } as never)).toThrow(
       /Unknown option `prioritty`.*Did you mean `priority`\?/,
     )
@@ -85,7 +85,7 @@ describe('defineJob', () => {
     )
   })
 
-  test('completes the table of retries: what is not said stays as it is by default', () => {
+  test('defineJob completes the retry rules: a class without a rule keeps the default', () => {
     const classify = (): undefined => undefined
     const { retry } = defineJob({
       kind: 'a',
@@ -119,7 +119,7 @@ describe('defineJob', () => {
     expect(Object.isFrozen(retry.rules)).toBe(true)
   })
 
-  test('refuses upcasters that leave a gap', () => {
+  test('defineJob refuses upcasters that leave a gap', () => {
     expect(() => defineJob({ kind: 'a', version: 3, upcast: { 1: (old) => old } })).toThrow(/without a gap/)
     expect(() => defineJob({ kind: 'a', version: 2, upcast: { 2: (old) => old } })).toThrow(/without a gap/)
     expect(() => defineJob({ kind: 'a', version: 3, upcast: { 2: (old) => old } })).not.toThrow()
@@ -135,7 +135,7 @@ const schemas = {
 describe.each(Object.entries(schemas))('an input checked by %s', (_library, input) => {
   const contract = defineJob({ kind: 'order.ship', input })
 
-  test('passes when it fits', async () => {
+  test('an input that fits its schema passes', async () => {
     const checked = await checkInput(contract, { id: 'a', items: [{ n: 1 }] })
     expect(checked).toEqual({
       text: '{"id":"a","items":[{"n":1}]}',
@@ -144,7 +144,7 @@ describe.each(Object.entries(schemas))('an input checked by %s', (_library, inpu
     })
   })
 
-  test('is refused with the path of what does not', async () => {
+  test('an input that does not fit is refused with the path of the fault', async () => {
     const check = async (): Promise<unknown> =>
       checkInput(contract, { id: 'a', items: [{ n: 1 }, { n: 'x' }] })
     await expect(check()).rejects.toMatchObject({
@@ -165,7 +165,7 @@ describe('inputs and versions', () => {
     },
   })
 
-  test('an input of old code is led through every version to the current one', async () => {
+  test('an input of old code goes through every upcaster to the current version', async () => {
     expect(await readInput(contract, { version: 1, input: { id: 'a' } })).toEqual({
       imageId: 'a',
       width: 400,
@@ -176,21 +176,21 @@ describe('inputs and versions', () => {
     })
   })
 
-  test('an input of newer code is refused with the way out', async () => {
+  test('an input of newer code is refused with what to do', async () => {
     await expect(readInput(contract, { version: 4, input: {} })).rejects.toMatchObject({
       code: 'contract-mismatch',
       message: expect.stringContaining('newer code') as string,
     })
   })
 
-  test('an input older than the upcasters reach is refused', async () => {
+  test('an input older than the first upcaster is refused', async () => {
     const young = defineJob({ kind: 'a', version: 3, upcast: { 2: (old) => old } })
     await expect(readInput(young, { version: 1, input: {} })).rejects.toMatchObject({
       code: 'contract-mismatch',
     })
   })
 
-  test('the schema sees what the worker will see: a Date has become text', async () => {
+  test('the schema checks the input as the worker will get it: a Date has become text', async () => {
     const strict = defineJob({ kind: 'a', input: z.object({ at: z.date() }) })
     await expect((async () => checkInput(strict, { at: new Date() }))()).rejects.toMatchObject({
       code: 'invalid-input',
@@ -200,13 +200,13 @@ describe('inputs and versions', () => {
     expect(text).toBe('{"at":"1970-01-01T00:00:00.000Z"}')
   })
 
-  test('asynchronous schemas are awaited', async () => {
+  test('an asynchronous schema is awaited', async () => {
     const slow = defineJob({ kind: 'a', input: z.string().refine((text) => Promise.resolve(text !== 'no')) })
     expect((await checkInput(slow, 'yes')).text).toBe('"yes"')
     await expect(checkInput(slow, 'no')).rejects.toMatchObject({ code: 'invalid-input' })
   })
 
-  test('typed() accepts anything', async () => {
+  test('typed() accepts any input', async () => {
     expect(
       await readInput(defineJob({ kind: 'a', input: typed<{ n: number }>() }), {
         version: 1,

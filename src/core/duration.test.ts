@@ -15,7 +15,7 @@ test.each([
 })
 
 test.each(['', '30', 's', '-5s', '5 s', '5S', '1e3s', '٣s', Number.NaN, -1, Infinity, null, {}, [5]])(
-  '%j is no duration',
+  '%j is refused as a duration',
   (value) => {
     expect(durationMs(value)).toBeUndefined()
   },

@@ -22,7 +22,7 @@ function exact(values: readonly number[], share: number): number {
 }
 
 describe('a histogram', () => {
-  test('tells any percentile to within 5 % of the exact one', () => {
+  test('a histogram gives any percentile within 5 % of the exact one', () => {
     fc.assert(
       fc.property(durations, shares, (values, share) => {
         const told = percentile(counted(values), share) ?? Number.NaN
@@ -31,7 +31,7 @@ describe('a histogram', () => {
     )
   })
 
-  test('of two parts merged is that of the whole', () => {
+  test('merging the histograms of two parts gives that of the whole', () => {
     fc.assert(
       fc.property(durations, durations, (some, others) => {
         const whole = counted([...some, ...others])
@@ -41,18 +41,18 @@ describe('a histogram', () => {
     )
   })
 
-  test('has bins that follow one another, each with its middle inside', () => {
+  test('the bins of a histogram are adjacent, each with its middle inside', () => {
     for (let bin = 0; bin < binCount; bin++) expect(binOf(middleOf(bin))).toBe(bin)
   })
 
-  test('puts zero, negative, infinite and NaN durations into its first or last bin', () => {
+  test('a histogram puts zero, negative, infinite and NaN durations into its first or last bin', () => {
     for (const ms of [0, -1, Number.NaN, 1e-9]) expect(binOf(ms)).toBe(0)
     for (const ms of [Infinity, 1e300]) expect(binOf(ms)).toBe(binCount - 1)
     expect(percentile({}, 0.5)).toBeNull()
     expect(percentile({ 0: 3 }, 0.99)).toBe(0)
   })
 
-  test('is added as it is printed, as often as it stands for', () => {
+  test('a histogram is added from its printed form, multiplied by a weight', () => {
     fc.assert(
       fc.property(durations, durations, fc.integer({ min: 1, max: 9 }), (one, other, times) => {
         const counts = new Float64Array(binCount)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Coalescer } from './coalesce.ts'
 import type { Flushed } from './coalesce.ts'
 
-/** A flush that records what it got and answers when told. */
+/** A flush that records its items and answers at once; negative items fail. */
 function recorder(): {
   batches: number[][]
   flush: (items: readonly number[]) => Promise<Flushed<number>[]>
@@ -21,7 +21,7 @@ function recorder(): {
   }
 }
 
-test('callers of one turn share a flush, each with its own answer', async () => {
+test('callers of one turn of the event loop share a flush, each with its own answer', async () => {
   const { batches, flush } = recorder()
   const coalescer = new Coalescer(flush, { maxItems: 10, maxBytes: 1_000 })
   const answers = await Promise.allSettled([1, -1, 3].map((item) => coalescer.add(item, 1)))
@@ -33,7 +33,7 @@ test('callers of one turn share a flush, each with its own answer', async () => 
   expect(batches).toEqual([[1, -1, 3]])
 })
 
-test('callers who call again at once are in the next flush together', async () => {
+test('callers that call again at once share the next flush', async () => {
   const { batches, flush } = recorder()
   const coalescer = new Coalescer(flush, { maxItems: 100, maxBytes: 1_000 })
   const caller = async (item: number): Promise<void> => {
@@ -43,14 +43,14 @@ test('callers who call again at once are in the next flush together', async () =
   expect(batches.map((batch) => batch.length)).toEqual([20, 20, 20])
 })
 
-test('a flush holds no more rows and bytes than it may, but always one', async () => {
+test('a flush holds no more rows and bytes than its limits, but at least one row', async () => {
   const { batches, flush } = recorder()
   const coalescer = new Coalescer(flush, { maxItems: 3, maxBytes: 10 })
   await Promise.all([4, 4, 4, 99, 1, 1, 1, 1].map((bytes) => coalescer.add(bytes, bytes)))
   expect(batches).toEqual([[4, 4], [4], [99], [1, 1, 1], [1]])
 })
 
-test('a flush that fails as a whole fails every caller in it, and the next goes on', async () => {
+test('a flush that fails as a whole fails every caller in it, and the next flush works', async () => {
   let isDown = true
   const coalescer = new Coalescer<number, number>(
     (items) =>
@@ -64,7 +64,7 @@ test('a flush that fails as a whole fails every caller in it, and the next goes 
   await expect(coalescer.add(2, 1)).resolves.toBe(2)
 })
 
-test('drained resolves when all is answered', async () => {
+test('drained() resolves when all callers are answered', async () => {
   const { flush } = recorder()
   const coalescer = new Coalescer(flush, { maxItems: 1, maxBytes: 10 })
   await coalescer.drained()

@@ -4,7 +4,9 @@ import { deliver } from './deliver.ts'
 
 const broken = (): Error => Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })
 
-/** What is sent fails with these, one after the other, and is answered then; its time is over from the start. */
+/**
+ * Each send fails with the next of these failures, and succeeds once none is left. The time limit is over from the start.
+ */
 function lateDelivery(...failures: readonly Error[]): { sent: boolean[]; answer: Promise<string> } {
   const sent: boolean[] = []
   const left = [...failures]
@@ -16,13 +18,13 @@ function lateDelivery(...failures: readonly Error[]): { sent: boolean[]; answer:
   return { sent, answer }
 }
 
-test('a call that lost the answer with its connection asks once more, even after its time is up', async () => {
+test('a call that loses the answer with its connection is sent once more, even after its time limit', async () => {
   const { sent, answer } = lateDelivery(broken())
   expect(await answer).toBe('done')
   expect(sent).toEqual([false, true])
 })
 
-test('a call that lost the answer twice, after its time is up, does not ask a third time', async () => {
+test('a call that loses the answer twice after its time limit is not sent a third time', async () => {
   const { sent, answer } = lateDelivery(broken(), broken())
   await expect(answer).rejects.toMatchObject({ code: 'database-unavailable' })
   expect(sent).toEqual([false, true])
@@ -31,7 +33,7 @@ test('a call that lost the answer twice, after its time is up, does not ask a th
 test.each([
   ['was not answered in time', new DeadlineError(100)],
   ['was never sent', markUnsent(broken())],
-])('a call that %s is not repeated after its time is up', async (_, failure) => {
+])('a call that %s is not repeated after its time limit', async (_, failure) => {
   const { sent, answer } = lateDelivery(failure)
   await expect(answer).rejects.toMatchObject({ code: 'database-unavailable' })
   expect(sent).toEqual([false])

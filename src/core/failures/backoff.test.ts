@@ -8,7 +8,7 @@ const delay = (backoff: Backoff, failures: number, random = 0.5): number =>
   retryDelayMs(backoff, failures, error, () => random)
 
 describe('a list', () => {
-  test('waits each of its durations, a quarter more or less, and repeats the last', () => {
+  test('a list of durations is followed within a quarter more or less, and its last one is repeated', () => {
     expect([1, 2, 3, 4, 5, 900].map((failures) => delay(defaultBackoff, failures))).toEqual([
       ...[30_000, 300_000, 1_800_000, 7_200_000, 7_200_000, 7_200_000],
     ])
@@ -17,8 +17,8 @@ describe('a list', () => {
   })
 })
 
-describe('a growing backoff', () => {
-  test('has full jitter below a value that doubles', () => {
+describe('an exponential backoff', () => {
+  test('an exponential backoff has full jitter below a bound that doubles', () => {
     expect([1, 2, 3, 4].map((failures) => delay({ base: '1s' }, failures, 1))).toEqual([
       ...[1_000, 2_000, 4_000, 8_000],
     ])
@@ -26,19 +26,19 @@ describe('a growing backoff', () => {
     expect(delay({ base: '1s', factor: 3 }, 3)).toBe(4_500)
   })
 
-  test('stops growing at max, or after a day', () => {
+  test('an exponential backoff stops growing at max, or at a day', () => {
     expect(delay({ base: '1s', max: '1m' }, 1_000, 1)).toBe(60_000)
     expect(delay({ base: '1s', factor: 100 }, 1_000, 1)).toBe(86_400_000)
     expect(delay({ base: '3d' }, 5, 1)).toBe(3 * 86_400_000)
   })
 
-  test('of nothing stays nothing, after thousands of failures too', () => {
+  test('an exponential backoff with base 0 stays 0, even after thousands of failures', () => {
     expect(delay({ base: 0 }, 5_000, 1)).toBe(0)
   })
 })
 
-describe('a rule of one’s own', () => {
-  test('is taken at its word', () => {
+describe('a backoff function', () => {
+  test('a backoff function gets the failures and the error, and its result is used', () => {
     const seen: unknown[] = []
     const own = (...given: [number, unknown]): string => {
       seen.push(given)
@@ -60,16 +60,16 @@ describe('a rule of one’s own', () => {
     ['gives a negative number', () => -5],
     ['gives a promise', () => Promise.resolve('5s')],
     ['gives nothing', () => undefined],
-  ])('that %s falls back to the default list', (_what, own) => {
+  ])('a backoff function that %s is replaced by the default list', (_what, own) => {
     expect(delay(own as () => string, 2)).toBe(300_000)
   })
 
-  test('waits ten years at most', () => {
+  test('a backoff function waits for at most ten years', () => {
     expect(delay(() => 1e300, 1)).toBe(10 * 365.25 * 86_400_000)
   })
 })
 
-test('a wait is a whole number of milliseconds from 0 to ten years', () => {
+test('a delay is a whole number of milliseconds from 0 to ten years', () => {
   const duration = fc.oneof(fc.nat(), fc.constantFrom('1ms', '30s', '900000000000w'))
   const backoff = fc.oneof(
     fc.array(duration),

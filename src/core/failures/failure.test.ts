@@ -60,23 +60,23 @@ describe('classifyFailure', () => {
     ['text', 'ETIMEDOUT', 'unknown'],
     ['null', null, 'unknown'],
     ['an object', { code: 'EPIPE' }, 'connection'],
-  ])('knows %s', (_what, thrown, expected) => {
+  ])('classifyFailure knows %s', (_what, thrown, expected) => {
     expect(classifyFailure(thrown)).toBe(expected)
   })
 
-  test('does not end a job for an input that something behind the failure refused', () => {
+  test("classifyFailure does not call a job's input invalid because of a cause that refused another input", () => {
     const cause = new StintError('invalid-input', 'x')
     expect(classifyFailure(new Error('could not enqueue the mail', { cause }))).toBe('unknown')
   })
 
-  test('asks the contract first', () => {
+  test('classifyFailure asks the contract first', () => {
     const classify = (error: unknown): FailureClass | undefined =>
       error instanceof TypeError ? 'permanent' : undefined
     expect(classifyFailure(new TypeError('x'), classify)).toBe('permanent')
     expect(classifyFailure(coded('EPIPE'), classify)).toBe('connection')
   })
 
-  test('goes on by itself where the contract’s rule throws or makes no sense', () => {
+  test('classifyFailure decides by itself where the contract’s function throws or returns no class', () => {
     const throws = (): never => {
       throw new Error('bug')
     }
@@ -84,7 +84,7 @@ describe('classifyFailure', () => {
     expect(classifyFailure(coded('EPIPE'), () => 'flaky' as FailureClass)).toBe('connection')
   })
 
-  test('looks a few causes deep, and comes back from a cycle', () => {
+  test('classifyFailure follows a few causes, and stops in a cycle', () => {
     const cycle = new Error('a')
     cycle.cause = new Error('b', { cause: cycle })
     expect(classifyFailure(cycle)).toBe('unknown')
@@ -94,7 +94,7 @@ describe('classifyFailure', () => {
     expect(classifyFailure(new Error('x', { cause: deep }))).toBe('unknown')
   })
 
-  test('has an answer for anything', () => {
+  test('classifyFailure has a class for any thrown value', () => {
     const hostile = new Proxy(
       {},
       {

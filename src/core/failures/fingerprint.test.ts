@@ -32,21 +32,21 @@ describe('normalizeMessage', () => {
     ["it can't be that it isn't", "it can't be that it isn't"],
     ['connect ECONNREFUSED 10.0.0.1:5432', 'connect ECONNREFUSED <n>:<n>'],
     ['  two\n  lines ', 'two lines'],
-  ])('%j becomes %j', (message, normal) => {
+  ])('normalizeMessage turns %j into %j', (message, normal) => {
     expect(normalizeMessage(message)).toBe(normal)
   })
 
-  test('is no longer than 500 characters', () => {
+  test('a normalized message has at most 500 characters', () => {
     expect(normalizeMessage('no such thing '.repeat(1_000))).toHaveLength(500)
   })
 
-  test.each([499, 500])('does not end inside of a character: after %i', (before) => {
+  test.each([499, 500])('a normalized message does not end inside a character: after %i', (before) => {
     const text = normalizeMessage(`${'x'.repeat(before)}${'😀'.repeat(10)}`)
     expect(text.length).toBeLessThanOrEqual(500)
     expect(text).not.toMatch(/\p{Surrogate}/u)
   })
 
-  test('takes no longer for a hostile message', () => {
+  test('a hostile message is normalized in linear time', () => {
     const parts = [
       'a',
       '"',
@@ -102,14 +102,14 @@ describe('fingerprint', () => {
     return [`TypeError: ${message}`, ...frames.map((frame) => `    ${frame}`)].join('\n')
   }
 
-  test('is 16 hex characters', () => {
+  test('a fingerprint has 16 hex characters', () => {
     expect(fingerprint(source)).toMatch(/^[0-9a-f]{16}$/)
     expect(fingerprint({ ...source, stack: undefined })).toMatch(/^[0-9a-f]{16}$/)
   })
 
-  test('never changes for the same source: stored groups would fall apart', () => {
+  test('a fingerprint never changes for the same source, because stored groups depend on it', () => {
     expect(fingerprint({ kind: '', failureClass: '', name: '', message: '' })).toBe(
-      // FNV-1a of three line breaks.
+      // The FNV-1a hash of three line breaks.
       fnvByBigInt('\n\n\n'),
     )
     expect(fingerprint({ ...source, stack: '' })).toBe(
@@ -122,7 +122,7 @@ describe('fingerprint', () => {
     )
   })
 
-  test('hashes as FNV-1a does, for any text', () => {
+  test('a fingerprint is the FNV-1a hash for any text', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('a', '\0', 'é', '€', '😀') }), (kind) => {
         expect(fingerprint({ kind, failureClass: '', name: '', message: '' })).toBe(
@@ -132,7 +132,7 @@ describe('fingerprint', () => {
     )
   })
 
-  test('is the same on another machine, in another build, for another order', () => {
+  test('a fingerprint is the same on another machine, in another build, for another order id', () => {
     const elsewhere = source.stack
       .replaceAll('/srv/app', '/home/ann/shop')
       .replaceAll(/:\d+:\d+/g, ':1:1')
@@ -152,7 +152,7 @@ describe('fingerprint', () => {
     expect(fingerprint({ ...source, ...change })).not.toBe(fingerprint(source))
   })
 
-  test('takes no frame from the message', () => {
+  test('a fingerprint takes no stack frame from the message', () => {
     const message = 'Order 77 has no address\n    at remote (/other/host.ts:1:1)'
     expect(
       fingerprint({ ...source, message, stack: stackOf(message, ['at Mailer.send (/a/mailer.ts:1:1)']) }),

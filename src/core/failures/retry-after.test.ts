@@ -22,7 +22,7 @@ test.each<[string, unknown, number]>([
   ['a date that has passed', { headers: { 'retry-after': 'Wed, 31 Dec 2025 00:00:00 GMT' } }, 0],
   ['zero', { headers: { 'retry-after': '0' } }, 0],
   ['more than a day', { headers: { 'retry-after': '999999999' } }, 86_400_000],
-])('is read from %s', (_what, thrown, ms) => {
+])('Retry-After is read from %s', (_what, thrown, ms) => {
   expect(retryAfterMs(thrown, nowMs)).toBe(ms)
 })
 
@@ -49,6 +49,6 @@ test.each<[string, unknown]>([
       },
     },
   ],
-])('is nothing in %s', (_what, thrown) => {
+])('Retry-After is undefined for %s', (_what, thrown) => {
   expect(retryAfterMs(thrown, nowMs)).toBeUndefined()
 })

@@ -61,7 +61,7 @@ const ends = (reason: 'permanent' | 'discarded-contract'): Row => ({
   single: dead(reason),
 })
 
-/** By default: what follows from each class in each situation. */
+/** The default decision for each class in each situation. */
 const table: Record<FailureClass, Row> = {
   timeout: onOwnAttempts,
   connection: onOwnAttempts,
@@ -101,15 +101,18 @@ const verdicts: [string, Partial<DecisionRequest>, Decision][] = [
 ]
 
 describe.each(failureClasses)('a failure of class %s', (failureClass) => {
-  test.each(Object.entries(situations))('%s: as the table says', (situation, request) => {
-    expect(decision(failureClass, request)).toEqual(table[failureClass][situation as keyof Row])
-  })
+  test.each(Object.entries(situations))(
+    'with %s, the decision is that of the table',
+    (situation, request) => {
+      expect(decision(failureClass, request)).toEqual(table[failureClass][situation as keyof Row])
+    },
+  )
 
-  test.each(verdicts)('goes by the handler’s word: %s', (_what, request, expected) => {
+  test.each(verdicts)('the verdict of the handler decides: %s', (_what, request, expected) => {
     expect(decision(failureClass, request)).toEqual(expected)
   })
 
-  test('is retried at the handler’s time, also where its class is dead or tried in place', () => {
+  test('RetryAfter sets the delay, also where the class is dead or retried in place', () => {
     const verdict = { type: 'retry-after', delayMs: 90_000 } as const
     expect(decision(failureClass, { verdict, retryAfterMs: 5 })).toEqual(
       retry(90_000, failureClass !== 'rate-limited'),
@@ -118,13 +121,13 @@ describe.each(failureClasses)('a failure of class %s', (failureClass) => {
     expect(decision(failureClass, over)).toEqual(dead('exhausted'))
   })
 
-  test('is dead where the contract says so, and retried where it says that', () => {
+  test('a contract can make the class dead, or retry it', () => {
     const reason = ['invalid', 'contract'].includes(failureClass) ? 'discarded-contract' : 'permanent'
     expect(decision(failureClass, rulesWith(failureClass, { action: 'dead' }))).toEqual(dead(reason))
     expect(decision(failureClass, rulesWith(failureClass, { action: 'retry' }))).toEqual(retry(30_000))
   })
 
-  test('is counted against the budget that the contract gives it, and waits as that says', () => {
+  test('a contract can give the class its own attempts and backoff', () => {
     const own = rulesWith(failureClass, { action: 'retry', attempts: 3, backoff: ['1s', '2s'] })
     const after = (failures: number, request: Partial<DecisionRequest> = {}): Decision =>
       decision(failureClass, { ...own, classFailures: { [failureClass]: failures }, ...request })
@@ -135,7 +138,7 @@ describe.each(failureClasses)('a failure of class %s', (failureClass) => {
     expect(after(0, { maxAttempts: 1 })).toEqual(retry(1_000, false))
   })
 
-  test('is tried in place where the contract says so, then on the job’s own attempts', () => {
+  test('a contract can retry the class in place first, and then on the job’s own attempts', () => {
     const own = rulesWith(failureClass, { action: 'in-place', attempts: 2 })
     expect(decision(failureClass, { ...own, inPlaceTries: 1, maxAttempts: 1 })).toEqual(inPlace)
     expect(decision(failureClass, { ...own, inPlaceTries: 2 })).toEqual(retry(30_000))
@@ -143,19 +146,19 @@ describe.each(failureClasses)('a failure of class %s', (failureClass) => {
   })
 })
 
-describe('waiting', () => {
-  test('in place takes 50 to 250 ms', () => {
+describe('delays', () => {
+  test('a retry in place waits for 50 to 250 ms', () => {
     expect(decision('conflict', { random: () => 0 })).toEqual({ type: 'in-place', delayMs: 50 })
     expect(decision('conflict', { random: () => 1 })).toEqual({ type: 'in-place', delayMs: 250 })
   })
 
-  test('is never shorter than what the other side asked for, and a second at least', () => {
+  test('a rate-limited retry waits at least as long as Retry-After, and at least a second', () => {
     expect(decision('rate-limited', { retryAfterMs: 10_000, random: () => 0 })).toEqual(retry(10_000, false))
     expect(decision('rate-limited', { retryAfterMs: 10_000, random: () => 1 })).toEqual(retry(11_000, false))
     expect(decision('rate-limited', { retryAfterMs: 0, random: () => 0 })).toEqual(retry(1_000, false))
   })
 
-  test('for a limit that does not say grows to five minutes', () => {
+  test('a rate-limited retry without Retry-After backs off up to five minutes', () => {
     const waits = [0, 1, 5, 23].map((failures) =>
       decision('rate-limited', { classFailures: { 'rate-limited': failures }, random: () => 1 }),
     )

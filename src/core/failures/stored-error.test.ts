@@ -8,7 +8,7 @@ const failed = (thrown: unknown): StoredError =>
   describeFailure(thrown, { kind: 'mail.send', failureClass: 'unknown' })
 
 describe('describeFailure', () => {
-  test('keeps what a person looks for', () => {
+  test('describeFailure keeps name, message, stack and causes', () => {
     const cause = Object.assign(new TypeError('socket closed'), { code: 'EPIPE' })
     const error = Object.assign(new Error('could not send', { cause }), { code: 42 })
     expect(failed(error)).toEqual({
@@ -22,7 +22,7 @@ describe('describeFailure', () => {
     })
   })
 
-  test('13: says the status of a thrown Response, and where it came from without the query', () => {
+  test('describeFailure stores the status and URL of a thrown Response, without the query', () => {
     const response = new Response('no', { status: 503, statusText: 'Busy' })
     expect(failed(response)).toMatchObject({
       name: 'Response',
@@ -33,7 +33,7 @@ describe('describeFailure', () => {
     expect(failed(like).thrown).toEqual({ status: 404, url: 'https://api.example.com/x' })
   })
 
-  test('names a class that forgot to set its name', () => {
+  test('describeFailure names a class that did not set its name', () => {
     class PaymentRefused extends Error {}
     expect(failed(new PaymentRefused('x'))).toMatchObject({ name: 'PaymentRefused' })
     Object.defineProperty(PaymentRefused, 'name', { value: 'PaymentRefused$1' })
@@ -51,18 +51,18 @@ describe('describeFailure', () => {
       { message: 'row level security', code: '42501' },
       { name: 'Object', message: 'row level security', code: '42501' },
     ],
-  ])('keeps %s that was thrown', (_what, thrown, expected) => {
+  ])('describeFailure keeps a thrown %s', (_what, thrown, expected) => {
     expect(failed(thrown)).toMatchObject(expected)
   })
 
-  test('counts the errors of an AggregateError as causes', () => {
+  test('describeFailure stores the errors of an AggregateError as causes', () => {
     const error = new AggregateError([new Error('a'), new Error('b')], 'all failed', {
       cause: new Error('c'),
     })
     expect(failed(error).causes.map(({ message }) => message)).toEqual(['c', 'a', 'b'])
   })
 
-  test('keeps ten causes at most, and each once', () => {
+  test('describeFailure keeps at most ten causes, each once', () => {
     let chain = new Error('0')
     for (let level = 1; level < 30; level++) chain = new Error(`${level}`, { cause: chain })
     expect(failed(chain).causes).toHaveLength(10)
@@ -71,7 +71,7 @@ describe('describeFailure', () => {
     expect(failed(cycle).causes.map(({ message }) => message)).toEqual(['b'])
   })
 
-  test('keeps the frames of an error whose message is megabytes, and says that it is cut', () => {
+  test('describeFailure keeps the stack frames of an error with a message of megabytes, and marks the cut', () => {
     const stored = failed(new Error('x'.repeat(5_000_000)))
     expect(Buffer.byteLength(stored.message)).toBeLessThanOrEqual(8_192)
     expect(Buffer.byteLength(stored.stack ?? '')).toBeLessThanOrEqual(32_768)
@@ -79,22 +79,22 @@ describe('describeFailure', () => {
     expect(stored.cut).toBe(true)
   })
 
-  test('replaces what Postgres cannot hold, and says so', () => {
+  test('describeFailure replaces characters that Postgres cannot store, and marks that', () => {
     const stored = failed(new Error('a\0b', { cause: new Error('\ud800') }))
     expect(stored).toMatchObject({ message: 'a\ufffdb', causes: [{ message: '\ufffd' }], cut: true })
   })
 
-  test('says so where something else than an Error could not be kept as it was thrown', () => {
+  test('describeFailure marks a thrown value that could not be stored as it is', () => {
     expect(failed({ amount: 1n })).toMatchObject({ thrown: { amount: '1' }, cut: true })
     expect(failed({ amount: 1 })).not.toHaveProperty('cut')
   })
 
-  test('groups the same failure of two jobs', () => {
+  test('describeFailure gives the same failure of two jobs the same fingerprint', () => {
     const at = (id: number): StoredError => failed(new Error(`Order ${id} has no address`))
     expect(at(1).fingerprint).toBe(at(2_000).fingerprint)
   })
 
-  test('gives a storable error for any thrown value', () => {
+  test('describeFailure gives a storable error for any thrown value', () => {
     const text = fc.string({ unit: fc.constantFrom('\0', '\ud800', 'é', '😀', 'a', '\n    at x (y)') })
     const throwing = (): never => {
       throw new Error('no')

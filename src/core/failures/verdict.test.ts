@@ -25,21 +25,21 @@ describe('a verdict', () => {
       { type: 'snooze', delayMs: 50, reason: 'market closed' },
     ],
     ['cancel', new CancelJob('order withdrawn'), { type: 'cancel', reason: 'order withdrawn' }],
-  ])('is heard: %s', (_what, thrown, verdict) => {
+  ])('a verdict is recognized: %s', (_what, thrown, verdict) => {
     expect(verdictOf(thrown, nowMs)).toEqual(verdict)
   })
 
-  test('that snoozes until the past comes back in a second and does not spin', () => {
+  test('a Snooze until a past time waits for a second, so that it does not spin', () => {
     expect(verdictOf(new Snooze(new Date(0)), nowMs)).toMatchObject({ delayMs: 1_000 })
   })
 
-  test('about a moment in the next century waits ten years at most', () => {
+  test('a verdict for a time in the next century waits for at most ten years', () => {
     expect(verdictOf(new RetryAfter(new Date(8e15)), nowMs)).toMatchObject({
       delayMs: 10 * 365.25 * 86_400_000,
     })
   })
 
-  test('is an Error with a name, a message and a cause', () => {
+  test('a verdict is an Error with a name, a message and a cause', () => {
     const cause = new Error('404')
     expect(new PermanentError('gone', { cause })).toMatchObject({
       name: 'PermanentError',
@@ -51,12 +51,12 @@ describe('a verdict', () => {
     expect(new CancelJob('x')).toBeInstanceOf(Error)
   })
 
-  test('of another copy of the package is heard by its brand', () => {
+  test('a verdict of another copy of the package is recognized by its brand', () => {
     expect(verdictOf({ [brand]: { type: 'permanent' } }, nowMs)).toEqual({ type: 'permanent' })
     expect(verdictOf(Object.freeze(new CancelJob('x')), nowMs)).toEqual({ type: 'cancel', reason: 'x' })
   })
 
-  test('gives a reason that Postgres can store, cut to 1,024 bytes', () => {
+  test('a verdict has a reason that Postgres can store, cut to 1,024 bytes', () => {
     expect(verdictOf(new CancelJob('a\0b\ud800'), nowMs)).toEqual({
       type: 'cancel',
       reason: 'a\ufffdb\ufffd',
@@ -72,7 +72,7 @@ describe('a verdict', () => {
     [() => new RetryAfter(undefined as never), 'got undefined'],
     [() => new Snooze(0), 'from 1 ms up'],
     [() => new Snooze({} as never), 'got {}'],
-  ])('with a time that makes no sense is refused: %s', (make, message) => {
+  ])('a verdict with an invalid time is refused: %s', (make, message) => {
     expect(make).toThrow(expect.objectContaining({ code: 'invalid-option' }))
     expect(make).toThrow(message)
   })
@@ -103,7 +103,7 @@ describe('verdictOf', () => {
     ['a delay that is no number', { [brand]: { type: 'snooze', when: { type: 'delay', ms: 'x' } } }],
     ['a delay that is NaN', { [brand]: { type: 'retry-after', when: { type: 'delay', ms: Number.NaN } } }],
     ['a cancel without a reason', { [brand]: { type: 'cancel' } }],
-  ])('hears nothing in %s', (_what, thrown) => {
+  ])('verdictOf finds no verdict in %s', (_what, thrown) => {
     expect(verdictOf(thrown, nowMs)).toBeUndefined()
   })
 })

@@ -9,7 +9,7 @@ import type { Where } from './where.ts'
 const id = '019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f'
 
 describe('a filter', () => {
-  test('is read token by token', () => {
+  test('a filter is read token by token', () => {
     const text = `state:dead,ready queue:billing kind:charge.* key:"a, b" error:b02c age>1h age<7d priority:-5,5 input.country:BR,"New York" is:discarded`
     expect(parseWhere(text)).toEqual({
       states: ['dead', 'ready'],
@@ -25,7 +25,7 @@ describe('a filter', () => {
     })
   })
 
-  test('prints the same text for any order and spacing of its tokens', () => {
+  test('a filter prints the same text for any order and spacing of its tokens', () => {
     expect(printWhere(parseWhere('  age>60m   queue:b,a state:dead,dead '))).toBe(
       'state:dead queue:b,a age>1h',
     )
@@ -34,12 +34,12 @@ describe('a filter', () => {
     )
   })
 
-  test('names a job by its id, or by the end of it as screens show it', () => {
+  test('a filter names a job by its id, or by the end of the id as screens show it', () => {
     expect(parseWhere(`id:${id},0C1D2E3F,…2e3f`)).toEqual({ ids: [id], idEnds: ['0c1d2e3f', '2e3f'] })
     expect(printWhere(parseWhere(`id:…2e3f,${id}`))).toBe(`id:${id},2e3f`)
   })
 
-  test('takes a star for what it is where it is quoted', () => {
+  test('a filter takes a quoted star literally', () => {
     expect(parseWhere('key:"img-*" input.country:"B*"')).toEqual({
       keys: ['img-*'],
       search: { country: ['B*'] },
@@ -47,7 +47,7 @@ describe('a filter', () => {
     expect(printWhere({ keys: ['img-*'] })).toBe('key:"img-*"')
   })
 
-  test('without tokens is empty', () => {
+  test('a filter without tokens is empty', () => {
     expect(parseWhere('  ')).toEqual({})
     expect(isEmptyWhere(parseWhere(' \n'))).toBe(true)
     expect(isEmptyWhere(parseWhere('is:replaced'))).toBe(false)
@@ -118,7 +118,7 @@ const filters: fc.Arbitrary<Where> = fc.record(
   { requiredKeys: [] },
 )
 
-test('a printed filter is read as the same filter, and printed the same', () => {
+test('a printed filter is read as the same filter, and prints the same', () => {
   fc.assert(
     fc.property(filters, (where) => {
       const printed = printWhere(where)
@@ -129,7 +129,7 @@ test('a printed filter is read as the same filter, and printed the same', () => 
   )
 })
 
-test('any text is a filter, or is refused at a position inside the text', () => {
+test('any text is a filter, or is refused with a position inside the text', () => {
   const tokens = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 60 }),
     fc
@@ -167,12 +167,12 @@ test.each<[about: string, text: string]>([
   ['spaces', ' '.repeat(megabyte)],
   ['a name that is unknown', `${'x'.repeat(megabyte)}:b`],
   ['a state that is none', `state:${'x'.repeat(megabyte)}`],
-])('a megabyte of %s is read at once', (_about, text) => {
+])('a filter of a megabyte of %s is read quickly', (_about, text) => {
   const read = readWhere(text)
   if ('where' in read) expect(printWhere(read.where).length).toBeLessThanOrEqual(text.length)
   else expect(read.problem.message.length).toBeLessThan(500)
 })
 
-test('a search word may be called __proto__', () => {
+test('a filter can name a search word __proto__', () => {
   expect(printWhere(parseWhere('input.__proto__:a input.b:c'))).toBe('input.__proto__:a input.b:c')
 })

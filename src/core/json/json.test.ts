@@ -9,19 +9,19 @@ const issuesOf = (value: unknown): string[] => {
 }
 
 describe('copyJson', () => {
-  test('copies plain JSON as it is', () => {
+  test('copyJson copies plain JSON unchanged', () => {
     const value = { a: [1, 'x', null, true, { b: -0.5 }], 'odd name': {} }
     expect(copy(value)).toEqual({ ok: true, value })
   })
 
-  test('leaves out properties that are undefined and lets a Date speak for itself', () => {
+  test('copyJson leaves out undefined properties and converts a Date by its toJSON', () => {
     expect(copy({ a: undefined, at: new Date(0) })).toEqual({
       ok: true,
       value: { at: '1970-01-01T00:00:00.000Z' },
     })
   })
 
-  test('keeps __proto__ as data', () => {
+  test('copyJson keeps __proto__ as data', () => {
     const copied = copy(JSON.parse('{"__proto__": {"polluted": true}}'))
     expect(copied.ok && JSON.stringify(copied.value)).toBe('{"__proto__":{"polluted":true}}')
     expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
@@ -65,11 +65,11 @@ describe('copyJson', () => {
       'cannot be read: no',
     ],
     ['a revoked proxy', revoked(), 'cannot be read'],
-  ])('refuses %s with its path', (_what, value, message) => {
+  ])('copyJson refuses %s with its path', (_what, value, message) => {
     expect(issuesOf(value)).toEqual([expect.stringContaining(message)])
   })
 
-  test('stops after twenty issues and does not walk on', () => {
+  test('copyJson stops after twenty issues', () => {
     let reads = 0
     const list = new Proxy(
       Array.from({ length: 100_000 }, () => Number.NaN),
@@ -84,7 +84,7 @@ describe('copyJson', () => {
     expect(reads).toBeLessThan(50)
   })
 
-  test('reads each property once, so nothing can change between check and copy', () => {
+  test('copyJson reads each property once, so that a value cannot change between check and copy', () => {
     let reads = 0
     const sly = {
       get n() {

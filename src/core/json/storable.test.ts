@@ -38,7 +38,7 @@ class Self {
 }
 
 describe('toStorable', () => {
-  test('stores JSON as JSON.stringify would, and flags nothing', () => {
+  test('toStorable stores JSON as JSON.stringify does, and reports no change', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
         expect(toStorable(value, { maxBytes: 1_000_000 })).toEqual({
@@ -66,11 +66,11 @@ describe('toStorable', () => {
     ['minus zero and exponents', [-0, 1e21, 5e-324]],
     ['a URL', new URL('https://example.com/a')],
     ['text that only looks escaped', ['\\u0000', '\\ud800']],
-  ])('stores %s as JSON.stringify would', (_what, value) => {
+  ])('toStorable stores %s as JSON.stringify does', (_what, value) => {
     expect(toStorable(value, limits)).toEqual({ text: JSON.stringify(value), changed: [] })
   })
 
-  test('stores nothing as null', () => {
+  test('toStorable stores undefined as null', () => {
     expect(toStorable(undefined, limits)).toEqual({ text: 'null', changed: [] })
     expect(toStorable(null, limits)).toEqual({ text: 'null', changed: [] })
   })
@@ -111,24 +111,27 @@ describe('toStorable', () => {
     ],
     ['a revoked proxy', { a: 1, p: revoked() }, { a: 1, p: '[unreadable]' }, 'could not be read'],
     ['a proxy that throws', new Proxy({}, { ownKeys: throwing }), '[unreadable]', 'could not be read'],
-  ])('makes %s fit, and says so', (_what, value, expected, reason) => {
-    expect(stored(value)).toEqual(expected)
-    expect(changes(value)).toContainEqual(expect.stringContaining(reason))
-  })
+  ])(
+    'toStorable changes %s into what Postgres can store, and reports it',
+    (_what, value, expected, reason) => {
+      expect(stored(value)).toEqual(expected)
+      expect(changes(value)).toContainEqual(expect.stringContaining(reason))
+    },
+  )
 
-  test('keeps what is shared but not cyclic', () => {
+  test('toStorable keeps a shared value that is not cyclic', () => {
     const shared = { a: 1 }
     expect(toStorable([shared, shared], limits)).toEqual({ text: '[{"a":1},{"a":1}]', changed: [] })
   })
 
-  test('cuts off what is nested deeper than 100 levels', () => {
+  test('toStorable cuts off values nested deeper than 100 levels', () => {
     expect(changes(nested(100))).toEqual([])
     expect(changes(nested(101))).toEqual(['deeper than 100 levels'])
     expect(stored(nested(5_000))).toEqual(JSON.parse(`${'['.repeat(100)}"[too deep]"${']'.repeat(100)}`))
     expect(toStorable(nested(3), { ...limits, maxDepth: 2 }).text).toBe('[["[too deep]"]]')
   })
 
-  test('cuts what is too large to its beginning, with its size', () => {
+  test('toStorable cuts a too large value to its beginning, with its size', () => {
     const { text, changed } = toStorable({ rows: 'x"y'.repeat(1_000) }, { maxBytes: 200 })
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(200)
     expect(Buffer.byteLength(text)).toBeGreaterThan(190)
@@ -140,7 +143,7 @@ describe('toStorable', () => {
     expect(changed).toEqual(['4011 bytes were cut to 200'])
   })
 
-  test('gives up on what unfolds without end, and tells no size', () => {
+  test('toStorable stops at a value that expands without end, and reports no size', () => {
     let laughs: unknown = ['x']
     for (let level = 0; level < 90; level++) laughs = [laughs, laughs]
     const endless = new Map<string, unknown>()
@@ -154,7 +157,7 @@ describe('toStorable', () => {
     }
   })
 
-  test('gives at most ten reasons, each once', () => {
+  test('toStorable gives at most ten reasons, each once', () => {
     const everything = [
       ...['\0', 1n, 2n, Number.NaN, Infinity, -Infinity, throwing, Symbol('x'), new Map(), new Set()],
       ...[new Error('x'), Buffer.alloc(1), cycle, revoked(), { toJSON: throwing }],
@@ -163,7 +166,7 @@ describe('toStorable', () => {
     expect(new Set(changes(everything)).size).toBe(10)
   })
 
-  test('reads each property once, so nothing can change between check and text', () => {
+  test('toStorable reads each property once, so that a value cannot change between check and text', () => {
     let reads = 0
     const sly = {
       get n() {
@@ -173,7 +176,7 @@ describe('toStorable', () => {
     expect(toStorable(sly, limits).text).toBe('{"n":1}')
   })
 
-  test('gives JSON within the limit, storable and not too deep, for any value', () => {
+  test('toStorable gives storable JSON within the size and depth limits for any value', () => {
     const anything = fc.anything({
       withBigInt: true,
       withDate: true,
@@ -218,11 +221,11 @@ describe('cleanText', () => {
     ['😀😀😀', 11, '😀😀…'],
     ['\0\0\0\0', 4, '…'],
     ['abc', 2, ''],
-  ])('%j within %d bytes is %j', (text, maxBytes, expected) => {
+  ])('cleanText turns %j within %d bytes into %j', (text, maxBytes, expected) => {
     expect(cleanText(text, maxBytes)).toBe(expected)
   })
 
-  test('gives storable text within the limit, and the same where it fits', () => {
+  test('cleanText gives storable text within the limit, and changes no text that fits', () => {
     const unit = fc.constantFrom('\0', '\ud800', '\udc00', 'é', '€', '😀', 'a')
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 60 }), fc.integer({ min: 0, max: 80 }), (text, maxBytes) => {
@@ -243,14 +246,14 @@ describe('toStorableText', () => {
     ['a\0b', 10, [replaced]],
     ['exactly ten', 10, ['cut to 10 bytes']],
     ['\ud800xactly ten', 10, [replaced, 'cut to 10 bytes']],
-    // What was cut off is not looked at.
+    // Text that was cut off is not checked.
     [`${'x'.repeat(20)}\0`, 10, ['cut to 10 bytes']],
     ['abc', 2, ['cut to 2 bytes']],
-  ])('says of %j within %d bytes what was changed: %j', (text, maxBytes, changed) => {
+  ])('toStorableText of %j within %d bytes reports the changes %j', (text, maxBytes, changed) => {
     expect(toStorableText(text, maxBytes)).toEqual({ text: cleanText(text, maxBytes), changed })
   })
 
-  test('says that something was changed exactly where something was', () => {
+  test('toStorableText reports a change exactly where it made one', () => {
     const unit = fc.constantFrom('\0', '\ud800', '\udc00', 'é', '€', '😀', 'a')
     fc.assert(
       fc.property(fc.string({ unit, maxLength: 60 }), fc.integer({ min: 0, max: 80 }), (given, maxBytes) => {

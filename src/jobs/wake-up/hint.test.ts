@@ -3,7 +3,7 @@ import { farthestHintMs, hintsIn, payloadsOf, saysCancel } from './hint.ts'
 
 const serves = (queue: string): boolean => queue === 'alpha'
 
-test('a payload of ours is read as it was written', () => {
+test('a payload that Stint wrote is read back unchanged', () => {
   const hints = [
     { queue: 'alpha', priority: -100, keyed: false, inMs: 0 },
     { queue: 'alpha', priority: 100, keyed: true, inMs: farthestHintMs },
@@ -29,7 +29,7 @@ test.each([
   expect(hintsIn(payload, serves)).toEqual([])
 })
 
-test('only a list that names the worker tells it to look for cancellations', () => {
+test('a worker looks for cancellations only if the list names it', () => {
   expect(saysCancel('{"cancel":["w1","w2"]}', 'w2')).toBe(true)
   for (const payload of ['{"cancel":["w1"]}', '{"cancel":"w2"}', '["w2"]', 'null', 'w2'])
     expect(saysCancel(payload, 'w2')).toBe(false)

@@ -38,14 +38,14 @@ function folding(most?: number): { refusals: Refusals; written: NewAuditEntry[] 
   return { refusals: new Refusals(write, most), written }
 }
 
-test('the first refusal is noted at once, its repeats within a minute together', async () => {
+test('the first refusal is audited at once, and its repeats within a minute as one entry', async () => {
   const { refusals, written } = folding()
   const [first, second, third] = [entry(), entry(), entry()]
   for (const one of [first, second, third]) await refusals.note(one)
   expect(written).toEqual([first])
   await vi.advanceTimersByTimeAsync(60_000)
   expect(written).toEqual([first, { ...third, after: { refused: 'viewer may not', repeats: 2 } }])
-  // Another minute begins with the next.
+  // The next refusal begins another minute.
   const later = entry()
   await refusals.note(later)
   expect(written.at(-1)).toEqual(later)
@@ -53,18 +53,18 @@ test('the first refusal is noted at once, its repeats within a minute together',
   expect(written).toHaveLength(3)
 })
 
-test('another person, act or way in is another one', async () => {
+test('a refusal of another person, action or origin is counted by itself', async () => {
   const { refusals, written } = folding()
   const all = [entry(), entry({ actor: 'bo' }), entry({ action: 'queue.set' })]
   for (const one of all) await refusals.note(one)
   expect(written).toEqual(all)
-  // Commands and code have the database itself.
+  // Refusals from the command line and from code are not counted: these callers have the database itself.
   const own = [entry({ origin: 'cli' }), entry({ origin: 'cli' }), entry({ origin: 'code' })]
   for (const one of own) await refusals.note(one)
   expect(written).toEqual([...all, ...own])
 })
 
-test('what is counted is noted at the end, and only so many are remembered', async () => {
+test('counted refusals are written at the end, and only a bounded number is remembered', async () => {
   const { refusals, written } = folding(2)
   for (const actor of ['a', 'a', 'b', 'b', 'c']) await refusals.note(entry({ actor }))
   const shown = (): unknown[] => written.map(({ actor, after }) => [actor, after])
@@ -80,7 +80,7 @@ test('what is counted is noted at the end, and only so many are remembered', asy
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('a refusal that could not be noted is told, and the next one is tried again', async () => {
+test('a refusal that could not be audited is reported, and the next one is written again', async () => {
   const failing = vi.fn().mockRejectedValueOnce(new Error('away')).mockResolvedValue(undefined)
   const refusals = new Refusals(failing)
   await expect(refusals.note(entry())).rejects.toThrow('away')

@@ -12,7 +12,7 @@ function times(options: RuleOptions, after: string, n: number): string[] {
   )
 }
 
-describe('clock changes are told', () => {
+describe('clock changes', () => {
   test.each<[string, RuleOptions, string, string[]]>([
     [
       'a time that does not exist comes at the first instant after',
@@ -44,7 +44,7 @@ describe('clock changes are told', () => {
       '2026-03-28T12:00:00Z',
       ['2026-03-29T01:00:00.000Z gap', '2026-03-30T00:00:00.000Z'],
     ],
-  ])('%s', (_, options, after, expectedTimes) => {
+  ])('a rule at a clock change: %s', (_, options, after, expectedTimes) => {
     expect(times(options, after, expectedTimes.length)).toEqual(expectedTimes)
   })
 })
@@ -76,13 +76,13 @@ describe('rules', () => {
     [{ cron: '0 0 * * FRI#L' }, '2026-02-01T00:00:00Z', ['2026-02-27T00:00:00.000Z']],
     [{ cron: '0 0 29 2 *' }, '2026-02-01T00:00:00Z', ['2028-02-29T00:00:00.000Z']],
     [{ cron: '@daily' }, '2026-02-01T00:00:00Z', ['2026-02-02T00:00:00.000Z']],
-  ])('%j after %s', (options, after, expectedTimes) => {
+  ])('the rule %j after %s has the expected times', (options, after, expectedTimes) => {
     expect(times(options, after, expectedTimes.length)).toEqual(expectedTimes)
   })
 
-  test('the last times of a long while are found without going through it', () => {
+  test('the last times of a long range are found without walking through it', () => {
     const rule = resolveRule({ cron: '* * * * * *' })
-    // What it computed, not how long that took: this process may have stood still.
+    // CPU time and not elapsed time, because this process may have stood still.
     const before = process.cpuUsage()
     const found = lastOccurrences(rule, { afterMs: Date.UTC(2020, 0, 1), untilMs: from, n: 100 })
     expect(process.cpuUsage(before).user).toBeLessThan(500_000)
@@ -113,7 +113,7 @@ describe('hostile expressions', () => {
     ...['* * * * MONMONMON', '* * L-400 * *', '0 0 0 0 0', 'constructor * * * *', '__proto__ * * * *'],
   ]
 
-  /** Refused ones are not remembered, so each try does all of it. */
+  /** Refused expressions are not cached, so each try does all the work. */
   function refuse(cron: string): number {
     let thrown: unknown
     const startedAt = performance.now()
@@ -127,8 +127,8 @@ describe('hostile expressions', () => {
     return tookMs
   }
 
-  test.each(hostile)('%j is refused within 10 ms', (cron) => {
-    // The best of twenty: other processes share these cores, and it is the expression that is to be slow or not.
+  test.each(hostile)('the hostile expression %j is refused within 10 ms', (cron) => {
+    // The fastest of twenty tries, because other processes share the cores and only the expression is to be judged.
     expect(Math.min(...Array.from({ length: 20 }, () => refuse(cron)))).toBeLessThan(10)
   })
 
@@ -168,7 +168,7 @@ describe('hostile expressions', () => {
     )
   })
 
-  test('a time zone keeps the name that it was given by', () => {
+  test('a time zone keeps the name under which it was given', () => {
     const nameOf = (timeZone: string): string => resolveRule({ cron: '0 2 * * *', timeZone }).timeZone
     expect(['Asia/Kolkata', 'Europe/Kyiv', 'europe/rome', 'utc', 'Etc/UTC'].map(nameOf)).toEqual([
       ...['Asia/Kolkata', 'Europe/Kyiv', 'Europe/Rome', 'UTC', 'UTC'],
@@ -183,16 +183,16 @@ describe('hostile expressions', () => {
     [{ at: ['tomorrow'] }],
     [{ cron: '* * * * *', timeZone: 'Mars/Olympus' }],
     [{ cron: '* * * * *', startsAt: '2027-01-01T00:00:00Z', endsAt: '2026-01-01T00:00:00Z' }],
-  ])('%j is refused', (options) => {
+  ])('the rule %j is refused', (options) => {
     expect(() => resolveRule(options)).toThrow(expect.objectContaining({ code: 'invalid-option' }))
   })
 })
 
-test('the last times are found in few steps where a rule names millions at once after months of none', () => {
+test('the last times are found in few steps where a rule names millions of times after months without any', () => {
   const rule = resolveRule({ cron: '* * * * 1 *', timeZone: 'Europe/Rome' })
   const startedAt = performance.now()
   const found = lastOccurrences(rule, { afterMs: 0, untilMs: Date.UTC(2026, 10, 18), n: 1_000 })
-  // Each second of January is a step otherwise, which takes seconds; this takes some milliseconds.
+  // A walk over each second of January would take seconds; this takes milliseconds.
   expect(performance.now() - startedAt).toBeLessThan(1_000)
   expect(found).toHaveLength(1_000)
   expect(found.at(-1)).toBe(Date.parse('2026-01-31T22:59:59Z'))

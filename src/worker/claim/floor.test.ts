@@ -15,7 +15,7 @@ function ask(floors: Floors, found: (level: Level) => boolean): number | undefin
   return priority
 }
 
-test('hints alone make a few levels known, and ask for a survey beyond', () => {
+test('hints alone make a bounded number of levels known, and further hints ask for a survey', () => {
   const floors = new Floors()
   const believed = Array.from({ length: 201 }, (_, n) => floors.hint(n - 100))
   expect(believed.filter((one) => one)).toHaveLength(16)
@@ -27,7 +27,7 @@ test('hints alone make a few levels known, and ask for a survey beyond', () => {
   expect(floors.hint(50)).toBe(true)
 })
 
-test('levels that hints go on about take turns with the one that has jobs', () => {
+test('levels that keep getting hints take turns with the level that has jobs', () => {
   const floors = new Floors()
   floors.lower(0, now)
   const asked: (number | undefined)[] = []
@@ -57,7 +57,7 @@ test('rows of many priorities make a bounded number of levels known', () => {
 })
 
 test.each(['infinity', '294276-12-31 00:00:00', '10000-01-01 00:00:00', '2999-01-01 00:00:00'])(
-  'a job whose time is %s does not raise the floor past all others',
+  'a job due at %s does not raise the floor past all other jobs',
   (runAt) => {
     const floors = new Floors()
     floors.lower(0, { runAt, id: ids.second })
