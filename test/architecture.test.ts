@@ -8,7 +8,7 @@ const source = join(root, 'src')
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
 const modules = files.filter((name) => name.endsWith('.ts') && !/\.(test|test-d|sql)\.ts$/.test(name))
 
-/** Folder → the folders it may import, as the table in ARCHITECTURE.md has it. */
+/** Folder → the folders it may import, from the table in ARCHITECTURE.md. */
 function allowedImports(): Map<string, Set<string>> {
   const page = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
   const [, section = ''] = page.split('## Imports point down')
@@ -33,12 +33,12 @@ function folderOf(file: string): string {
   return rest.length === 0 ? 'surface' : first
 }
 
-test('the table names every folder, and every folder it names exists', () => {
+test('the table of imports names every folder, and every folder it names exists', () => {
   const folders = new Set(modules.map(folderOf))
   expect([...allowedImports().keys()].sort()).toEqual([...folders].sort())
 })
 
-test.each(modules)('%s imports only what its folder may', (file) => {
+test.each(modules)('%s imports only from the folders its own folder may import', (file) => {
   const allowed = allowedImports().get(folderOf(file)) ?? new Set<string>()
   for (const specifier of importsOf(file).filter((name) => name.startsWith('.'))) {
     const target = folderOf(relative(source, join(source, dirname(file), specifier)))
@@ -61,7 +61,7 @@ test('no import leads back to the file that it starts from', () => {
   expect(cycles).toEqual([])
 })
 
-test('core and contracts load in a browser: nothing of Node, no package but types', () => {
+test('core and contracts load in a browser: they import nothing of Node and no package but types', () => {
   for (const file of modules.filter((name) => ['core', 'contracts'].includes(folderOf(name)))) {
     const foreign = importsOf(file).filter(
       (specifier) => !specifier.startsWith('.') && specifier !== '@standard-schema/spec',
@@ -70,7 +70,7 @@ test('core and contracts load in a browser: nothing of Node, no package but type
   }
 })
 
-test('core asks no clock', () => {
+test('core reads no clock', () => {
   for (const file of modules.filter((name) => folderOf(name) === 'core')) {
     expect(readFileSync(join(source, file), 'utf8'), file).not.toMatch(
       /Date\.now|performance\.now|new Date\(\)/,

@@ -1,6 +1,6 @@
 /*
- * A schedule whose input code makes, run and backfilled from a process that does not have the code: the fires are asked for,
- * and a worker that has the code makes their jobs.
+ * A schedule whose input comes from code, run and backfilled by a process that does not have the code: that process asks
+ * for the fires, and a worker that has the code makes their jobs.
  */
 import { expect, test } from 'vitest'
 import { defineSchedule } from '../src/index.ts'
@@ -14,7 +14,7 @@ import type { TestWorker } from './support/workers.ts'
 const scene = workerScene()
 const hour = 3_600_000
 
-/** Fires once, in 2099: only what is asked for makes jobs. Its times can be backfilled: every hour of 1 March 2026. */
+/** Fires once, in 2099, so that only asked fires make jobs. Every hour of 1 March 2026 can be backfilled. */
 function given(
   job: JobContract,
   input: (fireAt: Date) => unknown = (fireAt) => ({ at: fireAt.toISOString() }),
@@ -33,14 +33,14 @@ function given(
 const range = { from: '2026-03-01T00:00:00Z', to: '2026-03-01T02:00:00Z' }
 const inShell = ['--from', range.from, '--to', range.to]
 
-/** A worker that has the schedule in its code; it serves no queue, so that the jobs stay as they were made. */
+/** A worker that has the schedule in its code. It serves no queue, so that the jobs stay as they were made. */
 function withCode(schedule: Schedule): Promise<TestWorker> {
   return startWorker(scene, { queues: { [newName('none')]: 1 } }, (worker) =>
     worker.handle(newJob(), () => undefined).schedule(schedule),
   )
 }
 
-/** Stored by a worker that is gone again. */
+/** Stored by a worker that has stopped. */
 async function orphan(schedule: Schedule): Promise<void> {
   const { worker } = await withCode(schedule)
   await worker.stop()
@@ -68,7 +68,7 @@ async function made(schedule: Schedule, count: number): Promise<MadeRow[]> {
   return jobsOf(schedule)
 }
 
-test('a schedule whose input code makes is run and backfilled from a shell: a worker makes the jobs', async () => {
+test('a schedule whose input comes from code is run and backfilled from a shell, and a worker makes the jobs', async () => {
   const schedule = given(newJob())
   const { name } = schedule
   const worker = await withCode(schedule)
@@ -94,13 +94,13 @@ test('a schedule whose input code makes is run and backfilled from a shell: a wo
     expect(input).toEqual({ at: fireAt })
     expect(filled.stdout).toContain(id)
   }
-  // What was made is not made again.
+  // Fires that have a job are not made again.
   const again = await scene.stint.schedules.backfill(name, range)
   expect(again.map(({ action, before }) => `${action} ${before}`)).toEqual(Array(3).fill('kept fired'))
   expect(again.map((one) => one.jobId)).toEqual(jobs.map(({ id }) => id))
 })
 
-test('while no live worker has its code, an asked fire waits, and page, shell and HTTP say so', async () => {
+test('an asked fire waits while no live worker has its code, and page, shell and HTTP say so', async () => {
   const schedule = given(newJob())
   const { name } = schedule
   await orphan(schedule)
@@ -111,7 +111,7 @@ test('while no live worker has its code, an asked fire waits, and page, shell an
   expect(ran.body).toMatchObject({ action: 'asked', isOrphan: true })
   const filled = await call(served, `POST ${path}/backfill`, { token, json: range })
   expect(filled.body).toMatchObject({ count: 3, isOrphan: true, items: Array(3).fill({ action: 'asked' }) })
-  // Asked for again: the same fires, with the same ids.
+  // The same fires again have the same ids.
   const again = await call(served, `POST ${path}/backfill`, { token, json: range })
   const ids = (body: unknown): string[] =>
     (body as { items: { jobId: string }[] }).items.map((one) => one.jobId)
@@ -127,7 +127,7 @@ test('while no live worker has its code, an asked fire waits, and page, shell an
   )
   expect(await jobsOf(schedule)).toEqual([])
 
-  // One comes.
+  // A worker with the code starts.
   await withCode(schedule)
   const jobs = await made(schedule, 5)
   const wanted = [...ids(filled.body), (ran.body as { jobId: string }).jobId, typed.stdout.trim()]
@@ -135,7 +135,7 @@ test('while no live worker has its code, an asked fire waits, and page, shell an
   expect(await scene.stint.schedules.get(name)).toMatchObject({ askedFires: 0 })
 })
 
-test('of several workers that have its code one makes each asked fire', async () => {
+test('of several workers that have the code, one makes each asked fire', async () => {
   const schedule = given(newJob(), async (fireAt) => {
     // Long enough for the other workers to have read the same fire.
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -159,7 +159,7 @@ test('an asked fire whose worker is killed while it makes the input is made once
   const { name, contract } = schedule
   await orphan(schedule)
   const { jobId } = await scene.stint.schedules.runNow(name)
-  // The same definition, but for a function that ends its process: a kill between reading the fire and storing its job.
+  // The same definition, with a function that ends its process between reading the fire and storing its job.
   const program = `
     import { defineJob, defineSchedule } from 'stint'
     import { Worker } from 'stint/worker'
@@ -208,14 +208,14 @@ test('an asked fire whose input cannot be made says why, delays no other, and ca
     jobId: null,
     reason: 'asked for, but its job could not be made: no figures for that hour',
   })
-  // Its next fire by itself is not held back.
+  // The next regular fire is not delayed.
   expect(await scene.stint.schedules.get(name)).toMatchObject({ failures: 0, askedFires: 0 })
   isBroken = false
   await scene.stint.schedules.backfill(name, range)
   expect(await made(schedule, 3)).toHaveLength(3)
 })
 
-test('asked fires that another hand wrote stop no worker and no other fire', async () => {
+test('asked fires written by other programs stop no worker and no other fire', async () => {
   const schedule = given(newJob())
   const { name } = schedule
   await orphan(schedule)

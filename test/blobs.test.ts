@@ -42,7 +42,7 @@ async function blobOf(id: string): Promise<string | null> {
 }
 
 describe('an input above the threshold', () => {
-  test('leaves its row and comes back with the job', async () => {
+  test('an input above the threshold leaves its row and comes back with the job', async () => {
     const { id } = await stint.enqueue(ocr, large)
     expect(
       await db.query('select input, input_blob is not null as elsewhere from stint.job where id = $1', [id]),
@@ -51,7 +51,7 @@ describe('an input above the threshold', () => {
     expect((await stint.cancel(id)).input).toEqual(large)
   })
 
-  test('may be as large as the blob limit says, and no larger', async () => {
+  test('an input may be as large as the blob limit, and no larger', async () => {
     const tight = new Stint({ connection: db.url, blobs: { store, maxBytes: 150_000 } })
     await expect(tight.enqueue(ocr, 'x'.repeat(150_000))).rejects.toMatchObject({ code: 'invalid-input' })
     const { id } = await stint.enqueue(ocr, 'x'.repeat(3_000_000))
@@ -59,11 +59,11 @@ describe('an input above the threshold', () => {
     await tight.close()
   })
 
-  test('below it stays in the row', async () => {
+  test('an input below the threshold stays in the row', async () => {
     expect(await blobOf((await stint.enqueue(ocr, 'x'.repeat(65_000))).id)).toBeNull()
   })
 
-  test('works with unique jobs and idempotency keys, whatever the order of its names', async () => {
+  test('a large input works with unique jobs and idempotency keys, in any order of its properties', async () => {
     const first = await stint.enqueue(ocr, { a: large, b: 1 }, { unique: {}, idempotencyKey: 'blob' })
     expect(
       await stint.enqueue(ocr, { b: 1, a: large }, { unique: {}, idempotencyKey: 'blob' }),
@@ -76,7 +76,7 @@ describe('an input above the threshold', () => {
     expect((await stint.get(replaced.id))?.input).toEqual({ a: large, b: 4 })
   })
 
-  test('is the same input for a producer that keeps it in its row', async () => {
+  test('a large input equals the same input of a producer without a blob store', async () => {
     const inRow = new Stint({ connection: db.url })
     const input = { z: large.text, é: [1e21, 1.5e-7, -0.25, null], aa: { b: true } }
     const first = await stint.enqueue(ocr, input, { idempotencyKey: 'both', unique: {} })
@@ -88,7 +88,7 @@ describe('an input above the threshold', () => {
     await inRow.close()
   })
 
-  test('does not keep a client without the store from changing the job', async () => {
+  test('a client without the blob store can change a job with a large input', async () => {
     const blind = new Stint({ connection: db.url })
     const { id } = await stint.enqueue(ocr, large)
     expect(await blind.reprioritize(id, 7)).toMatchObject({ priority: 7, input: null })
@@ -96,7 +96,7 @@ describe('an input above the threshold', () => {
     await blind.close()
   })
 
-  test('works in enqueueMany and in a transaction', async () => {
+  test('a large input works in enqueueMany and in a transaction', async () => {
     const client = await connectTo(db.url)
     await client.query('begin')
     const { jobs } = await stint.enqueueMany(ocr, [large, { small: 1 }], { tx: client })
@@ -105,7 +105,7 @@ describe('an input above the threshold', () => {
     expect(inputs).toEqual([large, { small: 1 }])
   })
 
-  test('can be updated to another large or small one', async () => {
+  test('a large input can be updated to another large or small one', async () => {
     const { id } = await stint.enqueue(ocr, large)
     expect((await stint.update(ocr, id, { text: 'y'.repeat(70_000) })).input).toEqual({
       text: 'y'.repeat(70_000),
@@ -114,7 +114,7 @@ describe('an input above the threshold', () => {
     expect(await blobOf(id)).toBeNull()
   })
 
-  test('is a clear error for a client without the store, and when it is gone', async () => {
+  test('a large input is a clear error for a client without the store, and when its blob is gone', async () => {
     const { id } = await stint.enqueue(ocr, large)
     const blind = new Stint({ connection: db.url })
     await expect(blind.get(id)).rejects.toMatchObject({ code: 'blob-missing', jobIds: [id] })
@@ -129,7 +129,7 @@ describe('an input above the threshold', () => {
 })
 
 describe('a blob that turns out not to be needed', () => {
-  /** A client whose connection can be cut, and what it deletes of the store. */
+  /** A client whose connection can be cut, and the keys that it deletes from the store. */
   async function watched() {
     const proxy = await startFaultProxy(db.url)
     const deleted: string[] = []
@@ -146,7 +146,7 @@ describe('a blob that turns out not to be needed', () => {
   }
   const statement = 'jobs/enqueue-deciding.sql'
 
-  test('is deleted at once', async () => {
+  test('a blob that is not needed is deleted at once', async () => {
     const { client, deleted } = await watched()
     await client.enqueue(ocr, large, { unique: { key: 'at once' } })
     await client.enqueue(ocr, large, { unique: { key: 'at once' } })
@@ -155,7 +155,7 @@ describe('a blob that turns out not to be needed', () => {
   })
 
   test.each(['replace', 'debounce'] as const)(
-    'stays after a lost reply: with %s it may be the input of a job that runs by now',
+    'a blob stays after a lost reply, because with %s it may be the input of a running job',
     async (onConflict) => {
       const { proxy, client, deleted } = await watched()
       const unique = { key: `lost ${onConflict}`, onConflict }
@@ -175,7 +175,7 @@ describe('a blob that turns out not to be needed', () => {
     },
   )
 
-  test('stays where the transaction that did not need it is rolled back, and stores the job when it comes again', async () => {
+  test('a blob stays where the transaction that did not need it rolls back, and a repeat stores the job', async () => {
     const { proxy, client, deleted } = await watched()
     const unique = { key: 'rolled back' }
     const holder = await stint.enqueue(ocr, { n: 1 }, { unique })
@@ -193,7 +193,7 @@ describe('a blob that turns out not to be needed', () => {
 })
 
 describe('pruning', () => {
-  test('deletes blobs of dropped history and replaced inputs, and of enqueues that never committed; the rest stay', async () => {
+  test('pruning deletes the blobs of dropped history, replaced inputs and uncommitted enqueues, and no others', async () => {
     await stint.pruneBlobs({ grace: 0 })
     const kept = await stint.enqueue(ocr, large)
     const dropped = await stint.enqueue(ocr, large)
@@ -217,7 +217,7 @@ describe('pruning', () => {
     expect(await stint.pruneBlobs({ grace: 0 })).toEqual({ unused: 0, orphaned: 0 })
   })
 
-  test('leaves files alone that are not its own, and half-written ones', async () => {
+  test('pruning leaves foreign and half-written files alone', async () => {
     await writeFile(join(dir, 'README'), 'mine')
     await writeFile(join(dir, 'x.part'), 'half')
     await stint.pruneBlobs({ grace: 0 })
@@ -225,7 +225,7 @@ describe('pruning', () => {
   })
 })
 
-test('trouble of the store is told as it is, and at once', async () => {
+test('errors of the blob store are reported unchanged, and at once', async () => {
   const broken: BlobStore = {
     ...store,
     list: () => {

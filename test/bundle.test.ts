@@ -26,7 +26,7 @@ let db: TestDatabase
 let folder: string
 beforeAll(async () => {
   db = await createTestDatabase()
-  // Outside of this package: what a bundle looks for must not be found here.
+  // Outside this package, so that a bundle cannot find files of the package.
   folder = await mkdtemp(join(tmpdir(), 'stint-bundle-'))
 })
 afterAll(async () => {

@@ -37,7 +37,7 @@ async function running(): Promise<string> {
 const unknownId = '01890000-0000-7000-8000-000000000000'
 
 describe('cancel', () => {
-  test('moves a waiting job to history with the reason, and twice is once', async () => {
+  test('cancel moves a waiting job to history with the reason, and a repeat changes nothing', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' }, { delay: '1h' })
     expect(await stint.cancel(id, { reason: 'customer left' })).toMatchObject({
       id,
@@ -51,7 +51,7 @@ describe('cancel', () => {
     expect(await stint.cancel(id)).toMatchObject({ state: 'cancelled', reason: 'customer left' })
   })
 
-  test("makes the day's partition when it is missing", async () => {
+  test("cancel makes the day's partition when it is missing", async () => {
     await db.query(`do $$ declare p text; begin
       for p in select inhrelid::regclass::text from pg_inherits where inhparent = 'stint.finished'::regclass loop execute 'drop table ' || p; end loop; end $$`)
     const { id } = await stint.enqueue(mail, { to: 'ana' })
@@ -59,13 +59,13 @@ describe('cancel', () => {
   })
 })
 
-describe('a change to a job that runs or is not there', () => {
+describe('a change to a job that runs or does not exist', () => {
   const changes: [string, (id: string) => Promise<unknown>][] = [
     ['reschedule', (id) => stint.reschedule(id, { delay: '1h' })],
     ['reprioritize', (id) => stint.reprioritize(id, 5)],
     ['update', (id) => stint.update(mail, id, { to: 'bob' })],
   ]
-  test.each(changes)('%s is refused', async (_verb, change) => {
+  test.each(changes)('%s of a running or unknown job is refused', async (_verb, change) => {
     await expect(change(await running())).rejects.toMatchObject({
       code: 'state-changed',
       message: expect.stringContaining('is running') as string,
@@ -74,7 +74,7 @@ describe('a change to a job that runs or is not there', () => {
     await expect(change('7')).rejects.toMatchObject({ code: 'invalid-option' })
   })
 
-  test('cancel asks it to stop, and is refused where it is not there', async () => {
+  test('cancel asks a running job to stop, and is refused for an unknown job', async () => {
     expect(await stint.cancel(await running())).toMatchObject({
       state: 'running',
       cancelRequestedAt: expect.any(Date) as Date,
@@ -88,14 +88,14 @@ describe('a change to a job that runs or is not there', () => {
 })
 
 describe('reschedule', () => {
-  test('moves a job to later and back to now', async () => {
+  test('reschedule moves a job to later and back to now', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     const runAt = new Date(Date.now() + 7_200_000)
     expect(await stint.reschedule(id, { runAt })).toMatchObject({ state: 'scheduled', runAt })
     expect(await stint.reschedule(id, { delay: 0 })).toMatchObject({ state: 'ready' })
   })
 
-  test('of a retry keeps it a retry', async () => {
+  test('reschedule of a retry keeps it a retry', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await db.query(
       `update stint.job set state = 'retrying', epoch = 1, run_at = now() + interval '1 hour' where id = $1`,
@@ -105,7 +105,7 @@ describe('reschedule', () => {
     expect(await stint.reschedule(id, { delay: 0 })).toMatchObject({ state: 'ready' })
   })
 
-  test('to a time that is none is refused', async () => {
+  test('reschedule to an invalid time is refused', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await expect(stint.reschedule(id, { runAt: 'tomorrow' })).rejects.toMatchObject({
       code: 'invalid-option',
@@ -114,14 +114,14 @@ describe('reschedule', () => {
   })
 })
 
-test('reprioritize changes how soon a job runs', async () => {
+test('reprioritize changes the priority of a job', async () => {
   const { id } = await stint.enqueue(mail, { to: 'ana' })
   expect(await stint.reprioritize(id, 42)).toMatchObject({ priority: 42 })
   await expect(stint.reprioritize(id, 1_000)).rejects.toMatchObject({ code: 'invalid-option' })
 })
 
 describe('update', () => {
-  test('changes the input and what is derived from it', async () => {
+  test('update changes the input and the values derived from it', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     expect(await stint.update(mail, id, { to: 'bob' })).toMatchObject({
       input: { to: 'bob' },
@@ -130,7 +130,7 @@ describe('update', () => {
     })
   })
 
-  test('leaves alone what the call had given', async () => {
+  test('update keeps the values that the enqueue had given', async () => {
     const queue = randomUUID()
     const own = { queue, key: 'vip', search: { to: 'zoe', tier: 'gold' }, unique: { key: 'mine' } }
     const { id } = await stint.enqueue(mail, { to: 'ana' }, own)
@@ -145,7 +145,7 @@ describe('update', () => {
     })
   })
 
-  test('is refused where the input changed meanwhile, so that nothing derived goes astray', async () => {
+  test('update is refused where the input changed meanwhile, so that derived values match the input', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     const updates = await Promise.allSettled(
       ['bob', 'eve', 'zoe'].map((to) => stint.update(mail, id, { to })),
@@ -157,7 +157,7 @@ describe('update', () => {
     expect(job?.key).toBe((job?.input as { to: string }).to)
   })
 
-  test('repairs a job whose old input the contract cannot make sense of', async () => {
+  test('update repairs a job whose old input the contract cannot read', async () => {
     const [row] = await db.query<{ id: string }>(`select id from stint.enqueue('mail', 'mail.send', 'null')`)
     expect(await stint.update(mail, row?.id ?? '', { to: 'bob' })).toMatchObject({
       input: { to: 'bob' },
@@ -165,13 +165,13 @@ describe('update', () => {
     })
   })
 
-  test('to the input that it has is no error: its own first try may have done it', async () => {
+  test('update to the current input is no error, because its own first try may have done it', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await stint.update(mail, id, { to: 'bob' })
     expect(await stint.update(mail, id, { to: 'bob' })).toMatchObject({ input: { to: 'bob' } })
   })
 
-  test('checks the input by the contract, and the kind', async () => {
+  test('update checks the input and the kind against the contract', async () => {
     const { id } = await stint.enqueue(mail, { to: 'ana' })
     await expect(stint.update(mail, id, { to: '' })).rejects.toMatchObject({
       code: 'invalid-input',
@@ -183,7 +183,7 @@ describe('update', () => {
     expect(await stint.get(id)).toMatchObject({ input: { to: 'ana' } })
   })
 
-  test('moves the unique key along, and refuses one that is taken', async () => {
+  test('update changes the unique key, and refuses one that is taken', async () => {
     const queue = randomUUID()
     const one = await stint.enqueue(mail, { to: 'ana' }, { queue, unique: {} })
     await stint.enqueue(mail, { to: 'bob' }, { queue, unique: {} })
@@ -199,7 +199,7 @@ describe('update', () => {
   })
 })
 
-test('a database that is not there is a typed error for every call', async () => {
+test('every call on an unreachable database rejects with a typed error', async () => {
   const lost = new Stint({ connection: 'postgres://nobody@127.0.0.1:1/nothing', timeout: '200ms' })
   const calls = [
     () => lost.get(unknownId),
@@ -213,7 +213,7 @@ test('a database that is not there is a typed error for every call', async () =>
 })
 
 test.skipIf(isOutOf('pgbouncer', 'it has its own words for that'))(
-  'a database that does not exist is told apart from one without our tables',
+  'a database that does not exist is told apart from one without the tables of Stint',
   async () => {
     const url = new URL(db.url)
     url.pathname = '/no_such_database'
@@ -227,7 +227,7 @@ test.skipIf(isOutOf('pgbouncer', 'it has its own words for that'))(
 )
 
 describe('list', () => {
-  test('pages through all jobs of a filter, newest first, each once', async () => {
+  test('list pages through all jobs of a filter, newest first, each once', async () => {
     const queue = randomUUID()
     const { jobs } = await stint.enqueueMany(
       mail,
@@ -250,7 +250,7 @@ describe('list', () => {
     expect((await stint.list({ queue, state: ['ready', 'running'], limit: 200 })).jobs).toHaveLength(24)
   })
 
-  test('finds by kind, key and correlation', async () => {
+  test('list finds by kind, key and correlation', async () => {
     const queue = randomUUID()
     const root = await stint.enqueue(mail, { to: 'zoe' }, { queue })
     const child = await stint.enqueue(mail, { to: 'ana' }, { queue, correlationId: root.id })
@@ -262,7 +262,7 @@ describe('list', () => {
     expect((await stint.list({ queue, kind: 'other' })).jobs).toEqual([])
   })
 
-  test('looks so far for what is rare, and says where to go on', async () => {
+  test('list reads a bounded number of rows for a rare match, and says where to go on', async () => {
     const many = await createTestDatabase()
     const client = new Stint({ connection: many.url })
     const rare = await client.enqueue(mail, { to: 'ana' }, { queue: 'rare' })
@@ -284,7 +284,7 @@ describe('list', () => {
     await many.drop()
   })
 
-  test('leaves out what jobs carry', async () => {
+  test('list leaves out the inputs of jobs', async () => {
     const [job] = (await stint.list({ limit: 1 })).jobs
     expect(job).not.toHaveProperty('input')
   })
@@ -296,7 +296,7 @@ describe('list', () => {
     { cursor: 'x' },
     { que: 'a' },
     { queue: 'a\0' },
-  ])('refuses %j', async (options) => {
+  ])('list refuses %j', async (options) => {
     await expect(stint.list(options as never)).rejects.toMatchObject({ code: 'invalid-option' })
   })
 })

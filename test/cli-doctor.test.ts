@@ -15,7 +15,7 @@ function run(...args: string[]): Promise<CommandResult> {
   return runStint(args, db.url)
 }
 
-test('stint doctor shows what is fine, ends with 0, and with 7 once it finds something', async () => {
+test('stint doctor shows the passed checks and exits with 0, or with 7 once it finds something', async () => {
   const fine = await run('doctor', '--only', 'server,schema', '--only', 'partitions')
   expect(fine).toMatchObject({ code: 0, stderr: '' })
   expect(fine.stdout).toMatch(
@@ -39,7 +39,7 @@ test('stint doctor shows what is fine, ends with 0, and with 7 once it finds som
 })
 
 test.each([[['doctor', 'now']], [['doctor', '--only', 'shema']], [['doctor', '-o', 'id']]])(
-  'stint %j is called wrongly',
+  'stint %j is a usage error',
   async (args) => {
     expect((await run(...args)).code).toBe(2)
   },

@@ -7,7 +7,9 @@ import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
 import { dropChecks } from './support/planted-rows.ts'
 
-/** Clears the screen, sets the title, C1 in place of ESC [, reverses what follows, goes back to the line's beginning. */
+/**
+ * Clears the screen, sets the title, C1 instead of ESC [, reverses the following text, returns to the line's beginning.
+ */
 const hostile = 'x\u001b[2J\u001b]0;t\u0007\u009b2J\u202e\u2066\u200f\u061c\u2028\r\u007f\b y'
 const steering = /[\0-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/
 
@@ -91,7 +93,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-describe('escape sequences in stored text reach no terminal', () => {
+describe('no escape sequence in stored text reaches a terminal', () => {
   const commands = (): string[][] => [
     ['status'],
     ['stats'],
@@ -113,11 +115,11 @@ describe('escape sequences in stored text reach no terminal', () => {
     ['schedule', 'get', 'hourly'],
   ]
 
-  test('of any command that lists or shows', async () => {
+  test('no command that lists or shows prints an escape sequence', async () => {
     for (const command of commands()) {
       const { stdout, stderr } = await runStint(command, db.url)
       expect(stdout + stderr, command.join(' ')).not.toMatch(steering)
-      // The proof that it was there.
+      // The proof that the stored text was printed.
       expect(stdout, command.join(' ')).toContain('\\x1b[2J')
       const asJson = await runStint([...command, '-o', 'json'], db.url)
       expect(asJson.stdout, command.join(' ')).not.toMatch(steering)
@@ -125,7 +127,7 @@ describe('escape sequences in stored text reach no terminal', () => {
     }
   })
 
-  test('of errors that repeat what was typed or stored', async () => {
+  test('no error that repeats typed or stored text prints an escape sequence', async () => {
     for (const command of [
       [hostile],
       ['job', 'list', hostile],
@@ -140,7 +142,7 @@ describe('escape sequences in stored text reach no terminal', () => {
     expect(stderr).not.toMatch(steering)
   })
 
-  test('of the log of workers, whose lines stay apart', () => {
+  test('the log of workers prints no escape sequence, and its lines stay apart', () => {
     for (const format of ['json', 'pretty']) {
       const lines: string[] = []
       const log = defaultLogger({ STINT_LOG: format }, { write: (line: string) => lines.push(line) })
@@ -153,7 +155,7 @@ describe('escape sequences in stored text reach no terminal', () => {
     }
   })
 
-  test('where the terminal has colours, ours stay and no other sequence does', async () => {
+  test("on a terminal with colours, only Stint's own colour sequences are printed", async () => {
     vi.resetModules()
     const { isTTY } = process.stdout
     process.stdout.isTTY = true

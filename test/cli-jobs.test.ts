@@ -39,7 +39,7 @@ async function dead(queue: string): Promise<string> {
 const unknownId = '01890000-0000-7000-8000-000000000000'
 
 describe('stint status', () => {
-  test('shows queues and workers, and as JSON what the library gives', async () => {
+  test('stint status shows queues and workers, and as JSON the result of the library', async () => {
     const queue = randomUUID()
     await enqueue(queue)
     await dead(queue)
@@ -57,7 +57,7 @@ describe('stint status', () => {
 })
 
 describe('stint job', () => {
-  test('list filters, pages, and gives ids to the next command', async () => {
+  test('stint job list filters, pages, and gives ids to the next command', async () => {
     const queue = randomUUID()
     const ids = [await enqueue(queue), await enqueue(queue), await enqueue(queue)].reverse()
     const first = await run('job', 'list', '--queue', queue, '--limit', '2', '-o', 'id')
@@ -85,7 +85,7 @@ describe('stint job', () => {
     })
   })
 
-  test('get shows what a job carries, its attempts and its log', async () => {
+  test("stint job get shows a job's input, its attempts and its log", async () => {
     const id = await enqueue('mail', { to: 'ana', text: 'a\u001b[31m' })
     await db.query(
       `insert into stint.attempt (job_id, epoch, attempt, outcome, started_at, ended_at, error)
@@ -114,7 +114,7 @@ describe('stint job', () => {
     })
   })
 
-  test('cancel ends jobs, and says of each what stood in the way', async () => {
+  test('stint job cancel cancels jobs, and says for each why it could not', async () => {
     const id = await enqueue('mail')
     expect(await run('job', 'cancel', id, '--dry-run')).toMatchObject({
       code: 0,
@@ -135,7 +135,7 @@ describe('stint job', () => {
 })
 
 describe('stint dead', () => {
-  test('list and get show why, and hostile text steers no terminal', async () => {
+  test('stint dead list and get show why a job died, and hostile text controls no terminal', async () => {
     const queue = randomUUID()
     const id = await dead(queue)
     const listed = await run('dead', 'list', '--queue', queue, '--reason', 'exhausted')
@@ -154,7 +154,7 @@ describe('stint dead', () => {
     })
   })
 
-  test('replay, discard and restore act on each id that is given', async () => {
+  test('stint dead replay, discard and restore act on each given id', async () => {
     const queue = randomUUID()
     const [one, two] = [await dead(queue), await dead(queue)]
     expect(await run('dead', 'discard', one)).toMatchObject({ code: 0 })
@@ -177,8 +177,8 @@ describe('stint dead', () => {
   })
 })
 
-describe('called wrongly', () => {
-  // Nothing of the database's: side by side they wait less for each other's processes to start.
+describe('usage errors', () => {
+  // These need no database: in parallel they wait less for each other's processes to start.
   test.concurrent.each([
     [['jobs'], 'Did you mean job?'],
     [['job'], 'list, get, cancel'],
@@ -195,7 +195,7 @@ describe('called wrongly', () => {
     [['dead', 'replay', unknownId, '--delay', 'soon'], '--delay'],
     [['dead', 'list', '--reason', 'bored'], 'exhausted'],
     [['status', '-o', 'id'], 'table, json'],
-  ])('stint %j says what is right, and ends with 2', async (args, said) => {
+  ])('stint %j says what is right, and exits with 2', async (args, said) => {
     const { code, stdout, stderr } = await run(...args)
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
     expect(stderr).toContain(said)

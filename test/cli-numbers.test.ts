@@ -15,7 +15,7 @@ beforeAll(async () => {
       (minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, attempts, wait, run)
     values (date_trunc('minute', now()) - interval '1 minute', 'mail', 'mail.send', gen_random_uuid(), 1,
             1200, 1000, 990, 8, 2, 1000, '{"160": 1000}', '{"140": 1000}')`)
-  // The last hour of the trend is this one for as long as the tests take.
+  // The last hour of the trend is the current one for as long as the tests take.
   const clock = await movableClock(db)
   const [row] = await db.query<{ hour: string }>(`select date_trunc('hour', now())::text as hour`)
   await clock.stopAt(row?.hour ?? '')
@@ -43,7 +43,7 @@ function run(...args: string[]): Promise<CommandResult> {
   return runStint(args, db.url)
 }
 
-test('stint stats shows rates and percentiles, and as JSON what the library gives', async () => {
+test('stint stats shows rates and percentiles, and as JSON the result of the library', async () => {
   const { code, stdout } = await run('stats')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^QUEUE +KIND +ENQUEUED +SUCCEEDED/)
@@ -57,7 +57,7 @@ test('stint stats shows rates and percentiles, and as JSON what the library give
   expect((await run('stats', '--last', 'soon')).code).toBe(2)
 })
 
-test('stint error shows groups with their trend, and takes decisions', async () => {
+test('stint error shows groups with their trend, and resolves and ignores them', async () => {
   const { stdout } = await run('error', 'list')
   expect(stdout).toMatch(/aaaa +mail\.send +open +5 +2 +·{23}█ +\S+ ago +v1 +Refused: by <n>/)
   expect((await run('dead', 'groups', '-o', 'id')).stdout).toBe('aaaa\n')

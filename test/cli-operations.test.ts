@@ -38,7 +38,7 @@ async function deadIn(queue: string, count: number, fingerprint: string): Promis
   return jobs.map(({ id }) => id)
 }
 
-/** A replay waits for what becomes of its jobs. */
+/** A replay waits until its jobs end. */
 async function workOn(queue: string, handler: () => void): Promise<void> {
   const worker = new Worker({ connection: db.url, queues: { [queue]: 2 }, log: false }).handle(job, handler)
   await worker.start()
@@ -46,14 +46,14 @@ async function workOn(queue: string, handler: () => void): Promise<void> {
 }
 
 describe('stint dead replay --where', () => {
-  test('shows what it would do, and does nothing', async () => {
+  test('stint dead replay --dry-run shows what it would do, and changes nothing', async () => {
     await deadIn('dry', 3, 'aaaa000000000000')
     const { code, stderr } = await run('dead', 'replay', 'aaaa', '--dry-run')
     expect({ code, stderr }).toMatchObject({ code: 0, stderr: expect.stringMatching(/match +3/) as string })
     expect((await stint.search({ where: 'queue:dry state:dead' })).jobs).toHaveLength(3)
   })
 
-  test('asks for what it needs: a reason, and without a terminal --yes and --max', async () => {
+  test('stint dead replay --where requires a reason, and without a terminal --yes and --max', async () => {
     await deadIn('careful', 1, 'bbbb000000000000')
     const where = ['dead', 'replay', '--where', 'queue:careful']
     expect(await run(...where)).toMatchObject({
@@ -75,7 +75,7 @@ describe('stint dead replay --where', () => {
     expect((await stint.search({ where: 'queue:careful state:dead' })).jobs).toHaveLength(1)
   })
 
-  test('does it itself where nobody else would, notes who did, and says how it ended', async () => {
+  test('stint dead replay executes the operation itself without an executor, records the actor, and reports the result', async () => {
     const ids = await deadIn('bulk', 5, 'cccc000000000000')
     await stint.dead.discard(ids[0] ?? '')
     await workOn('bulk', () => undefined)
@@ -109,7 +109,7 @@ describe('stint dead replay --where', () => {
     ])
   })
 
-  test('whose jobs die again says so, and exits with 5', async () => {
+  test('stint dead replay reports jobs that die again, and exits with 5', async () => {
     await deadIn('again', 3, 'ffff000000000000')
     await workOn('again', () => {
       throw new PermanentError('no such box')
@@ -127,7 +127,7 @@ describe('stint dead replay --where', () => {
     })
   })
 
-  test('is refused above its ceiling', async () => {
+  test('a command with more matches than --max is refused', async () => {
     await deadIn('ceiling', 3, 'dddd000000000000')
     const done = await run(
       ...['dead', 'discard', '--where', 'queue:ceiling', '--reason', 'x', '--yes', '--max', '2'],
@@ -137,7 +137,7 @@ describe('stint dead replay --where', () => {
 })
 
 describe('stint job', () => {
-  test('lists by a filter', async () => {
+  test('stint job list takes a filter', async () => {
     const [id] = await deadIn('listed', 1, 'eeee000000000000')
     expect((await run('job', 'list', '--where', 'queue:listed error:eeee', '-o', 'id')).stdout.trim()).toBe(
       id,
@@ -145,7 +145,7 @@ describe('stint job', () => {
     expect(await run('job', 'list', '--where', 'queue:a', '--queue', 'b')).toMatchObject({ code: 2 })
   })
 
-  test('runs now, moves, reprioritizes and edits, each noted', async () => {
+  test('stint job runs now, moves, reprioritizes and edits jobs, each with an audit entry', async () => {
     const { id } = await stint.enqueue(job, {}, { delay: '1h' })
     expect((await run('job', 'reprioritize', id, '--priority=-7', '--reason', 'later')).code).toBe(0)
     expect((await run('job', 'reschedule', id, '--delay', '2h')).code).toBe(0)

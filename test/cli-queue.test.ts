@@ -36,6 +36,6 @@ test.each([
   [['queue', 'set', 'mail', '--keep', 'soon']],
   [['queue', 'get', 'a b']],
   [['queue', 'get', 'mail', 'more']],
-])('stint %j is called wrongly', async (args) => {
+])('stint %j is a usage error', async (args) => {
   expect((await run(...args)).code).toBe(2)
 })

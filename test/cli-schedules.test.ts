@@ -11,7 +11,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-/** All of a definition. */
+/** All options of a definition. */
 const columns = `kind, queue, spec, time_zone, job, input, overlap, missed, missed_limit, missed_window_ms, jitter_ms,
   keep_fires_ms, starts_at, ends_at`
 type Row = Record<string, unknown>
@@ -20,7 +20,7 @@ function run(...args: string[]): Promise<CommandResult> {
   return runStint(['schedule', ...args], db.url)
 }
 
-test('a schedule is set, looked at, paused, resumed, run and deleted from a shell', async () => {
+test('a shell sets, shows, pauses, resumes, runs and deletes a schedule', async () => {
   const rule = ['--cron', '30 2 * * *', '--time-zone', 'Europe/Rome']
   const what = ['--kind', 'report.send', ...rule, '--input', '{"to":"ana"}', '--reason', 'asked for']
   const set = await run('set', 'nightly', ...what)
@@ -34,7 +34,7 @@ test('a schedule is set, looked at, paused, resumed, run and deleted from a shel
   const listed = await run('list')
   expect(listed.stdout).toMatch(/^NAME +RULE +KIND +QUEUE +NEXT/)
   expect(listed.stdout).toMatch(/nightly +30 2 \* \* \* Europe\/Rome +report\.send +default +in /)
-  // A year has both; which of them comes first depends on when this runs.
+  // A year has both; which one comes first depends on the date of the run.
   const next = await run('next', 'nightly', '-n', '400')
   expect(next.stdout).toMatch(/ {2}gap\n/)
   expect(next.stdout).toMatch(/ {2}overlap\n/)
@@ -55,7 +55,7 @@ test('a schedule is set, looked at, paused, resumed, run and deleted from a shel
   expect(await run('get', 'nightly')).toMatchObject({ code: 3 })
 })
 
-test('what a command does not name of a stored schedule stays as it is', async () => {
+test('stint schedule set keeps the options of a stored schedule that it does not name', async () => {
   const stint = new Stint({ connection: db.url })
   const job = defineJob({
     kind: 'bill.send',
@@ -108,13 +108,13 @@ test('what a command does not name of a stored schedule stays as it is', async (
     missed: 'once',
     missed_limit: 20,
     overlap: 'skip',
-    // The version and the unique rule were of the other kind's contract.
+    // The version and the unique rule came from the other kind's contract.
     job: { priority: -5, maxAttempts: 7, key: 'acme', version: 1, tokens: ['at:a:b'] },
   })
   await stint.close()
 })
 
-test('how many missed fires are made up for, and how old they may be, is said from a shell', async () => {
+test('stint schedule set sets how many missed fires to make up for, and how old they may be', async () => {
   const rule = ['--kind', 'k', '--every', '1h', '--missed', 'all']
   const set = await run('set', 'catch-up', ...rule, '--missed-limit', '3', '--missed-window', '2d')
   expect(set.stdout).toMatch(/missed +all up to 3, within 2d/)
@@ -125,7 +125,7 @@ test('how many missed fires are made up for, and how old they may be, is said fr
   expect(await run('set', 'catch-up', '--missed-window', '400d')).toMatchObject({ code: 2 })
 })
 
-test('an input that code makes is not lost by a command that does not name it', async () => {
+test('stint schedule set without an input refuses to change a schedule whose input comes from code', async () => {
   const made = `insert into stint.schedule (name, kind, queue, spec, job, input_from_code, source, digest, decided_to)
     values ('made', 'k', 'default', '{"type":"every","everyMs":60000}', '{"priority":0}', true, 'code', '', now())`
   await db.query(made)
@@ -136,7 +136,7 @@ test('an input that code makes is not lost by a command that does not name it', 
   expect(await run('set', 'made', '--every', '1h', '--input', '{}')).toMatchObject({ code: 0 })
 })
 
-test('what is wrong is said, with the exit code for it', async () => {
+test('stint schedule says what is wrong, with the exit code for it', async () => {
   expect(await run('set', 'bad', '--kind', 'k', '--cron', '0 0 30 2 *')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('never fires') as string,

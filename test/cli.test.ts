@@ -31,7 +31,7 @@ function stint(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Fi
 }
 
 describe('stint migrate', () => {
-  test('says what is to do, does it, and then that there is nothing to do', async () => {
+  test('stint migrate says what is to do, does it, and then that nothing is to do', async () => {
     expect(await stint(['migrate', 'status'])).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/0001_job_tables\.sql +not yet/) as string,
@@ -50,7 +50,7 @@ describe('stint migrate', () => {
     })
   })
 
-  test('makes a schema of another name, with its roles', async () => {
+  test('stint migrate makes a schema of another name, with its roles', async () => {
     const result = await stint(['migrate', '--schema', 'cli_work', '--roles'])
     expect(result).toMatchObject({
       code: 0,
@@ -59,7 +59,7 @@ describe('stint migrate', () => {
     expect(await db.query(`select 1 from pg_roles where rolname = 'cli_work_producer'`)).toHaveLength(1)
   })
 
-  test('without a database in production says so and fails', async () => {
+  test('stint migrate without a database in production says so and fails', async () => {
     const result = await stint(['migrate'], { DATABASE_URL: '', NODE_ENV: 'production' })
     expect(result).toMatchObject({
       code: 1,
@@ -69,7 +69,7 @@ describe('stint migrate', () => {
 })
 
 describe('stint', () => {
-  test('helps, tells its version, and refuses what it does not know with exit code 2', async () => {
+  test('stint shows help and its version, and refuses unknown commands with exit code 2', async () => {
     expect(await stint([])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('stint migrate') as string,
@@ -96,7 +96,7 @@ describe('stint dev', () => {
     return start(process.execPath, [cli, 'dev'], { cwd: project, env: { ...process.env, DATABASE_URL: '' } })
   }
 
-  test('starts a server that a second one joins, and the last one stops it', async () => {
+  test('stint dev starts a server that a second one joins, and the last one stops it', async () => {
     const first = dev()
     const output = await first.says('Ctrl-C')
     const [url = ''] = /postgres:\S+/.exec(output) ?? []

@@ -21,7 +21,10 @@ async function storedBy(queue: string): Promise<number> {
   return row?.jobs ?? 0
 }
 
-/** Ten rounds at once, each with a client and a proxy of its own: a connection says a statement in full only once. */
+/**
+ * Ten rounds at once, each with a client and a proxy of its own: a connection sends the full text of a statement only
+ * once.
+ */
 async function sideBySide(round: (round: number) => Promise<void>): Promise<void> {
   await Promise.all(Array.from({ length: 10 }, (_, n) => round(n)))
 }
@@ -33,7 +36,7 @@ describe.each(['before', 'after'] as const)(
       ['a lone job', 1, 'jobs/enqueue-one.sql'],
       ['like jobs of concurrent callers', 3, 'jobs/enqueue-alike.sql'],
       ['jobs of concurrent callers', 4, 'jobs/enqueue.sql'],
-    ])('stores %s once, 10 times over', async (_what, callers, text) => {
+    ])('an enqueue whose connection dies stores %s once, 10 times over', async (_what, callers, text) => {
       const queue = `plain-${when}-${callers}`
       await sideBySide(async (round) => {
         const proxy = await startFaultProxy(db.url)
@@ -54,7 +57,7 @@ describe.each(['before', 'after'] as const)(
       expect(await storedBy(queue)).toBe(10 * callers)
     })
 
-    test('stores a unique job once, and its own repeat is no duplicate', async () => {
+    test('an enqueue whose connection dies stores a unique job once, and its own repeat is no duplicate', async () => {
       await sideBySide(async (round) => {
         const proxy = await startFaultProxy(db.url)
         const stint = new Stint({ connection: proxy.url })
@@ -73,11 +76,12 @@ describe.each(['before', 'after'] as const)(
       expect(await storedBy(`unique-${when}`)).toBe(10)
     })
 
-    test('stores the whole of enqueueMany once', async () => {
+    test('an enqueueMany whose connection dies stores all its jobs once', async () => {
       const proxy = await startFaultProxy(db.url)
       const stint = new Stint({ connection: proxy.url })
       const cut = proxy.cutNext({ text: 'commit', when })
-      // Several statements of 4 MB: by their number it would take ten times as many jobs, which are slow to store again.
+      // Several statements of 4 MB: with smaller inputs it would take ten times as many jobs, which are slow to store
+      // again.
       const inputs = Array.from({ length: 1_200 }, (_, n) => ({ n, text: 'x'.repeat(8_000) }))
       let statements = 0
       const onProgress = (): void => {
@@ -109,36 +113,33 @@ test('a job that ended before its enqueue was repeated is not stored again', asy
 })
 
 const isRefused = isOutOf('pgbouncer', 'what is cut may be its refusal of a name, and nothing is stored then')
-test.skipIf(isRefused)(
-  'where the answer cannot be had in time, the error carries the id to look for',
-  async () => {
-    const proxy = await startFaultProxy(db.url)
-    const stint = new Stint({ connection: proxy.url, timeout: '6s' })
-    // So that it is connected, and all of its time is for the statement.
-    await stint.list({ limit: 1 })
-    const cuts = (async () => {
-      for (let n = 0; n < 50; n++) {
-        await proxy.cutNext({
-          text: n === 0 ? 'jobs/enqueue-one.sql' : 'jobs/enqueue-deciding.sql',
-          when: 'after',
-        })
-      }
-    })()
-    const error: unknown = await stint
-      .enqueue(charge, { n: 1 }, { queue: 'unknown' })
-      .catch((caught: unknown) => caught)
-    expect(error).toMatchObject({
-      code: 'enqueue-unknown',
-      jobIds: [expect.stringMatching(/^[0-9a-f-]{36}$/)],
-    })
-    const [id] = (error as { jobIds: string[] }).jobIds
-    expect(await db.query('select id from stint.job where id = $1', [id])).toHaveLength(1)
-    void cuts
-    await stint.close()
-  },
-)
+test.skipIf(isRefused)('an enqueue without an answer in time rejects with the id to look for', async () => {
+  const proxy = await startFaultProxy(db.url)
+  const stint = new Stint({ connection: proxy.url, timeout: '6s' })
+  // The client is connected first, so that all of its time is for the statement.
+  await stint.list({ limit: 1 })
+  const cuts = (async () => {
+    for (let n = 0; n < 50; n++) {
+      await proxy.cutNext({
+        text: n === 0 ? 'jobs/enqueue-one.sql' : 'jobs/enqueue-deciding.sql',
+        when: 'after',
+      })
+    }
+  })()
+  const error: unknown = await stint
+    .enqueue(charge, { n: 1 }, { queue: 'unknown' })
+    .catch((caught: unknown) => caught)
+  expect(error).toMatchObject({
+    code: 'enqueue-unknown',
+    jobIds: [expect.stringMatching(/^[0-9a-f-]{36}$/)],
+  })
+  const [id] = (error as { jobIds: string[] }).jobIds
+  expect(await db.query('select id from stint.job where id = $1', [id])).toHaveLength(1)
+  void cuts
+  await stint.close()
+})
 
-test('a database that is not there is a typed error, and nothing is stored', async () => {
+test('an enqueue to an unreachable database rejects with a typed error, and nothing is stored', async () => {
   const stint = new Stint({ connection: 'postgres://nobody@127.0.0.1:1/nothing', timeout: '300ms' })
   await expect(stint.enqueue(charge, { n: 1 })).rejects.toMatchObject({ code: 'database-unavailable' })
   await stint.close()

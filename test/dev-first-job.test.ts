@@ -1,4 +1,4 @@
-// The quick start of the README, as it stands there, with the real command, worker and database.
+// Runs the quick start of the README as it stands there, with the real command, worker and database.
 import { chmod, mkdir, mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,14 +8,14 @@ import { keeperPid, query, untilGone } from './embedded/scene.ts'
 import { finish, start } from './support/processes.ts'
 import { repository } from './support/worker-process.ts'
 
-/** The files of the quick start by their names; each block of code begins with a comment that names its file. */
+/** The files of the quick start by name; each block of code begins with a comment that names its file. */
 async function quickStart(): Promise<Map<string, string>> {
   const readme = await readFile(join(repository, 'README.md'), 'utf8')
   const blocks = readme.matchAll(/```ts\n(\/\/ (\S+\.ts):[^]*?)```/g)
   return new Map([...blocks].map(([, text = '', file = '']) => [file, text]))
 }
 
-/** A folder with what \`npm install stint zod\` leaves in it. */
+/** A folder as \`npm install stint zod\` leaves it. */
 async function emptyProject(): Promise<string> {
   const project = await mkdtemp(join(tmpdir(), 'stint-first-'))
   onTestFinished(() => rm(project, { recursive: true, force: true }))
@@ -29,10 +29,10 @@ async function emptyProject(): Promise<string> {
   return project
 }
 
-test('the files of the README run a job under stint dev, and the next job runs by the changed handler', async () => {
+test('the files of the README run a job under stint dev, and the changed handler runs the next job', async () => {
   const project = await emptyProject()
   const inProject = { cwd: project, env: { ...process.env, DATABASE_URL: '' } }
-  /** All at once: a file that is emptied and then written are two changes where the time between them is long. */
+  /** Writes in one step: emptying a file and then writing it are two changes if there is time between them. */
   const write = async (file: string, text: string): Promise<void> => {
     await writeFile(join(project, `${file}.part`), text)
     await rename(join(project, `${file}.part`), join(project, file))
@@ -48,7 +48,7 @@ test('the files of the README run a job under stint dev, and the next job runs b
   const stint = new Stint({ connection: url })
   onTestFinished(() => stint.close())
 
-  /** What the handler returned to a job that enqueue.ts made. */
+  /** What the handler returned for a job that enqueue.ts made. */
   const resultOfNext = async (): Promise<unknown> => {
     const enqueued = await finish(process.execPath, ['--import', 'tsx', 'enqueue.ts'], inProject)
     expect(enqueued).toMatchObject({ code: 0, stderr: '' })
@@ -58,7 +58,7 @@ test('the files of the README run a job under stint dev, and the next job runs b
   }
   expect(await resultOfNext()).toEqual({ url: 'https://cdn.example.com/a1/400.webp' })
 
-  // An enum is TypeScript that Node alone cannot run.
+  // An enum is TypeScript that Node cannot run by itself.
   const changed = (files.get('worker.ts') ?? '').replace('.webp', '.${Format.Newer}')
   await write('worker.ts', `enum Format { Newer = 'avif' }\n${changed}`)
   await running.says('reloaded: worker.ts changed')

@@ -24,7 +24,7 @@ function dev(...args: string[]): Started {
   })
 }
 
-/** All at once: a file that is emptied and then written are two changes where the time between them is long. */
+/** Writes in one step: emptying a file and then writing it are two changes if there is time between them. */
 async function write(file: string, text: string): Promise<void> {
   const part = join(project, `${file}.part`)
   await writeFile(part, text)
@@ -32,7 +32,7 @@ async function write(file: string, text: string): Promise<void> {
 }
 
 describe('stint dev', () => {
-  test('runs the worker file that it finds, with the database, and again when it changes', async () => {
+  test('stint dev runs the worker file that it finds, with a database, and restarts it when it changes', async () => {
     await write('worker.ts', fakeWorkerFile({ says: 'first' }))
     const running = dev()
     const [url = ''] = /postgres:\S+/.exec(await running.says('up first')) ?? []
@@ -49,7 +49,7 @@ describe('stint dev', () => {
     expect(stdout.match(/reloaded/g)).toHaveLength(1)
   })
 
-  test('sees files in folders, also new ones, and leaves alone what is not source', async () => {
+  test('stint dev watches files in folders, also new ones, and ignores files that are not source', async () => {
     await write('worker.ts', fakeWorkerFile({ says: 'folders' }))
     for (const folder of ['src', 'dist', 'node_modules/some'])
       await mkdir(join(project, folder), { recursive: true })
@@ -69,7 +69,7 @@ describe('stint dev', () => {
     expect((await running.finished).stdout.match(/reloaded/g)).toHaveLength(3)
   })
 
-  test('with a syntax error says so and waits for the next change', async () => {
+  test('stint dev with a syntax error says so and waits for the next change', async () => {
     await write('worker.ts', 'export const worker = {')
     const running = dev()
     await running.says('waiting for a change')
@@ -82,7 +82,7 @@ describe('stint dev', () => {
     expect(stdout).toContain('down mended')
   })
 
-  test('that is killed leaves no worker behind', async () => {
+  test('a killed stint dev leaves no worker behind', async () => {
     await write('worker.ts', fakeWorkerFile({ says: 'orphan' }))
     const running = dev()
     await running.says('up orphan')
@@ -91,7 +91,7 @@ describe('stint dev', () => {
     expect((await running.finished).stdout).toContain('down orphan')
   })
 
-  test('runs the file that it is given, and kills one that will not stop', async () => {
+  test('stint dev runs the given file, and kills a worker that does not stop', async () => {
     await write(
       'stubborn.mjs',
       `process.on('SIGTERM', () => console.log('no'))
@@ -106,7 +106,7 @@ describe('stint dev', () => {
     expect(output).toContain('stubborn.mjs')
     running.child.kill('SIGINT')
     await running.says('no')
-    // Each further signal presses more; the last one kills.
+    // Each further signal is stronger; the last one kills.
     running.child.kill('SIGINT')
     running.child.kill('SIGTERM')
     expect(await running.finished).toMatchObject({
@@ -115,11 +115,11 @@ describe('stint dev', () => {
     })
   })
 
-  test('without a worker file runs the database, and says what it looked for', async () => {
+  test('stint dev without a worker file runs the database, and says which files it looked for', async () => {
     await rm(join(project, 'worker.ts'))
     const running = dev()
     expect(await running.says('Ctrl-C')).toMatch(/found none of worker\.ts.*src\/worker\.js/)
-    // A command without DATABASE_URL uses it too, and says so.
+    // A command without DATABASE_URL uses that database too, and says so.
     const env = { ...process.env, DATABASE_URL: '' }
     expect(await finish(process.execPath, [cli, 'queue', 'list'], { cwd: project, env })).toMatchObject({
       code: 0,
@@ -132,7 +132,7 @@ describe('stint dev', () => {
     expect(await dev('missing.ts').finished).toMatchObject({ code: 2 })
   })
 
-  test('with DATABASE_URL exported runs the worker on that database, and makes no other', async () => {
+  test('stint dev with DATABASE_URL runs the worker on that database, and starts no other', async () => {
     const [db, empty] = await Promise.all([createTestDatabase(), createEmptyDatabase()])
     onTestFinished(async () => {
       await Promise.all([db.drop(), empty.drop()])
@@ -158,7 +158,7 @@ describe('stint dev', () => {
       code: 1,
       stderr: expect.stringContaining('run `stint migrate` first') as string,
     })
-    // Neither does a command that only looks.
+    // A read-only command does not start one either.
     expect(status).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/DATABASE_URL is not set.*stint dev/) as string,

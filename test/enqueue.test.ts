@@ -34,7 +34,7 @@ afterAll(async () => {
 })
 
 describe('enqueue', () => {
-  test('stores the input and all that the contract says', async () => {
+  test('enqueue stores the input and the options of the contract', async () => {
     const enqueued = await stint.enqueue(resize, { imageId: 'a1' })
     expect(enqueued).toEqual({
       id: enqueued.id,
@@ -52,7 +52,7 @@ describe('enqueue', () => {
       maxAttempts: 7,
       key: 'a1',
       search: { width: '400' },
-      // As it was given: defaults are the worker's to fill in, with its version of the schema.
+      // As it was given: the worker fills in defaults, with its version of the schema.
       input: { imageId: 'a1' },
       correlationId: enqueued.id,
       attempt: 0,
@@ -60,7 +60,7 @@ describe('enqueue', () => {
     })
   })
 
-  test('takes options of one job before those of its contract', async () => {
+  test('enqueue prefers the options of a job to those of its contract', async () => {
     const { id } = await stint.enqueue(
       resize,
       { imageId: 'a1' },
@@ -97,7 +97,7 @@ describe('enqueue', () => {
     ])
   })
 
-  test('schedules for a time in the future, and runs at once for a moment ago', async () => {
+  test('enqueue schedules a job for a future time, and runs one for a past time at once', async () => {
     const runAt = new Date(Date.now() + 3_600_000)
     const later = await stint.enqueue(note, {}, { runAt })
     expect(await stint.get(later.id)).toMatchObject({ state: 'scheduled', runAt })
@@ -105,7 +105,7 @@ describe('enqueue', () => {
     expect(await stint.get(now.id)).toMatchObject({ state: 'ready' })
   })
 
-  test('coalesces concurrent calls into few inserts that all arrive', async () => {
+  test('enqueue coalesces concurrent calls into few inserts', async () => {
     const queue = randomUUID()
     const jobs = await Promise.all(
       Array.from({ length: 1_000 }, (_, n) => stint.enqueue(note, { n }, { queue })),
@@ -118,13 +118,13 @@ describe('enqueue', () => {
     expect(transactions).toEqual([{ n: 2, jobs: 1_000 }])
   })
 
-  test('keeps the order of calls in the order of ids', async () => {
+  test('enqueue keeps the order of calls in the order of ids', async () => {
     const jobs = await Promise.all(Array.from({ length: 100 }, (_, n) => stint.enqueue(note, { n })))
     const ids = jobs.map(({ id }) => id)
     expect([...ids].sort()).toEqual(ids)
   })
 
-  test('takes correlation and trace from where it is called', async () => {
+  test('enqueue takes correlation and trace from the context of its caller', async () => {
     const store = new AsyncLocalStorage<AmbientOptions>()
     const traced = new Stint({ connection: db.url, ambient: () => store.getStore() })
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
@@ -143,7 +143,7 @@ describe('enqueue', () => {
     await traced.close()
   })
 
-  test('only the caller with the bad input is refused', async () => {
+  test('enqueue refuses only the caller with the bad input', async () => {
     const settled = await Promise.allSettled([
       stint.enqueue(resize, { imageId: 'a' }),
       stint.enqueue(resize, { imageId: 3 } as never),
@@ -152,7 +152,7 @@ describe('enqueue', () => {
     expect(settled.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
   })
 
-  test('tells each caller of a failed flush its own id', async () => {
+  test('a failed flush rejects each caller with its own job id', async () => {
     const nowhere = new Stint({ connection: db.url, schema: 'nowhere' })
     const settled = await Promise.allSettled([nowhere.enqueue(note, 1), nowhere.enqueue(note, 2)])
     const ids = settled.map((one) =>
@@ -163,7 +163,7 @@ describe('enqueue', () => {
     await nowhere.close()
   })
 
-  test('says so when the tables are not there', async () => {
+  test('enqueue without tables rejects with an error that says so', async () => {
     const elsewhere = new Stint({ connection: db.url, schema: 'nowhere' })
     await expect(elsewhere.enqueue(note, {})).rejects.toMatchObject({
       code: 'schema-missing',
@@ -172,7 +172,7 @@ describe('enqueue', () => {
     await elsewhere.close()
   })
 
-  test('a closed client refuses, and answers what was under way first', async () => {
+  test('a closed client answers pending calls first, and refuses new ones', async () => {
     const brief = new Stint({ connection: db.url })
     const underWay = brief.enqueue(note, { last: true })
     await brief.close()
@@ -182,7 +182,7 @@ describe('enqueue', () => {
 })
 
 describe('in the transaction of a pg client', () => {
-  test('a job is there when it commits, in one round trip, and without NOTIFY', async () => {
+  test('a job in a transaction appears when it commits, in one round trip and without NOTIFY', async () => {
     const client = await connectTo(db.url)
     await client.query('begin')
     const { id } = await stint.enqueue(note, { n: 1 }, { tx: client })
@@ -191,7 +191,7 @@ describe('in the transaction of a pg client', () => {
     expect(await stint.get(id)).toMatchObject({ state: 'ready', input: { n: 1 } })
   })
 
-  test('and not when it rolls back', async () => {
+  test('a job in a transaction disappears when it rolls back', async () => {
     const client = await connectTo(db.url)
     await client.query('begin')
     const { id } = await stint.enqueue(note, {}, { tx: client })
@@ -200,7 +200,7 @@ describe('in the transaction of a pg client', () => {
     for (const job of [id, ...jobs.map((one) => one.id)]) expect(await stint.get(job)).toBeUndefined()
   })
 
-  test('something else for a transaction is named as such, a pool too', async () => {
+  test('a `tx` that is not a transaction, such as a pool, is refused', async () => {
     const pool = new pg.Pool({ connectionString: db.url })
     for (const tx of [{}, null, pool]) {
       await expect(stint.enqueue(note, {}, { tx: tx as never })).rejects.toMatchObject({
@@ -211,7 +211,7 @@ describe('in the transaction of a pg client', () => {
     await pool.end()
   })
 
-  test('missing tables are explained, and other errors are those of the driver', async () => {
+  test('missing tables in a transaction are explained, and other errors are those of the driver', async () => {
     const client = await connectTo(db.url)
     const nowhere = new Stint({ connection: db.url, schema: 'nowhere' })
     await expect(nowhere.enqueue(note, {}, { tx: client })).rejects.toMatchObject({ code: 'schema-missing' })
@@ -223,7 +223,7 @@ describe('in the transaction of a pg client', () => {
 
 describe('enqueueMany', () => {
   const many = form === 'short' ? 20_000 : 100_000
-  test(`stores ${many} jobs in one transaction and in order, telling how far it is`, async () => {
+  test(`enqueueMany stores ${many} jobs in order in one transaction, and reports its progress`, async () => {
     const queue = randomUUID()
     const progress: number[] = []
     const inputs = Array.from({ length: many }, (_, n) => ({ n }))
@@ -249,7 +249,7 @@ describe('enqueueMany', () => {
     })
   })
 
-  test('keeps every character, by whichever statement they go', async () => {
+  test('enqueueMany keeps every character in each of its statements', async () => {
     const texts = [
       'tab\there',
       'line\nfeed',
@@ -278,7 +278,7 @@ describe('enqueueMany', () => {
     }
   })
 
-  test('of an array with one bad input stores nothing at all', async () => {
+  test('enqueueMany stores nothing of an array with one bad input', async () => {
     const queue = randomUUID()
     const inputs = [...Array.from({ length: 6_000 }, (_, n) => ({ imageId: String(n) })), { imageId: 7 }] as {
       imageId: string
@@ -289,7 +289,7 @@ describe('enqueueMany', () => {
     expect((await stint.list({ queue })).jobs).toEqual([])
   })
 
-  test('takes the common option where that of one job is undefined', async () => {
+  test('enqueueMany uses the common option where that of one job is undefined', async () => {
     const { jobs } = await stint.enqueueMany(note, [1], {
       priority: 7,
       each: () => ({ priority: undefined }),
@@ -297,7 +297,7 @@ describe('enqueueMany', () => {
     expect(await stint.get(jobs[0]?.id ?? '')).toMatchObject({ priority: 7 })
   })
 
-  test('gives each job its own options', async () => {
+  test('enqueueMany gives each job its own options', async () => {
     const { jobs } = await stint.enqueueMany(note, [1, 2], {
       priority: 5,
       each: (_input, index) => ({ key: `k${index}`, delay: index * 1_000 }),
@@ -309,7 +309,7 @@ describe('enqueueMany', () => {
     ])
   })
 
-  test('stores a stream as it comes', async () => {
+  test('enqueueMany stores a stream as it comes', async () => {
     const queue = randomUUID()
     async function* inputs(): AsyncGenerator<{ n: number }> {
       for (let n = 0; n < 12_000; n++) yield await Promise.resolve({ n })
@@ -323,7 +323,7 @@ describe('enqueueMany', () => {
     expect(sent).toEqual([5_000, 10_000, 12_000])
   })
 
-  test('stops when told, and of an array nothing is stored then', async () => {
+  test('an aborted enqueueMany stops, and stores nothing of an array', async () => {
     const queue = randomUUID()
     const controller = new AbortController()
     const inputs = Array.from({ length: 11_000 }, (_, n) => ({ n }))
@@ -341,7 +341,7 @@ describe('enqueueMany', () => {
   test.each([
     ['a unique job in the way', { unique: { key: 'taken', onConflict: 'error' as const } }, 'duplicate-job'],
     ['an idempotency key used before', { idempotencyKey: 'taken' }, 'idempotency-conflict'],
-  ])('with %s stores nothing of an array', async (_what, options, code) => {
+  ])('enqueueMany with %s stores nothing of an array', async (_what, options, code) => {
     const queue = randomUUID()
     const job = defineJob({ kind: `many.${queue}`, queue })
     await stint.enqueue(job, 'first', { queue, unique: { key: 'taken' }, idempotencyKey: 'taken' })
@@ -353,7 +353,7 @@ describe('enqueueMany', () => {
     expect((await stint.list({ queue })).jobs).toHaveLength(1)
   })
 
-  test('that is stopped by its own callback stores nothing, however few they are', async () => {
+  test('enqueueMany stores nothing if its callback throws, even for a few jobs', async () => {
     const queue = randomUUID()
     const complain = (): never => {
       throw new Error('no more')
@@ -369,13 +369,13 @@ describe('enqueueMany', () => {
     expect((await stint.list({ queue })).jobs).toEqual([])
   })
 
-  test('tells the duplicates among them', async () => {
+  test('enqueueMany reports the duplicates among its jobs', async () => {
     const result = await stint.enqueueMany(note, ['a', 'b', 'a'], { queue: randomUUID(), unique: {} })
     expect(result).toMatchObject({ stored: 2, duplicates: 1 })
     expect(result.jobs[2]).toMatchObject({ id: result.jobs[0]?.id, duplicate: true })
   })
 
-  test('of nothing is nothing', async () => {
+  test('enqueueMany of no inputs stores nothing', async () => {
     expect(await stint.enqueueMany(note, [])).toEqual({ jobs: [], stored: 0, duplicates: 0 })
   })
 })

@@ -40,7 +40,7 @@ function run(...args: string[]): Promise<CommandResult> {
   return runStint(args, db.url)
 }
 
-describe('7: the command line', () => {
+describe('the command line', () => {
   test('stint error takes the beginning of a fingerprint, as stint dead replay does', async () => {
     expect(await run('error', 'get', 'abcd', '-o', 'id')).toMatchObject({
       code: 0,
@@ -58,7 +58,7 @@ describe('7: the command line', () => {
     expect((await run('error', 'get', 'abcf')).code).toBe(3)
   })
 
-  test('stint console on a taken port says so in a line', async () => {
+  test('stint console on a used port says so in one line', async () => {
     const other = createServer().listen(0, '127.0.0.1')
     await once(other, 'listening')
     onTestFinished(() => void other.close())
@@ -113,7 +113,7 @@ describe('7: the command line', () => {
         ['migrate', 'status'],
       ]) {
         const { stdout } = await run(...command)
-        // Facts of a page are not a table.
+        // Key-value lines are not a table.
         const lines = stdout.slice(Math.max(0, stdout.indexOf('attempts\n'))).split('\n')
         for (const line of lines)
           expect(line.length, `${command.join(' ')}: ${line}`).toBeLessThanOrEqual(columns)
@@ -123,11 +123,11 @@ describe('7: the command line', () => {
   )
 })
 
-describe('10: a contract that is none', () => {
+describe('an invalid contract', () => {
   const wrong: unknown[] = ['mail.send', {}, undefined, null, { kind: 'mail.send' }, 7]
   const refused = { code: 'invalid-option', message: expect.stringContaining('defineJob()') as string }
 
-  test('is refused with a typed error by every call that takes one', async () => {
+  test('every call that takes a contract refuses an invalid one with a typed error', async () => {
     for (const contract of wrong as (typeof resize)[]) {
       await expect(stint.enqueue(contract, {})).rejects.toMatchObject(refused)
       await expect(stint.enqueueMany(contract, [{}])).rejects.toMatchObject(refused)
@@ -140,7 +140,7 @@ describe('10: a contract that is none', () => {
     )
   })
 
-  test('or is that of another kind changes no job', async () => {
+  test('a contract of another kind changes no job', async () => {
     const other = defineJob({ kind: 'mail.send' })
     await expect(stint.update(other, id, {})).rejects.toMatchObject({
       code: 'contract-mismatch',
@@ -170,7 +170,7 @@ describe('10: a contract that is none', () => {
   )
 })
 
-describe('9: a database that cannot be reached', () => {
+describe('a database that cannot be reached', () => {
   const wrongPassword = (): string => db.url.replace(/:[^:@]*@/, ':wrong@')
 
   test.each([
@@ -190,7 +190,7 @@ describe('9: a database that cannot be reached', () => {
       () => db.url.replace(/[^/]+$/, 'no_such'),
       /has no database 'no_such'; create it/,
     ],
-  ])('%s is told within 2 s, with what to do', async (_what, url, message) => {
+  ])('%s is reported within 2 s, with what to do', async (_what, url, message) => {
     const startedAt = performance.now()
     const client = new Stint({ connection: url() })
     await expect(client.enqueue(resize, {})).rejects.toThrow(message)
@@ -202,7 +202,7 @@ describe('9: a database that cannot be reached', () => {
     expect(stderr).not.toContain('wrong@')
   })
 
-  test('at the start of a worker is waited for, with readiness red and its cause, until it is there', async () => {
+  test('a worker that starts without its database waits for it, with readiness red and the cause', async () => {
     const { hostname, port } = new URL(db.url)
     const proxy = createServer((socket) => {
       const server = connect(Number(port), hostname)
@@ -236,7 +236,7 @@ describe('9: a database that cannot be reached', () => {
     expect(await probe('readyz')).toMatch(/^200/)
   })
 
-  test('is not waited for longer than waitForDatabase, nor past a stop', async () => {
+  test('a worker waits for its database no longer than waitForDatabase, and not after a stop', async () => {
     const options = { connection: 'postgres://ana@127.0.0.1:1/app', log: false } as const
     const hasty = new Worker({ ...options, waitForDatabase: 0 })
     hasty.handle(resize, () => undefined)
@@ -249,21 +249,21 @@ describe('9: a database that cannot be reached', () => {
   })
 })
 
-describe('13: texts', () => {
-  test('stint help NOUN is the help of that noun, and of a verb its own', async () => {
+describe('messages', () => {
+  test('stint help NOUN prints the help of the noun, and with a verb that of the verb', async () => {
     expect((await run('help', 'job')).stdout).toBe((await run('job', '--help')).stdout)
     expect((await run('help', 'job', 'list')).stdout).toBe((await run('job', 'list', '--help')).stdout)
     expect(await run('help', 'jib')).toMatchObject({ code: 2 })
   })
 
-  test('an input that is much too large is told its size, the limit and the way out', async () => {
+  test('the error for a much too large input has its size, the limit and the way out', async () => {
     const text = 'x'.repeat(2_000_000)
     await expect(stint.enqueue(resize, { text })).rejects.toThrow(
       /more than 2,000,0\d\d characters of JSON, at most 262,144 bytes fit\. Store it elsewhere.*blobs/,
     )
   })
 
-  test('the error of an enqueue that failed in a shared statement leads to the caller', async () => {
+  test('the error of an enqueue that failed in a shared statement has the stack of its caller', async () => {
     const client = new Stint({ connection: db.url, schema: 'no_such_schema' })
     onTestFinished(() => client.close())
     async function enqueueFromHere(): Promise<string> {
@@ -277,7 +277,7 @@ describe('13: texts', () => {
     expect(await enqueueFromHere()).toContain('enqueueFromHere')
   })
 
-  test('no sentence ends with two full stops', async () => {
+  test('no message ends with two full stops', async () => {
     const strict = defineJob({
       kind: 'strict',
       input: {

@@ -1,5 +1,5 @@
 /*
- * What the gauges cost, and whether they are right, on a queue of a million jobs that no statistics describe.
+ * The cost and the accuracy of the gauges on a queue of a million jobs without statistics.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Stint } from '../src/index.ts'
@@ -48,7 +48,7 @@ afterAll(async () => {
 })
 
 describe('with a million jobs', () => {
-  test('estimates are near, and what is small is exact', async () => {
+  test('the gauges of a million jobs are close estimates, and small counts are exact', async () => {
     const client = new Stint({ connection: many.url })
     const gauges = new Gauges()
     await gauges.refresh(db)
@@ -70,7 +70,7 @@ describe('with a million jobs', () => {
   })
 
   test.each(['missing', 'fresh'])(
-    'with %s statistics it reads indexes, as far as the caps',
+    'with %s statistics the gauges read indexes, up to their caps',
     async (statistics) => {
       const client = await connectTo(many.url)
       if (statistics === 'fresh') await client.query('analyze stint.job')
@@ -89,7 +89,7 @@ describe('with a million jobs', () => {
     },
   )
 
-  test('what is known to be large is not counted again', async () => {
+  test('the gauges do not count a group again that is known to be large', async () => {
     const client = await connectTo(many.url)
     await client.query('set plan_cache_mode = force_generic_plan')
     await client.query(`prepare probe as ${render(gaugeProbeSql, 'stint')}`)
@@ -104,10 +104,10 @@ describe('with a million jobs', () => {
     expect(most).toBeLessThanOrEqual(100)
   })
 
-  test('a refresh takes less than 50 ms of the database', async () => {
+  test('a refresh of the gauges takes less than 50 ms of the database', async () => {
     const gauges = new Gauges()
     const times: number[] = []
-    // The best of some, of more while the machine is busy: the others say what else it was doing.
+    // The fastest of several, and of more while the machine is busy: slower ones measure what else it does.
     for (let n = 0; n < 15 || (n < 300 && Math.min(...times) >= 50); n++) {
       await gauges.refresh(db)
       const [row] = await many.query<{ took: number }>('select took_ms as took from stint.gauge_refresh')
@@ -117,7 +117,7 @@ describe('with a million jobs', () => {
     expect(Math.min(...times)).toBeLessThan(50)
   })
 
-  test('the sample reads the same few pages of whatever size', async () => {
+  test('the sample of the gauges reads the same few pages, however large the table is', async () => {
     const client = await connectTo(many.url)
     const values = gaugeSampleSql.params.map((name) => ({ pages: 100, topKeys: 50 })[name])
     await client.query(`prepare sample as ${render(gaugeSampleSql, 'stint')}`)
@@ -136,7 +136,7 @@ describe('with a million jobs', () => {
   })
 })
 
-test('a queue that stands still shows one number, also while another one grows', async () => {
+test('the gauges of an unchanged queue keep one number, also while another queue grows', async () => {
   const own = await createTestDatabase()
   const client = new Stint({ connection: own.url })
   const one = new Database({
@@ -171,7 +171,7 @@ test('a queue that stands still shows one number, also while another one grows',
   await own.drop()
 })
 
-test('with more queues and priorities than are looked for, the rest is estimated', async () => {
+test('the gauges estimate the rest where there are more queues and priorities than they look for', async () => {
   const own = await createTestDatabase()
   const client = new Stint({ connection: own.url })
   await own.query(`insert into stint.job (id, queue, kind, priority)

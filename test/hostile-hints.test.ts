@@ -14,17 +14,17 @@ const scene = workerScene()
 const seed = Number(process.env['STINT_SEED'] ?? Date.now() % 1_000_000_000)
 const count = form === 'short' ? 10_000 : 100_000
 const channel = channelOf('stint')
-/** Postgres takes payloads below 8,000 bytes. */
+/** Postgres accepts payloads below 8,000 bytes. */
 const longest = 7_999
 
 interface Aim {
   queue: string
   worker: string
-  /** What a stranger overhears when jobs are enqueued. */
+  /** A payload that a stranger hears when jobs are enqueued. */
   real: readonly string[]
 }
 
-/** A login of the cluster that may connect and nothing else. */
+/** A login of the cluster that may connect and has no other right. */
 async function stranger(): Promise<pg.Client> {
   const name = `stranger_${randomUUID().slice(0, 8)}`
   await scene.db.query(`create role ${name} login password 'secret'`)
@@ -58,14 +58,14 @@ const words = [
 
 function numberText(random: Random): string {
   const roll = random()
-  // Distinct and well within the range of a priority; then of a smallint; then of anything.
+  // Distinct priorities within the valid range, then within smallint, then any number.
   if (roll < 0.3) return String(Math.floor(random() * 201) - 100)
   if (roll < 0.6) return String(Math.floor(random() * 65_536) - 32_768)
   if (roll < 0.8) return String((random() - 0.5) * 10 ** Math.floor(random() * 308))
   return pick(random, numbers) ?? '0'
 }
 
-/** One hint, well-formed or with some parts that are not. */
+/** One hint, valid or with some invalid parts. */
 function entry(random: Random, queue: string): string {
   const name = random() < 0.7 ? queue : (pick(random, [...words, randomUUID()]) ?? '')
   const parts = [JSON.stringify(name), numberText(random)]
@@ -92,7 +92,7 @@ function mutated(random: Random, text: string): string {
   return text.repeat(3)
 }
 
-/** A real payload with another number or two: whatever the format is, some of these are well-formed. */
+/** A real payload with a number or two changed: some of these are valid in any format. */
 function altered(random: Random, real: readonly string[]): string {
   const text = pick(random, real) ?? ''
   return text.replaceAll(/-?\d+/g, (number) => (random() < 0.5 ? number : numberText(random)))
@@ -117,13 +117,13 @@ function payload(random: Random, { queue, worker, real }: Aim): string {
   )
 }
 
-/** What Postgres takes as a payload: no NUL, no half of a surrogate pair, no more bytes than it allows. */
+/** Text that Postgres accepts as a payload: no NUL, no lone surrogate, no more bytes than allowed. */
 function sendable(text: string): string {
   const clean = text.replaceAll(/\p{Surrogate}|\0/gu, '?')
   return Buffer.from(clean).subarray(0, longest).toString('utf8').replaceAll('\ufffd', '')
 }
 
-/** How often a statement of Stint is sent from now on, by its file. */
+/** Counts how often each statement of Stint is sent from now on, by its file. */
 function countStatements(): (file: string) => number {
   const spy = vi.spyOn(Database.prototype, 'query')
   onTestFinished(() => {
@@ -133,7 +133,7 @@ function countStatements(): (file: string) => number {
 }
 
 test(
-  `${count} hostile NOTIFY payloads by a login that may only connect: a job still starts within a poll (seed ${seed})`,
+  `a job starts within a poll despite ${count} hostile NOTIFY payloads by a login that may only connect (seed ${seed})`,
   async () => {
     const job = newJob('plain')
     const worker = await startWorker(
@@ -176,19 +176,19 @@ test(
     const sent = countStatements()
     for (let n = 0; n < 3; n++) {
       const before = sent('jobs/survey.sql')
-      // By hand, so that no hint is sent: only a poll finds it.
+      // Inserted by hand, so that no hint is sent and only a poll finds it.
       const [{ id } = { id: '' }] = await scene.db.query<{ id: string }>(
         `insert into stint.job (id, queue, kind, input) values (gen_random_uuid(), $1, $2, '{}') returning id`,
         [job.queue, job.kind],
       )
       await worker.hears('succeeded', id)
-      // One may be under way when the job is stored, and one more may follow before its claim is answered.
+      // One poll may be under way when the job is stored, and one more may follow before its claim is answered.
       expect(sent('jobs/survey.sql') - before, 'polls until it started').toBeLessThanOrEqual(3)
     }
     expect(worker.told('trouble')).toEqual([])
     expect(worker.told('workerLost')).toEqual([])
     expect(worker.worker.id).toBe(workerId)
-    // A poll asks every level that is known, so this is the number of levels that are remembered.
+    // A poll claims from every known level, so this is the number of remembered levels.
     const claims = sent('jobs/claim.sql') / Math.max(1, sent('jobs/survey.sql'))
     expect(claims, 'claims for each poll').toBeLessThanOrEqual(250)
   },

@@ -20,7 +20,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** The error of a call that has to be refused at the door. */
+/** The error of a call that must be refused. */
 async function refusal(input: unknown, options?: JobOptions): Promise<unknown> {
   return stint.enqueue(anything, input, options).then(
     () => 'stored',
@@ -28,7 +28,7 @@ async function refusal(input: unknown, options?: JobOptions): Promise<unknown> {
   )
 }
 
-describe('an input that cannot be kept', () => {
+describe('an input that cannot be stored', () => {
   const cycle: { self?: unknown } = {}
   cycle.self = cycle
   let deep: unknown = 0
@@ -43,11 +43,11 @@ describe('an input that cannot be kept', () => {
     ['undefined in a list', { list: [1, undefined] }, 'input.list[1]'],
     ['a cycle', cycle, 'input.self'],
     ['depth 101', deep, `input${'.deep'.repeat(100)}`],
-  ])('%s is refused with its path', async (_what, input, path) => {
+  ])('an input with %s is refused with its path', async (_what, input, path) => {
     expect(await refusal(input)).toMatchObject({ code: 'invalid-input', issues: [{ path }] })
   })
 
-  test('256 KiB pass, one byte more does not, and the error points at claim-check storage', async () => {
+  test('an input of 256 KiB is accepted, and one byte more is refused with a hint at claim-check storage', async () => {
     const largest = 'x'.repeat(256 * 1024 - 2)
     expect(await refusal(largest)).toBe('stored')
     expect(await refusal(`${largest}x`)).toMatchObject({
@@ -57,13 +57,13 @@ describe('an input that cannot be kept', () => {
     expect(await refusal('ü'.repeat(131_073))).toMatchObject({ code: 'invalid-input' })
   })
 
-  test('a hundred megabytes are refused without being walked to the end', async () => {
+  test('an input of a hundred megabytes is refused without reading all of it', async () => {
     expect(await refusal(Array.from({ length: 20 }, () => 'x'.repeat(5_000_000)))).toMatchObject({
       code: 'invalid-input',
     })
   })
 
-  test('a schema failure names each field', async () => {
+  test('an input that fails its schema is refused with each field', async () => {
     const strict = defineJob({ kind: 'strict', input: z.object({ a: z.string(), b: z.array(z.number()) }) })
     await expect(stint.enqueue(strict, { a: 1, b: [1, 'x'] } as never)).rejects.toMatchObject({
       code: 'invalid-input',
@@ -72,7 +72,7 @@ describe('an input that cannot be kept', () => {
   })
 })
 
-describe('an option that makes no sense', () => {
+describe('an invalid option', () => {
   const now = Date.now()
   test.each<[JobOptions, string]>([
     [{ runAt: new Date(now - 120_000) }, 'options.runAt'],
@@ -110,7 +110,7 @@ describe('an option that makes no sense', () => {
     [{ search: { a: '' } }, 'options.search.a'],
     [{ search: Object.fromEntries(Array.from({ length: 9 }, (_, n) => [`n${n}`, n])) }, 'options.search'],
     [{ prioritty: 3 } as never, 'options.prioritty'],
-  ])('%j is refused, naming %s', async (options, path) => {
+  ])('the option %j is refused, naming %s', async (options, path) => {
     expect(await refusal({}, options)).toMatchObject({ code: 'invalid-input', issues: [{ path }] })
   })
 })
@@ -189,7 +189,7 @@ const hostileOptions: fc.Arbitrary<JobOptions> = fc.record(
   { requiredKeys: [] },
 ) as fc.Arbitrary<JobOptions>
 
-/** Counts and checks what became of many hostile calls: stored whole and unchanged, or refused with our own error. */
+/** Counts and checks the outcome of many hostile calls: stored whole and unchanged, or refused with a StintError. */
 async function judge(
   values: readonly { input: unknown; options: JobOptions }[],
 ): Promise<{ stored: number; refused: number }> {
@@ -205,7 +205,7 @@ async function judge(
       expect(outcome.reason.message).not.toContain('The database')
   }
   const own = stored.filter(({ duplicate }) => !duplicate)
-  // Compared by Postgres: JSON.parse of V8 13.6 (Node 24) gives back another key where one is a lone escape, as "\\".
+  // Compared by Postgres: JSON.parse of V8 13.6 (Node 24) returns another key where one is a lone escape, as "\\".
   const kept = await db.query<{ id: string; same: boolean }>(
     `select job.id, job.input = expected.text::jsonb as same
        from unnest($1::uuid[], $2::text[]) as expected (id, text)
@@ -220,7 +220,7 @@ async function judge(
 const batches = form === 'short' ? 2 : 20
 const batchSize = 5_000
 
-test(`${batches * batchSize} random hostile values: each is stored whole or refused with a typed error, none half, none raw`, async () => {
+test(`each of ${batches * batchSize} random hostile values is stored whole or refused with a typed error`, async () => {
   const total = { stored: 0, refused: 0 }
   const calls = fc.record({
     input: hostileValue,

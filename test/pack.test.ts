@@ -41,7 +41,7 @@ async function inConsumer(file: string, text: string): Promise<Finished> {
   return finish(process.execPath, [file], { cwd: consumer })
 }
 
-test('holds the build, its pages and nothing else', () => {
+test('the package holds the build, its pages and nothing else', () => {
   const paths = packed.files.map(({ path }) => path)
   expect(
     paths.filter(
@@ -65,7 +65,7 @@ test('holds the build, its pages and nothing else', () => {
   )
 })
 
-test('13: every link and picture of the README is in it', async () => {
+test('every link and picture of the README is in the package', async () => {
   const readme = await readFile(join(root, 'README.md'), 'utf8')
   const targets = [...readme.matchAll(/\]\(([^)#]+)|(?:src|srcset)="([^"]+)"/g)].map(
     ([, link, picture]) => link ?? picture ?? '',
@@ -77,11 +77,11 @@ test('13: every link and picture of the README is in it', async () => {
   expect(targets.filter((target) => !isIn(target))).toEqual([])
 })
 
-// require() of an ES module is what Node 20.19 brought, with a warning there.
+// Node 20.19 introduced require() of an ES module, with a warning.
 test.each([
   ['imported', 'all.mjs', 'await import(specifier)'],
   ['required', 'all.cjs', 'require(specifier)'],
-])('every subpath can be %s', async (_how, file, load) => {
+])('every subpath of the package can be %s', async (_how, file, load) => {
   const program = `(async () => {
     for (const specifier of ${JSON.stringify(specifiers)}) {
       try {
@@ -115,19 +115,19 @@ test('the types of every subpath are found', async () => {
   const { stdout } = await finish(process.execPath, [join(root, 'node_modules/typescript/bin/tsc')], {
     cwd: consumer,
   })
-  // Other people's declarations are not ours to answer for.
+  // Errors in the declarations of other packages do not count.
   expect(
     stdout.split('\n').filter((line) => line.startsWith('types.ts') || line.startsWith('node_modules/stint')),
   ).toEqual([])
 })
 
-test('what is exported is called by its name in logs and stack traces too', async () => {
+test('every export has its own name in logs and stack traces', async () => {
   for (const specifier of specifiers)
     for (const [name, value] of Object.entries((await import(specifier)) as Record<string, unknown>))
       if (typeof value === 'function') expect(value.name, specifier).toBe(name)
 })
 
-test('the public names are the ones we mean to keep', async () => {
+test('the public names equal the committed list', async () => {
   const names: Record<string, string[]> = {}
   for (const specifier of specifiers)
     names[specifier] = Object.keys((await import(specifier)) as object).sort()
@@ -195,7 +195,7 @@ test('the public names are the ones we mean to keep', async () => {
   `)
 })
 
-test('contracts load where neither the driver nor anything else is installed', async () => {
+test('contracts load where neither the driver nor any other dependency is installed', async () => {
   const alone = await mkdtemp(join(tmpdir(), 'stint-alone-'))
   await cp(join(consumer, 'node_modules'), join(alone, 'node_modules'), { recursive: true })
   const load = (specifier: string): Promise<Finished> =>
