@@ -55,20 +55,20 @@ import { patienceMs } from './support/patience.ts'
 import { TestWorker } from './support/workers.ts'
 
 /*
- * Every column and function argument that a producer or an operator can write, with values that no honest program
- * writes, against everything that reads them. The tests of this file go on from one another: at the door, in the
- * hands of a worker, on every screen, in every command, under upkeep, and out again.
+ * Every column and function argument that a producer or an operator can write, with values that no honest program writes,
+ * against everything that reads them. The tests of this file build on one another: the values are written, then met by a
+ * worker, every screen, every command and upkeep, and removed.
  *
- * What can be written is asked of the database, so a new column is tried without a new line here. Rows are planted by
- * the owner, without the constraints that came after the first release: an older release may have stored them.
+ * The writable columns are read from the database, so a new column is tested without a new line here. The owner plants
+ * the rows without the constraints that came after the first release, because an older release may have stored them.
  */
 
 const roles = ['stint_producer', 'stint_operator'] as const
-/** Without any progress for so long, nothing more is to come: long, for the machine may be busy. */
+/** Without progress for this long, nothing more is expected; long, because the machine may be busy. */
 const quietMs = 20_000
-/** The same where something is known to be wrong, and only the row to blame is looked for. */
+/** The same once something is known to be wrong, and only the row at fault is searched. */
 const narrowQuietMs = 5_000
-/** For so long it is found out which values are to blame. Nothing of it is spent where none is. */
+/** The time for the search for the values at fault; none of it is used where there is none. */
 const narrowMs = form === 'short' ? 60_000 : 540_000
 const atOnce = 4
 
@@ -142,16 +142,16 @@ test('every column and argument that a producer or an operator can write has hos
   expect(functions.map(({ name }) => name)).toContain('enqueue_jobs')
 })
 
-/** Of values that take long to send, in the short form only those of the role that is trusted least. */
+/** In the short form, large values only for the least trusted role, because they take long to send. */
 function valuesAtDoor(role: string, { type }: WritableColumn): Hostile[] {
   const isAll = form !== 'short' || role === 'stint_producer'
   return (hostileValues(type) ?? []).filter(({ isLarge }) => isAll || !isLarge)
 }
 
-/** What a door says to a value that it does not take: wrong data, a broken constraint, beyond a limit of Postgres. */
+/** Codes of a refused value: wrong data, a violated constraint, a limit of Postgres. */
 const isRefusal = (said: string): boolean => /^(22|23|54|ST)/.test(said)
 
-test('a hostile value that a role writes is refused as such, or stored', async () => {
+test('a hostile value that a role writes is refused with a data error, or stored', async () => {
   const findings = new Findings()
   for (const role of roles) {
     const inserts = columns
@@ -204,12 +204,12 @@ test('a hostile value that a role writes is refused as such, or stored', async (
   findings.expectNone()
 })
 
-/** Which call stored a job, by its id. */
+/** The call that stored a job, by the job's id. */
 const byCall = new Map<string, string>()
 
-test('a function that a role may call refuses a hostile argument as such, or stores it', async () => {
+test('a function that a role may call refuses a hostile argument with a data error, or stores it', async () => {
   const findings = new Findings()
-  // A member that a function reads and this file does not know would go untested.
+  // A member that a function reads but this file does not list would not be tested.
   const [one] = await query<{ text: string }>(
     `select string_agg(pg_get_functiondef(oid), '') as text from pg_proc
       where pronamespace = 'stint'::regnamespace and proname in ('enqueue_one', 'enqueue_jobs')`,
@@ -228,7 +228,7 @@ test('a function that a role may call refuses a hostile argument as such, or sto
     await query(`set role ${role}`)
     const calls = hostileCalls(fn)
     const takesJson = fn.args.some(({ type }) => type === 'jsonb')
-    // What a number makes a function do may take for ever: each by itself, so that the others are answered.
+    // A number may make a function run for ever: each call is alone, so that the others are answered.
     for (const batch of takesJson ? [calls] : calls.map((one) => [one])) {
       const said = await tryWrites(query, batch)
       for (const [at, { about, values }] of batch.entries()) {
@@ -248,10 +248,10 @@ test('a function that a role may call refuses a hostile argument as such, or sto
   findings.expectNone()
 })
 
-/** A usual row beside hostile ones. */
+/** An ordinary row beside hostile ones. */
 type Beside = Pick<Planted, 'table' | 'row' | 'circumstance'>
 
-/** Plants rows as older releases could store them, then those that no release could; returns those that are there. */
+/** Plants rows as older releases could store them, then those that no release could. Returns the stored ones. */
 async function plant(rows: readonly Planted[], beside: readonly Beside[]): Promise<Planted[]> {
   const [valid, open] = [later.filter(({ isValid }) => isValid), later.filter(({ isValid }) => !isValid)]
   await dropConstraints(query, later)
@@ -261,19 +261,19 @@ async function plant(rows: readonly Planted[], beside: readonly Beside[]): Promi
   const refused = rows.filter((_, at) => said[at] !== 'stored')
   await dropConstraints(query, valid)
   const barred = await insert(refused)
-  // As after the upgrade that brought them: old rows stay, and what is written from now on has to pass.
+  // As after the upgrade that added the constraints: old rows stay, and new writes have to pass.
   await addConstraints(query, open)
   for (const [at, { table }] of beside.entries()) expect(usual[at], `usual ${table}`).toBe('stored')
   const stored = [
     ...rows.filter((_, at) => said[at] === 'stored'),
     ...refused.filter((_, at) => barred[at] === 'stored').map((row) => ({ ...row, isBarred: true })),
   ]
-  // Else it is something else that keeps them out, and nothing is tested.
+  // Otherwise something else keeps them out, and nothing is tested.
   if (rows.length > 100) expect(stored.length).toBeGreaterThan(0.75 * rows.length)
   return stored
 }
 
-/** Tries to insert each row. Says of each whether it is stored, or why not. */
+/** Tries to insert each row, and returns for each that it is stored, or why not. */
 async function insert(rows: readonly Beside[]): Promise<string[]> {
   const writes = rows.map((one) => ({ ...insertOf(one.table, one.row, types), after: afterwards(one) }))
   const said = await tryWrites(query, writes)
@@ -330,7 +330,7 @@ interface Left extends Record<string, unknown> {
   why: string
 }
 
-/** Jobs that a worker of these queues should have ended: not those whose time is to come, or that it does not know. */
+/** Jobs that a worker of these queues should have ended: not those that are due later or of an unknown kind. */
 function leftIn(queues: readonly string[]): Promise<Left[]> {
   return query<Left>(
     `select id, queue, kind, 'still ' || state as why
@@ -344,7 +344,7 @@ function leftIn(queues: readonly string[]): Promise<Left[]> {
   )
 }
 
-/** Asks what is left until nothing is, or nothing has changed for a while. */
+/** Repeats the question until nothing is left, or nothing has changed for a while. */
 async function whenQuiet<Item>(ask: () => Promise<Item[]>, forMs = quietMs): Promise<Item[]> {
   const wait = growingWait()
   let left = await ask()
@@ -363,7 +363,7 @@ interface Problem {
   problem: unknown
 }
 
-/** Lets a worker meet hostile jobs, with good ones in the same queues, and says what is wrong when it is quiet. */
+/** Runs a worker on hostile jobs, with good ones in the same queues, and returns what is wrong once it is quiet. */
 async function meet(rows: readonly Planted[], more: readonly string[], forMs: number): Promise<Problem[]> {
   const problems: Problem[] = []
   strayErrors.length = 0
@@ -390,7 +390,7 @@ async function meet(rows: readonly Planted[], more: readonly string[], forMs: nu
       const isNeighbour = neighbours.some(({ row }) => row['id'] === one.id)
       problems.push({ reader: isNeighbour ? 'neighbours' : 'worker', about: nameOf(one), problem: one.why })
     }
-    // A queue that held nothing but a bad row rests for a moment before its next claim says that all is well.
+    // A queue that held only a bad row pauses for a moment before its next claim reports it as healthy.
     const unwell = await whenQuiet(async () => {
       const answers = await Promise.all(
         ['healthz', 'readyz'].map(async (path) => {
@@ -407,7 +407,7 @@ async function meet(rows: readonly Planted[], more: readonly string[], forMs: nu
         about: `beside ${queues.join().slice(0, 60)}`,
         problem: 'it gave up or began anew',
       })
-    // A row that could not be started says so.
+    // A row that could not be started has a reason for it.
     const started = new Set(worker.told('started').map(({ id }) => id))
     const dead = await query<{ id: string; queue: string; reason: string; error: unknown }>(
       `select id, queue, reason, error from stint.dead where queue = any($1)`,
@@ -428,7 +428,7 @@ async function meet(rows: readonly Planted[], more: readonly string[], forMs: nu
   const [first] = met
   const about =
     groupsOf(met).length > 0 || first === undefined ? queues.join().slice(0, 60) : describePlanted(first)
-  // After the stop, for then the numbers are written.
+  // After the stop, because the figures are written then.
   for (const { what, error, jobIds } of worker.told('trouble'))
     if (jobIds === undefined && !isSeenByRows.test(what))
       problems.push({ reader: `trouble of the worker: ${what}`, about, problem: error })
@@ -437,7 +437,7 @@ async function meet(rows: readonly Planted[], more: readonly string[], forMs: nu
   return problems
 }
 
-/** Where one of these goes on failing, jobs are left; it may fail once to find the row that is to blame. */
+/** If one of these keeps failing, jobs are left over; it may fail once to find the row at fault. */
 const isSeenByRows = /^(claim|settle|survey|promote|sweep|reconcile|begun)\b/
 
 const unstarted: ReadonlySet<string> = new Set([
@@ -447,21 +447,21 @@ const unstarted: ReadonlySet<string> = new Set([
   'discarded-contract',
 ])
 
-/** Removes jobs as nobody else may, so that others can be tried alone. */
+/** Removes jobs as the owner, so that others can be tested alone. */
 async function forget(queues: readonly string[], rows: readonly Planted[]): Promise<void> {
   const ids = rows.map(({ id }) => id)
   for (const table of ['job', 'dead', 'finished'])
     await query(`delete from stint.${table} where queue = any($1) or id = any($2::uuid[])`, [queues, ids])
 }
 
-test('a worker goes on beside hostile jobs, and each of these comes to its own end', async () => {
+test('a worker goes on beside hostile jobs, and each hostile job reaches an end', async () => {
   const findings = new Findings()
   const endAt = performance.now() + narrowMs
   await query(
     `insert into stint.worker (id, lease_until, lost_at) values ($1, now() - interval '1 hour', now())`,
     [lostWorker],
   )
-  /** Finds out which values are to blame: all at once where none is, else by column, then one by one. */
+  /** Finds the values at fault: all at once where there is none, otherwise by column, then one by one. */
   const narrow = async (
     rows: readonly Planted[],
     more: readonly string[],
@@ -482,7 +482,7 @@ test('a worker goes on beside hostile jobs, and each of these comes to its own e
   findings.expectNone()
 }, 600_000)
 
-/** By column, then by value; none where it is one value. */
+/** Groups by column, then by queue; none where there is a single group. */
 function groupsOf(rows: readonly Planted[]): Planted[][] {
   for (const nameOf of [({ column }: Planted) => column, ({ queue }: Planted) => queue]) {
     const groups = new Map<string, Planted[]>()
@@ -492,7 +492,7 @@ function groupsOf(rows: readonly Planted[]): Planted[][] {
   return []
 }
 
-/** Hostile rows that people look at. */
+/** Hostile rows that the screens show. */
 let shown: Planted[] = []
 const shownIn = (...tables: string[]): Planted[] => shown.filter(({ table }) => tables.includes(table))
 const jobsShown = (): Planted[] => shownIn('job', 'dead', 'finished')
@@ -558,12 +558,12 @@ test('every screen answers, and shows each hostile row', async () => {
   for (const [path, tables] of Object.entries(lists)) {
     const before = findings.size
     const seen = new Set((await pages(path, findings)).map((item) => item['id'] ?? item['name']))
-    // Dead letters in the trash and those edited into another job are in no list that does not ask for them.
+    // Lists without a filter for them omit discarded dead letters and those edited into another job.
     const missing = shownIn(...tables).filter(
       ({ id, row, isBarred }) =>
         !seen.has(id) && !isBarred && row['discarded_at'] == null && row['replaced_by'] == null,
     )
-    // Behind a page that failed everything is missing.
+    // After a page that failed, everything is missing.
     if (findings.size === before)
       for (const one of missing) findings.add(`not in the list ${path}`, describePlanted(one), 'missing')
   }
@@ -572,7 +572,7 @@ test('every screen answers, and shows each hostile row', async () => {
   findings.expectNone()
 }, 300_000)
 
-/** Finds jobs by ids, many at once; where that fails, by halves, so that the rows to blame have names. */
+/** Finds jobs by ids, many at once; where that fails, by halves, so that the rows at fault are named. */
 async function searchByIds(rows: readonly Planted[], findings: Findings): Promise<void> {
   const some = async (part: readonly Planted[]): Promise<void> => {
     const { status, body, problem } = await ask(
@@ -592,7 +592,7 @@ async function searchByIds(rows: readonly Planted[], findings: Findings): Promis
   for (let at = 0; at < rows.length; at += 50) await some(rows.slice(at, at + 50))
 }
 
-/** Watches jobs and operations as a browser does that stays: the first event tells how they are. */
+/** Watches jobs and operations as an open browser does: the first event has their state. */
 async function readEvents(findings: Findings): Promise<void> {
   const some = async (rows: readonly Planted[]): Promise<void> => {
     const names = rows.map(({ table, id }) => `${table === 'operation' ? table : 'job'}:${id}`)
@@ -614,7 +614,7 @@ async function readEvents(findings: Findings): Promise<void> {
   await inParallel(groups, some)
 }
 
-/** Names rows that are to blame together: each alone, or each half, is not. */
+/** Names rows that fail together, but neither alone nor in halves. */
 function together(rows: readonly Planted[]): string {
   const large = rows.filter(({ value }) => value.isLarge)
   return (large.length > 0 ? large : rows).map(describePlanted).join(' with ')
@@ -625,7 +625,7 @@ function halves<Item>(items: readonly Item[]): (readonly Item[])[] {
   return [items.slice(0, middle), items.slice(middle)]
 }
 
-/** All that a stream says up to its first event. */
+/** Everything a stream sends up to its first event. */
 async function firstEvent({ body }: Response): Promise<string> {
   const decoder = new TextDecoder()
   let text = ''
@@ -640,10 +640,10 @@ async function firstEvent({ body }: Response): Promise<string> {
   }
 }
 
-/** ESC and other control characters, C1, bidi: what a terminal would act on. */
+/** ESC and other control characters, C1, bidi: what a terminal would interpret. */
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/
 
-test('every command answers, and prints nothing that a terminal would act on', async () => {
+test('every command answers, and prints nothing that a terminal would interpret', async () => {
   const findings = new Findings()
   const endAt = performance.now() + narrowMs
   await inParallel(commandsAbout(shown), async ({ args, about, isKnown }) => {
@@ -664,7 +664,7 @@ test('every command answers, and prints nothing that a terminal would act on', a
   findings.expectNone()
 }, 300_000)
 
-test('upkeep, the gauges and the doctor pass by hostile rows', async () => {
+test('upkeep, the gauges and the doctor are not stopped by hostile rows', async () => {
   const findings = new Findings()
   const store = fileBlobStore({ dir: blobFolder })
   const hand = upkeepByHand(db.url, { blobs: store })
@@ -683,7 +683,7 @@ test('upkeep, the gauges and the doctor pass by hostile rows', async () => {
       { statement: `update stint.gauge_refresh set "${column}" = ($1)[1]::${type}`, values: [value.text] },
     ])
     if (said !== 'stored') continue
-    // A new one each time: it has no memory of an earlier pass, and waits for nothing.
+    // A new instance each time, which has no memory of an earlier pass and waits for nothing.
     const fresh = upkeepByHand(db.url)
     const about = `gauge_refresh.${column} = ${value.label}`
     await fresh.pass('gauges').catch((error: unknown) => {
@@ -710,7 +710,7 @@ test('upkeep, the gauges and the doctor pass by hostile rows', async () => {
   findings.expectNone()
 }, 120_000)
 
-/** Starts an operation as a person does, and waits until it has acted on all that match. */
+/** Starts an operation as a person does, and waits until it has acted on all matches. */
 async function operate(
   action: string,
   where: string,
@@ -722,7 +722,7 @@ async function operate(
   for (const endAt = performance.now() + patienceMs; ;) {
     const now = await ask(`GET /v1/operations/${String(started.body['id'])}`)
     const state = String(now.body['state'])
-    // A replay goes on to follow its jobs, and here no worker ends those.
+    // A replay goes on to follow its jobs, and here no worker ends them.
     const [matched, ...done] = ['matched', 'acted', 'skipped', 'failed'].map((name) => Number(now.body[name]))
     const isAll = done.reduce((sum, count) => sum + count, 0) === matched
     const hasActed = state === 'done' || (state === 'ramping' && isAll)
@@ -732,7 +732,7 @@ async function operate(
   }
 }
 
-test('every hostile job is removed over HTTP, and by an operation on all that match', async () => {
+test('every hostile job is removed over HTTP, and by an operation on all matches', async () => {
   const findings = new Findings()
   const steps = [
     ['job', 'cancel'],
@@ -746,13 +746,13 @@ test('every hostile job is removed over HTTP, and by an operation on all that ma
     await inParallel(rows, async (one) => {
       const json = { reason: 'hostile' }
       const { status, problem } = await ask(`POST /v1/jobs/${one.id}/${verb}`, { json })
-      // A dead letter that is in the trash, or was edited into another, says so.
+      // A dead letter that is discarded, or was edited into another, says so.
       if (status !== 200 && status !== 409)
         findings.add(`POST /v1/jobs/{id}/${verb}`, describePlanted(one), problem)
     })
   }
   const operations = [
-    // Each that cannot be brought back is found by halves, which takes its time.
+    // Each row that cannot be replayed is found by halves, which takes time.
     ...(form === 'short' ? [] : [['replay', 'queue:graves.many']]),
     ['cancel', 'state:scheduled,waiting,ready,retrying'],
     ['discard', 'state:dead'],
@@ -762,7 +762,7 @@ test('every hostile job is removed over HTTP, and by an operation on all that ma
     if (hasActed !== true) findings.add(`operation ${action}`, where, problem)
   }
   const byId = new Map(jobsShown().map((one) => [one.id, one]))
-  // A live row with the state of an ended one is kept out by job_in_bounds, which is taken away here.
+  // job_in_bounds, which is removed here, keeps out a live row with the state of an ended one.
   const left = await query<Left>(
     `select id, left(queue, 60) as queue, kind, format('still %s', state) as why from stint.job where kind <> $1 and state < 'succeeded'
      union all
@@ -780,7 +780,7 @@ test('every hostile job is removed over HTTP, and by an operation on all that ma
   findings.expectNone()
 }, 300_000)
 
-test('kept replies, queues, error groups and operations with hostile columns are answered, changed and ended', async () => {
+test('stored replies, queues, error groups and operations with hostile columns are answered, changed and ended', async () => {
   const findings = new Findings()
   const post = async (request: string, one: Planted, options: CallOptions): Promise<void> => {
     const { status, problem } = await ask(request, options)
@@ -790,7 +790,7 @@ test('kept replies, queues, error groups and operations with hostile columns are
   await inParallel(
     shownIn('http_reply').filter(({ id }) => headerKey.test(id)),
     async (one) => {
-      // Its body is as it was kept, and need not be JSON.
+      // Its body is as it was stored, and need not be JSON.
       const headers = { 'Content-Type': 'application/json', 'Idempotency-Key': one.id }
       const { token } = tokens[replied.role]
       const response = await served.fetch(
@@ -817,7 +817,7 @@ test('kept replies, queues, error groups and operations with hostile columns are
       }),
   )
 
-  // Each operation gets its job, and is executed. A usual one beside them is done.
+  // Each operation gets its job, and is executed. An ordinary one beside them completes.
   const executed = shownIn('operation').filter(({ column }) => column !== 'job_id')
   await plant(
     [],
@@ -846,7 +846,7 @@ test('kept replies, queues, error groups and operations with hostile columns are
   findings.expectNone()
 }, 120_000)
 
-test('a hostile schedule keeps no other from firing, is decided about, and can be deleted', async () => {
+test('a hostile schedule prevents no other from firing, gets an outcome, and can be deleted', async () => {
   const findings = new Findings()
   await query('delete from stint.schedule')
   const due = await plant(
@@ -877,7 +877,7 @@ test('a hostile schedule keeps no other from firing, is decided about, and can b
         where next_fire_at <= now() and failures = 0 and last_error is null and paused_at is null and source <> 'code'
           and not input_from_code and coalesce(retry_at, now()) <= now()`,
     )
-  // Asked of the database: the console's own worker may have been faster, or a look failed after it had fired.
+  // Read from the database: the console's own worker may have been faster, or a pass failed after the fire.
   const hasFired = async (): Promise<boolean> => {
     const fires = await query(`select from stint.fire where schedule = 'good.schedule' and outcome = 'fired'`)
     return fires.length > 0

@@ -1,10 +1,9 @@
 /*
- * How the database carries out the statements of the hot path, on a queue of 250,000 jobs or a million (support/form.ts).
- *
- * The planner decides by statistics, and a queue's are always wrong: it was analyzed empty, or when all of it was
- * scheduled, or never. So every statement is planned under each kind of wrong statistics, both as a session that has
- * sent it often does (generic: the parameters are unknown) and as one that sends it for the first time (custom). What
- * must hold is the same everywhere: the index that was made for it, in its order, and no work that grows with the table.
+ * How the database executes the statements of the hot path, on a queue of 250,000 jobs or a million (support/form.ts).
+ * The planner decides by statistics, and those of a queue are always wrong: it was analyzed empty, or when all of it was
+ * scheduled, or never. So every statement is planned under each kind of wrong statistics, both as in a session that has
+ * sent it often (generic: the parameters are unknown) and as in one that sends it for the first time (custom). The same
+ * must hold everywhere: the index that was made for it, in its order, and no work that grows with the table.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
@@ -57,7 +56,7 @@ const claimKeyed = { ...claimant, queue: 'keyed', afterKey: '', maxKeys: batchSi
 
 let testDb: TestDatabase
 let db: pg.Client
-/** What runs under `liveWorker`: a batch to settle. */
+/** A batch to settle: jobs that run under `liveWorker`. */
 let batch: Record<'ids' | 'leaseIds' | 'items' | 'lines' | 'id' | 'lease' | 'worker', string> & {
   results: null
 }
@@ -83,7 +82,7 @@ afterAll(async () => {
 })
 
 let lostIds: string
-/** Nothing, as nearly always. */
+/** No parked jobs, which is the usual case. */
 const parked = '{}'
 
 type Values = Record<string, string | number | null>
@@ -91,16 +90,16 @@ type Values = Record<string, string | number | null>
 interface Case {
   statement: Statement<string>
   params: () => Values
-  /** The indexes of stint.job that it may use, all of them. */
+  /** All indexes of stint.job that it may use. */
   uses: string[]
-  /** It has to run to show its plan: what hangs on the recursive part of a CTE is set up no sooner. */
+  /** It must run to show its plan: the parts below the recursive term of a CTE are set up only then. */
   isRecursive?: true
 }
 
 const settles = { params: () => batch, uses: ['job_pkey'] }
 const cases: Record<string, Case> = {
   claim: { statement: claimSql, params: () => claimBulk, uses: ['job_pkey', 'job_ready'] },
-  // Of a level that is larger than a batch, yet looks smaller to whoever takes queue and priority for independent.
+  // A level that is larger than a batch, but looks smaller to a planner that treats queue and priority as independent.
   'claim a level': {
     statement: claimSql,
     params: () => ({ ...claimBulk, queue: 'mail', priority: 10 }),
@@ -112,14 +111,14 @@ const cases: Record<string, Case> = {
     uses: ['job_pkey', 'job_ready_keyed'],
     isRecursive: true,
   },
-  // As a queue of few keys is claimed from.
+  // As in a queue with few keys.
   'claim-keyed many of each': {
     statement: claimKeyedSql,
     params: () => ({ ...claimKeyed, maxKeys: 2, perKey: 500 }),
     uses: ['job_pkey', 'job_ready_keyed'],
     isRecursive: true,
   },
-  // As it is while the keys that are met have nothing for this worker.
+  // As where the first keys have no job for this worker.
   'claim-keyed past strangers': {
     statement: claimKeyedSql,
     params: () => ({ ...claimKeyed, queue: 'strange', limit: 10 }),
@@ -177,7 +176,7 @@ const cases: Record<string, Case> = {
 const modes = ['generic', 'custom'] as const
 
 describe(`${jobs} jobs`, () => {
-  test('have the same plans whatever the statistics say', { timeout: 240_000 }, async () => {
+  test('the statements have the same plans with any statistics', { timeout: 240_000 }, async () => {
     const shapes = new Map<string, Map<string, string[]>>()
     for (const [situation, arrange] of Object.entries(statistics)) {
       await arrange()
@@ -187,13 +186,13 @@ describe(`${jobs} jobs`, () => {
           const where = `${name}, ${situation} statistics, ${mode} plan`
           expect.soft({ where, uses: jobPaths(plan) }).toEqual({ where, uses: one.uses })
           expect.soft({ where, unbounded: unboundedWork(plan, large) }).toEqual({ where, unbounded: [] })
-          // Where a server compiles what looks dear (jit_above_cost), a claim would take a second longer.
+          // A server that compiles expensive plans (jit_above_cost) would take a second longer for a claim.
           expect.soft({ where, isDear: plan['Total Cost'] >= 100_000 }).toEqual({ where, isDear: false })
           const ofStatement = getOrSet(shapes, name, () => new Map<string, string[]>())
           getOrSet(ofStatement, shapeOf(plan), () => []).push(`${situation} ${mode}`)
         }
     }
-    // Other versions draw the same plan a little differently; what must hold was asserted above for all of them.
+    // Other versions print the same plan a little differently; the assertions above hold for all of them.
     if (!(await isVersion18())) return
     expect(describeShapes(shapes)).toMatchInlineSnapshot(`
       "claim
@@ -294,7 +293,7 @@ describe(`${jobs} jobs`, () => {
     `)
   })
 
-  test('have the same plans in a session that made them when the queue was empty', async () => {
+  test('the statements have the same plans in a session that planned them when the queue was empty', async () => {
     const empty = await createTestDatabase()
     onTestFinished(() => empty.drop())
     const session = new pg.Client({ connectionString: empty.url, statement_timeout: 30_000 })
@@ -326,27 +325,30 @@ describe(`${jobs} jobs`, () => {
     test.each([
       { limit: batchSize, maxKeys: batchSize },
       { limit: 10, maxKeys: 10 },
-      // Keys are visited to their number, for the next round to go on after the last of them.
+      // All `maxKeys` keys are visited, because the next round goes on after the last one.
       { limit: 10, maxKeys: 1_000 },
-    ])('a claim of $limit by $maxKeys keys costs what it takes and visits', async ({ limit, maxKeys }) => {
-      const one = { statement: claimKeyedSql, params: () => ({ ...claimKeyed, limit, maxKeys }) }
-      expect(touchedBlocks(await analyze(one))).toBeLessThan(30 * limit + 6 * maxKeys)
-    })
+    ])(
+      'a claim of $limit jobs by $maxKeys keys costs in proportion to the jobs it takes and the keys it visits',
+      async ({ limit, maxKeys }) => {
+        const one = { statement: claimKeyedSql, params: () => ({ ...claimKeyed, limit, maxKeys }) }
+        expect(touchedBlocks(await analyze(one))).toBeLessThan(30 * limit + 6 * maxKeys)
+      },
+    )
 
-    test('a key whose jobs are all for others costs a look at a thousand of them', async () => {
+    test('a claim looks at no more than a thousand jobs of a key that has none for this worker', async () => {
       const params = () => ({ ...claimKeyed, queue: 'strange', limit: 10, maxKeys: 10 })
       const one = { statement: claimKeyedSql, params }
-      // Here they lie side by side; at worst each is in a block of its own.
+      // Here the jobs lie side by side; at worst each is in a block of its own.
       expect(touchedBlocks(await analyze(one))).toBeLessThan(300)
       const rows = await tryOut(() => execute<{ id: string | null; key: string | null }>(one))
       expect(rows.map(({ id, key }) => (id === null ? { end: key } : key))).toEqual(['next', { end: null }])
     })
 
-    test('what was settled is looked up in a day or two of history', async () => {
+    test('settled jobs are looked up in one or two days of history', async () => {
       const one = { statement: settledSql, params: () => ({ ...batch, sinceMs: 60_000 }) }
       const { Plan: plan } = await analyze(one)
       const scanned = accessPaths(plan).filter(({ relation }) => /^(finished|attempt)/.test(relation))
-      // Today and, within an hour of midnight, a neighbour; of the days made ahead not one.
+      // Today and, within an hour of midnight, a neighbouring day; none of the days that are made ahead.
       expect(scanned.length).toBeGreaterThanOrEqual(2)
       expect(scanned.length).toBeLessThanOrEqual(4)
       expect(touchedBlocks({ Plan: plan }) / batchSize).toBeLessThan(30)
@@ -356,24 +358,27 @@ describe(`${jobs} jobs`, () => {
   test.each([
     { crashLimit: 3, quarantined: false },
     { crashLimit: 1, quarantined: true },
-  ])('are swept with a note for each ($crashLimit crashes allowed)', async ({ crashLimit, quarantined }) => {
-    await tryOut(async () => {
-      const params = () => ({ ids: lostIds, crashLimit })
-      const swept = await execute<{ id: string; quarantined: boolean }>({ statement: sweepSql, params })
-      expect(swept.filter((job) => job.quarantined === quarantined)).toHaveLength(batchSize)
-      const { rows } = await db.query<{ notes: number; left: number }>(
-        `select count(*)::integer as notes, count(job.lease_id)::integer as left
+  ])(
+    'lost jobs are swept with an attempt row for each ($crashLimit crashes allowed)',
+    async ({ crashLimit, quarantined }) => {
+      await tryOut(async () => {
+        const params = () => ({ ids: lostIds, crashLimit })
+        const swept = await execute<{ id: string; quarantined: boolean }>({ statement: sweepSql, params })
+        expect(swept.filter((job) => job.quarantined === quarantined)).toHaveLength(batchSize)
+        const { rows } = await db.query<{ notes: number; left: number }>(
+          `select count(*)::integer as notes, count(job.lease_id)::integer as left
            from stint.attempt
            left join stint.job on job.id = job_id
           where job_id = any($1) and outcome = 'lease-lost' and attempt.attempt = 1 and attempt.epoch = 1
             and attempt.worker_id in ($2, $3) and attempt.lease_id is not null`,
-        [swept.map(({ id }) => id), workerId(0), workerId(1)],
-      )
-      expect(rows).toEqual([{ notes: batchSize, left: 0 }])
-    })
-  })
+          [swept.map(({ id }) => id), workerId(0), workerId(1)],
+        )
+        expect(rows).toEqual([{ notes: batchSize, left: 0 }])
+      })
+    },
+  )
 
-  test('are found settled wherever they went', async () => {
+  test('settled jobs are found in every table that they can move to', async () => {
     await tryOut(async () => {
       const ids = batch.ids.slice(1, -1).split(',')
       const settle = (statement: Statement<string>, index: number) =>
@@ -391,7 +396,7 @@ describe(`${jobs} jobs`, () => {
     })
   })
 
-  test('of a kind nobody here knows cost one long look, then the tail spares the next', async () => {
+  test('a claim past jobs of an unknown kind is expensive once, and then starts from the tail', async () => {
     const look = async (floor: Position): Promise<number> => {
       const params = { ...claimBulk, ...floorParams(floor), kinds: '{}' }
       return touchedBlocks(await analyze({ statement: claimSql, params: () => params }))
@@ -404,7 +409,7 @@ describe(`${jobs} jobs`, () => {
     expect(await look(last)).toBeLessThan(10)
   })
 
-  test('that ran under a snapshot held open are met by a claim from the start, not from the floor', async () => {
+  test('a claim under an old snapshot reads the dead rows of settled jobs from the start, but not from the floor', async () => {
     const report = await connect()
     onTestFinished(() => report.end())
     await report.query('begin isolation level repeatable read')
@@ -449,7 +454,7 @@ async function connect(): Promise<pg.Client> {
   return client
 }
 
-/** Which indexes of stint.job a plan goes through; or `job`, where it reads the table itself. */
+/** The indexes of stint.job that a plan uses, or `job` where it reads the table itself. */
 function jobPaths(plan: Plan): string[] {
   const paths = accessPaths(plan).filter(({ relation }) => relation === 'job')
   return [...new Set(paths.map(({ path }) => path))].sort()
@@ -461,7 +466,7 @@ interface Sending {
   options?: string
 }
 
-/** Plans a statement as the driver's named ones are. */
+/** Plans a statement as a named statement of the driver. */
 async function explain(
   { statement, params }: Pick<Case, 'statement' | 'params'>,
   { mode = 'generic', on = db, options = '' }: Sending = {},
@@ -477,7 +482,7 @@ async function explain(
   return row['QUERY PLAN'][0]
 }
 
-/** Carries a statement out, says what it touched, and takes it back. */
+/** Executes a statement, returns what it touched, and rolls back. */
 function analyze(one: Pick<Case, 'statement' | 'params'>, sending: Sending = {}): Promise<Explained> {
   return tryOut(() => explain(one, { ...sending, options: 'analyze, buffers, timing off,' }))
 }
@@ -511,7 +516,7 @@ function argumentsOf({ params }: Statement<string>, values: Values): string {
   return literals.length === 0 ? '' : `(${literals.join(', ')})`
 }
 
-/** Most are ready, at several priorities; some have keys, are due later, are of a kind nobody knows, or run. */
+/** Most are ready, at several priorities; some have keys, are due later, are of an unknown kind, or run. */
 async function fill(): Promise<void> {
   const rebuild = await dropIndexes()
   await db.query(`
@@ -540,7 +545,7 @@ async function fill(): Promise<void> {
                          when part < 88 then 'keyed' when part < 96 then 'later' else 'bulk' end as queue,
                     case when part in (96, 97) then 'running' when part = 95 then 'retrying'
                          when part between 88 and 94 then 'scheduled' else 'ready' end::stint.job_state as state)`)
-  // One key with nothing in it for anybody here, and the next.
+  // One key without any job for this worker, and the next key.
   await db.query(`
     insert into stint.job (id, created_at, run_at, state, queue, kind, key, input)
     select ${uuidAt('at', 'n')}, at, at, 'ready', 'strange',
@@ -549,7 +554,7 @@ async function fill(): Promise<void> {
       from generate_series(1, ${jobs / 5 + 1}) as n
      cross join lateral (select stint.now() - (${jobs + 1} - n) * interval '3 milliseconds' as at)`)
   await rebuild()
-  // A day's worth on either side of midnight.
+  // Jobs of a day on either side of midnight.
   await db.query(`
     insert into stint.finished (id, created_at, run_at, finished_at, state, epoch, attempt, max_attempts, crashes,
                                 priority, version, queue, kind, lease_id)
@@ -566,7 +571,7 @@ async function fill(): Promise<void> {
       from generate_series(1, 100000) as n cross join lateral (select ${daysAround} as at)`)
 }
 
-/** Built over a full table they are there in half the time. */
+/** Building the indexes over a full table takes half the time. */
 async function dropIndexes(): Promise<() => Promise<void>> {
   const { rows } = await db.query<{ name: string; definition: string; isPrimary: boolean }>(`
     select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition, indisprimary as "isPrimary"
@@ -591,7 +596,7 @@ async function findLarge(): Promise<Set<string>> {
 
 const daysAround = `date_trunc('day', stint.now(), 'utc') + (n % 2 - 0.5) * n * interval '1 second'`
 
-/** A UUIDv7 of a time, its random part a number. */
+/** A UUIDv7 of a time, with a number as its random part. */
 function uuidAt(at: string, n: string): string {
   const ms = `lpad(to_hex((extract(epoch from ${at}) * 1000)::bigint), 12, '0')`
   return `(${ms} || '70008000' || lpad(to_hex(${n}), 12, '0'))::uuid`
@@ -636,7 +641,9 @@ async function pickLost(): Promise<string> {
   return `{${rows.map(({ id }) => id).join()}}`
 }
 
-/** What ANALYZE wrote at times when the queue was quite another, by the name of that time, each ready to be put back. */
+/**
+ * The statistics that ANALYZE wrote when the queue was in another state, by the name of that state; each can be restored.
+ */
 async function collectStaleStatistics(): Promise<Record<string, () => Promise<void>>> {
   await db.query('create schema kept')
   const stale: Record<string, () => Promise<void>> = {}
@@ -669,7 +676,7 @@ const statisticColumns = [
   ),
 ].join(', ')
 
-/** Notes the statistics of stint.job as they are; what comes back puts them in place again. */
+/** Saves the current statistics of stint.job; the result restores them. */
 async function keepStatistics(name: string): Promise<() => Promise<void>> {
   const keeper = `kept.${pg.escapeIdentifier(name)}`
   await db.query(`create table ${keeper} ()`)
@@ -697,7 +704,7 @@ async function copyStatistics(from: string, to: string): Promise<void> {
   )
 }
 
-/** As if nothing had ever been analyzed or vacuumed. */
+/** As if no table had ever been analyzed or vacuumed. */
 async function forgetStatistics(): Promise<void> {
   await db.query('drop table if exists forgotten')
   await db.query(`
@@ -722,7 +729,7 @@ async function isVersion18(): Promise<boolean> {
   return rows[0]?.is18 === true
 }
 
-/** For people: a plan for each statement, and where it is not always the same, when it is which. */
+/** For people: a plan for each statement, and where it differs, which plan belongs to which situation. */
 function describeShapes(shapes: Map<string, Map<string, string[]>>): string {
   const all = Object.keys(statistics).length * modes.length
   return [...shapes]

@@ -1,5 +1,5 @@
 /*
- * A statement with another close behind it, on one connection: the second does not wait until we have heard of the first.
+ * Two statements in a row on one connection: the second is sent before the answer to the first arrives.
  */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { Database } from '../src/db/database.ts'
@@ -14,7 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-/** Of one connection: what is asked next waits for both. */
+/** A database with one connection, so that the next query waits for both statements. */
 function onePlace(limits: { statementTimeoutMs?: number } = {}): Database {
   const place = new Database({
     url: db.url,
@@ -32,7 +32,7 @@ function say(said: string): Bound {
   return { text: 'insert into word values ($1) returning said', values: [said] }
 }
 
-/** What is said to have been there before. */
+/** Repeats a word that is already stored. */
 function repeat(said: string): Bound {
   return { text: `insert into word select 'again ' || said from word where said = $1`, values: [said] }
 }
@@ -43,7 +43,7 @@ async function said(place: Database): Promise<unknown[]> {
 }
 
 test.each([{}, { statementTimeoutMs: 10_000 }])(
-  'it sees what the first has stored, as a transaction of its own (%o)',
+  'the second statement sees what the first has stored, in a transaction of its own (%o)',
   async (limits) => {
     const place = onePlace(limits)
     for (const word of ['a', 'b', 'c']) {
@@ -58,7 +58,7 @@ test.each([
   ['the second is refused', 'a', 'nothing', ['a']],
   ['both are refused', 'nothing', 'nothing', []],
 ])(
-  'where %s, only the first is heard of, and the connection is as good as before',
+  'where %s, the call reports only the first, and the connection stays usable',
   async (_, one, other, left) => {
     const place = onePlace()
     const pid = 'select pg_backend_pid() as pid'
@@ -66,7 +66,7 @@ test.each([
     const asked = place.queryThen(say(one), say(other))
     if (one === 'nothing') await expect(asked).rejects.toMatchObject({ code: '23514' })
     else expect(await asked).toEqual([{ said: one }])
-    // What the two were sent by cannot do this.
+    // COPY works only on a client that no longer pipelines statements.
     await place.copy('copy word from stdin', 'x\n')
     expect(await said(place)).toEqual([...left, 'x'])
     expect(await place.transaction((tx) => tx.query(pid, []))).toEqual(before)

@@ -20,7 +20,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** Every racer enqueues under every key, each in an order of its own; gives the ids that they were told, by key. */
+/** Every racer enqueues under every key, each in its own order. Returns the ids that they got, by key. */
 async function race(run: (stint: Stint, key: string) => Promise<string>): Promise<Map<string, Set<string>>> {
   const told = new Map<string, Set<string>>()
   const racer = async (number: number): Promise<void> => {
@@ -46,7 +46,7 @@ async function storedIn(queue: string): Promise<number> {
   return row?.jobs ?? -1
 }
 
-test(`${racers} racers × ${keys} unique keys make exactly ${keys} jobs, and all are told the same`, async () => {
+test(`${racers} racers × ${keys} unique keys make exactly ${keys} jobs, and all racers get the same ids`, async () => {
   const told = await race(
     async (stint, key) => (await stint.enqueue(job, { key }, { queue: 'unique', unique: { key } })).id,
   )
@@ -55,7 +55,7 @@ test(`${racers} racers × ${keys} unique keys make exactly ${keys} jobs, and all
   expect([...told.values()].every((ids) => ids.size === 1)).toBe(true)
 })
 
-test(`${racers} racers × ${keys} idempotency keys make exactly ${keys} jobs, and all are told the same`, async () => {
+test(`${racers} racers × ${keys} idempotency keys make exactly ${keys} jobs, and all racers get the same ids`, async () => {
   const told = await race(
     async (stint, key) =>
       (await stint.enqueue(job, { key }, { queue: 'idempotent', idempotencyKey: key })).id,

@@ -12,14 +12,14 @@ import { eventually, workerScene } from './support/workers.ts'
 
 const scene = workerScene()
 
-/** As the guide's contract, for whoever begins a chain. */
+/** The same contract as in the guide, to begin a chain with. */
 const pollFeed = defineJob({
   kind: 'feed.poll',
   queue: 'feeds',
   unique: { by: (input) => (input as { url: string }).url },
 })
 
-/** The first code of the guide in a file of its own, where `stint` is this package. */
+/** The first code block of the guide as a file, in which `stint` is this package. */
 async function documentedFile(): Promise<string> {
   const page = await readFile(join(repository, 'docs/guides/recurring-by-hand.md'), 'utf8')
   const [, code = ''] = /```ts\n([^]*?)```/.exec(page) ?? []
@@ -31,7 +31,7 @@ async function documentedFile(): Promise<string> {
   return file
 }
 
-/** A feed that answers when the test says so, and what. */
+/** A feed whose answers the test controls. */
 async function startFeed(): Promise<{ url: string; asked: () => Promise<ServerResponse> }> {
   const waiting: ServerResponse[] = []
   const server = createServer((_request, response) => void waiting.push(response))
@@ -56,14 +56,14 @@ interface Link extends Record<string, unknown> {
   at: Date
 }
 
-/** All jobs of the chain, in the order they came. */
+/** All jobs of the chain, in the order in which they were made. */
 function chain(): Promise<Link[]> {
   return scene.db.query<Link>(
     `select id, place, state::text, date_trunc('milliseconds', run_at) as at from stint.jobs where kind = 'feed.poll' order by id`,
   )
 }
 
-/** The chain once it has so many links and its last one waits; the one before it. */
+/** Waits until the chain has so many jobs and the last one is waiting. Returns the job before it. */
 async function grown(links: number): Promise<{ last: Link; before: Link | undefined }> {
   const isSo = async (): Promise<boolean> => {
     const all = await chain()
@@ -79,7 +79,7 @@ async function grown(links: number): Promise<{ last: Link; before: Link | undefi
 
 const minuteMs = 60_000
 
-test('a job that enqueues its next occurrence goes on, neither breaking nor forking, through a kill and a dead letter', async () => {
+test('a chain of jobs that enqueue their next occurrence neither breaks nor forks, through a kill and a dead letter', async () => {
   const feed = await startFeed()
   const cli = join(repository, 'dist/cli/main.js')
   const args = [cli, 'work', await documentedFile(), '--processes', '1']
@@ -90,7 +90,7 @@ test('a job that enqueues its next occurrence goes on, neither breaking nor fork
   })
   const runNow = ({ id }: Link): Promise<unknown> => scene.stint.reschedule(id, { delay: 0 })
 
-  // However often it is begun.
+  // A chain that is begun several times is still one chain.
   const first = await scene.stint.enqueue(pollFeed, { url: feed.url })
   expect(await scene.stint.enqueue(pollFeed, { url: feed.url })).toMatchObject({
     id: first.id,
@@ -107,7 +107,7 @@ test('a job that enqueues its next occurrence goes on, neither breaking nor fork
   const third = await grown(3)
   expect(third.last.at.getTime() - (third.before?.at.getTime() ?? 0)).toBe(60 * minuteMs)
 
-  // Killed in the middle of it: it runs again, and has one successor.
+  // The worker is killed in the middle of the job: it runs again, and has one successor.
   await runNow(third.last)
   await feed.asked()
   const [worker] = await scene.db.query<{ pid: number }>(
@@ -118,7 +118,7 @@ test('a job that enqueues its next occurrence goes on, neither breaking nor fork
   ;(await feed.asked()).end('news')
   const fourth = await grown(4)
 
-  // For good: it is the end of the chain, and its replay goes on with it.
+  // The job dies for good, which ends the chain; its replay continues it.
   await runNow(fourth.last)
   ;(await feed.asked()).writeHead(410).end()
   const isDead = async (): Promise<boolean> => (await scene.stint.get(fourth.last.id))?.state === 'dead'

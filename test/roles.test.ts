@@ -60,7 +60,7 @@ async function may(role: Role, statement: string): Promise<boolean> {
     await login(role).pool.query(statement)
     return true
   } catch (error) {
-    // 55000 is what a view over several tables says to every change, whoever asks.
+    // 55000 is the error of a view over several tables for every change, by any role.
     if (error instanceof pg.DatabaseError && ['42501', '55000'].includes(error.code ?? '')) return false
     throw error
   }
@@ -74,7 +74,7 @@ async function tables(): Promise<string[]> {
 }
 
 describe('the producer', () => {
-  test('enqueues in every way', async () => {
+  test('the producer role enqueues in every way', async () => {
     const { stint } = login('producer')
     await stint.enqueue(job, { n: 1 })
     await stint.enqueue(job, { n: 2 }, { unique: {}, idempotencyKey: 'a' })
@@ -86,7 +86,7 @@ describe('the producer', () => {
     expect((await owner.list({ queue: 'q', limit: 200 })).jobs.length).toBeGreaterThan(2)
   })
 
-  test('reads nothing: no table, no view, no column', async () => {
+  test('the producer role reads nothing: no table, no view, no column', async () => {
     for (const table of await tables()) {
       expect(await may('producer', `select 1 from ${schema}.${table} limit 1`), table).toBe(false)
       expect(await may('producer', `delete from ${schema}.${table}`), table).toBe(false)
@@ -99,7 +99,7 @@ describe('the producer', () => {
     ).toBe(false)
   })
 
-  test('cannot make a job look as if it ran', async () => {
+  test('the producer role cannot make a job look as if it ran', async () => {
     for (const column of [
       'epoch',
       'attempt',
@@ -122,7 +122,7 @@ describe('the producer', () => {
 })
 
 describe('the viewer', () => {
-  test('sees jobs but not what they carry', async () => {
+  test('the viewer role sees jobs but not their inputs', async () => {
     expect(
       await may('viewer', `select id, state, queue, kind, key, attempt from ${schema}.jobs limit 1`),
     ).toBe(true)
@@ -136,7 +136,7 @@ describe('the viewer', () => {
     }
   })
 
-  test('changes nothing', async () => {
+  test('the viewer role changes nothing', async () => {
     for (const table of await tables()) {
       for (const change of [
         `delete from ${schema}.${table}`,
@@ -149,7 +149,7 @@ describe('the viewer', () => {
   })
 })
 
-test('numbers are written by workers, read by viewers, and decided about by operators', async () => {
+test('workers write the statistics, viewers read them, and operators decide about error groups', async () => {
   const note = `select ${schema}.note_enqueued(gen_random_uuid(), 1, '[]')`
   expect(await may('producer', note)).toBe(true)
   expect(await may('viewer', note)).toBe(false)
@@ -163,7 +163,7 @@ test('numbers are written by workers, read by viewers, and decided about by oper
   const stats = new StatWriter({ process: randomUUID() })
   stats.tally.at('q', 'k', performance.now()).started++
   await stats.write(worker)
-  // What the statement of an ending appends, for a worker and for an operator who cancels.
+  // The statistics that settling appends, for a worker and for an operator who cancels.
   for (const role of ['worker', 'operator'] as const)
     expect(
       await may(role, `insert into ${schema}.stat_settle (minute, queue, kind) values (now(), 'q', 'k')`),
@@ -199,7 +199,7 @@ test('numbers are written by workers, read by viewers, and decided about by oper
   expect(await may('operator', `delete from ${schema}.error_group`)).toBe(false)
 })
 
-test('the operator does what an operator does, through the library', async () => {
+test('the operator role can do all actions of an operator, through the library', async () => {
   const { stint } = login('operator')
   const { id } = await stint.enqueue(job, { n: 1 })
   await stint.reprioritize(id, 3)
@@ -213,7 +213,7 @@ test('the operator does what an operator does, through the library', async () =>
   expect(await may('operator', `select 1 from ${schema}.idempotency_key`)).toBe(false)
 })
 
-test('the operator says how long queues keep their jobs; the viewer sees it', async () => {
+test('the operator role sets how long queues keep their jobs, and the viewer role sees it', async () => {
   await login('operator').stint.queues.set('q', { keep: '2d' })
   expect(await login('operator').stint.queues.set('q', { keepDead: '1d' })).toMatchObject({ queue: 'q' })
   expect(await login('viewer').stint.queues.list()).toMatchObject([{ queue: 'q', keepMs: 172_800_000 }])
@@ -223,10 +223,10 @@ test('the operator says how long queues keep their jobs; the viewer sees it', as
     })
 })
 
-test('the operator sees all that the console shows; the viewer all but what jobs carry or said', async () => {
+test('the operator role sees all that the console shows, and the viewer role all but inputs, results and errors', async () => {
   const { id } = await owner.enqueue(job, { n: 1 })
   const { view } = login('operator').stint
-  // No worker lives, so whoever looks refreshes the gauges.
+  // No worker is live, so the reader refreshes the gauges.
   expect((await view.overview()).queues.find(({ queue }) => queue === 'q')?.ready).toBeGreaterThan(0)
   expect((await view.queue('q'))?.kinds.map(({ kind }) => kind)).toContain('role.probe')
   expect(await view.jobs([id])).toMatchObject([{ id, state: 'ready' }])
@@ -243,7 +243,7 @@ test('the operator sees all that the console shows; the viewer all but what jobs
   await owner.cancel(id)
 })
 
-test('the operator repairs dead letters, through the library', async () => {
+test('the operator role repairs dead letters, through the library', async () => {
   const { stint } = login('operator')
   const dead = async (): Promise<string> => {
     const { id } = await owner.enqueue(job, { n: 1 }, { unique: { key: 'dead' } })
@@ -282,7 +282,7 @@ test('the operator repairs dead letters, through the library', async () => {
   }
 })
 
-test('the operator acts in a name and starts operations; the audit stays as it was written', async () => {
+test('the operator role acts under a name and starts operations, and cannot change the audit', async () => {
   const { stint } = login('operator')
   const ana = stint.as({ actor: 'ana' })
   const { id } = await owner.enqueue(job, { n: 1 }, { delay: '1h' })
@@ -305,7 +305,7 @@ test('the operator acts in a name and starts operations; the audit stays as it w
     })
 })
 
-test('a note of the audit is written by a function only, which sets its time and the login', async () => {
+test('an audit entry is written only by a function, which sets its time and the login', async () => {
   const { pool, stint } = login('operator')
   const forged = `(id, at, actor, origin, action, target) values (gen_random_uuid(), '2001-01-01', 'ana', 'cli', 'job.replay', 'x')`
   for (const role of roles) expect(await may(role, `insert into ${schema}.audit ${forged}`), role).toBe(false)
@@ -319,7 +319,7 @@ test('a note of the audit is written by a function only, which sets its time and
   expect(Math.abs(Number(entry?.at) - Date.now())).toBeLessThan(60_000)
 })
 
-test('notes of the audit go after the time that the owner set, and no role can say another', async () => {
+test('audit entries are removed after the time that the owner set, and no role can change that time', async () => {
   await db.query(
     `insert into ${schema}.audit (id, at, actor, origin, action, target)
      select gen_random_uuid(), now() - days * interval '1 day', 'ana', 'cli', 'job.replay', 'aged ' || days
@@ -341,7 +341,7 @@ test('notes of the audit go after the time that the owner set, and no role can s
   await db.query(`update ${schema}.retention set audit = default`)
 })
 
-test('days of history are made at most 60 ahead, whoever asks', async () => {
+test('days of history are made at most 60 ahead, by any role', async () => {
   for (const days of ['61', '100000', '-2', 'null'])
     await expect(
       login('operator').pool.query(`select ${schema}.ensure_partitions(${days})`),
@@ -350,7 +350,7 @@ test('days of history are made at most 60 ahead, whoever asks', async () => {
   expect(await may('operator', `select ${schema}.ensure_partitions(15)`)).toBe(true)
 })
 
-test('an operator can store no schedule and no settings of a queue that stop upkeep', async () => {
+test('the operator role can store no schedule and no queue settings that stop upkeep', async () => {
   const { pool } = login('operator')
   const refused = async (statement: string): Promise<void> => {
     await expect(pool.query(statement), statement.slice(0, 120)).rejects.toMatchObject({ code: '23514' })
@@ -411,7 +411,7 @@ test('a login with the rights of a worker and an operator executes operations', 
   await db.query(`drop role login_both`)
 })
 
-test('the worker claims and settles, and changes no schema', async () => {
+test('the worker role claims and settles, and changes no schema', async () => {
   const { id } = await owner.enqueue(job, { n: 1 })
   expect(
     await may(
@@ -427,7 +427,7 @@ test('the worker claims and settles, and changes no schema', async () => {
   expect(await may('worker', `update ${schema}.queue set keep_finished = '0'`)).toBe(false)
 })
 
-test('everything belongs to the owner role, and the public has no part in it', async () => {
+test('everything belongs to the owner role, and PUBLIC has no rights', async () => {
   const foreign = await db.query(
     `select relname from pg_class where relnamespace = '${schema}'::regnamespace and relowner <> '${schema}_owner'::regrole and relkind in ('r', 'p', 'v')
      union all
@@ -440,7 +440,7 @@ test('everything belongs to the owner role, and the public has no part in it', a
   expect(open).toEqual([])
 })
 
-test('what a later migration makes is handed over, also when that failed the first time', async () => {
+test('objects of a later migration are handed to the owner, also when that failed the first time', async () => {
   await db.query(`create table ${schema}.stray (id integer)`)
   await db.query(`create function ${schema}.stray() returns integer language sql as 'select 1'`)
   await owner.migrate()
@@ -452,7 +452,7 @@ test('what a later migration makes is handed over, also when that failed the fir
   expect(rows).toHaveLength(1)
 })
 
-test('another login migrates as a member of the owner, without the right to make roles', async () => {
+test('a member of the owner role migrates without the right to make roles', async () => {
   await db.query('drop role if exists login_deploy')
   await db.query(`create role login_deploy login password 'secret' in role ${schema}_owner`)
   const url = new URL(db.url)
@@ -471,7 +471,7 @@ test('another login migrates as a member of the owner, without the right to make
   await db.query('drop role login_deploy')
 })
 
-test('roles of the same name that another database made are left to it', async () => {
+test('roles of the same name that another database made are left alone', async () => {
   const other = await createEmptyDatabase()
   await other.query(`drop role if exists login_migrator`)
   await other.query(`create role login_migrator login password 'secret'`)
@@ -489,13 +489,13 @@ test('roles of the same name that another database made are left to it', async (
   await other.drop()
 })
 
-test('the step may be run again, and a client without rights to the tables says so', async () => {
+test('the roles step can run again, and a client without rights to the tables gets an error that says so', async () => {
   await owner.migrate({ roles: true })
   for (const call of [() => login('producer').stint.list(), () => login('producer').stint.status()])
     await expect(call()).rejects.toMatchObject({ code: 'database-rejected' })
 })
 
-test('operators and workers keep schedules, viewers see them, producers do not', async () => {
+test('operators and workers store schedules, viewers see them, and producers do neither', async () => {
   const { stint } = login('operator')
   await stint.schedules.set({ name: 'nightly', job, every: '1h', input: { secret: 1 } })
   await stint.schedules.pause('nightly', { for: '1h' })

@@ -6,7 +6,7 @@ import { workerScene } from './support/workers.ts'
 
 const scene = workerScene()
 
-/** Where the clocks change in every way there is: north, south, half an hour, at midnight, around Ramadan, never. */
+/** Zones with every kind of clock change: north, south, half an hour, at midnight, around Ramadan, none. */
 const zones = [
   ...['Europe/Rome', 'Europe/London', 'America/New_York', 'America/Los_Angeles', 'America/St_Johns'],
   ...['America/Santiago', 'Australia/Sydney', 'Australia/Lord_Howe', 'Pacific/Chatham', 'Africa/Casablanca'],
@@ -16,7 +16,7 @@ const from = Date.UTC(2026, 0, 1)
 const years = form === 'short' ? 1 : 2
 const until = Date.UTC(2026 + years, 0, 1)
 const minute = 60_000
-/** Every case fires on a multiple of five minutes, and so do the clocks change: nothing happens in between. */
+/** Every case fires on a multiple of five minutes, and clocks change on one too: nothing happens in between. */
 const stepMinutes = 5
 
 interface Wall {
@@ -29,7 +29,7 @@ interface Wall {
   text: string
 }
 
-/** What PostgreSQL's clock on the wall shows at every quarter of an hour, by its own tables of zones. */
+/** The local time at every quarter of an hour, by PostgreSQL's own time zone data. */
 async function quarters(timeZone: string): Promise<{ ms: number; wall: string; weekday: number }[]> {
   return scene.db.query(
     `select extract(epoch from at)::float8 * 1000 as ms,
@@ -42,7 +42,7 @@ async function quarters(timeZone: string): Promise<{ ms: number; wall: string; w
   )
 }
 
-/** Every fifth minute of these years as that clock shows it: zones are a whole number of quarter hours from UTC. */
+/** Every fifth minute of these years in that local time: offsets are a whole number of quarter hours from UTC. */
 function* minutes(shown: Awaited<ReturnType<typeof quarters>>): Generator<Wall> {
   for (const { ms, wall, weekday } of shown) {
     for (let step = 0; step < 15; step += stepMinutes) {
@@ -93,10 +93,9 @@ const cases: Case[] = [
 ]
 
 /**
- * The oracle shares nothing with what it judges: it reads no expression, knows nothing of offsets and nothing of Intl. It
- * walks the database's clock in steps of five minutes. Where that jumps ahead, the minutes that it left out are matched too, and
- * stand for the instant it jumped to. A minute that was shown before is left out, unless the expression leaves the hour
- * open.
+ * The oracle shares no code with what it judges: it parses no expression and uses neither offsets nor Intl. It walks the
+ * database's local time in steps of five minutes. Where that jumps ahead, the skipped minutes are matched too, and stand
+ * for the instant after the jump. A minute that was shown before is skipped, unless the expression leaves the hour open.
  */
 function expectedOf(shown: Awaited<ReturnType<typeof quarters>>): Map<Case, number[]> {
   const found = new Map<Case, number[]>(cases.map((one) => [one, []]))
@@ -146,7 +145,7 @@ function leftOut(before: Wall, after: Wall): Omit<Wall, 'ms' | 'text'>[] {
 const changes = new Map<string, number>()
 
 test.each(zones)(
-  `in %s all fires from 2026 on, of ${years} years, are where the clock on the wall says`,
+  `in %s all fires from 2026 on, over ${years} years, match the local time of PostgreSQL`,
   async (timeZone) => {
     const shown = await quarters(timeZone)
     expect(shown).toHaveLength((until - from + 86_400_000) / (15 * minute))
@@ -155,20 +154,20 @@ test.each(zones)(
       const rule = resolveRule({ cron, timeZone })
       const found = Array.from(occurrences(rule, from - 1, until - 1), ({ ms }) => ms)
       expect(found, cron).toEqual(expected)
-      // From wherever it is asked, it is the same.
+      // The result is the same from any starting time.
       for (let index = 0; index + 1 < found.length; index += Math.ceil(found.length / 50))
         expect(firstOccurrences(rule, found[index] ?? 0, 1)[0]?.ms, cron).toBe(found[index + 1])
     }
   },
 )
 
-/** How often the clock does not go on by a quarter of an hour. */
+/** How often the local time does not advance by a quarter of an hour. */
 function jumps(shown: Awaited<ReturnType<typeof quarters>>): number {
   const ms = shown.map(({ wall }) => Date.parse(`${wall.replace(' ', 'T')}:00Z`))
   return ms.filter((at, index) => index > 0 && at - (ms[index - 1] ?? 0) !== 15 * minute).length
 }
 
-test('those zones have changed their clocks: twice a year, or never', () => {
+test('the clocks of these zones change twice a year, or never', () => {
   expect(changes.size).toBe(zones.length)
   expect([...changes].filter(([, times]) => times !== 2 * years)).toEqual([['Asia/Kolkata', 0]])
 })

@@ -19,13 +19,13 @@ beforeAll(async () => {
 
 const job = defineJob({ kind: 'report.send', queue: 'reports', priority: 7, retry: { attempts: 3 } })
 
-/** On a full minute by the database's clock: so that it is known what is due. */
+/** Moves the clock to a full minute and some seconds, so that the test knows what is due. */
 async function toMinute(second = 5): Promise<void> {
   const [row] = await scene.db.query<{ s: string }>('select extract(second from stint.now()) as s')
   await clock.advance(`${60 + second - Number(row?.s)} seconds`)
 }
 
-// So that no minute passes by itself between two lines of a test.
+// So that no minute begins between two lines of a test.
 beforeEach(() => toMinute())
 
 function given(more: Partial<ScheduleDefinition> = {}): Schedule {
@@ -38,7 +38,7 @@ function given(more: Partial<ScheduleDefinition> = {}): Schedule {
   })
 }
 
-/** Those of code are stored as set at run time: so no live worker has to have them. */
+/** Schedules of code are stored as if set at run time, so that no live worker has to have them. */
 async function ticked(mine: readonly Schedule[] = []): Promise<Tick> {
   const db = new Database({
     url: scene.db.url,
@@ -69,7 +69,7 @@ async function outcomesOf(name: string): Promise<string[]> {
 }
 
 describe('a fire', () => {
-  test('makes one job, as the contract says, with the input that is stored', async () => {
+  test('a fire makes one job, as the contract says, with the stored input', async () => {
     await toMinute()
     const { name } = await scene.stint.schedules.set(given({ options: { key: 'acme', timeout: '10s' } }))
     expect((await ticked()).fired.filter(({ schedule }) => schedule === name)).toEqual([])
@@ -93,7 +93,7 @@ describe('a fire', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('happens once, however many look at it at the same moment', async () => {
+  test('a fire happens once, however many schedulers decide about it at the same moment', async () => {
     const { name } = await scene.stint.schedules.set(given())
     await toMinute()
     await Promise.all(Array.from({ length: 8 }, () => ticked()))
@@ -101,7 +101,7 @@ describe('a fire', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('is spread by its jitter, and every process comes to the same time', async () => {
+  test('a fire is delayed by its jitter, which is the same in every process', async () => {
     const { name } = await scene.stint.schedules.set(given({ cron: '0 * * * * *', jitter: '30m' }))
     await toMinute()
     await ticked()
@@ -113,7 +113,7 @@ describe('a fire', () => {
     const late = await lateOf(fire?.jobId)
     expect(late).toBeGreaterThan(0)
     expect(late).toBeLessThan(1_800_000)
-    // As another process has it, that knows nothing of this fire.
+    // As another process would decide, which knows nothing of this fire.
     await scene.db.query('delete from stint.fire where schedule = $1', [name])
     await scene.db.query(
       `update stint.schedule set decided_to = decided_to - interval '1 minute', next_fire_at = $2, turn = turn + 1
@@ -128,7 +128,7 @@ describe('a fire', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('of a schedule that cannot be fired stops no other, and says why', async () => {
+  test('a schedule that cannot fire stops no other, and says why', async () => {
     const bad = await scene.stint.schedules.set(given())
     const good = await scene.stint.schedules.set(given())
     await scene.db.query(`update stint.schedule set time_zone = 'Mars/Olympus' where name = $1`, [bad.name])
@@ -140,7 +140,7 @@ describe('a fire', () => {
       failures: 1,
       lastError: expect.stringContaining('Mars') as string,
     })
-    // It is left alone for a while.
+    // The schedule is not tried again for a while.
     expect((await ticked()).failed).toEqual([])
     await scene.stint.schedules.delete(bad.name)
     await scene.stint.schedules.delete(good.name)
@@ -167,7 +167,7 @@ describe('missed fires', () => {
     ],
     ['once, outside of its window', { policy: 'once', window: '1s' }, '61 minutes', hour],
     ['on time, within a minute', 'skip', '10 minutes 30 seconds', ['fired']],
-  ])('%s', async (_, missed, later, expected) => {
+  ])('missed fires with the policy "%s"', async (_, missed, later, expected) => {
     const [row] = await scene.db.query<{ ms: string }>(
       `select mod((extract(epoch from stint.now()) * 1000)::bigint, 600000) as ms`,
     )
@@ -184,7 +184,7 @@ describe('missed fires', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('of a long while are not noted one by one', async () => {
+  test('the missed fires of a long time are not stored one by one', async () => {
     const { name } = await scene.stint.schedules.set(given({ cron: '* * * * * *', missed: 'skip' }))
     await clock.advance('3 days')
     await ticked()
@@ -202,24 +202,27 @@ describe('overlap', () => {
     ['skip', ['fired', 'skipped', 'skipped', 'fired'], 'ready'],
     ['queue-one', ['fired', 'fired', 'skipped', 'queued'], 'ready'],
     ['cancel-previous', ['fired', 'fired', 'fired', 'fired'], 'cancelled'],
-  ])('%s', async (overlap, expected, firstState) => {
-    const { name } = await scene.stint.schedules.set(given({ overlap }))
-    for (let fire = 0; fire < 3; fire++) {
+  ])(
+    'four fires with the overlap policy %s, while the first job runs through two of them',
+    async (overlap, expected, firstState) => {
+      const { name } = await scene.stint.schedules.set(given({ overlap }))
+      for (let fire = 0; fire < 3; fire++) {
+        await toMinute()
+        await ticked()
+      }
+      const [first] = await firesOf(name)
+      expect((await scene.stint.get(first?.jobId ?? ''))?.state).toBe(firstState)
+      if (overlap !== 'cancel-previous') await scene.stint.cancel(first?.jobId ?? '')
       await toMinute()
       await ticked()
-    }
-    const [first] = await firesOf(name)
-    expect((await scene.stint.get(first?.jobId ?? ''))?.state).toBe(firstState)
-    if (overlap !== 'cancel-previous') await scene.stint.cancel(first?.jobId ?? '')
-    await toMinute()
-    await ticked()
-    expect(await outcomesOf(name)).toEqual(expected)
-    for (const { outcome, reason } of await firesOf(name))
-      if (outcome === 'skipped' || outcome === 'queued') expect(reason).toMatch(/^overlap: /)
-    await scene.stint.schedules.delete(name)
-  })
+      expect(await outcomesOf(name)).toEqual(expected)
+      for (const { outcome, reason } of await firesOf(name))
+        if (outcome === 'skipped' || outcome === 'queued') expect(reason).toMatch(/^overlap: /)
+      await scene.stint.schedules.delete(name)
+    },
+  )
 
-  /** What the next fire comes to while the job before it is in a state, and what becomes of that job. */
+  /** The outcome of the next fire while the previous job is in a state, and what happens to that job. */
   const before = {
     scheduled: `update stint.job set state = 'scheduled', run_at = stint.now() + interval '1 day' where id = $1`,
     ready: 'select $1::uuid',
@@ -244,7 +247,7 @@ describe('overlap', () => {
     }),
   )
   test.each(table)(
-    '$overlap, where the job before it is $state: $outcome, and that one is $then',
+    'overlap $overlap with a previous job that is $state: the fire is $outcome, and that job is $then',
     async ({ overlap, state, outcome, then }) => {
       const { name } = await scene.stint.schedules.set(given({ overlap }))
       await toMinute()
@@ -266,7 +269,7 @@ describe('overlap', () => {
     },
   )
 
-  test('a running job before it is asked to stop', async () => {
+  test('overlap cancel-previous asks a running job to stop', async () => {
     const { name } = await scene.stint.schedules.set(given({ overlap: 'cancel-previous' }))
     await toMinute()
     await ticked()
@@ -283,8 +286,8 @@ describe('overlap', () => {
   })
 })
 
-describe('by hand', () => {
-  test('paused until a time it does not fire, and nothing is made up for', async () => {
+describe('acts of people', () => {
+  test('a schedule that is paused until a time does not fire, and nothing is made up for', async () => {
     const { name } = await scene.stint.schedules.set(given({ missed: 'all' }))
     expect(await scene.stint.schedules.pause(name, { for: '10m', reason: 'move' })).toMatchObject({
       isPaused: true,
@@ -300,7 +303,7 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('paused for good it fires again once it is resumed, from then on', async () => {
+  test('a schedule that is paused without an end fires again from its resume on', async () => {
     const { name } = await scene.stint.schedules.set(given({ missed: 'all' }))
     expect(await scene.stint.schedules.pause(name)).toMatchObject({ isPaused: true, nextFireAt: null })
     expect(await scene.stint.schedules.next(name)).toEqual([])
@@ -312,7 +315,7 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('changed while it is paused until a time, it fires from then on', async () => {
+  test('a schedule that is changed while paused until a time fires from that time on', async () => {
     const schedule = given()
     await scene.stint.schedules.set(schedule)
     await scene.stint.schedules.pause(schedule.name, { for: '10m' })
@@ -327,7 +330,7 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(schedule.name)
   })
 
-  test('run now by many at once makes a job for each', async () => {
+  test('concurrent runNow() calls make a job each', async () => {
     const { name } = await scene.stint.schedules.set(given())
     const made = await Promise.all(Array.from({ length: 20 }, () => scene.stint.schedules.runNow(name)))
     expect(new Set(made.map(({ jobId }) => jobId)).size).toBe(20)
@@ -335,7 +338,7 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('run now makes a job at once, paused or not', async () => {
+  test('runNow() makes a job at once, paused or not', async () => {
     const { name } = await scene.stint.schedules.set(given({ overlap: 'skip' }))
     await scene.stint.schedules.pause(name)
     const { jobId } = await scene.stint.schedules.runNow(name)
@@ -344,7 +347,7 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('a backfill is shown first, then makes up for what did not fire, once', async () => {
+  test('a backfill is previewed first, and then makes up for fires that did not happen, once', async () => {
     const { name } = await scene.stint.schedules.set(given({ cron: undefined, every: '10m', missed: 'once' }))
     await clock.advance('61 minutes')
     await ticked()
@@ -369,7 +372,7 @@ describe('by hand', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('jobs of a late, a made-up, a run-now and a backfilled fire know the time that they are for', async () => {
+  test('jobs of late, made-up, run-now and backfilled fires know the time that they are for', async () => {
     const kept = newName('kept')
     const contract = defineJob({ kind: newName('late'), queue: newName('late'), retry: { attempts: 1 } })
     const schedule = given({ name: kept, job: contract, cron: '0 * * * *', missed: 'once', input: null })
@@ -385,7 +388,7 @@ describe('by hand', () => {
       new Set(['late', 'run now', 'backfill']),
     )
     const { id: ordinary } = await scene.stint.enqueue(contract, null)
-    // One of them dies and is edited: the job in its place is for the same time.
+    // One of them dies and is edited: the new job is for the same time.
     const dead = fires[0]?.jobId ?? ''
     await bury(scene.db, dead)
     const { id: edited } = await scene.stint.dead.replay(dead, { contract, input: null })
@@ -416,7 +419,7 @@ describe('by hand', () => {
     )
   })
 
-  test('what is not there is said to be not there', async () => {
+  test('a schedule that does not exist is not found', async () => {
     const calls = [
       () => scene.stint.schedules.pause('none'),
       () => scene.stint.schedules.runNow('none'),
@@ -427,7 +430,7 @@ describe('by hand', () => {
     expect(await scene.stint.schedules.get('none')).toBeUndefined()
   })
 
-  test('a changed rule counts from now on', async () => {
+  test('a changed rule applies from now on', async () => {
     const schedule = given({ cron: undefined, every: '1h', missed: 'all' })
     await scene.stint.schedules.set(schedule)
     await clock.advance('30 minutes')
@@ -441,7 +444,7 @@ describe('by hand', () => {
 describe('schedules in code', () => {
   const policy: MissedPolicy = 'skip'
 
-  test('are stored when a worker starts, changed with it, and fire only while a live worker has them', async () => {
+  test('schedules in code are stored when a worker starts, change with it, and fire only while a live worker has them', async () => {
     const name = newName('code')
     const begin = (cron: string): ReturnType<typeof startWorker> =>
       startWorker(scene, { queues: { reports: 1 }, version: 'v1' }, (worker) =>
@@ -460,14 +463,14 @@ describe('schedules in code', () => {
     const second = await begin('* * * * *')
     expect(await scene.stint.schedules.get(name)).toMatchObject({ rule: '* * * * *', isOrphan: false })
     await second.worker.stop()
-    // Nobody has it any more: the schedule is there, and does not fire.
+    // No live worker has it any more: the schedule stays, and does not fire.
     await toMinute()
     await ticked()
     expect(await firesOf(name)).toEqual([])
     await scene.stint.schedules.delete(name)
   })
 
-  test('a worker fires what is due, and runs it', async () => {
+  test('a worker fires due schedules, and runs their jobs', async () => {
     const name = newName('live')
     const seen: unknown[] = []
     const worker = await startWorker(scene, { queues: { reports: 1 } }, (one) =>
@@ -485,7 +488,7 @@ describe('schedules in code', () => {
       async () => (await scene.stint.schedules.get(name))?.isOrphan === true,
       'the worker is gone',
     )
-    // Without the code nobody can make its input.
+    // Without the code no worker can make its input.
     await toMinute()
     expect((await ticked()).fired.filter(({ schedule }) => schedule === name)).toEqual([])
     expect(await scene.stint.schedules.runNow(name)).toMatchObject({ action: 'asked' })
@@ -493,7 +496,7 @@ describe('schedules in code', () => {
     await scene.stint.schedules.delete(name)
   })
 
-  test('a function that throws is the schedule’s trouble, not the worker’s', async () => {
+  test('an input function that throws is an error of the schedule, not of the worker', async () => {
     const name = newName('throws')
     const input = (): never => {
       throw new Error('no such report')
@@ -515,7 +518,7 @@ describe('schedules in code', () => {
     ['an error of a server of its own', withCode('57P01'), 'code 57P01'],
     ['null', null, 'null'],
   ])(
-    'a function that throws %s stops no other schedule, and is called again',
+    'an input function that throws %s stops no other schedule, and is called again',
     async (_, thrown, lastError) => {
       const input = (): never => {
         throw thrown as Error

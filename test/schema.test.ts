@@ -20,7 +20,7 @@ beforeAll(async () => {
 })
 afterAll(() => db.drop())
 
-/** A client for a schema of its own, so that tests of one file do not meet. */
+/** A client for a schema of its own, so that the tests of this file do not interfere. */
 function clientFor(schema: string): Stint {
   return new Stint({ connection: db.url, schema })
 }
@@ -42,7 +42,7 @@ function fakeMigration(version: number, parts: string[]): Migration {
 }
 
 describe('migrate', () => {
-  test('makes everything from nothing, and again is nothing to do', async () => {
+  test('migrate makes everything from nothing, and a repeat has nothing to do', async () => {
     const stint = clientFor('fresh')
     const first = await stint.migrate()
     expect(first).toEqual({
@@ -53,7 +53,7 @@ describe('migrate', () => {
     await stint.close()
   })
 
-  test('from ten processes at once applies each migration once', async () => {
+  test('migrate from ten processes at once applies each migration once', async () => {
     const clients = Array.from({ length: 10 }, () => clientFor('crowd'))
     const results = await Promise.all(clients.map((stint) => stint.migrate()))
     expect(results.flatMap(({ applied }) => applied).sort()).toEqual(
@@ -62,7 +62,7 @@ describe('migrate', () => {
     await Promise.all(clients.map((stint) => stint.close()))
   })
 
-  test('refuses a schema that newer code has migrated', async () => {
+  test('migrate refuses a schema that newer code has migrated', async () => {
     const stint = clientFor('newer')
     await stint.migrate()
     await db.query(
@@ -75,7 +75,7 @@ describe('migrate', () => {
     await stint.close()
   })
 
-  test('an upgrade keeps the data, rolls back a migration that fails, and later continues there', async () => {
+  test('migrate keeps the data, rolls back a migration that fails, and later continues there', async () => {
     const first = fakeMigration(1, ['create table ', 'stint', '.thing (id integer)'])
     const second = fakeMigration(2, ['alter table ', 'stint', '.thing add column size integer default 7'])
     const broken = fakeMigration(3, ['delete from ', 'stint', '.thing; select 1 / 0'])
@@ -100,7 +100,7 @@ describe('migrate', () => {
   })
 
   test.each([1, 17])(
-    'a schema with %i migrations of an unreleased version is refused and left as it is',
+    'migrate refuses a schema with %i migrations of an unreleased version, and leaves it as it is',
     async (count) => {
       const schema = `unreleased_${count}`
       const database = databaseFor(schema)
@@ -121,7 +121,7 @@ describe('migrate', () => {
     },
   )
 
-  test('waits for a long reader without holding up others, and finishes when it is gone', async () => {
+  test('migrate waits for a long reader without blocking others, and finishes when it is gone', async () => {
     const stint = clientFor('busy')
     await db.query('create schema busy')
     await db.query(
@@ -144,7 +144,7 @@ describe('migrate', () => {
 })
 
 describe('a schema of another name', () => {
-  test('works, beside the default one, with words that need quoting', async () => {
+  test('a schema with a name that needs quoting works beside the default one', async () => {
     const stint = new Stint({ connection: db.url })
     const other = clientFor('select')
     await Promise.all([stint.migrate(), other.migrate()])
@@ -157,7 +157,7 @@ describe('a schema of another name', () => {
     await Promise.all([stint.close(), other.close()])
   })
 
-  test('has the same tables, to the letter', async () => {
+  test('a schema of another name has exactly the same tables', async () => {
     const stint = clientFor('twin')
     await stint.migrate()
     await stint.close()
@@ -165,22 +165,25 @@ describe('a schema of another name', () => {
     expect(twin.replaceAll('"twin"', 'stint').replaceAll('twin', 'stint')).toBe(ours)
   })
 
-  test.each(['twin', 'select', 'job', 'a'])('%s has the same objects by the same names', async (schema) => {
-    const stint = clientFor(schema)
-    await stint.migrate()
-    await stint.close()
-    expect(await describeObjects(db.url, schema)).toEqual(expectedObjects)
-  })
+  test.each(['twin', 'select', 'job', 'a'])(
+    'the schema %s has the same objects with the same names',
+    async (schema) => {
+      const stint = clientFor(schema)
+      await stint.migrate()
+      await stint.close()
+      expect(await describeObjects(db.url, schema)).toEqual(expectedObjects)
+    },
+  )
 
   test.each(['Upper', 'a b', 'a"b', "a';--", 'pg_mine', '', 'a'.repeat(55), 'ü'])(
-    '%j is refused',
+    'the schema name %j is refused',
     (schema) => {
       expect(() => new Stint({ schema })).toThrow(expect.objectContaining({ code: 'invalid-option' }))
     },
   )
 })
 
-test('how a worker ended is told without a word about memory that nobody has seen', async () => {
+test('the death of a worker is described without memory where no heartbeat reported it', async () => {
   const stint = clientFor('stint')
   await stint.migrate()
   await stint.close()
@@ -195,7 +198,7 @@ test('how a worker ended is told without a word about memory that nobody has see
   ])
 })
 
-test('every migration file is listed, numbered without a gap, and says what lock it takes', async () => {
+test('every migration file is listed, numbered without a gap, and names the lock it takes', async () => {
   const files = (await readdir(join(folder, 'migrations'))).filter((name) => name.endsWith('.sql')).sort()
   expect(migrations.map(({ script }) => script.name)).toEqual(
     files.map((name) => `schema/migrations/${name}`),
@@ -208,14 +211,14 @@ test('every migration file is listed, numbered without a gap, and says what lock
   }
 })
 
-test('schema.sql is what the migrations make (npm run schema:dump)', async () => {
+test('schema.sql matches the migrations (npm run schema:dump)', async () => {
   const stint = new Stint({ connection: db.url })
   await stint.migrate()
   await stint.close()
   expect(await describeSchema(db.url, 'stint')).toBe(await readFile(join(folder, 'schema.sql'), 'utf8'))
 })
 
-test('expected-objects.ts is what the migrations make (npm run schema:dump)', async () => {
+test('expected-objects.ts matches the migrations (npm run schema:dump)', async () => {
   const stint = new Stint({ connection: db.url })
   await stint.migrate()
   await stint.close()

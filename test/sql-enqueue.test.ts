@@ -37,7 +37,7 @@ function nested(levels: number): string {
 }
 
 describe('stint.enqueue()', () => {
-  test('stores what the library would', async () => {
+  test('stint.enqueue() stores what the library would store', async () => {
     const { id, duplicate } = await enqueue(
       'media',
       'image.resize',
@@ -73,7 +73,7 @@ describe('stint.enqueue()', () => {
     expect(Number(job?.deadlineAt) - Number(job?.runAt)).toBe(3_600_000)
   })
 
-  test('counts numbers as milliseconds, as the library does, and takes an empty search', async () => {
+  test('stint.enqueue() reads numbers as milliseconds, as the library does, and accepts an empty search', async () => {
     const { id } = await enqueue(
       'q',
       'k',
@@ -84,7 +84,7 @@ describe('stint.enqueue()', () => {
     expect(Number(job?.runAt) - Number(job?.createdAt)).toBe(60_000)
   })
 
-  test('takes numbers and booleans to search by, a moment as deadline, and an input of 100 levels', async () => {
+  test('stint.enqueue() accepts numbers and booleans to search by, a time as deadline, and an input of 100 levels', async () => {
     const deadline = new Date(Date.now() + 3_600_000)
     const search = { age: 7, share: 0.5, isPaid: true, country: 'BR' }
     const input: unknown = JSON.parse(nested(100))
@@ -102,12 +102,12 @@ describe('stint.enqueue()', () => {
     await expect(stint.enqueue(job, JSON.parse(nested(101)))).rejects.toThrow('deeper than 100 levels')
   })
 
-  test('needs no more than queue and kind', async () => {
+  test('stint.enqueue() needs no more than queue and kind', async () => {
     const [row] = await db.query<{ id: string }>(`select (stint.enqueue('q', 'k')).id`)
     expect(await stint.get(row?.id ?? '')).toMatchObject({ state: 'ready', input: null, maxAttempts: 5 })
   })
 
-  test('knows the same unique jobs and idempotency keys as the library', async () => {
+  test('stint.enqueue() shares unique jobs and idempotency keys with the library', async () => {
     const queue = randomUUID()
     const job = defineJob({ kind: 'k', queue })
     const bySql = await enqueue(queue, 'k', { a: 1, b: [2] }, { unique: {} })
@@ -129,7 +129,7 @@ describe('stint.enqueue()', () => {
     })
   })
 
-  test('raises ST001 and ST002 with the other job in the detail', async () => {
+  test('stint.enqueue() raises ST001 and ST002 with the other job in the detail', async () => {
     const queue = randomUUID()
     const first = await enqueue(queue, 'k', 1, { unique: { key: 'a' }, idempotencyKey: queue })
     await expect(enqueue(queue, 'k', 1, { unique: { key: 'a', onConflict: 'error' } })).rejects.toMatchObject(
@@ -141,7 +141,7 @@ describe('stint.enqueue()', () => {
     })
   })
 
-  test('runs in a trigger, with the row that caused it', async () => {
+  test('stint.enqueue() runs in a trigger, with the row that caused it', async () => {
     await db.query('create table note (id integer primary key, text text)')
     await db.query(`create function embed_note() returns trigger language plpgsql as $$
       begin
@@ -195,7 +195,7 @@ describe('stint.enqueue()', () => {
       /deadline to be later than runAt/,
     ],
     [['q', 'k', nested(101), '{}'], /input to be nested at most 100 levels deep/],
-  ])('refuses %j with 22023', async (args, message) => {
+  ])('stint.enqueue() refuses %j with 22023', async (args, message) => {
     await expect(db.query('select stint.enqueue($1, $2, $3, $4)', args)).rejects.toMatchObject({
       code: '22023',
       message: expect.stringMatching(message) as string,

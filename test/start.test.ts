@@ -9,7 +9,7 @@ import { start } from './support/processes.ts'
 
 const root = join(import.meta.dirname, '..')
 
-test('the example counts workers that work: not those that were killed, nor the console’s own', () => {
+test('the example counts active workers: not killed ones, nor the console’s own', () => {
   const asOf = new Date('2026-03-01T00:00:00Z')
   const worker = (pid: number, leaseMs: number, queues = { mail: 5 } as Record<string, number>) => ({
     id: String(pid),
@@ -30,7 +30,7 @@ test('the example counts workers that work: not those that were killed, nor the 
     workers: [
       worker(1, 4_000),
       worker(2, 4_000),
-      // Killed a moment ago, and one that has missed its heartbeats.
+      // One was killed a moment ago, and one has missed its heartbeats.
       worker(3, 4_000),
       worker(4, -1),
       worker(5, 4_000, { stint: 1 }),
@@ -44,8 +44,8 @@ test('the example counts workers that work: not those that were killed, nor the 
   expect(screen).toContain('worker h/4  lease over')
 })
 
-test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async () => {
-  // A copy, so that a developer's own server and data stay out of it.
+test('npm start runs jobs that one can see, and Ctrl-C stops everything', async () => {
+  // A copy, so that a developer's own server and data are not touched.
   const project = await mkdtemp(join(tmpdir(), 'stint-start-'))
   await chmod(project, 0o755)
   await mkdir(join(project, 'examples'))
@@ -64,20 +64,20 @@ test('npm start runs jobs that one can see, and Ctrl-C stops all of it', async (
     await example.says('running')
     await example.says('The dashboard is at')
     const link = /The dashboard is at (\S+)/.exec(example.said())?.[1] ?? ''
-    // The link lets a browser in, once; what it gets is the dashboard.
+    // The link signs in a browser once, and the browser gets the dashboard.
     const signedIn = await fetch(link, { redirect: 'manual' })
     const cookie = signedIn.headers.get('set-cookie')?.split(';')[0] ?? ''
     const home = await fetch(new URL('/', link), { headers: { cookie, accept: 'text/html' } })
     expect(await home.text()).toContain('<div id="app">')
     const queues = await fetch(new URL('/v1/queues', link), { headers: { cookie } })
     expect(await queues.json()).toMatchObject({ items: expect.any(Array) as unknown })
-    // They are stored by a worker when it starts, which the console may be ahead of.
+    // A worker stores the schedules when it starts; the console may be faster.
     await eventually(async () => {
       const schedules = await fetch(new URL('/v1/schedules', link), { headers: { cookie } })
       const { items } = (await schedules.json()) as { items: { name: string }[] }
       expect(items.map(({ name }) => name).sort()).toEqual(['close-books', 'remind-carts'])
     })
-    // The console's own worker, which executes operations, is not one of the example.
+    // The console's own worker, which executes operations, is not part of the example.
     expect(example.said()).not.toContain('3 workers')
     example.child.kill('SIGINT')
     expect(await example.finished).toMatchObject({

@@ -3,11 +3,11 @@ import { Subscription } from '../src/db/subscription.ts'
 import { createTestDatabase } from './support/database.ts'
 import { startFaultProxy } from './support/fault-proxy.ts'
 
-test('a connection that ends again and again leaves nothing waiting behind', async () => {
+test('a connection that ends again and again leaves no listener behind', async () => {
   const db = await createTestDatabase()
   onTestFinished(() => db.drop())
   const warnings: string[] = []
-  // Of this test: others of the same process may warn of whatever they like.
+  // Only the warnings of this test: others in the same process may cause warnings too.
   const onWarning = ({ name, message }: Error): void => {
     if (name === 'MaxListenersExceededWarning') warnings.push(message)
   }
@@ -20,7 +20,7 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
     channel: 'news',
     applicationName: 'listener under test',
     deadlineMs: 10_000,
-    // Longer than the test: no wait for a probe comes to its own end.
+    // Longer than the test, so that no probe times out.
     probeEveryMs: 3_600_000,
     onPayload: () => undefined,
     onConnected: () => {
@@ -43,11 +43,11 @@ test('a connection that ends again and again leaves nothing waiting behind', asy
   }
   await next
   expect(warnings).toEqual([])
-  // It was made anew each time.
+  // A connection was made each time.
   expect(troubles).toEqual([])
 })
 
-test('a connection that went half-open is noticed by its probe, made anew, and hears again', async () => {
+test('a half-open connection is detected by its probe, replaced, and receives notifications again', async () => {
   const db = await createTestDatabase()
   onTestFinished(() => db.drop())
   const proxy = await startFaultProxy(db.url)

@@ -36,15 +36,15 @@ afterAll(async () => {
 
 interface Setup {
   processes?: number
-  /** Further arguments. */
+  /** Further command-line arguments. */
   args?: readonly string[]
   nodeArgs?: readonly string[]
   options?: WorkerOptions
   brokenIf?: string
-  /** While this file is there, a process that starts says so and waits for one that is named after it and its pid. */
+  /** While this file exists, a starting process reports it and waits for a file with that name and its pid. */
   heldIf?: string
   diesWhenReady?: boolean
-  /** Not left to `stint work`. */
+  /** The file runs its worker itself, instead of leaving that to `stint work`. */
   runsItself?: boolean
 }
 
@@ -55,7 +55,7 @@ interface Scene {
   readonly running: Started
   /** The lines of the supervisor's log, and of its processes', with this message. */
   logged(message: string): Record<string, unknown>[]
-  /** Resolves with the pids once so many processes have ever been ready, and the supervisor knows. */
+  /** Resolves with the pids once so many processes have ever been ready, and the supervisor has logged it. */
   up(count: number): Promise<number[]>
   signal(signal: NodeJS.Signals): void
 }
@@ -70,7 +70,7 @@ async function supervise({
   const queue = newName()
   const command = [...nodeArgs, cli, 'work', file, '--processes', String(processes), ...args]
   const running = start(process.execPath, command, {
-    // A group of its own, as under a shell: the tests must not be hit by what is sent to it.
+    // A process group of its own, as under a shell: signals to it must not reach the tests.
     detached: true,
     env: {
       ...process.env,
@@ -80,7 +80,7 @@ async function supervise({
     },
   })
   onTestFinished(async ({ task }) => {
-    // The second signal hurries, and is another one: of two alike that wait to be delivered one is lost.
+    // The second signal hurries, and is a different one: of two equal pending signals one is lost.
     running.child.kill('SIGTERM')
     running.child.kill('SIGINT')
     const { stdout, stderr } = await running.finished
@@ -91,7 +91,7 @@ async function supervise({
     running
       .said()
       .split('\n')
-      // What comes after the last line may be half of one.
+      // The text after the last line break may be half a line.
       .slice(0, -1)
       .filter((line) => line.startsWith('{'))
       .map((line) => JSON.parse(line) as Record<string, unknown>)
@@ -115,7 +115,7 @@ async function supervise({
   }
 }
 
-/** Jobs that go on until `open` is called. */
+/** Jobs that run until `open` is called. */
 async function hold(
   { queue, ledger }: Scene,
   count: number,
@@ -127,7 +127,7 @@ async function hold(
   return { ids: jobs.map(({ id }) => id), open: () => writeFile(until, '') }
 }
 
-/** What became of the jobs of a queue. */
+/** The states of the jobs of a queue. */
 function ends({ queue }: Scene): Promise<Record<string, unknown>[]> {
   return db.query(
     `select place, state::text, attempt, crashes, count(*)::integer as jobs
@@ -136,11 +136,11 @@ function ends({ queue }: Scene): Promise<Record<string, unknown>[]> {
   )
 }
 
-/** What a worker says to its first signal. */
+/** What a worker logs at its first signal. */
 const toldToStop = 'stopping: finishing what runs'
 const untouched = { place: 'finished', state: 'succeeded', attempt: 1, crashes: 0 }
 
-test('several processes come up and share the work; their health is told together', async () => {
+test('several processes start and share the work, and report their health together', async () => {
   const scene = await supervise({ processes: 3, args: ['--health', '0'] })
   const pids = await scene.up(3)
   expect(new Set(pids).size).toBe(3)
@@ -162,7 +162,7 @@ test('several processes come up and share the work; their health is told togethe
   expect(await scene.running.finished).toMatchObject({ code: 0, stderr: '' })
 })
 
-test('a process that is killed is started again, and its job runs before its lease has run out', async () => {
+test('a killed process is started again, and its job runs before its lease has expired', async () => {
   const scene = await supervise({ options: { lease: '30s', sweepEvery: '300ms' } })
   await scene.up(2)
   const held = await hold(scene, 1)
@@ -195,10 +195,10 @@ test('a process that is killed is started again, and its job runs before its lea
 test.each([
   ['SIGTERM', (pid: number) => process.kill(pid, 'SIGTERM')],
   ['Ctrl-C in a terminal, which hits the whole group,', (pid: number) => process.kill(-pid, 'SIGINT')],
-])('%s drains all processes, and nothing is burned', async (_what, send) => {
+])('%s drains all processes, and no job loses an attempt', async (_what, send) => {
   const scene = await supervise({ options: { drain: '10m' } })
   const pids = await scene.up(2)
-  // Two signals that come at once are sometimes one; that they cannot come twice is seen here.
+  // Two signals at once are sometimes delivered as one; this checks that they are never handled twice.
   for (const pid of pids) expect(await groupOf(pid)).toBe(pid)
   const held = await hold(scene, 2)
   send(scene.running.child.pid ?? 0)
@@ -232,7 +232,7 @@ test('a process that does not stop in time is killed, and the exit code says so'
   expect(row?.death).toContain('killed by its supervisor')
 })
 
-test('SIGHUP replaces the processes one by one under load, and nothing fails or is burned', async () => {
+test('SIGHUP replaces the processes one by one under load, and no job fails or loses an attempt', async () => {
   const heldIf = join(folder, newName('held'))
   const scene = await supervise({ heldIf })
   const first = await scene.up(2)
@@ -246,7 +246,8 @@ test('SIGHUP replaces the processes one by one under load, and nothing fails or 
   }
   scene.signal('SIGHUP')
   await scene.running.says('rolling restart: begun')
-  // However many come meanwhile, they make one more roll. It is not over before the second is let go on.
+  // Further signals during a roll make one more roll together. The first roll cannot end before the second process
+  // continues.
   const one = await replacement(1)
   scene.signal('SIGHUP')
   await writeFile(one, '')
@@ -262,8 +263,8 @@ test('SIGHUP replaces the processes one by one under load, and nothing fails or 
   expect(new Set(pids).size).toBe(6)
   const stopped = scene.ledger.lines({ type: 'stopping' }).map(({ pid }) => Number(pid))
   expect(new Set(stopped.slice(0, 2))).toEqual(new Set(first))
-  // Each was ready before the one was told to stop that it replaced. By their clocks: the supervisor says the one, the
-  // process the other, and whose line comes out of the pipe first is chance.
+  // Each process was ready before the one it replaces was told to stop. Compared by their clocks: one line comes from the
+  // supervisor and one from the process, and either may leave the pipe first.
   const steps = scene
     .logged('')
     .filter(({ msg }) => msg === 'process ready' || msg === toldToStop)
@@ -283,7 +284,7 @@ test('SIGHUP replaces the processes one by one under load, and nothing fails or 
   expect(scene.logged('process ended')).toEqual([])
 })
 
-test('a replacement that does not come up leaves the old process in its place', async () => {
+test('a replacement that does not start leaves the old process running', async () => {
   const brokenIf = join(folder, newName('broken'))
   const scene = await supervise({ brokenIf })
   const pids = await scene.up(2)
@@ -303,7 +304,7 @@ test('a replacement that does not come up leaves the old process in its place', 
   expect(await scene.up(4)).toHaveLength(4)
 })
 
-test('processes whose supervisor is killed drain and end', async () => {
+test('processes whose supervisor is killed drain and exit', async () => {
   const scene = await supervise({ options: { drain: '10m' } })
   await scene.up(2)
   const held = await hold(scene, 2)
@@ -315,7 +316,7 @@ test('processes whose supervisor is killed drain and end', async () => {
   expect(await ends(scene)).toEqual([{ ...untouched, jobs: 2 }])
 })
 
-test('a file that cannot start makes it give up, with what is wrong on standard error', async () => {
+test('a file that cannot start makes the supervisor give up, with the error on standard error', async () => {
   const none = join(folder, 'none.mjs')
   await writeFile(none, 'export const answer = 42')
   const { code, stdout, stderr } = await work(none, '--processes', '2')
@@ -325,8 +326,8 @@ test('a file that cannot start makes it give up, with what is wrong on standard 
   expect(stdout.match(/process ended: exit code 2/g)?.length).toBeGreaterThanOrEqual(6)
 })
 
-test('processes that die young are started later and later, with the flags of node, and their end is on record', async () => {
-  // Without the jitter: half of its bound each time.
+test('processes that die young are restarted later and later, with the flags of node, and their end is recorded', async () => {
+  // Without jitter: half of the bound each time.
   const nodeArgs = ['--import', 'data:text/javascript,Math.random=()=>0.5']
   const scene = await supervise({ processes: 1, nodeArgs, diesWhenReady: true })
   await scene.up(4)
@@ -349,7 +350,7 @@ test('processes that die young are started later and later, with the flags of no
   })
 })
 
-test('a file that runs its worker itself is known to be ready, and drains', async () => {
+test('a file that runs its worker itself is recognized as ready, and drains', async () => {
   const scene = await supervise({ processes: 1, runsItself: true })
   await scene.up(1)
   const held = await hold(scene, 1)
@@ -362,7 +363,7 @@ test('a file that runs its worker itself is known to be ready, and drains', asyn
   expect(await ends(scene)).toEqual([{ ...untouched, jobs: 1 }])
 })
 
-test.runIf(existsSync('/dev/full'))('a log that cannot be written ends nothing', async () => {
+test.runIf(existsSync('/dev/full'))('a log that cannot be written stops nothing', async () => {
   const ledger = await createLedger()
   const queue = newName()
   const full = openSync('/dev/full', 'w')
@@ -385,7 +386,7 @@ test.runIf(existsSync('/dev/full'))('a log that cannot be written ends nothing',
   expect(await exited).toEqual([0, null])
 })
 
-test('what it is called with is checked', async () => {
+test('the supervisor checks its arguments', async () => {
   const wrong = ['0', '257', '-1', '1.5', 'many', ''].map((processes) =>
     work(file, `--processes=${processes}`),
   )
@@ -402,7 +403,7 @@ test('what it is called with is checked', async () => {
   expect(await missing).toMatchObject({ code: 2 })
 })
 
-test('what comes over the channel and is no message of ours is ignored', () => {
+test('messages on the channel that are not of Stint are ignored', () => {
   const lease = { workerId: '01a1e0a0-d880-7c3e-9b41-5f0e27ac81d4', url: 'postgres://', schema: 'stint' }
   for (const other of [
     null,
@@ -421,7 +422,7 @@ test('what comes over the channel and is no message of ours is ignored', () => {
   })
 })
 
-/** The process group that a process is in: what a terminal sends its signals to. */
+/** The process group of a process, to which a terminal sends its signals. */
 async function groupOf(pid: number): Promise<number> {
   const { stdout } = await finish('ps', ['-o', 'pgid=', '-p', String(pid)])
   return Number(stdout)

@@ -58,13 +58,13 @@ test('a time two days and 23 hours away is not shown as two days', () => {
   ).toEqual(['now', '12s', '3m', '4m', '1h', '2h5m', '1d', '2d23h', '3d'])
 })
 
-test('the count of failed attempts has those of dead jobs in it, as its share has', () => {
+test('the count of failed attempts includes those of dead jobs, like its share', () => {
   expect(page.failedText({ failed: 0, dead: 12, failureRate: 0.019 })).toBe('12 attempts failed (1.9%)')
   expect(page.failedText({ failed: 1, dead: 0, failureRate: 0.5 })).toBe('1 attempt failed (50%)')
   expect(page.failedText({ failed: 0, dead: 0, failureRate: null })).toBe('0 attempts failed')
 })
 
-test('more jobs in hand than slots are not shown as running', () => {
+test('jobs claimed ahead of the slots are not shown as running', () => {
   expect(page.slotsText(5, 8)).toBe('of 8 slots')
   expect(page.slotsText(29, 8)).toBe('8 slots, 21 claimed ahead')
   expect(page.slotsText(1, 1)).toBe('of 1 slot')
@@ -75,7 +75,7 @@ test('a job that was never scheduled has no scheduled time in its timeline, also
   const failed = { startedAt: at(20), endedAt: at(50), outcome: 'failed', attempt: 1 }
   const typesOf = (job: { createdAt: string; runAt: string; finishedAt: string | null }): string[] =>
     segmentsOf(job, [failed], Date.parse(at(100))).map(({ type }) => type)
-  // A retry has moved the time that it is due.
+  // A retry has moved the time at which the job is due.
   expect(typesOf({ createdAt: at(0), runAt: at(60_000), finishedAt: null })).toEqual([
     'before',
     'running',

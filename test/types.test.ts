@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { finish } from './support/processes.ts'
 import { repository } from './support/worker-process.ts'
 
-/** The `*.test-d.ts` files: a type that is not as they expect does not compile. */
+/** The `*.test-d.ts` files: a wrong type does not compile. */
 test('the type tests compile', async () => {
   const compiler = join(repository, 'node_modules/typescript/bin/tsc')
   const compiling = finish(process.execPath, [compiler, '-p', 'tsconfig.type-tests.json'], {

@@ -21,7 +21,7 @@ afterAll(async () => {
   await db.drop()
 })
 
-/** What a claim does to a job, until there are workers to do it. */
+/** Sets the columns that a claim would set. */
 async function start(id: string): Promise<void> {
   await db.query(
     `update stint.job
@@ -33,7 +33,7 @@ async function start(id: string): Promise<void> {
 }
 
 describe('a unique job', () => {
-  test('is kept until it has ended, by its input where no key is given', async () => {
+  test('a unique job blocks others until it ends, by its input where no key is given', async () => {
     const queue = randomUUID()
     const options = { queue, unique: {} }
     const first = await stint.enqueue(sync, { account: 1, deep: { a: 1, b: 2 } }, options)
@@ -46,14 +46,14 @@ describe('a unique job', () => {
     })
   })
 
-  test('may be enqueued again once it was cancelled', async () => {
+  test('a unique job may be enqueued again once it was cancelled', async () => {
     const options = { queue: randomUUID(), unique: { key: 'a' } }
     const first = await stint.enqueue(sync, 1, options)
     await stint.cancel(first.id)
     expect(await stint.enqueue(sync, 1, options)).toMatchObject({ duplicate: false })
   })
 
-  test("until 'started' lets the next one in as soon as a worker has it", async () => {
+  test("a unique job until 'started' lets the next one in as soon as a worker has claimed it", async () => {
     const options = { queue: randomUUID(), unique: { key: 'a', until: 'started' as const } }
     const first = await stint.enqueue(sync, 1, options)
     expect(await stint.enqueue(sync, 1, options)).toMatchObject({ id: first.id, duplicate: true })
@@ -61,7 +61,7 @@ describe('a unique job', () => {
     expect(await stint.enqueue(sync, 1, options)).toMatchObject({ duplicate: false })
   })
 
-  test('for a window stands in the way whatever became of the first job', async () => {
+  test('a unique job for a window blocks others even after it has ended', async () => {
     const options = { queue: randomUUID(), unique: { key: 'a', for: '10m' } }
     const first = await stint.enqueue(sync, 1, options)
     await stint.cancel(first.id)
@@ -70,7 +70,7 @@ describe('a unique job', () => {
     expect(await stint.enqueue(sync, 1, options)).toMatchObject({ duplicate: false })
   })
 
-  test('of another kind or queue is another job', async () => {
+  test('a unique job of another kind or queue is another job', async () => {
     const queue = randomUUID()
     const other = defineJob({ kind: 'account.close', queue })
     const unique = { key: 'a' }
@@ -79,7 +79,7 @@ describe('a unique job', () => {
     expect(await stint.enqueue(sync, 1, { queue: randomUUID(), unique })).toMatchObject({ duplicate: false })
   })
 
-  test('is what the contract makes of its input, unless the call says otherwise', async () => {
+  test('a unique key comes from the contract, unless the call gives one', async () => {
     const queue = randomUUID()
     const byAccount = defineJob({
       kind: 'x',
@@ -98,7 +98,7 @@ describe('a unique job', () => {
 })
 
 describe('on conflict', () => {
-  test('replace gives the waiting job the new input in its old place in time', async () => {
+  test('on conflict replace gives the waiting job the new input and keeps its time', async () => {
     const queue = randomUUID()
     const first = await stint.enqueue(sync, { n: 1 }, { queue, delay: '1h', unique: { key: 'a' } })
     const before = await stint.get(first.id)
@@ -116,7 +116,7 @@ describe('on conflict', () => {
     })
   })
 
-  test('debounce also starts the wait anew', async () => {
+  test('on conflict debounce also restarts the delay', async () => {
     const queue = randomUUID()
     const options = { queue, delay: '1h', unique: { key: 'a', onConflict: 'debounce' as const } }
     const first = await stint.enqueue(sync, { n: 1 }, options)
@@ -128,7 +128,7 @@ describe('on conflict', () => {
     expect(Number(after?.runAt) - Number(before?.runAt)).toBeGreaterThanOrEqual(30 * 60_000)
   })
 
-  test('key and deadline follow the new input', async () => {
+  test('on conflict debounce, key and deadline follow the new input', async () => {
     const queue = randomUUID()
     const owned = defineJob({
       kind: 'owned',
@@ -144,16 +144,19 @@ describe('on conflict', () => {
     expect(Number(job?.deadlineAt) - Number(job?.runAt)).toBe(3_600_000)
   })
 
-  test.each(['replace', 'debounce'] as const)('%s leaves a running job alone', async (onConflict) => {
-    const queue = randomUUID()
-    const first = await stint.enqueue(sync, { n: 1 }, { queue, unique: { key: 'a' } })
-    await start(first.id)
-    const again = await stint.enqueue(sync, { n: 2 }, { queue, unique: { key: 'a', onConflict } })
-    expect(again).toMatchObject({ id: first.id, duplicate: true, replaced: false })
-    expect(await stint.get(first.id)).toMatchObject({ state: 'running', input: { n: 1 } })
-  })
+  test.each(['replace', 'debounce'] as const)(
+    'on conflict %s leaves a running job alone',
+    async (onConflict) => {
+      const queue = randomUUID()
+      const first = await stint.enqueue(sync, { n: 1 }, { queue, unique: { key: 'a' } })
+      await start(first.id)
+      const again = await stint.enqueue(sync, { n: 2 }, { queue, unique: { key: 'a', onConflict } })
+      expect(again).toMatchObject({ id: first.id, duplicate: true, replaced: false })
+      expect(await stint.get(first.id)).toMatchObject({ state: 'running', input: { n: 1 } })
+    },
+  )
 
-  test('error throws for that caller alone and names the job in the way', async () => {
+  test('on conflict error rejects only that caller, and names the other job', async () => {
     const queue = randomUUID()
     const first = await stint.enqueue(sync, 1, { queue, unique: { key: 'a' } })
     const unique = { key: 'a', onConflict: 'error' as const }
@@ -170,7 +173,7 @@ describe('on conflict', () => {
 })
 
 describe('an idempotency key', () => {
-  test('gives back the first job for the same input, also when that has ended', async () => {
+  test('an idempotency key returns the first job for the same input, also after it has ended', async () => {
     const options = { idempotencyKey: randomUUID() }
     const first = await stint.enqueue(sync, { n: 1 }, options)
     expect(await stint.enqueue(sync, { n: 1 }, options)).toMatchObject({ id: first.id, duplicate: true })
@@ -178,7 +181,7 @@ describe('an idempotency key', () => {
     expect(await stint.enqueue(sync, { n: 1 }, options)).toMatchObject({ id: first.id, duplicate: true })
   })
 
-  test('is an error with another input', async () => {
+  test('an idempotency key with another input is an error', async () => {
     const options = { idempotencyKey: randomUUID() }
     const first = await stint.enqueue(sync, { n: 1 }, options)
     await expect(stint.enqueue(sync, { n: 2 }, options)).rejects.toMatchObject({
@@ -187,7 +190,7 @@ describe('an idempotency key', () => {
     })
   })
 
-  test('is free again when a unique job was in the way and that is an error', async () => {
+  test('an idempotency key is free again when a unique conflict was an error', async () => {
     const queue = randomUUID()
     const first = await stint.enqueue(sync, { n: 1 }, { queue, unique: { key: 'a' } })
     const options = { queue, idempotencyKey: randomUUID() }
@@ -202,7 +205,7 @@ describe('an idempotency key', () => {
     expect(await stint.get(second.id)).toMatchObject({ state: 'ready' })
   })
 
-  test('is forgotten after its window', async () => {
+  test('an idempotency key is forgotten after its window', async () => {
     const options = { idempotencyKey: randomUUID(), idempotencyFor: '1h' }
     const first = await stint.enqueue(sync, { n: 1 }, options)
     await clock.advance('61 minutes')
@@ -211,7 +214,7 @@ describe('an idempotency key', () => {
     expect(second.id).not.toBe(first.id)
   })
 
-  test('counts per queue and kind', async () => {
+  test('an idempotency key is scoped to its queue and kind', async () => {
     const options = { idempotencyKey: randomUUID() }
     await stint.enqueue(sync, { n: 1 }, options)
     const other = defineJob({ kind: 'other', queue: sync.queue })
@@ -221,7 +224,7 @@ describe('an idempotency key', () => {
     })
   })
 
-  test('leads to the job that stood in for a unique one', async () => {
+  test('an idempotency key leads to the existing job of a unique conflict', async () => {
     const queue = randomUUID()
     const first = await stint.enqueue(sync, { n: 1 }, { queue, unique: { key: 'a' } })
     const options = { queue, unique: { key: 'a' }, idempotencyKey: randomUUID() }
@@ -230,7 +233,7 @@ describe('an idempotency key', () => {
     expect(await stint.enqueue(sync, { n: 1 }, options)).toMatchObject({ id: first.id, duplicate: true })
   })
 
-  test('taken in a transaction that rolls back is free again', async () => {
+  test('an idempotency key taken in a transaction that rolls back is free again', async () => {
     const options = { idempotencyKey: randomUUID() }
     const client = await connectTo(db.url)
     await client.query('begin')

@@ -62,7 +62,7 @@ const badNames = [
 const badTimes = ['infinity', '-infinity', '294276-01-01', '10000-01-01Z', '1999-12-31Z', '0044-03-15 BC']
 const word = 'w'.repeat(321)
 
-/** What no client of ours would write, for each column that a producer may write. */
+/** Values that Stint's clients never write, for each column that a producer may write. */
 const hostile: Record<string, readonly unknown[]> = {
   queue: badNames,
   kind: badNames,
@@ -106,19 +106,19 @@ const hostile: Record<string, readonly unknown[]> = {
 }
 
 describe('a login with the rights of a producer', () => {
-  test('may write no other columns than those with hostile values here', async () => {
+  test('a producer may write only columns that have hostile values in this file', async () => {
     const rows = await db.query<{ name: string }>(
       `select attname as name
          from pg_attribute
         where attrelid = '${schema}.job'::regclass and attnum > 0 and not attisdropped
           and has_column_privilege('login_door', attrelid, attnum, 'insert')`,
     )
-    // A UUID holds nothing but a UUID. The others are left to those who read them (decision 28, hostile-rows.test.ts).
+    // A UUID column holds only UUIDs. The other columns are left to their readers (decision 28, hostile-rows.test.ts).
     const harmless = ['id', 'parent_id', 'flow_id', 'priority', 'max_attempts', 'version', 'input']
     expect(rows.map(({ name }) => name).sort()).toEqual([...Object.keys(hostile), ...harmless].sort())
   })
 
-  test.each(Object.entries(hostile))('stores no hostile %s', async (column, values) => {
+  test.each(Object.entries(hostile))('a producer stores no hostile %s', async (column, values) => {
     const before = await stored()
     const others = { id: randomUUID(), queue: 'q', kind: 'k' }
     for (const value of values) {
@@ -132,7 +132,7 @@ describe('a login with the rights of a producer', () => {
     expect(await stored()).toBe(before)
   })
 
-  test('stores no hostile job through the function that decides', async () => {
+  test('a producer stores no hostile job through stint.enqueue_jobs()', async () => {
     const before = await stored()
     const plain = { queue: 'q', kind: 'k', input: 1, idempotencyKey: 'hostile' }
     for (const bad of [
@@ -163,7 +163,7 @@ describe('a login with the rights of a producer', () => {
     expect(await db.query(`select 1 from ${schema}.idempotency_key where key = 'hostile'`)).toEqual([])
   })
 
-  test('holds no idempotency key for longer than ten years', async () => {
+  test('a producer holds no idempotency key for longer than ten years', async () => {
     const job = {
       id: randomUUID(),
       queue: 'q',
@@ -179,7 +179,7 @@ describe('a login with the rights of a producer', () => {
   })
 })
 
-describe('what the library takes', () => {
+describe('jobs of the library', () => {
   const name = 'n'.repeat(128)
   const longest = '3652d'
   const large = defineJob({
@@ -203,7 +203,7 @@ describe('what the library takes', () => {
     ),
   }
 
-  test('is stored at every limit, and comes back from the dead letters again and again', async () => {
+  test('a job at every limit is stored, and can be replayed again and again', async () => {
     const { id } = await client.enqueue(large, 1, options)
     for (let round = 0; round < 3; round++) {
       await db.query(
@@ -216,7 +216,7 @@ describe('what the library takes', () => {
       )
       expect(await owner.dead.replay(id)).toMatchObject({ id, state: 'ready' })
     }
-    // Taken over by another, it has as many attempts to come as that one says.
+    // A job that replaces its input has as many attempts to come as the new call says.
     const replacing = {
       ...options,
       unique: { ...options.unique, onConflict: 'replace' as const },
@@ -226,7 +226,7 @@ describe('what the library takes', () => {
     expect(await owner.get(id)).toMatchObject({ attempt: 3_000, maxAttempts: 3_007 })
   })
 
-  test('is stored whatever the shape of an input of 256 KiB', async () => {
+  test('an input of 256 KiB of any shape is stored', async () => {
     for (const part of ['1', '[]', '{}', '0.5', 'true', '""', '"ü"', '1e9', '{"":1}']) {
       const times = Math.floor(262_142 / (Buffer.byteLength(part) + 1))
       const input = `[${Array.from({ length: times }, () => part).join(',')}]`
@@ -235,7 +235,7 @@ describe('what the library takes', () => {
     }
   })
 
-  test('that the database refuses all the same fails alone, and the error names the constraint', async () => {
+  test('a job that the database refuses fails alone, and the error names the constraint', async () => {
     const fine = defineJob({ kind: 'fine', queue: 'flush' })
     const wrong = { ...fine, queue: 'not a name' }
     const [before, guilty, after] = await Promise.allSettled([
@@ -262,7 +262,7 @@ describe('counts of enqueued jobs', () => {
     answer(`select ${schema}.note_enqueued($1, $2, $3)`, [by, flush, JSON.stringify(rows)])
   const minuteAt = (ms: number): string => new Date(Math.floor(ms / 60_000) * 60_000).toISOString()
 
-  test('that no client would send are left out or cut', async () => {
+  test('counts of enqueued jobs that no client would send are left out or limited', async () => {
     const minute = minuteAt(Date.now())
     const fine = { minute, queue: 'counted', kind: 'k', enqueued: 7 }
     const bad = [
@@ -289,7 +289,7 @@ describe('counts of enqueued jobs', () => {
     ])
   })
 
-  test('that are absurd and stored already stop neither the roll-up nor who reads them', async () => {
+  test('absurd stored counts break neither the roll-up nor the readers', async () => {
     await db.query(
       `insert into ${schema}.stat_minute (minute, queue, kind, process, flush, enqueued)
        select date_trunc('hour', now()) - interval '2 hours' + minute * interval '1 minute', 'absurd', 'k',
@@ -334,13 +334,13 @@ test('an idempotency key of one queue says nothing about another queue', async (
   expect(rows).toEqual([{ id: own.id, duplicate: true }])
 })
 
-test('names that are put together in another way are another scope of idempotency keys', async () => {
+test('queue and kind names that join to the same text are different scopes of idempotency keys', async () => {
   const keyed = (queue: string, kind: string): Promise<string> =>
     answer(`select * from ${schema}.enqueue_jobs($1)`, [
       JSON.stringify([{ id: randomUUID(), queue, kind, input: 1, idempotencyKey: 'joined' }]),
     ])
   expect(await keyed('one', 'two')).toBe('done')
-  // Refused for its name: it did not meet the job above.
+  // Refused for its name, and not as a duplicate of the job above.
   expect(await keyed('one two', '')).toBe('23514')
   expect(await keyed('one", "two', 'x')).toBe('23514')
 })

@@ -28,7 +28,7 @@ async function onDatabase<Result>(work: (db: Database) => Promise<Result>): Prom
   }
 }
 
-/** Changes columns of a stored schedule behind Stint's back and makes it due; each value is an SQL expression. */
+/** Changes columns of a stored schedule without Stint and makes it due; each value is an SQL expression. */
 async function tamper(name: string, columns: Readonly<Record<string, string>>): Promise<void> {
   const changes = { next_fire_at: 'now()', decided_to: `now() - interval '5 s'`, ...columns }
   const assignments = Object.entries(changes).map(([column, value]) => `${column} = ${value}`)
@@ -40,7 +40,7 @@ async function countFires(name: string): Promise<number> {
   return fires.filter(({ outcome }) => outcome === 'fired').length
 }
 
-/** What a row can hold, and what the reason names. */
+/** Values that a row can hold, and what the reason names. */
 const hostile: [columns: Record<string, string>, said: string][] = [
   [{ spec: `'{"type":"every","everyMs":-5}'` }, 'every'],
   [{ spec: `'{"type":"every","everyMs":0}'` }, 'every'],
@@ -84,7 +84,7 @@ const hostile: [columns: Record<string, string>, said: string][] = [
   [{ failures: '2147483647', turn: '9223372036854775807', spec: `'5'` }, 'spec'],
 ]
 
-test('a stored schedule that is not valid is parked with its reason, and the others fire on time', async () => {
+test('an invalid stored schedule is parked with its reason, and the others fire on time', async () => {
   const names: string[] = []
   for (const [columns] of hostile) {
     const name = newName('h')
@@ -100,7 +100,7 @@ test('a stored schedule that is not valid is parked with its reason, and the oth
   expect(fired.map(({ schedule }) => schedule)).toEqual([neighbour.name])
   expect(failed.map(({ schedule }) => schedule).sort()).toEqual([...names].sort())
   expect(await countFires(neighbour.name)).toBeGreaterThan(0)
-  // Held back, and the neighbour is not.
+  // The schedule is held back, and its neighbour is not.
   await tamper(neighbour.name, {})
   const again = await onDatabase((db) => tick(db, new Map()))
   expect(again.failed).toEqual([])
@@ -123,7 +123,7 @@ test('a stored schedule that is not valid is parked with its reason, and the oth
     expect(body['invalid'], about).toContain(`\`${said}`)
     expect(body['lastError'], about).toContain(`\`${said}`)
     expect(body['upcoming'], about).toEqual([])
-    // The list does not look at the options of its jobs, which viewers may not see; it counts the failures.
+    // The list does not read the job options, which viewers may not see; it counts the failures.
     if (columns['job'] === undefined) expect(items.get(name), about).toBe(body['invalid'])
     await expect(scene.stint.schedules.runNow(name), about).rejects.toMatchObject({ code: 'invalid-option' })
   }
@@ -145,7 +145,7 @@ test('a stored schedule that is not valid is parked with its reason, and the oth
   }
 })
 
-test('a parked schedule is tried again when it is set, also where its digest is as it was', async () => {
+test('a parked schedule is tried again when it is set, even if its digest did not change', async () => {
   for (const columns of [
     { spec: `'{"type":"every","everyMs":-5}'` },
     { job: `'5'`, keep_fires_ms: '-9223372036854775808' },
@@ -167,7 +167,7 @@ test('a parked schedule is tried again when it is set, also where its digest is 
   }
 })
 
-test('a worker goes on firing beside a schedule with a negative interval', async () => {
+test('a worker keeps firing beside a schedule with a negative interval', async () => {
   const bad = given()
   await scene.stint.schedules.set(bad)
   await tamper(bad.name, { spec: `'{"type":"every","everyMs":-5}'` })

@@ -37,7 +37,7 @@ describe('stint work', () => {
     ['TypeScript in a CommonJS package', 'cjs/worker.ts', '{}'],
     ['.mts', 'mts/worker.mts', '{}'],
     ['.cts', 'cts/worker.cts', '{"type":"module"}'],
-  ])('runs %s, and SIGTERM ends it well', async (_what, file, manifest) => {
+  ])('stint work runs %s, and SIGTERM stops it with exit code 0', async (_what, file, manifest) => {
     await write(join(dirname(file), 'package.json'), manifest)
     await write(file, fakeWorkerFile())
     const running = work(file)
@@ -59,7 +59,7 @@ describe('stint work', () => {
       'plain/mixed.mjs',
       `export { worker }\nimport { says } from './helper.ts'\nconsole.log(says)`,
     ],
-  ])('runs JavaScript that exports its worker %s', async (_what, file, exporting) => {
+  ])('stint work runs JavaScript that exports its worker %s', async (_what, file, exporting) => {
     await write('plain/helper.ts', helper)
     await write(
       file,
@@ -68,7 +68,7 @@ describe('stint work', () => {
     expect(await workToEnd(file)).toMatchObject({ code: 0, stdout: expect.stringContaining('ran') as string })
   })
 
-  test('runs all workers of a file, each once', async () => {
+  test('stint work runs all workers of a file, each once', async () => {
     const file = await write('several.ts', `${fakeWorkerFile({ name: 'a', says: 'a' })}\nexport default a`)
     await write('both.ts', `export { a } from './several.ts'\nexport { worker } from './second.ts'`)
     await write('second.ts', fakeWorkerFile({ says: 'second' }))
@@ -82,7 +82,7 @@ describe('stint work', () => {
     expect(file).toContain('several.ts')
   })
 
-  test('of which one gives up stops the others and fails', async () => {
+  test('stint work stops all workers and fails when one of them gives up', async () => {
     await write(
       'failing.ts',
       `${fakeWorkerFile({ says: 'good' })}
@@ -96,7 +96,7 @@ describe('stint work', () => {
     })
   })
 
-  test('ends although the file left something open', async () => {
+  test('stint work ends although the file left something open', async () => {
     await write(
       'open.mjs',
       `setInterval(() => {}, 60_000)
@@ -105,7 +105,7 @@ describe('stint work', () => {
     expect(await workToEnd('open.mjs')).toMatchObject({ code: 0 })
   })
 
-  test('of a file that runs its worker itself is done when that is', async () => {
+  test('stint work on a file that runs its worker itself ends with that worker', async () => {
     await write('self.ts', `${fakeWorkerFile()}\nawait worker.run()`)
     await write('package.json', '{"type":"module"}')
     const running = work('self.ts')
@@ -116,7 +116,7 @@ describe('stint work', () => {
     expect(stdout.match(/up one/g)).toHaveLength(1)
   })
 
-  test('tells the worker how to log', async () => {
+  test('stint work passes the log format to the worker', async () => {
     await write('log.ts', fakeWorkerFile())
     const running = work('log.ts', '--log-format', 'pretty')
     await running.says('up one pretty')
@@ -128,7 +128,7 @@ describe('stint work', () => {
     })
   })
 
-  test('of a file without a worker shows how one is exported', async () => {
+  test('stint work on a file without a worker shows how to export one', async () => {
     await write('none.ts', 'export const answer: number = 42')
     const { code, stderr } = await workToEnd('none.ts')
     expect(code).toBe(2)
@@ -136,7 +136,7 @@ describe('stint work', () => {
     expect(stderr).toContain(`export const worker = new Worker(`)
   })
 
-  test('of a file that is broken or not there says so', async () => {
+  test('stint work on a broken or missing file says so', async () => {
     await write('broken.ts', 'export const worker = {')
     expect(await workToEnd('broken.ts')).toMatchObject({
       code: 1,
