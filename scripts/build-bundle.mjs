@@ -1,5 +1,6 @@
-// Bundles src into dist: one file for each thing that is loaded by name, and chunks that they share. A process that loads
-// a hundred small modules spends more time on that than on all else until its first job (docs/decisions/0025-bundled-build.md).
+// Bundles src into dist: one file for each entry point, and the chunks that they share. A process that loads a hundred
+// small modules spends more time on that than on everything else until its first job
+// (docs/decisions/0025-bundled-build.md).
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
@@ -8,7 +9,7 @@ const root = join(import.meta.dirname, '..')
 const dist = join(root, 'dist')
 const { exports: subpaths, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 
-/** What people import and run. */
+/** The entry points that people import and run. */
 const offered = [...Object.values(subpaths), ...Object.values(bin)]
   .filter((path) => path.endsWith('.js'))
   .map((path) => path.slice('./dist/'.length, -'.js'.length))
@@ -19,9 +20,9 @@ const programs = [
   'worker/isolate/child-program',
   'worker/isolate/guard-thread',
 ]
-/** Has to be evaluated before pg and pino, which a file imports before it runs any code of its own: a file by itself. */
+/** A file by itself, because it must be evaluated before pg and pino: a file runs its imports before its own code. */
 const first = ['db/bundle-require']
-/** What programs of the tests and benchmarks use of our insides. */
+/** Internal modules that the programs of the tests and benchmarks use. */
 const insides = [
   'db/database',
   'schedules/fires/tick',
@@ -47,7 +48,7 @@ const { outputFiles } = await build({
   logLevel: 'warning',
 })
 
-// What did not change is left alone: processes may be about to load it.
+// Unchanged files are left alone: processes may be about to load them.
 const written = new Set(outputFiles.map(({ path }) => path))
 for (const { path, text } of outputFiles) {
   if (existsSync(path) && readFileSync(path, 'utf8') === text) continue

@@ -1,4 +1,4 @@
-// Builds the dashboard into dist/dashboard, unless what it is made of has not changed since it was built.
+// Builds the dashboard into dist/dashboard, unless its inputs have not changed since the last build.
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
@@ -10,7 +10,7 @@ const dashboard = join(root, 'dashboard')
 const built = join(root, 'dist/dashboard')
 const stampFile = join(built, '.stamp')
 
-// The sources, and the versions of what they are built with.
+// The sources, and the versions of the packages that build them.
 const stamp = stampOf([
   'dashboard/src',
   'dashboard/index.html',
@@ -24,7 +24,7 @@ if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
   writeFileSync(stampFile, stamp)
 }
 
-/** Beside each file, once and well: the server does not have to. */
+/** Compresses each file once at the highest level, so that the server does not have to. */
 function compress() {
   const quality = { params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY } }
   for (const name of readdirSync(join(built, 'assets'))) {

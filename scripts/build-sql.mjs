@@ -1,13 +1,13 @@
 // Turns every src/**/*.sql into a typed module beside it (`enqueue.sql` → `enqueue.sql.ts`), so that bundlers
 // cannot lose a statement and a misspelt parameter does not compile.
 //
-// A statement's text has holes of two sorts. `:name` becomes $1, $2 … in order of first use. The schema, written
-// out as `stint`, and the roles named after it, `stint_producer` and so on, stay apart in `parts` (every odd one
-// is such a name), so that another schema name needs no search and replace at run time.
-// Migrations keep their text whole: no parameters, comments and all.
+// A statement's text has two kinds of placeholders. `:name` becomes $1, $2 … in order of first use. The schema, written
+// as `stint`, and the roles named after it, `stint_producer` and so on, are separate entries of `parts` (every odd one is
+// such a name), so that another schema name needs no search and replace at run time.
+// Migrations keep their whole text: no parameters, and with their comments.
 //
-// `-- include: jobs/matches` stands for the text of src/jobs/fragments/matches.sql: a column list or a filter that several
-// statements share is written once.
+// `-- include: jobs/matches` stands for the text of src/jobs/fragments/matches.sql, so that a column list or a filter
+// that several statements share is written once.
 import { readdirSync, readFileSync, statSync, writeFileSync, rmSync, existsSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -17,10 +17,10 @@ const source = join(root, 'src')
 
 const roleNames = 'owner|producer|worker|operator|viewer'
 const ownName = new RegExp(`^stint(?:_(?:${roleNames}))?$`)
-/** Inside strings and function bodies only a qualified name or a role is ours; the bare word is prose. */
+/** Inside strings and function bodies only a qualified name or a role is a name of Stint; the bare word is prose. */
 const ownNameInText = new RegExp(`\\bstint(?=\\.)|\\bstint_(?:${roleNames})\\b`, 'g')
 
-/** Yields [type, text] tokens; what a token holds is never looked into for parameters but where type is 'code'. */
+/** Yields [type, text] tokens; parameters are recognized only outside comments and strings. */
 export function* tokens(sql) {
   const token =
     /--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([a-z_]*)\$[\s\S]*?\$\1\$|::|:[a-zA-Z][a-zA-Z0-9]*|[a-zA-Z_][a-zA-Z0-9_]*|[\s\S]/g
@@ -33,7 +33,7 @@ export function* tokens(sql) {
   }
 }
 
-/** Text with its names apart: ['insert into ', 'stint', '.job …'], every odd entry a name to be rendered. */
+/** Text with its names separated: ['insert into ', 'stint', '.job …'], where every odd entry is a name to render. */
 export function compile(sql, { keepComments }) {
   const parts = ['']
   const params = []
@@ -63,14 +63,14 @@ export function compile(sql, { keepComments }) {
   return { parts, params }
 }
 
-/** Comments leave blank lines behind; what goes over the wire has none. */
+/** Removes the blank lines that comments leave behind, so that they are not sent to the server. */
 function tidy(parts) {
   for (const index of parts.keys()) parts[index] = parts[index].replace(/\n(?:[ \t]*\n)+/g, '\n')
   parts[0] = parts[0].trimStart()
   parts[parts.length - 1] = parts[parts.length - 1].trimEnd()
 }
 
-/** A statement with its fragments in place. */
+/** A statement with its fragments inserted. */
 function readStatement(path) {
   return readFileSync(path, 'utf8').replace(/-- include: ([a-z-]+)\/([a-z-]+)$/gm, (_, room, name) =>
     readFileSync(join(source, room, 'fragments', `${name}.sql`), 'utf8').trimEnd(),

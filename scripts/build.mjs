@@ -1,4 +1,4 @@
-// Builds dist. Does nothing while all that goes in is the same as at the last build, so that every command can begin with it.
+// Builds dist. Does nothing if all inputs are the same as at the last build, so that every command can begin with it.
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { run } from './run.mjs'
@@ -19,7 +19,7 @@ const stamp = stampOf([
   'tsconfig.build.json',
 ])
 if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== stamp) {
-  // A build that fails leaves no stamp, so that the next one begins again.
+  // A build that fails leaves no stamp, so that the next one starts again.
   rmSync(stampFile, { force: true })
   await Promise.all([
     must(node, 'node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'),

@@ -1,6 +1,6 @@
 /*
- * All that is too long for `npm test` and `.ci/run`: the costly tests in their medium form, every mutant, both lanes whole,
- * every line of Node. Goes on after a failure, and says at the end what each step came to.
+ * Everything that is too long for `npm test` and `.ci/run`: the expensive tests in their medium form, every mutant, both
+ * lanes in full, and every line of Node. Continues after a failure, and prints the result of each step at the end.
  *
  *   npm run deep                   all of it
  *   npm run deep -- mutants nodes  some of it

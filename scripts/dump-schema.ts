@@ -1,7 +1,7 @@
-// Writes src/schema/schema.sql: the schema as a migrated database has it, for people to review. Committed, so that a
-// review reads the schema's diff and not only the migration; test/schema.test.ts fails when it is stale.
-// And src/schema/expected-objects.ts: the same, object by object, for the doctor to compare a live schema with.
-// Made from the catalogue by hand, because the embedded server comes without pg_dump.
+// Writes src/schema/schema.sql: the schema of a migrated database, for people to review. It is committed, so that a
+// review reads the schema's diff and not only the migration; test/schema.test.ts fails when it is stale. Also writes
+// src/schema/expected-objects.ts: the same object by object, which the doctor compares with a live schema. Reads the
+// catalogue itself, because the embedded server has no pg_dump.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

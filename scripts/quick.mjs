@@ -1,7 +1,7 @@
 /*
- * For the inner loop, a minute at most: formatting and lint of the files that changed since main, types, and the tests that
- * import what changed (`vitest --changed`), as many as fit: test/support/sequence.ts prefers the cheap ones, and says how
- * many it left out.
+ * A check of at most a minute for the inner loop: formatting and lint of the files that changed since main, types, and
+ * the tests that import changed files (`vitest --changed`), as many as fit. test/support/sequence.ts prefers the fast
+ * ones, and prints how many it left out.
  */
 import { execFileSync, spawnSync } from 'node:child_process'
 import { run, summarise } from './run.mjs'
@@ -45,7 +45,7 @@ const done = await Promise.all(
 summarise(done)
 process.exitCode = done.every(({ code }) => code === 0) ? 0 : 1
 
-/** Where this branch left the first of these that there is. */
+/** The merge base with the first of these branches that exists. */
 function baseOf(names) {
   for (const name of names) {
     const { status, stdout } = spawnSync('git', ['merge-base', 'HEAD', name], { encoding: 'utf8' })

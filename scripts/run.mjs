@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 
 /**
- * Runs a command and prints what it prints; with `isQuiet` not before it has failed. Resolves to its exit code, its
- * seconds and its output.
+ * Runs a command and prints its output; with `isQuiet` only if it fails. Resolves to its exit code, its seconds and its
+ * output.
  */
 export function run([command, ...args], { isQuiet = false, env = {}, cwd } = {}) {
   const startedAt = performance.now()
@@ -27,7 +27,7 @@ export function run([command, ...args], { isQuiet = false, env = {}, cwd } = {})
   })
 }
 
-/** Prints a line for each step: whether it passed, its seconds, and what its test runner counted. */
+/** Prints a line for each step: whether it passed, its seconds, and the counts of its test runner. */
 export function summarise(steps) {
   const width = Math.max(...steps.map(({ name }) => name.length))
   console.log()
@@ -39,7 +39,7 @@ export function summarise(steps) {
   }
 }
 
-/** The closing line of vitest, of each run in the output: `46 passed (46)`. */
+/** The closing line of each vitest run in the output: `46 passed (46)`. */
 function countOf(output) {
   const plain = output.replaceAll(/\u001b\[\d+m/g, '')
   return [...plain.matchAll(/^ +Tests +(.+)$/gm)].map(([, count]) => count).join(', ')

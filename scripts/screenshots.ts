@@ -1,4 +1,5 @@
-// Makes the pictures of the README, docs/images/*.png, from a console with a believable afternoon in it: `npm run screenshots`.
+// Makes the pictures of the README, docs/images/*.png, from a console with an hour of example data: `npm run
+// screenshots`.
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -25,16 +26,17 @@ const db = {
   query: async <Row extends pg.QueryResultRow>(text: string, values: unknown[] = []): Promise<Row[]> =>
     (await pool.query<Row>(text, values)).rows,
 }
-// What it counts is small beside what it says was counted before: pictures are taken before a minute of it is over.
+// Starts at the beginning of a minute and takes the pictures before it is over: a whole minute of real figures would look
+// small beside the planted ones.
 const intoMinuteMs = Date.now() % 60_000
 if (intoMinuteMs > 5_000) await pause(60_000 - intoMinuteMs)
 const life = await beginLife({ db, stint, connection: server.url })
-// Workers lead and count within seconds; before that the figures are none.
+// Workers elect a leader and count within seconds; before that there are no figures.
 await eventually(async () => {
   const gauges = await stint.gauges()
   const leaders = await db.query('select from stint.leader where until > now()')
   const counted = gauges.find(({ queue }) => queue === 'exports')
-  if (leaders.length === 0 || counted?.ready !== 3) throw new Error('Nobody has counted yet')
+  if (leaders.length === 0 || counted?.ready !== 3) throw new Error('No worker has counted yet')
 })
 const served = createConsole({
   connection: server.url,
@@ -51,7 +53,7 @@ interface Shot {
   name: string
   path: string
   colorScheme: 'light' | 'dark'
-  /** There when everything is. */
+  /** A selector that matches once the screen is complete. */
   ready: string
   height?: number
   before?: (page: Page) => Promise<void>

@@ -1,4 +1,4 @@
-// Tells whether what goes into a build is the same as at the last build.
+// Tells whether the inputs of a build are the same as at the last build.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -13,13 +13,13 @@ try {
   server.listen(port, '127.0.0.1')
   await once(server, 'listening')
 } catch {
-  // Somebody has it: any other will do.
+  // Another process uses the port: any other port will do.
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
 }
 opened.executeOperations()
 
-/** With the link that lets a browser in, until one has used it. */
+/** Sends the address of the dashboard, with the sign-in link until a browser has used it. */
 function tell(): void {
   const { port: own } = server.address() as AddressInfo
   process.send?.({ dashboard: `http://127.0.0.1:${own}${opened.link ?? '/'}` })
@@ -34,6 +34,6 @@ process.once('SIGTERM', () => {
       process.disconnect()
     })
   })
-  // Streams have no end by themselves.
+  // Event streams do not end by themselves.
   server.closeAllConnections()
 })

@@ -15,7 +15,7 @@ export const sendMail = defineJob({
   kind: 'mail.send',
   queue: 'mail',
   input: z.object({ to: z.email(), template: z.enum(['welcome', 'receipt', 'reminder']) }),
-  // A short list, so that a look at the screen shows what retries do.
+  // A short list, so that the screen soon shows what retries do.
   retry: { attempts: 4, backoff: ['2s', '5s', '10s'] },
   search: (input) => ({ to: input.to, template: input.template }),
 })
@@ -32,7 +32,7 @@ export const syncAccount = defineJob({
   kind: 'account.sync',
   queue: 'sync',
   input: z.object({ account: z.string() }),
-  // However often an account changes, it is synchronised once, a little later, with what is newest.
+  // However often an account changes, one job synchronises it a little later, with the newest data.
   unique: { by: (input) => input.account, until: 'started', onConflict: 'debounce' },
 })
 

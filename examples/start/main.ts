@@ -28,18 +28,18 @@ let dashboard: string | undefined
 const children = new Map<string, ChildProcess>()
 const ended = new Set<number>()
 
-/** Runs a program and, where it dies before we stop, runs it again: what systemd or Kubernetes does elsewhere. */
+/** Runs a program, and starts it again if it dies before we stop: what systemd or Kubernetes does elsewhere. */
 function keepRunning(name: string, file: string): void {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
     env: { ...process.env, DATABASE_URL: server.url, STINT_LOG_LEVEL: 'silent' },
-    // Not in our terminal's process group: Ctrl-C is ours to hand on.
+    // Not in our terminal's process group, so that we pass on Ctrl-C ourselves.
     detached: true,
   })
   children.set(name, child)
   // The system may give the id of an ended process to a new one.
   if (child.pid !== undefined) ended.delete(child.pid)
   child.on('message', (said: { refused?: string; dashboard?: string }) => {
-    if (said.refused !== undefined) news.push(`refused at the door: ${said.refused}`)
+    if (said.refused !== undefined) news.push(`input refused: ${said.refused}`)
     if (said.dashboard !== undefined) showDashboard(said.dashboard)
   })
   child.on('exit', (code, signal) => {
@@ -54,7 +54,7 @@ function keepRunning(name: string, file: string): void {
 }
 
 function showDashboard(address: string): void {
-  // A screen shows it all the time; a log says it once, with the link that lets a browser in.
+  // A terminal shows the address all the time; a log has it once, with the sign-in link.
   if (!process.stdout.isTTY && dashboard === undefined) console.log(`The dashboard is at ${address}`)
   dashboard = address
 }

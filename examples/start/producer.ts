@@ -10,7 +10,7 @@ const customers = ['ana', 'bo', 'cy', 'dee', 'eve'] as const
 const pick = <Item>(items: readonly [Item, ...Item[]]): Item =>
   items[Math.floor(Math.random() * items.length)] ?? items[0]
 
-/** An order and the job that charges for it: both are stored, or neither. */
+/** Stores an order and the job that charges for it: both, or neither. */
 async function placeOrder(): Promise<void> {
   const client = await pool.connect()
   try {
@@ -47,7 +47,7 @@ async function upload(): Promise<void> {
 
 let reports = 0
 
-/** Every 40th brings its worker down: after three of them Stint puts that job aside. */
+/** Every 40th job kills its worker: after three crashes Stint quarantines that job. */
 async function report(): Promise<void> {
   await stint.enqueue(renderReport, { reportId: ++reports, isPoison: reports % 40 === 3 })
 }
@@ -56,7 +56,7 @@ async function touchAccount(): Promise<void> {
   await stint.enqueue(syncAccount, { account: pick(customers) }, { delay: '5s' })
 }
 
-/** Bad input never gets in; the error says what is wrong with it. */
+/** Bad input is refused; the error says what is wrong with it. */
 async function mistake(): Promise<void> {
   await stint.enqueue(sendMail, { to: 'not an address', template: 'receipt' })
 }

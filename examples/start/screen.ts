@@ -20,7 +20,7 @@ export interface Shown {
   ended: ReadonlySet<number>
 }
 
-/** Queues, workers and the newest jobs, drawn over the last drawing. */
+/** Queues, workers and the newest jobs; replaces the last screen. */
 export function drawScreen(status: Status, { jobs, dashboard, news, ended }: Shown): string {
   const clear = '\u001b[2J\u001b[H'
   const lines = [
@@ -51,12 +51,12 @@ export function drawScreen(status: Status, { jobs, dashboard, news, ended }: Sho
     }),
     '',
     ...news,
-    'Dead ones wait for you: in the dashboard, or npx stint dead list',
+    'Dead letters need a decision: open the dashboard, or run npx stint dead list',
   ]
   return clear + lines.join('\n')
 }
 
-/** For a log instead of a terminal. */
+/** One line, for a log instead of a terminal. */
 export function summaryLine(status: Status, ended: ReadonlySet<number>): string {
   const each = status.queues.map(
     (queue) =>

@@ -13,7 +13,7 @@ import {
 
 export const worker = new Worker({
   queues: { billing: 5, mail: 5, media: { concurrency: 4 }, sync: 2 },
-  // Shorter than the default of 30 seconds, so that one need not wait long to see jobs of a dead worker run again.
+  // Shorter than the default of 30 seconds, so that the jobs of a dead worker soon run again.
   lease: '5s',
   sweepEvery: '2s',
   version: 'example-1',
@@ -66,7 +66,7 @@ worker.handle(closeBooks, async ({ day }, ctx) => {
   ctx.log.info('closed the books', { day })
 })
 
-// Both workers have them in their code; each time makes one job all the same.
+// Both workers have these schedules in their code; each fire still makes one job.
 worker.schedule(
   defineSchedule({ name: 'remind-carts', job: remindCarts, every: '1m', overlap: 'skip' }),
   defineSchedule({
@@ -74,7 +74,7 @@ worker.schedule(
     job: closeBooks,
     cron: '0 2 * * *',
     timeZone: 'Europe/Rome',
-    // Of the day that has ended, for whoever is in Rome.
+    // The day that has ended in Rome.
     input: (fireAt) => ({ day: new Date(fireAt.getTime() - 12 * 3_600_000).toISOString().slice(0, 10) }),
   }),
 )
