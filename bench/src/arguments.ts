@@ -4,7 +4,7 @@ import { optionalSystems, systems } from './systems/all.ts'
 import type { System } from './systems/system.ts'
 
 export interface Arguments {
-  /** Each with those of its workloads that were asked for. */
+  /** The suites, each with the requested ones of its workloads. */
   suites: readonly Suite[]
   systems: readonly System[]
   isQuick: boolean
@@ -79,6 +79,6 @@ function pick<Named extends { name: string }>(
   if (unknown !== undefined) {
     throw new Error(`Unknown ${what} '${unknown}'; there are ${from.map(({ name }) => name).join(', ')}`)
   }
-  // In the order of the list and not of the asking, so that tables always read alike.
+  // In the order of the list and not of the arguments, so that tables always have the same order.
   return from.filter(({ name }) => names?.includes(name) ?? true)
 }

@@ -4,7 +4,7 @@ import type { Postgres } from './servers/postgres.ts'
 import type { Redis } from './servers/redis.ts'
 import type { System, Tuning } from './systems/system.ts'
 
-/** How much of everything: a full run gives figures to publish, a quick one shows that all of it works. */
+/** The sizes of all workloads: a full run gives figures to publish, a quick one shows that everything works. */
 export interface Sizes {
   rounds: number
   /** How often each tuning is tried; 0 takes the first one untried. */
@@ -15,15 +15,15 @@ export interface Sizes {
   warmUpJobs: number
   depths: readonly number[]
   drainJobs: number
-  /** Enough to tell one tuning of a worker from another: with fewer, one wins that only starts well. */
+  /** Enough to tell one tuning of a worker from another: with fewer jobs, a tuning wins that only starts well. */
   trialJobs: number
-  /** A drain that takes longer is cut, and says so. */
+  /** A drain that takes longer is cut, and marked. */
   drainLimitMs: number
   processCounts: readonly number[]
   processJobs: number
   /** For each process. */
   processWarmUpJobs: number
-  /** Jobs that wait beside those that are measured. */
+  /** Jobs that wait beside the measured ones. */
   claimDepths: readonly number[]
   claimFinished: number
   claimJobs: number
@@ -63,7 +63,7 @@ export const fullSizes: Sizes = {
   steadyMs: 20_000,
   trialSteadyMs: 6_000,
   // PostgreSQL may take ten seconds to count what an idle session did last.
-  // Whoever leads does all of its upkeep once when it has come to lead, which is up to half a minute after its start.
+  // A new leader does all upkeep once when it becomes leader, which is up to half a minute after its start.
   idleSettleMs: 45_000,
   idleMs: 60_000,
 }
@@ -166,7 +166,7 @@ function needsWorker(measure: Measure): boolean {
   }
 }
 
-/** Past any honest measurement, with what is done before and after it. */
+/** Longer than any real measurement, including the work before and after it. */
 function limitMs(measure: Measure): number {
   switch (measure.type) {
     case 'callers':

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url'
 
 const dist = new URL('../../dist/', import.meta.url)
 
-/** A module of Stint, as built. Whoever asks says what it expects in there: bench/ must type-check before dist/ exists. */
+/** Loads a built module of Stint. The caller names the type, because bench/ must type-check before dist/ exists. */
 export async function loadBuilt<Module>(path: string): Promise<Module> {
   const url = new URL(path, dist)
   if (!existsSync(fileURLToPath(url))) throw new Error('dist/ is missing: npm run build')
@@ -29,7 +29,7 @@ interface DatabaseModule {
   }) => BuiltDatabase
 }
 
-/** A connection of the kind that a worker has. */
+/** A connection like that of a worker. */
 export async function openDatabase(url: string): Promise<BuiltDatabase> {
   const { Database } = await loadBuilt<DatabaseModule>('db/database.js')
   const settings = { schema: 'stint', poolSize: 1, deadlineMs: 60_000, applicationName: 'bench gauges' }
@@ -40,7 +40,7 @@ export interface Gauges {
   refresh(db: Queryable): Promise<void>
 }
 
-/** What a leader refreshes the gauges with. */
+/** The object with which a leader refreshes the gauges. */
 export async function newGauges(): Promise<Gauges> {
   const { Gauges } = await loadBuilt<{ Gauges: new () => Gauges }>('stats/write/gauges.js')
   return new Gauges()

@@ -11,7 +11,7 @@ import { type Suite, suites } from './suites.ts'
 import { describeSurroundings } from './surroundings.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
-// Past any honest run of one suite: what is still going then hangs.
+// Longer than any real run of one suite: a run that is still going then hangs.
 const suiteLimitMs = { quick: 5 * 60_000, full: 90 * 60_000 }
 
 const stops: (() => Promise<void>)[] = []
@@ -24,7 +24,7 @@ process.once('disconnect', () => void abort('the end of run.mjs'))
 try {
   process.exitCode = await main(readArgumentsOrExit())
 } catch (error) {
-  // Whatever fails once servers are being taken down fails because of that.
+  // Once servers are being stopped, further failures are caused by that.
   if (!run.isStopping) console.error(error)
   process.exitCode = 1
 }

@@ -15,7 +15,7 @@ import { systemNamed } from './systems/all.ts'
 import type { Session, Tuning } from './systems/system.ts'
 
 process.once('message', (order: Order) => void answer(order))
-// The parent is gone, and with it whoever wanted to know.
+// The parent is gone, so no process reads the answer.
 process.once('disconnect', () => process.exit(1))
 
 async function answer(order: Order): Promise<void> {
@@ -26,7 +26,7 @@ async function answer(order: Order): Promise<void> {
       message: error instanceof Error ? error.message : String(error),
     }),
   )
-  // Not waiting for what a library may have left open: nothing here is worth another second.
+  // Does not wait for handles that a library left open: nothing here is worth another second.
   process.send?.(reply, undefined, undefined, () => process.exit(0))
 }
 
@@ -34,7 +34,7 @@ async function carryOut(order: Order): Promise<Sample> {
   const { measure: asked } = order
   const session = await systemNamed(order.system).setup(order.url, { ...producing(asked), ...order.tuning })
   if (asked.type === 'idle') {
-    // The store is made; from here on nobody but the worker may be connected.
+    // The store is ready; from here on only the worker may be connected.
     await session.teardown()
     return measureIdle(asked, order)
   }
@@ -45,7 +45,7 @@ async function carryOut(order: Order): Promise<Sample> {
   }
 }
 
-/** Where a worker is measured, whoever enqueues for it has what it needs to be in nobody's way. */
+/** Where a worker is measured, the producer gets enough connections not to slow it down. */
 function producing({ type }: Measure): Tuning {
   const isAboutEnqueueing = type === 'callers' || type === 'bulk' || type === 'transactions'
   return isAboutEnqueueing ? {} : { connections: 10, viaSql: true }

@@ -10,7 +10,7 @@ let isOver = false
 export function runMeasurement(order: Order, limitMs: number): Promise<Sample> {
   return new Promise((resolve, reject) => {
     if (isOver) return
-    // Both of its streams go to our stderr: with --json, stdout is for the results alone.
+    // Both of its streams go to our stderr: with --json, stdout is only for the results.
     const child = fork(program, { stdio: ['ignore', 2, 2, 'ipc'] })
     running.add(child)
     let answer: Answer | undefined
@@ -19,7 +19,7 @@ export function runMeasurement(order: Order, limitMs: number): Promise<Sample> {
       answer = message
     })
     child.once('error', reject)
-    // Settled by its end and not by its answer, so that no process is still closing while the next one measures.
+    // Settles at its exit and not at its answer, so that no process is still closing while the next one measures.
     child.once('exit', (code, signal) => {
       clearTimeout(timer)
       running.delete(child)
@@ -35,7 +35,7 @@ export function runMeasurement(order: Order, limitMs: number): Promise<Sample> {
   })
 }
 
-/** The end of all measuring: what is awaited then never comes, instead of coming as a failure of some system. */
+/** After this, measurements never settle, instead of failing for some system. */
 export function killMeasurements(): void {
   isOver = true
   for (const child of running) child.kill('SIGKILL')

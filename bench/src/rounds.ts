@@ -2,7 +2,7 @@ import type { Bench } from './bench.ts'
 import type { Measure, Sample } from './measures/order.ts'
 import { describeTuning, type System, type Tuning } from './systems/system.ts'
 
-/** What the rounds gave for one plan: a sample for each, or why there is none. */
+/** The result of the rounds for one plan: a sample for each, or why there is none. */
 export type Series =
   | { type: 'measured'; samples: Sample[]; tuning: Tuning }
   | { type: 'skipped'; reason: string }
@@ -13,7 +13,7 @@ export interface Plan {
   measure: Measure
   /** More than one means: try them first and keep the best. */
   tunings: readonly Tuning[]
-  /** A shorter measure to try the tunings with, where the real one takes long. */
+  /** A shorter measure for trying the tunings, where the real one takes long. */
   trial?: Measure
   /** An earlier plan of the same system whose tuning is kept. */
   tunedAs?: Plan
@@ -24,8 +24,8 @@ export interface Plan {
 }
 
 /**
- * Measures all plans in rounds, A B C, B C A, C A B, so that whatever else the machine does meets them alike and
- * none is always the first or the last. A plan that fails once is out, since its rounds would no longer compare.
+ * Measures all plans in rounds, A B C, B C A, C A B, so that other load on the machine affects them equally and none is
+ * always the first or the last. A plan that fails once is out, since its rounds would no longer compare.
  */
 export async function measureInRounds<One extends Plan>(
   bench: Bench,

@@ -18,7 +18,7 @@ import type { Workload } from './workloads/workload.ts'
 export interface Suite {
   name: string
   title: string
-  /** What must be true for a figure to count, said on the page. */
+  /** The condition for a figure to count, printed on the page. */
   rule: string
   workloads: readonly Workload[]
 }

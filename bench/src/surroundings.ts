@@ -6,12 +6,12 @@ import { installedVersion } from './systems/installed.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 
-/** When and where figures were made: without it they say nothing. */
+/** When and where figures were measured: without it they say nothing. */
 export interface Machine {
   date: string
   commit: string
   machine: string
-  /** What else ran: a load near 0 before the start means that the machine was ours. */
+  /** Other load: near 0 before the start means that the machine was otherwise idle. */
   loadAtStart: number
 }
 
@@ -26,7 +26,7 @@ export function describeMachine(): Machine {
   }
 }
 
-/** And with what. */
+/** And with which versions. */
 export interface Surroundings extends Machine {
   versions: Record<string, string>
 }

@@ -1,5 +1,5 @@
-// A worker process: runs one system's worker with a handler that does nothing but take note, and answers for what
-// it noted. The measuring process (measure.ts) starts it, one or several, and is the only one that talks to it.
+// A worker process: runs one system's worker with a handler that only records, and answers with the records. The
+// measuring process (measure.ts) starts one or several, and is the only process that talks to them.
 import { now } from './clock.ts'
 import type {
   FromWorker,
@@ -24,7 +24,7 @@ process.on('message', (message: ToWorker) => {
     say({ type: 'error', message: error instanceof Error ? error.message : String(error) })
   })
 })
-// The measuring process is gone, and with it whoever wanted to know.
+// The measuring process is gone, so no process reads the answers.
 process.once('disconnect', () => process.exit(1))
 
 async function carryOut(message: ToWorker): Promise<FromWorker> {
@@ -58,7 +58,7 @@ function prepare({
   return systemNamed(system).prepareWorker(url, tuning, { concurrency, schedules, run: handler(note) })
 }
 
-/** As cheap as taking note can be, since it is part of what is measured. */
+/** Recording is as cheap as possible, because it is part of what is measured. */
 function handler(note: Note): (n: number) => void {
   switch (note.type) {
     case 'marks':
@@ -76,7 +76,7 @@ function handler(note: Note): (n: number) => void {
       return (n) => {
         const at = now()
         runs++
-        // Told once the handler has returned: sending is no part of running.
+        // Sent after the handler has returned: sending is no part of running.
         setImmediate(() => {
           say({ type: 'ran', started: { n, at } })
         })

@@ -1,9 +1,9 @@
 import type { Client } from 'pg'
 import { loadStint } from './stint.ts'
 
-/** How much there is to look at. */
+/** How many rows of everything to make. */
 export interface Size {
-  /** Live, and as many finished. */
+  /** Live jobs, and as many finished ones. */
   jobs: number
   dead: number
 }
@@ -12,7 +12,10 @@ export function sizeOf(millions: number): Size {
   return { jobs: Math.round(millions * 1_000_000), dead: Math.round(millions * 25_000) }
 }
 
-/** A database as one that has been in use for a while: jobs, dead letters, workers, figures, schedules, operations, audit. */
+/**
+ * Fills a database as if it had been in use for a while: jobs, dead letters, workers, figures, schedules, operations,
+ * audit.
+ */
 export async function fill(db: Client, url: string, size: Size): Promise<void> {
   const { client } = await loadStint()
   const stint = new client.Stint({ connection: url })
@@ -35,7 +38,7 @@ export async function fill(db: Client, url: string, size: Size): Promise<void> {
 const queueOf = (n: string): string => `'queue-' || ${n} % 20`
 const kindOf = `case n % 3 when 0 then 'charge.capture' when 1 then 'charge.refund' else 'mail.send' end`
 const workerOf = (n: string): string => `('00000000-0000-4000-8000-' || lpad((${n})::text, 12, '0'))::uuid`
-/** In the order of making: live ones are the newest, dead letters are spread over all. */
+/** In order of creation: live jobs are the newest, dead letters are spread over all. */
 const idOf = (n: string): string =>
   `(lpad(to_hex((extract(epoch from now()) * 1000)::bigint - 86400000 + ${n}), 12, '0') || '7' || lpad(to_hex(${n} % 4096), 3, '0') || '8000' || lpad(to_hex(${n}), 12, '0'))::uuid`
 
@@ -98,7 +101,7 @@ async function fillActs(db: Client): Promise<void> {
     `insert into stint.operation (id, action, filter, as_of, settings, state, job_id, noted, matched, acted, reason, actor, origin, finished_at)
      select ${idOf('n')}, 'replay', 'error:b02c', now(),
             '{"max": 100000, "pace": null, "canary": 0, "stopIf": {"sameError": null, "anyFailure": null}}',
-            case when n % 100 = 0 then 'stopped' else 'done' end, gen_random_uuid(), 100, 100, 100, 'because', 'somebody', 'api', now()
+            case when n % 100 = 0 then 'stopped' else 'done' end, gen_random_uuid(), 100, 100, 100, 'because', 'ana', 'api', now()
        from generate_series(1, 2000) as n`,
   )
   await db.query(
@@ -113,7 +116,7 @@ async function fillActs(db: Client): Promise<void> {
   )
 }
 
-/** Figures up to this moment, as 20 processes write them, one minute after the other: two hours by process, a week rolled up. */
+/** Figures up to this moment, as 20 processes write them minute by minute: two hours by process, a week rolled up. */
 export async function fillFigures(db: Client): Promise<void> {
   await db.query('truncate stint.stat_minute, stint.stat_hour, stint.error_group, stint.error_hour')
   const bins = `(select jsonb_object_agg(b::text, 10) from generate_series(100, 125) as b)`
@@ -149,7 +152,7 @@ export async function fillFigures(db: Client): Promise<void> {
   )
 }
 
-/** As workers have them that live; or all of them gone long ago. */
+/** Sets the workers to live ones, or to ones that are long gone. */
 export async function setWorkers(db: Client, state: 'alive' | 'gone'): Promise<void> {
   await db.query(
     state === 'alive'

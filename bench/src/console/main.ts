@@ -1,12 +1,12 @@
 /*
- * How long the console takes to answer, with 2 million live jobs, 2 million finished ones and 50,000 dead letters: whatever
- * a screen asks for, right after loading when the planner knows nothing of the tables, and vacuumed and analyzed. And how
- * many connections that takes.
+ * How long the console takes to answer every request of a screen, with 2 million live jobs, 2 million finished ones and
+ * 50,000 dead letters: right after loading, when the planner has no statistics, and vacuumed and analyzed. And how many
+ * connections that takes.
  *
  *   npm run bench -- console [--millions 2] [--only 'overview;system'] [--no-write] [--page file] [--url postgres://…]
  *
- * With `--url` it is a database that an earlier run has filled, or an empty one, which is filled and stays. One that was
- * filled before is measured as it is, or with `--analyze` analyzed; with `--page` both, where nobody has analyzed it yet.
+ * `--url` names a database that an earlier run has filled, or an empty one, which is filled and kept. A filled one is
+ * measured as it is, or with `--analyze` analyzed; with `--page` both, if it is not analyzed yet.
  */
 import { loadavg } from 'node:os'
 import { resolve } from 'node:path'
@@ -41,7 +41,7 @@ const size = sizeOf(Number(values.millions))
 const { server, refreshGauges } = await loadStint()
 const surroundings = describeMachine()
 const postgres = values.url === undefined ? await startPostgres() : undefined
-// The channel to run.mjs closes with it; the server is guarded, and goes with this process.
+// The channel to run.mjs closes with this process; the guard ends the server with it.
 process.once('disconnect', () => process.exit(130))
 try {
   await postgres?.recreate('console')
@@ -102,7 +102,7 @@ async function look(db: pg.Client, url: string, { isAnalyzed }: { isAnalyzed: bo
   if (wanted({ name: 'events' })) tell(await measureStream(open))
   const crowd = await measureCrowd(open, db, asked)
   say(`${crowd.connections} connections at most with 50 requests at once and a stream`)
-  // Nobody refreshes the gauges then but whoever looks.
+  // Without workers only a request refreshes the gauges.
   await setWorkers(db, 'gone')
   const withoutWorkers = asked.filter(({ name: one }) => one === 'overview' || one === 'queues')
   for (const one of withoutWorkers.filter(wanted))

@@ -4,21 +4,21 @@ import { median } from '../statistics.ts'
 import type { Asked } from './requests.ts'
 import type { Served } from './stint.ts'
 
-/** How long it took, in ms, from the request to the last byte of its answer. */
+/** The time in ms from the request to the last byte of its answer. */
 export interface Took {
   name: string
-  /** Of a console that has just been made, which remembers nothing. */
+  /** From a new console, which has nothing cached. */
   first: number
-  /** Of one that has answered this before. */
+  /** From a console that has answered this before. */
   again: number
   worst: number
   mayTakeMs: number
 }
 
-/** What an answer may take, where nothing else is said. */
+/** The limit of an answer, unless a request has its own. */
 const usualMs = 300
 const rounds = 5
-/** Past what all who ask share. */
+/** Longer than the time for which answers are shared. */
 const sharedMs = 1_000
 
 export async function measure(open: () => Served, asked: Asked): Promise<Took> {
@@ -26,7 +26,7 @@ export async function measure(open: () => Served, asked: Asked): Promise<Took> {
   const again: number[] = []
   for (let round = 0; round < rounds; round++) {
     const served = open()
-    // So that its connection is there.
+    // So that the console has its connection.
     await timed(served, { name: 'ready', path: '/v1/health/ready' })
     first.push(await timed(served, asked))
     if (asked.isShared === true) await pause(sharedMs)
@@ -38,12 +38,12 @@ export async function measure(open: () => Served, asked: Asked): Promise<Took> {
 
 async function timed(served: Served, asked: Asked): Promise<number> {
   const { took, status, text } = await send(served, asked)
-  // Past the limits of the console, which are far above what is asked of it here: that is told by the time it took.
+  // 503 means that a limit of the console was exceeded. It is far above the requests here, so the time shows it.
   if (status !== 200 && status !== 503) throw new Error(`${asked.name}: ${status} ${text}`)
   return took
 }
 
-/** Of a page of its own. */
+/** As from a page of the console itself. */
 const headers = { 'Content-Type': 'application/json', 'Sec-Fetch-Site': 'same-origin' }
 
 async function send(
@@ -70,7 +70,7 @@ function tookOf(
 
 const topics = ['overview', 'workers', 'queue:queue-3']
 
-/** Until a viewer was shown all it asked for. */
+/** The time until a viewer has a snapshot of every topic. */
 export async function measureStream(open: () => Served): Promise<Took> {
   const first: number[] = []
   const again: number[] = []
@@ -107,9 +107,9 @@ export interface Condition {
 }
 
 export interface Crowd {
-  /** That the console had at most, as the server counts them. */
+  /** The most connections of the console, as the server counts them. */
   connections: number
-  /** Requests that were answered, and those refused because there was no room. */
+  /** Requests that were answered, and those refused for lack of a connection. */
   answered: number
   refused: number
   worst: number
@@ -117,9 +117,9 @@ export interface Crowd {
 
 const atOnce = 50
 
-/** Many who ask at once, and one who watches. */
+/** Many concurrent requests, and one viewer of a stream. */
 export async function measureCrowd(open: () => Served, db: Client, all: readonly Asked[]): Promise<Crowd> {
-  // A server takes a moment to end those of consoles that are closed.
+  // The server takes a moment to end the connections of closed consoles.
   while ((await connectionsOf(db)) > 0) await pause(10)
   const served = open()
   const stream = await served.fetch(new Request('http://localhost/v1/events?topics=overview,workers'))
@@ -145,7 +145,7 @@ export async function measureCrowd(open: () => Served, db: Client, all: readonly
   return crowd
 }
 
-/** That consoles have, as the server counts them. */
+/** The connections of consoles, as the server counts them. */
 async function connectionsOf(db: Client): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
     `select count(*)::integer as count from pg_stat_activity

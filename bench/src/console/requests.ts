@@ -1,10 +1,10 @@
 import type { Client } from 'pg'
 
-/** Something that is asked of the console. */
+/** A request to the console. */
 export interface Asked {
   name: string
   path: string
-  /** Answered from what was read a moment ago, where somebody else has asked: so it is asked of a new console too. */
+  /** Its answer is shared with other callers for a moment, so it is also sent to a new console. */
   isShared?: boolean
   /** @default 300 */
   mayTakeMs?: number
@@ -23,7 +23,7 @@ const filters = [
   ...['state:dead age>1h', 'id:019a8c3e-7c1b-7d5e-9f4e-2a6b0c1d2e3f'],
 ]
 
-/** Whatever a screen asks for. */
+/** Every request of a screen. */
 export async function requests(db: Client): Promise<Asked[]> {
   const one = async (sql: string): Promise<string> =>
     (await db.query<{ id: string }>(sql)).rows[0]?.id ?? 'nothing'
@@ -74,7 +74,7 @@ export async function requests(db: Client): Promise<Asked[]> {
       name: `jobs: ${where === '' ? 'all' : where}`,
       path: `/v1/jobs?limit=50&where=${encodeURIComponent(where)}`,
     })),
-    // No screen waits for these: they are what a person sees before an act, counted for up to a second.
+    // No screen waits for these: a person sees them before an action, counted for up to a second.
     ...['queue:billing', 'state:dead', 'error:b02c'].map((where) => ({
       name: `preview of a replay: ${where}`,
       mayTakeMs: 2_000,

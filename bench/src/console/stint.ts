@@ -1,7 +1,7 @@
 import { loadBuilt, newGauges, openDatabase } from '../built.ts'
 
 /*
- * What is asked here of Stint.
+ * The parts of Stint that are used here.
  */
 interface Served {
   fetch(request: Request): Promise<Response>
@@ -24,7 +24,7 @@ interface ServerModule {
   createConsole(options: { connection: string; insecure: true }): Served
 }
 
-/** The package, and of its insides what a worker does for the console. */
+/** The package, and the internal parts of a worker that the console depends on. */
 export async function loadStint(): Promise<{
   client: ClientModule
   server: ServerModule

@@ -12,12 +12,12 @@ const smallQueues = 30
 const smallJobs = 200
 const laterJobs = 30_000
 
-/** How many jobs of each state the queues have that are looked at afterwards. */
+/** How many jobs of each state the measured queues have. */
 export type Truth = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 /**
- * So many ready jobs, nine tenths of them in a queue without keys that has two priorities and two kinds, the rest in one with
- * keys; beside them some that are scheduled, retrying and waiting, and many small queues.
+ * Makes so many ready jobs: nine tenths of them in a queue without keys, with two priorities and two kinds, the rest in a
+ * queue with keys. Beside them are scheduled, retrying and waiting jobs, and many small queues.
  */
 export async function fill(db: Client, url: string, ready: number): Promise<Truth> {
   const { Stint } = await loadBuilt<ClientModule>('index.js')

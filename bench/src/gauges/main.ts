@@ -1,6 +1,6 @@
 /*
- * What a refresh of the gauges costs the database with 5 million ready jobs, right after loading when the planner knows
- * nothing of the table, and vacuumed and analyzed.
+ * The cost of a refresh of the gauges with 5 million ready jobs: right after loading, when the planner has no statistics,
+ * and vacuumed and analyzed.
  *
  *   npm run bench -- gauges [--millions 5] [--quick] [--json] [--no-write] [--page file]
  */
@@ -32,7 +32,7 @@ const { values } = parseArgs({
 const ready = values.quick ? 100_000 : Math.round(Number(values.millions) * 1_000_000)
 const machine = describeMachine()
 const postgres = await startPostgres()
-// The channel to run.mjs closes with it; the server is guarded, and goes with this process.
+// The channel to run.mjs closes with this process; the guard ends the server with it.
 process.once('disconnect', () => process.exit(130))
 try {
   await postgres.recreate('gauges')
@@ -45,7 +45,7 @@ process.exit()
 async function main(url: string): Promise<number> {
   const db = new pg.Client({ connectionString: url, statement_timeout: 600_000 })
   await db.connect()
-  // It would analyze the table within a minute.
+  // Autovacuum would analyze the table within a minute.
   await db.query('alter system set autovacuum = off')
   await db.query('select pg_reload_conf()')
   say(`filling: ${ready} ready jobs`)

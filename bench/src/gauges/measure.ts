@@ -5,12 +5,12 @@ import type { Queryable } from '../built.ts'
 import { median, percentile } from '../statistics.ts'
 import type { Truth } from './fill.ts'
 
-/** What a refresh cost, in ms: what the planner knew then, and of which statement how much. */
+/** The cost of a refresh in ms, by what the planner knew, and by statement. */
 export interface Condition {
   name: string
-  /** Of a leader that has just begun: it counts every group up to its cap. */
+  /** The first refresh of a new leader, which counts every group up to its cap. */
   first: number
-  /** Of those after it. */
+  /** The refreshes after it. */
   p50: number
   p90: number
   worst: number
@@ -22,11 +22,11 @@ export interface Condition {
 export interface Part {
   name: string
   p50: number
-  /** Of the processor, by refresh; which does not count what else the machine does. NaN where nobody can say. */
+  /** CPU time by refresh, without other load on the machine. NaN where the system does not report it. */
   cpu: number
 }
 
-/** What the gauges say of a group of jobs, and what there is. */
+/** The count of the gauges for a group of jobs, and the real one. */
 export interface Said {
   queue: string
   state: string
@@ -37,7 +37,7 @@ export interface Said {
 
 const refreshes = 50
 
-/** Refreshes again and again, on one connection. Times are of whoever sends a statement, to the last row of its answer. */
+/** Refreshes again and again on one connection. Times are measured at the client, up to the last row of the answer. */
 export async function measure(
   db: Client,
   url: string,
@@ -91,7 +91,7 @@ export async function measure(
   }
 }
 
-/** `/* stats/write/gauge-probe.sql … ` is what each statement begins with. */
+/** Each statement begins with `/* stats/write/gauge-probe.sql … `. */
 function nameOf(text: string): string {
   return /^\/\* (\S+)/.exec(text)?.[1] ?? 'other'
 }
@@ -101,7 +101,7 @@ async function backendOf(db: Queryable): Promise<number> {
   return row?.pid ?? 0
 }
 
-/** What the server's process has used of the processor so far, in ms, in steps of ten. */
+/** The CPU time of the server process so far in ms, in steps of ten. */
 function cpuOf(pid: number): number {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []

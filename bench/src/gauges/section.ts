@@ -8,7 +8,7 @@ export interface Report extends Machine {
   conditions: readonly Condition[]
 }
 
-/** What a refresh may take. */
+/** The limit of a refresh. */
 export const mayTakeMs = 50
 
 /** Its section of docs/benchmarks.md. */
@@ -73,7 +73,7 @@ export function isTooSlow({ p50 }: Condition): boolean {
   return p50 > mayTakeMs
 }
 
-/** What is told as counted, and is not so. */
+/** Counts that are reported as exact but are wrong. */
 export function wrongIn({ said }: Condition): Said[] {
   return said.filter(({ isEstimate, jobs, told }) => !isEstimate && jobs !== told)
 }

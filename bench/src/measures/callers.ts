@@ -3,7 +3,7 @@ import type { Session } from '../systems/system.ts'
 import type { Measure, Sample } from './order.ts'
 import { assertStored } from './stored.ts'
 
-/** Callers that each await one enqueue before they ask for the next. */
+/** Callers that each await one enqueue before the next. */
 export async function measureCallers(
   session: Session,
   { callers, warmUpMs, durationMs }: Extract<Measure, { type: 'callers' }>,

@@ -1,10 +1,10 @@
 import pg from 'pg'
 
-/** What a measurement asks of the PostgreSQL behind the system, over a connection of its own. */
+/** Questions about the PostgreSQL behind the system, over a connection of its own. */
 export interface Database {
-  /** Leaves nothing of the filling to be done later: statistics are fresh, pages are written. */
+  /** Finishes the work of the filling: statistics are fresh, pages are written. */
   settle(): Promise<void>
-  /** Written to the log since the server began, by whomever; only one system is at work. */
+  /** Bytes written to the log since the server began, by any session; only one system is at work. */
   walBytes(): Promise<number>
   close(): Promise<void>
 }

@@ -5,8 +5,8 @@ import { untilRun } from './drain.ts'
 import { endWorkers, startWorkers } from './worker-process.ts'
 
 /**
- * One worker process on a queue as it stands, for so many jobs and no further: what a claim costs beside many others.
- * The first ones are warm-up, since a few tens of thousands are over before a fresh process has come to speed.
+ * One worker process on an existing queue, for so many jobs and no more: the cost of a claim beside many other jobs. The
+ * first jobs are warm-up, because a few tens of thousands are over before a new process is at full speed.
  */
 export async function measureDrainPart(
   session: Session,

@@ -8,16 +8,17 @@ import type { DrainMeasure, Order, Sample } from './order.ts'
 import type { WorkerReport } from './worker-messages.ts'
 import { endWorkers, startWorkers, type WorkerProcess } from './worker-process.ts'
 
-// A hundredth of all jobs: fine enough for tenths, and too rare to cost anything. Where several processes have to tell
-// together when the warm-up was over, each has run half a step more than it told: less than a hundredth of all jobs.
+// A mark per hundredth of all jobs: fine enough for tenths, and too rare to cost anything. Where several processes
+// determine the end of the warm-up together, each has run half a step more than it reported: less than a hundredth of all
+// jobs.
 const marksPerRun = { one: 100, several: 2_000 }
 const stuckAfterMs = 30_000
 
 /**
- * Worker processes against a queue that was filled before them, from the first start until the store has none left.
+ * Worker processes on a queue that was filled before them, from the first start until the store has no job left.
  *
- * What happens in a tenth is told by the runs, not by the store, which nobody asks while work goes on: counting
- * rows would cost more than many of them. The end is told by the store.
+ * The tenths come from the runs and not from the store, which gets no query while work goes on: counting rows would cost
+ * more than many of them. The end comes from the store.
  */
 export async function measureDrain(session: Session, measure: DrainMeasure, order: Order): Promise<Sample> {
   const { processes, concurrency, isHeld, limitMs, warmUpJobs } = measure
@@ -63,14 +64,14 @@ export async function measureDrain(session: Session, measure: DrainMeasure, orde
   }
 }
 
-/** As a long report or a lagging replica would: what dies from here on cannot be removed. */
+/** Holds a snapshot open as a long report or a lagging replica does: rows that die from here on cannot be removed. */
 async function hold(holder: pg.Client): Promise<void> {
   await holder.connect()
   await holder.query('begin isolation level repeatable read')
   await holder.query('select count(*) from pg_class')
 }
 
-/** Asks rarely while much is left and often towards the end, and gives up on workers that do nothing. */
+/** Asks the store rarely while many jobs are left and often towards the end, and gives up on workers that do nothing. */
 export async function untilRun(
   workers: readonly WorkerProcess[],
   { jobs, endsAt }: { jobs: number; endsAt: number },
@@ -106,7 +107,7 @@ async function verify(session: Session, { jobs, runs }: { jobs: number; runs: nu
   return finished ?? 0
 }
 
-/** When the processes together had come to this run. */
+/** When the processes together had reached this run. */
 function timeOfRun(reports: readonly WorkerReport[], { run, every }: { run: number; every: number }): number {
   const times = reports.flatMap(({ marks }) => marks.map(({ at }) => at)).sort((a, b) => a - b)
   const at = times[Math.ceil(run / every) - 1]
@@ -114,12 +115,12 @@ function timeOfRun(reports: readonly WorkerReport[], { run, every }: { run: numb
   return at
 }
 
-/** What a process had used by then, as far as it took note. */
+/** The CPU time that a process had used by then, as far as it has marks. */
 function cpuMicrosAt({ first, marks }: WorkerReport, at: number): number {
   return (marks.findLast((mark) => mark.at <= at) ?? first)?.cpuMicros ?? 0
 }
 
-/** How one process went from its first run to its last. */
+/** The course of one process from its first run to its last. */
 function courseOf({ first, marks, rssMb }: WorkerReport, every: number) {
   const tenth = Math.floor(marks.length / 10)
   const rate = (from: number | undefined, to: number | undefined): number =>

@@ -16,10 +16,10 @@ const times = {
 type Fill = Extract<Measure, { type: 'fill' }>
 
 /**
- * Brings a table of Stint to so many rows by copying one that Stint itself wrote.
+ * Fills a table of Stint up to so many rows by copying one that Stint itself wrote.
  *
- * The columns are read from the catalog, so that the copies are what the current schema holds and this file
- * knows none of it but `id` and the times, which must be each row's own.
+ * The columns are read from the catalog, so that the copies fit the current schema. This file knows only `id` and the
+ * times, which must differ by row.
  */
 export async function fill(session: Session, { table, rows }: Fill, order: Order): Promise<Sample> {
   const client = new pg.Client({ connectionString: order.url })
@@ -37,7 +37,7 @@ export async function fill(session: Session, { table, rows }: Fill, order: Order
     const { into, values } = await copiedColumns(client, table)
     while (stored < rows) {
       const copies = Math.min(batch, rows - stored)
-      // Oldest first and ending now, as a queue that grew would look.
+      // Oldest first and ending now, as in a queue that grew.
       await client.query(
         `insert into ${table} (${into})
          select ${values}
@@ -47,7 +47,7 @@ export async function fill(session: Session, { table, rows }: Fill, order: Order
       )
       stored += copies
     }
-    // Now rather than whenever autovacuum wakes up, which would be in the middle of a measurement.
+    // Now and not when autovacuum starts, which would be in the middle of a measurement.
     await client.query(`vacuum (analyze) ${table}`)
     const seconds = (performance.now() - startedAt) / 1000
     return { figure: rows / seconds, count: rows, seconds, stored: await count() }
@@ -56,7 +56,7 @@ export async function fill(session: Session, { table, rows }: Fill, order: Order
   }
 }
 
-/** There is no other way to have a finished job as Stint writes it than to let it run one. */
+/** Running a job is the only way to get a finished job as Stint writes it. */
 async function finishOne(order: Order): Promise<void> {
   const workers = await startWorkers({ ...order, concurrency: 1, note: { type: 'starts' } }, 1)
   try {

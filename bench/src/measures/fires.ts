@@ -6,12 +6,12 @@ import type { Measure, Order, Sample } from './order.ts'
 import type { Started } from './worker-messages.ts'
 import { endWorkers, startWorkers, type WorkerProcess } from './worker-process.ts'
 
-/** A fresh process compiles what it runs for the first time. */
+/** The first fires do not count, because a new process compiles what it runs for the first time. */
 const warmUpSeconds = 3
 
 /**
- * How late a fire is on a system that does nothing else: from the time that a schedule names to the first line of the
- * handler. Each job carries its time; that is of the database's clock, which here is the machine's.
+ * How late a fire is on an idle system: from the time of the schedule to the first line of the handler. Each job carries
+ * its time, which comes from the database's clock; here that is the machine's.
  */
 export async function measureFires(
   session: Session,
@@ -40,13 +40,13 @@ async function untilStarted(worker: WorkerProcess, wanted: number, limitMs: numb
   const endsAt = now() + limitMs
   while (now() < endsAt) {
     if ((await worker.count()) >= wanted) return (await worker.report()).starts
-    // Seldom enough to be no work for the process that is measured.
+    // Rare enough to be no load for the measured process.
     await sleep(1_000)
   }
   throw new Error(`only ${await worker.count()} of ${wanted} fires started within ${limitMs / 1000} s`)
 }
 
-/** A schedule that skipped a time, or fired one twice, has no lateness worth telling. */
+/** Lateness counts only if no fire was skipped and none happened twice. */
 function mustBeEach(starts: readonly Started[], everyMs: number): void {
   for (const [index, { n }] of starts.entries()) {
     const before = starts[index - 1]?.n ?? n - everyMs

@@ -4,7 +4,7 @@ import pg from 'pg'
 import type { Measure, Order, Sample } from './order.ts'
 import { endWorkers, startWorkers } from './worker-process.ts'
 
-/** What a worker with nothing to do asks of the server and takes from the machine. Nobody else is connected. */
+/** What an idle worker costs the server and the machine. No other client is connected. */
 export async function measureIdle(
   { settleMs, durationMs, concurrency }: Extract<Measure, { type: 'idle' }>,
   order: Order,
@@ -35,14 +35,14 @@ export async function measureIdle(
 }
 
 interface Watched {
-  /** Since the server began. */
+  /** Transactions since the server began. */
   requests(): Promise<number>
-  /** How many of them one asking adds. */
+  /** How many transactions one reading adds. */
   ownRequests: number
   close(): Promise<void>
 }
 
-/** Transactions of the worker's database, each statement outside of one included, seen from another database. */
+/** Transactions of the worker's database, including each single statement, read from another database. */
 async function openPostgres(url: string): Promise<Watched> {
   const name = new URL(url).pathname.slice(1)
   const elsewhere = new URL(url)

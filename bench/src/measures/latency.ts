@@ -19,7 +19,7 @@ export async function measureLatency(
     ran.get(n)?.(at),
   )
   try {
-    // Until the worker has nothing left to do for having started.
+    // Until the worker has finished its start.
     await sleep(1_000)
     const latencies: number[] = []
     const startedAt = now()
@@ -29,7 +29,7 @@ export async function measureLatency(
       await session.enqueueOne({ n })
       const at = await within(lostAfterMs, started)
       if (n >= warmUpSamples) latencies.push(at - calledAt)
-      // Long enough for the worker to be idle again, and in step with no timer of its.
+      // Long enough for the worker to be idle again, and out of step with its timers.
       await sleep(20 + Math.random() * 40)
     }
     const seconds = (now() - startedAt) / 1000

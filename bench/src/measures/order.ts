@@ -1,6 +1,6 @@
 import type { Tuning } from '../systems/system.ts'
 
-/** What the measuring process is asked to do. A later workload adds its measure here and in measure.ts. */
+/** The orders to the measuring process. A new workload adds its measure here and in measure.ts. */
 export type Measure =
   | { type: 'callers'; callers: number; warmUpMs: number; durationMs: number }
   | { type: 'bulk'; jobs: number; warmUpJobs: number }
@@ -16,14 +16,14 @@ export type Measure =
 export interface DrainMeasure {
   type: 'drain'
   jobs: number
-  /** Run before those that count, by all processes together. */
+  /** Warm-up jobs, run before those that count, by all processes together. */
   warmUpJobs: number
   processes: number
   /** Of each process. */
   concurrency: number
   /** Another session keeps a snapshot open from before the first start to the end. */
   isHeld: boolean
-  /** Then what was done by then is the answer, and marked. */
+  /** After this time the jobs done so far are the answer, and it is marked. */
   limitMs: number
 }
 
@@ -34,7 +34,7 @@ export interface Order {
   measure: Measure
 }
 
-/** What a measurement may say beside its figure; the report has a column for each. All are numbers, for medians. */
+/** Further figures of a measurement; the report has a column for each. All are numbers, for medians. */
 export interface Details {
   p50Ms?: number
   p90Ms?: number
@@ -44,9 +44,9 @@ export interface Details {
   firstTenth?: number
   lastTenth?: number
   lastOfFirst?: number
-  /** Jobs a second with the warm-up, from the first start on. */
+  /** Jobs a second including the warm-up, from the first start on. */
   fromCold?: number
-  /** All threads of the worker processes, while the jobs ran that count. */
+  /** CPU time of all threads of the worker processes, while the jobs that count ran. */
   cpuMicrosPerJob?: number
   cpuPercent?: number
   walBytesPerJob?: number
@@ -63,7 +63,7 @@ export interface Sample extends Details {
   figure: number
   count: number
   seconds: number
-  /** Rows found in the store afterwards, warm-up included; the sample is thrown away if any is missing. */
+  /** Rows found in the store afterwards, warm-up included; a sample with missing rows is thrown away. */
   stored: number
   /** At each tenth of the runs, in MB. */
   rssTenthsMb?: number[]

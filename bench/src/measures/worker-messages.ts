@@ -1,6 +1,6 @@
 import type { Tuning } from '../systems/system.ts'
 
-/** What the measuring process says to a worker process, each answered by one message. */
+/** Messages of the measuring process to a worker process, each answered by one message. */
 export type ToWorker =
   | { type: 'prepare'; order: WorkerOrder }
   | { type: 'start' }
@@ -15,7 +15,7 @@ export type FromWorker =
   | { type: 'report'; report: WorkerReport }
   | { type: 'stopped' }
   | { type: 'error'; message: string }
-  /** Unasked, once per job, where the order says so. */
+  /** Sent without a request, once per job, if the order says so. */
   | { type: 'ran'; started: Started }
 
 export interface WorkerOrder {
@@ -23,18 +23,20 @@ export interface WorkerOrder {
   url: string
   tuning: Tuning
   concurrency: number
-  /** Schedules of every second that it has in its code; none where absent. */
+  /** How many schedules of every second it has in its code; none where absent. */
   schedules?: number
   note: Note
 }
 
-/** What the handler writes down: every so many runs the time, the start of each job, or that and tell at once. */
+/**
+ * What the handler records: the time at every so many runs, the start of each job, or the start and a message at once.
+ */
 export type Note = { type: 'marks'; every: number } | { type: 'starts' } | { type: 'each' }
 
 export interface Mark {
   at: number
   rssMb: number
-  /** Of all threads, since the process began. */
+  /** CPU time of all threads since the process began. */
   cpuMicros: number
 }
 
@@ -49,7 +51,7 @@ export interface WorkerReport {
   first: Mark | undefined
   marks: Mark[]
   starts: Started[]
-  /** When the report was made, and all that was used until then. */
+  /** When the report was made, and the resources used until then. */
   at: number
   rssMb: number
   cpuMicros: number

@@ -4,7 +4,7 @@ import type { FromWorker, Started, ToWorker, WorkerOrder, WorkerReport } from '.
 
 const program = fileURLToPath(new URL('../work.ts', import.meta.url))
 
-/** Starts as many as asked, lets all of them get ready, and only then lets them claim, all at once. */
+/** Starts so many workers, waits until all are ready, and then lets all of them claim at once. */
 export async function startWorkers(
   order: WorkerOrder,
   count: number,
@@ -21,19 +21,19 @@ export async function startWorkers(
   }
 }
 
-/** At once: what they leave behind is in a store that is thrown away. */
+/** Kills at once: what they leave behind is in a store that is thrown away. */
 export async function endWorkers(workers: readonly WorkerProcess[]): Promise<void> {
   await Promise.all(workers.map((worker) => worker.end()))
 }
 
-/** A worker in a process of its own, so that its CPU and memory are its own and nobody else's timers delay it. */
+/** A worker in a process of its own, so that its CPU and memory are its own and no other timers delay it. */
 export class WorkerProcess {
   readonly #child: ChildProcess
   readonly #ended: Promise<void>
   #waiting: { resolve(answer: FromWorker): void; reject(error: Error): void } | undefined
 
   constructor(onRan?: (started: Started) => void) {
-    // Starts arrive by the ten thousand, so they travel as V8 writes them and not as JSON.
+    // Starts arrive by the ten thousand, so they are sent in V8's format and not as JSON.
     this.#child = fork(program, { stdio: ['ignore', 2, 2, 'ipc'], serialization: 'advanced' })
     this.#child.on('message', (message: FromWorker) => {
       if (message.type === 'ran') onRan?.(message.started)

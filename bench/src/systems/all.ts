@@ -6,10 +6,10 @@ import { pgBoss, pgBossPrepared, pgBossWide } from './pg-boss.ts'
 import { stint, stintBefore } from './stint.ts'
 import type { System } from './system.ts'
 
-/** What a plain run compares. */
+/** The systems that a plain run compares. */
 export const systems: readonly System[] = [stint, pgBoss, graphileWorker, bullmq]
 
-/** What --only may name as well. */
+/** Further systems that --only may name. */
 export const optionalSystems: readonly System[] = [stintBefore, bullmqPg, pgBossPrepared, pgBossWide]
 
 export function systemNamed(name: string): System {

@@ -48,7 +48,7 @@ async function setup(url: string, { autoPipelining = false }: Tuning): Promise<S
     count: () =>
       askOver(connection, async (asked) => {
         const waiting = await asked.llen(`bull:${queueName}:wait`)
-        // The list says how many wait; one of them is read back, so that an id without its job would show.
+        // The list says how many jobs wait; one of them is read back, so that an id without its job is noticed.
         const [id] = await asked.lrange(`bull:${queueName}:wait`, 0, 0)
         if (id !== undefined && (await asked.exists(`bull:${queueName}:${id}`)) === 0) return -1
         return waiting
@@ -70,7 +70,7 @@ async function setup(url: string, { autoPipelining = false }: Tuning): Promise<S
   }
 }
 
-/** Over a connection of its own, as the other systems are asked. */
+/** Over a connection of its own, as for the other systems. */
 async function askOver(connection: Redis, ask: (asked: Redis) => Promise<number>): Promise<number> {
   const asked = connection.duplicate({ enableAutoPipelining: false })
   try {

@@ -27,7 +27,7 @@ export const pgBoss: System = {
   tunings: {
     single: poolTunings,
     bulk: bulkTunings,
-    // What one fetch brings goes to the handler at once: more than 100 of it would be another workload.
+    // One fetch goes to the handler as a whole: more than 100 jobs would be another workload.
     drain: [
       { batch: 100, pollers: 1 },
       { batch: 50, pollers: 2 },
@@ -49,7 +49,7 @@ export const pgBoss: System = {
   prepareWorker,
 }
 
-/** Not a documented setting, but one that a user who looks can find: so it can be asked for by name. */
+/** Not a documented setting, but one that a user can find: so it can be requested by name. */
 export const pgBossPrepared: System = {
   ...pgBoss,
   name: 'pg-boss-prepared',
@@ -75,7 +75,7 @@ export const pgBossPrepared: System = {
   },
 }
 
-/** Its handler gets far more than 100 jobs at a time: what one may choose where that does no harm. */
+/** Its handler gets far more than 100 jobs at a time: a choice where that does no harm. */
 export const pgBossWide: System = {
   ...pgBoss,
   name: 'pg-boss-wide',

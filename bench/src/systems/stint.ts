@@ -6,7 +6,7 @@ import { countRows } from './count-rows.ts'
 import type { Input, PreparedWorker, Session, System, Work } from './system.ts'
 import { bulkTunings } from './system.ts'
 
-/** What the benchmarks use of Stint. Written out, because bench/ must type-check before dist/ exists. */
+/** The parts of Stint that the benchmarks use. Written out, because bench/ must type-check before dist/ exists. */
 interface StintModule {
   Stint: new (options: { connection: string }) => StintClient
   defineJob: (contract: { kind: string; queue: string }) => unknown
@@ -46,14 +46,16 @@ const contract = { kind: 'bench.noop', queue: 'bench' }
 /** This checkout. */
 export const stint = stintAt('stint', new URL('../../../', import.meta.url))
 
-/** Another checkout, built, whose folder STINT_BEFORE names: so that a change is measured in turns with what was before it. */
+/**
+ * Another built checkout, whose folder STINT_BEFORE names: so that a change is measured in turns with the code before it.
+ */
 export const stintBefore = stintAt('stint-before', folderUrl(process.env['STINT_BEFORE']))
 
 function folderUrl(folder: string | undefined): URL | undefined {
   return folder === undefined ? undefined : pathToFileURL(`${resolve(folder)}/`)
 }
 
-/** The built package and not the sources: what is measured is what gets published. */
+/** The built package and not the sources: the measured code is the published code. */
 function stintAt(name: string, root: URL | undefined): System {
   const fileOf = (path: string): URL => new URL(path, root ?? import.meta.url)
   const manifest = fileOf('package.json')

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 
-/** One way to run a system. What a system does not name, it does not have. */
+/** One way to run a system. Options that a system does not name, it does not have. */
 export interface Tuning {
   /** Size of its connection pool. */
   connections?: number
@@ -10,7 +10,7 @@ export interface Tuning {
   inFlight?: number
   /** Call its documented SQL function instead of the method around it. */
   viaSql?: boolean
-  /** ioredis sends what one turn of the event loop asked for as one pipeline. */
+  /** ioredis sends the commands of one turn of the event loop as one pipeline. */
   autoPipelining?: boolean
   /** Jobs that a worker fetches at once. */
   batch?: number
@@ -18,7 +18,7 @@ export interface Tuning {
   pollers?: number
   /** Jobs that a worker process may hold in memory ahead of running them. */
   localQueue?: number
-  /** How long a worker gathers finished jobs before it tells the database, in ms; absent means one by one. */
+  /** How long a worker gathers finished jobs before it writes them to the database, in ms; absent means one by one. */
   settleAfterMs?: number
   /** Workers are woken by NOTIFY. */
   notify?: boolean
@@ -35,13 +35,13 @@ export interface System {
   store: 'postgres' | 'redis'
   /** What is set and why, for the report. */
   settings: { enqueue: string; work: string }
-  /** Worth trying for each kind of work: a full run tries all and keeps the fastest, --quick takes the first. */
+  /** The tunings to try for each kind of work: a full run tries all and keeps the fastest, --quick takes the first. */
   tunings: {
     single: readonly Tuning[]
     bulk: readonly Tuning[]
-    /** Of a worker that is to get through many jobs. */
+    /** For a worker that should get through many jobs. */
     drain: readonly Tuning[]
-    /** Of a worker, and whoever enqueues for it, that is to start each job soon. */
+    /** For a worker and its producer that should start each job soon. */
     latency: readonly Tuning[]
   }
   /** Whether it has an API to enqueue inside the caller's transaction. */
@@ -52,20 +52,25 @@ export interface System {
   missingWorker?: string | undefined
   /** In the measuring process: migrates if need be, connects, and is ready to enqueue. */
   setup(url: string, tuning: Tuning): Promise<Session>
-  /** In a worker process, on a store that a session has set up: loads and connects what it can without claiming. */
+  /**
+   * In a worker process, on a store that a session has set up: loads and connects as far as possible without claiming.
+   */
   prepareWorker(url: string, tuning: Tuning, work: Work): Promise<PreparedWorker>
 }
 
 export interface Work {
   concurrency: number
-  /** Schedules of every second, evenly spread over it, whose jobs carry their time in ms as `n`; where it has such. */
+  /**
+   * Schedules of every second, evenly spread over it, whose jobs carry their time in ms as `n`; where the system has
+   * such.
+   */
   schedules?: number | undefined
-  /** The handler: to be called with the `n` of each job that starts. It does nothing but take note. */
+  /** The handler: called with the `n` of each job that starts. It only records. */
   run: (n: number) => void
 }
 
 export interface PreparedWorker {
-  /** From here on it claims. */
+  /** From here on the worker claims. */
   start(): Promise<unknown>
   /** Lets running jobs finish and settle. */
   stop(): Promise<unknown>
@@ -76,11 +81,11 @@ export interface Session {
   enqueueOne(input: Input): Promise<unknown>
   enqueueBulk(inputs: readonly Input[]): Promise<unknown>
   enqueueInTx?(client: Client, input: Input): Promise<unknown>
-  /** Jobs that its store holds, asked of the store and not of the library. */
+  /** Jobs in its store, read from the store and not from the library. */
   count(): Promise<number>
   /** Those of them that have not ended: waiting, running or failed. */
   unfinished(): Promise<number>
-  /** Those that ended well and were kept; absent where none are. */
+  /** Those that succeeded and were kept; absent where none are. */
   finished?(): Promise<number>
   teardown(): Promise<void>
 }

@@ -5,7 +5,10 @@ import { stint } from '../systems/stint.ts'
 import { describeTuning } from '../systems/system.ts'
 import type { Workload } from './workload.ts'
 
-/** Whether a claim costs more when many jobs wait, or many have finished. About Stint alone: it is a promise of ours. */
+/**
+ * Whether a claim costs more when many jobs wait, or many have finished. Only for Stint, because it is a promise of
+ * Stint.
+ */
 export const claimDepth: Workload = {
   name: 'claim-depth',
   title: ({ claimJobs, claimWarmUpJobs }) =>
@@ -89,7 +92,9 @@ function measureOf({ sizes: { claimJobs, claimWarmUpJobs } }: Bench) {
   return { type: 'drain-part', jobs: claimJobs, warmUpJobs: claimWarmUpJobs, concurrency: 100 } as const
 }
 
-/** To what waits beside the jobs that will run, and those. The finished ones first: making one takes a worker. */
+/**
+ * Tops up the waiting jobs beside those that will run, and those. Finished jobs first, because making one takes a worker.
+ */
 async function fill(bench: Bench, place: Place): Promise<void> {
   const { claimJobs, claimWarmUpJobs } = bench.sizes
   const finished: Measure = { type: 'fill', table: 'stint.finished', rows: place.finished }

@@ -5,7 +5,7 @@ import { stint } from '../systems/stint.ts'
 import { describeTuning, type Tuning } from '../systems/system.ts'
 import type { Workload } from './workload.ts'
 
-/** Whether an enqueue costs more when many jobs wait already. About Stint alone: it is a promise of ours. */
+/** Whether an enqueue costs more when many jobs already wait. Only for Stint, because it is a promise of Stint. */
 export const depth: Workload = {
   name: 'depth',
   title: () =>
@@ -47,7 +47,7 @@ async function measureDepths(bench: Bench): Promise<Result[]> {
   for (let round = 0; round < rounds; round++) {
     for (const rows of depths) {
       for (const part of parts) {
-        // What is enqueued on top of a deep queue is a small share of it; an empty one must be made anew.
+        // The jobs enqueued on top of a deep queue are a small share of it; an empty one must be made anew.
         if (rows === 0) await fillTo(bench, rows)
         const { measure, tuning } = part
         const sample = await bench.measureAt(bench.postgres.url(database(rows)), {

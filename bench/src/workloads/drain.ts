@@ -18,7 +18,7 @@ export const drain: Workload = {
   },
 }
 
-/** What all drains have in common, unless said otherwise. */
+/** What all drains have in common, unless they say otherwise. */
 export function drainOf({ drainLimitMs }: Sizes, said: Pick<DrainMeasure, 'jobs'> & Partial<DrainMeasure>) {
   return {
     type: 'drain',

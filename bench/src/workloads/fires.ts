@@ -6,7 +6,7 @@ import type { Workload } from './workload.ts'
 
 const schedules = 5
 
-/** About Stint alone: schedules of pg-boss and graphile-worker know minutes, not seconds. */
+/** Only for Stint: schedules of pg-boss and graphile-worker have minutes, not seconds. */
 export const fires: Workload = {
   name: 'fires',
   title: ({ fireSamples }) =>

@@ -31,7 +31,7 @@ export const held: Workload = {
         },
       ]),
     )
-    // Beside each other, so that the two sides of a ratio have the same minutes.
+    // One after the other, so that both sides of a ratio share the same minutes.
     const series = await measureInRounds(
       bench,
       [...unheld].flatMap((pair) => pair),

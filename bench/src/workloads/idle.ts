@@ -15,7 +15,7 @@ export const idle: Workload = {
       trial: { type: 'idle', settleMs: idleSettleMs / 2, durationMs: idleMs / 3, concurrency: 10 },
       tunings: (system) => system.tunings.latency,
       isLessBetter: true,
-      // What a timer asks for does not vary.
+      // Timers cause the same requests in every round.
       rounds: 1,
     })
   },

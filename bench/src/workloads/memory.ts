@@ -4,7 +4,7 @@ import { stint } from '../systems/stint.ts'
 import { drainOf } from './drain.ts'
 import type { Workload } from './workload.ts'
 
-/** About Stint alone: it is a promise of ours. */
+/** Only for Stint, because it is a promise of Stint. */
 export const memory: Workload = {
   name: 'memory',
   title: ({ memoryJobs }) =>
@@ -20,7 +20,7 @@ export const memory: Workload = {
   },
 }
 
-/** From the first tenth on: what a process takes until it is warm says nothing about what it keeps taking. */
+/** From the first tenth on: the memory of the warm-up says nothing about later growth. */
 function flatness(measured: Result): Result {
   const result = without(measured, ['rssMiddleMb'])
   const [first, ...rest] = result.rssTenthsMb ?? []

@@ -3,7 +3,7 @@ import { measureInRounds, type Plan, type Series } from '../rounds.ts'
 import { drainOf } from './drain.ts'
 import type { Workload } from './workload.ts'
 
-/** Of the systems on PostgreSQL, where several claimers meet at the same rows. */
+/** For the systems on PostgreSQL, where several workers claim from the same rows. */
 export const processes: Workload = {
   name: 'processes',
   title: ({ processJobs, processWarmUpJobs }) =>
@@ -51,7 +51,7 @@ const ofOneProcess = [
   'rssTenthsMb',
 ] as const
 
-/** Without what only a single process can tell. */
+/** Without the figures that only a single process has. */
 function toRow({ system, at = '' }: Plan, series: Series): Result {
   return { ...without(toResult(processes, system, series), ofOneProcess), at }
 }

@@ -3,7 +3,7 @@ import type { Result } from '../result.ts'
 
 export interface Workload {
   name: string
-  /** What is done, in one line, above its table. */
+  /** The work in one line, above its table. */
   title(sizes: Sizes): string
   /** Of its figure; a name of another column means that the figure is that column. */
   unit: 'jobs/s' | 'commits/s' | 'p50 ms' | 'p99 ms' | 'requests/s'
