@@ -56,8 +56,8 @@ interface Answer {
 
 /** Answers without an `asOf`, and why. */
 const ageless = new Map([
-  ['get /v1/health/live', 'says yes or no, and nothing else, to anybody'],
-  ['get /v1/health/ready', 'says yes or no, and nothing else, to anybody'],
+  ['get /v1/health/live', 'says only yes or no, and needs no sign-in'],
+  ['get /v1/health/ready', 'says only yes or no, and needs no sign-in'],
   ['get /v1/openapi.json', 'is the same as long as the process lives'],
 ])
 

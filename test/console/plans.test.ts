@@ -1,6 +1,5 @@
 /*
- * How the database reads what the screens show: through indexes and up to a limit, whatever the planner knows of the
- * tables.
+ * How the database reads what the screens show: through indexes and up to a limit, with any statistics.
  */
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'

@@ -1,6 +1,6 @@
 /*
  * How the database executes the statements of a search: by the index that was made for the filter or within a window,
- * never by reading a large table, whatever the statistics say.
+ * never by reading a large table, with any statistics.
  */
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
