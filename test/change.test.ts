@@ -260,6 +260,9 @@ describe('list', () => {
       root.id,
     ])
     expect((await stint.list({ queue, kind: 'other' })).jobs).toEqual([])
+    expect((await stint.list({ queue, kind: 'mail.send' })).jobs).toHaveLength(2)
+    for (const kind of ['mail.*', 'mail.%', 'mail_send', '*', ''])
+      expect((await stint.list({ queue, kind })).jobs, kind).toEqual([])
   })
 
   test('list reads a bounded number of rows for a rare match, and says where to go on', async () => {

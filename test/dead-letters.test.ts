@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { defineJob, fileBlobStore, Stint } from '../src/index.ts'
 import { render } from '../src/db/statement.ts'
-import { listDeadSql } from '../src/jobs/dead/list-dead.sql.ts'
+import { searchDeadSql } from '../src/jobs/search/search-dead.sql.ts'
+import { searchWindowSql } from '../src/jobs/search/search-window.sql.ts'
 import { connectTo, createTestDatabase } from './support/database.ts'
 import type { TestDatabase } from './support/database.ts'
 import { bury } from './support/dead-letters.ts'
@@ -41,6 +42,7 @@ afterAll(async () => {
 })
 
 const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+const lowestId = '00000000-0000-0000-0000-000000000000'
 const unknownId = '01890000-0000-7000-8000-000000000000'
 const declined = { name: 'CardDeclined', message: 'do not honor', stack: 'CardDeclined: do not honor\n at …' }
 
@@ -121,6 +123,33 @@ describe('list', () => {
     ])
   })
 
+  test('takes a kind and a fingerprint as whole texts, without wildcards', async () => {
+    const queue = randomUUID()
+    await deadMail({ queue }, { fingerprint: 'b02c9e51b02c9e51' })
+    const found = async (options: Parameters<typeof stint.dead.list>[0]) =>
+      (await stint.dead.list({ queue, ...options })).dead.length
+    expect(await found({ kind: 'mail.send', fingerprint: 'b02c9e51b02c9e51' })).toBe(1)
+    for (const kind of ['mail.*', 'mail.%', 'mail_send', '*', '']) expect(await found({ kind })).toBe(0)
+    for (const fingerprint of ['b02c9e51', 'b02c9e51%', '']) expect(await found({ fingerprint })).toBe(0)
+  })
+
+  test('shows the trash and edited dead letters only where it is asked for them', async () => {
+    const queue = randomUUID()
+    const [open, edited, discarded, both] = [
+      ...[await deadMail({ queue }), await deadMail({ queue })],
+      ...[await deadMail({ queue }), await deadMail({ queue })],
+    ] as const
+    await db.query('update stint.dead set replaced_by = id where id = any($1)', [[edited, both]])
+    await db.query('update stint.dead set discarded_at = now() where id = any($1)', [[discarded, both]])
+    const find = async (options: Parameters<typeof stint.dead.list>[0]) =>
+      (await stint.dead.list({ queue, ...options })).dead.map(({ id }) => id)
+    expect(await find({})).toEqual([open])
+    expect(await find({ replaced: true })).toEqual([edited, open])
+    expect(await find({ discarded: true })).toEqual([discarded])
+    expect(await find({ discarded: true, replaced: true })).toEqual([both, discarded])
+    expect((await stint.list({ queue })).jobs.map(({ id }) => id)).toEqual([edited, open])
+  })
+
   test.each([{ limit: 0 }, { reason: 'bored' }, { before: 'x' }, { que: 'a' }, { discarded: 'yes' }])(
     'dead.list() refuses %j',
     async (options) => {
@@ -162,13 +191,19 @@ describe('a list of many dead letters', () => {
     const prober = await connectTo(many.url)
     await prober.query('analyze stint.dead')
     await prober.query('set plan_cache_mode = force_generic_plan')
-    await prober.query(`prepare probe as ${render(listDeadSql, 'stint')}`)
-    const given: Record<string, string> = { before: `'${highestId}'`, window: '50', limit: '50' }
+    await prober.query(`prepare by_index as ${render(searchDeadSql, 'stint')}`)
+    await prober.query(`prepare by_id as ${render(searchWindowSql, 'stint')}`)
+    const given = { upTo: `'${highestId}'`, from: `'${lowestId}'`, window: '50', limit: '50' }
     for (const by of ['queue', 'kind', 'key', 'fingerprint', 'id']) {
-      const flags = { by: `'${by}'`, [by]: `'q'`, discarded: 'false', replaced: 'false' }
-      const values = listDeadSql.params.map((param) => ({ ...given, ...flags })[param] ?? 'null')
+      const { params } = by === 'id' ? searchWindowSql : searchDeadSql
+      const value = by === 'kind' ? 'k' : 'q'
+      const filter: Partial<Record<string, string>> = {
+        ...{ ...given, by: `'${by}'`, values: `'{${value}}'`, tables: `'{dead}'` },
+        ...{ discarded: 'false', replaced: 'false' },
+      }
+      const values = params.map((param) => filter[param] ?? 'null')
       const { rows } = await prober.query<{ 'QUERY PLAN': string }>(
-        `explain (analyze, costs off) execute probe (${values.join(', ')})`,
+        `explain (analyze, costs off) execute ${by === 'id' ? 'by_id' : 'by_index'} (${values.join(', ')})`,
       )
       const scans = rows
         .map((row) => row['QUERY PLAN'])
@@ -176,7 +211,8 @@ describe('a list of many dead letters', () => {
       const [first = '', ...others] = scans.filter((line) => !line.includes('never executed'))
       expect(first, by).toContain(by === 'id' ? 'dead_pkey' : `dead_${by}`)
       expect(others.filter((line) => !line.includes('dead_pkey'))).toEqual([])
-      expect(first).toMatch(/rows=(50|0)\b/)
+      // No dead letter here has a key or a fingerprint.
+      expect(first, by).toMatch(by === 'key' || by === 'fingerprint' ? /rows=0\b/ : /rows=50\b/)
     }
   })
 })

@@ -127,6 +127,11 @@ describe('the viewer', () => {
       await may('viewer', `select id, state, queue, kind, key, attempt from ${schema}.jobs limit 1`),
     ).toBe(true)
     expect((await login('viewer').stint.list({ queue: 'q', limit: 5 })).jobs).toHaveLength(5)
+    for (const filter of [
+      ...[{}, { state: 'running' }, { state: 'dead', kind: 'none' }, { queue: 'none' }],
+      ...[{ kind: 'none' }, { key: 'none' }, { correlationId: 'none' }],
+    ] as const)
+      expect(await login('viewer').stint.list(filter)).toHaveProperty('jobs')
     expect((await login('viewer').stint.status()).queues).toMatchObject([{ queue: 'q' }])
     for (const column of ['input', 'result', 'error', 'options', 'input_blob']) {
       expect(await may('viewer', `select ${column} from ${schema}.jobs limit 1`), column).toBe(false)

@@ -15,11 +15,9 @@ import { attempts } from '../jobs/attempt/attempts.ts'
 import type { Attempt } from '../jobs/attempt/attempts.ts'
 import { checkWords } from '../jobs/search/check-words.ts'
 import { get } from '../jobs/get.ts'
-import { list } from '../jobs/search/list.ts'
-import type { JobPage } from '../jobs/search/list.ts'
 import { lastLogs, logs } from '../jobs/attempt/logs.ts'
 import type { LogLine } from '../jobs/attempt/logs.ts'
-import { search } from '../jobs/search/search.ts'
+import { findJobs, search } from '../jobs/search/search.ts'
 import type { SearchPage } from '../jobs/search/search.ts'
 import { updateInput } from '../jobs/change/update-input.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
@@ -43,7 +41,7 @@ import { ErrorGroups } from './dead/error-groups.ts'
 import { JobVerbs } from './jobs/job-verbs.ts'
 import type { When } from './jobs/job-verbs.ts'
 import { resolveListOptions } from './jobs/list-options.ts'
-import type { ListOptions } from './jobs/list-options.ts'
+import type { JobPage, ListOptions } from './jobs/list-options.ts'
 import { resolveLogsOptions } from './jobs/log-options.ts'
 import type { LogsOptions } from './jobs/log-options.ts'
 import { Operations } from './operations/operations.ts'
@@ -164,7 +162,8 @@ export class Stint<Tx = PgTransaction> {
   /** A page of jobs, newest first. */
   async list(options?: ListOptions): Promise<JobPage> {
     const request = resolveListOptions(options)
-    return this.#calls.send((db) => list(db, request))
+    const { jobs, next } = await this.#calls.send((db) => findJobs(db, request))
+    return { jobs, next }
   }
 
   /**

@@ -84,7 +84,7 @@ export interface Job extends JobSummary {
   progress: JobProgress | null
 }
 
-/** A row of the view stint.jobs, as list.sql selects it. */
+/** A row of the view stint.jobs, as jobs/fragments/shown.sql selects it. */
 export interface JobSummaryRow {
   id: string
   state: JobState

@@ -59,12 +59,11 @@ const nothing = {
   replaced: false,
   words: null,
 }
-const page = { ...nothing, before: lastId, from: firstId, limit: 51 }
+const page = { ...nothing, upTo: lastId, from: firstId, limit: 51 }
 const window = { window: 5_000 }
 const byDead = (by: string, values: string): Params => ({
   ...page,
   ...window,
-  errors: null,
   by,
   values,
 })
@@ -86,19 +85,19 @@ interface Case {
 const cases: Record<string, Case> = {
   'all, a page': {
     statement: searchWindowSql,
-    params: { ...page, ...window, places: everywhere },
+    params: { ...page, ...window, tables: everywhere },
     paths: /_pkey|_id_idx|finished_id/,
     blocks: 3_000,
   },
   'a window without a match': {
     statement: searchWindowSql,
-    params: { ...page, ...window, places: everywhere, kinds: '{nothing}' },
+    params: { ...page, ...window, tables: everywhere, kinds: '{nothing}' },
     paths: /_pkey|_id_idx|finished_id/,
     blocks: 20_000,
   },
   'the end of a window': {
     statement: searchWindowEndSql,
-    params: { before: lastId, places: everywhere, ...window },
+    params: { upTo: lastId, tables: everywhere, ...window },
     paths: /_pkey|_id_idx|finished_id/,
     blocks: 20_000,
   },

@@ -1,8 +1,9 @@
 import { invalidOption, integerOption, oneOfOption, rejectUnknown } from '../../core/options.ts'
 import { isUuid } from '../../core/uuid.ts'
-import { deadReasons } from '../../jobs/dead/list-dead.ts'
-import type { DeadReason, ListDeadRequest } from '../../jobs/dead/list-dead.ts'
-import { textOption } from '../jobs/list-options.ts'
+import { deadReasons } from '../../jobs/dead/dead-letter.ts'
+import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
+import type { SearchRequest } from '../../jobs/search/search.ts'
+import { valuesOf } from '../jobs/list-options.ts'
 
 export interface ListDeadOptions {
   queue?: string | undefined
@@ -25,6 +26,7 @@ const known = [
   ...['discarded', 'replaced', 'limit', 'before'],
 ]
 
+/** The search that dead.list() is. */
 export function resolveListDeadOptions({
   queue,
   kind,
@@ -36,20 +38,24 @@ export function resolveListDeadOptions({
   limit = 50,
   before,
   ...rest
-}: ListDeadOptions = {}): ListDeadRequest {
+}: ListDeadOptions = {}): SearchRequest {
   rejectUnknown('dead.list', rest, known)
   if (before !== undefined && !isUuid(before))
     throw invalidOption('before', 'the `next` of an earlier page', before)
   return {
-    queue: textOption('queue', queue),
-    kind: textOption('kind', kind),
-    key: textOption('key', key),
-    reason: reason === undefined ? null : oneOfOption('reason', reason, deadReasons),
-    fingerprint: textOption('fingerprint', fingerprint),
-    discarded: booleanOption('discarded', discarded),
-    replaced: booleanOption('replaced', replaced),
-    before: before ?? null,
+    where: {
+      states: ['dead'],
+      queues: valuesOf('queue', queue),
+      kindNames: valuesOf('kind', kind),
+      keys: valuesOf('key', key),
+      reasons: reason === undefined ? undefined : [oneOfOption('reason', reason, deadReasons)],
+      fingerprints: valuesOf('fingerprint', fingerprint),
+      isDiscarded: booleanOption('discarded', discarded) ? true : undefined,
+      hidesReplaced: !booleanOption('replaced', replaced),
+    },
+    before,
     limit: integerOption('limit', limit, { min: 1, max: 200 }),
+    mostMs: Infinity,
   }
 }
 

@@ -10,20 +10,22 @@ import { attempts } from '../../jobs/attempt/attempts.ts'
 import type { Attempt } from '../../jobs/attempt/attempts.ts'
 import { deadCounts, deadOverview } from '../../jobs/dead/dead-counts.ts'
 import type { DeadCount } from '../../jobs/dead/dead-counts.ts'
+import type { DeadLetterFacts, DeadReason } from '../../jobs/dead/dead-letter.ts'
 import { discard } from '../../jobs/dead/discard.ts'
 import { getDead } from '../../jobs/dead/get-dead.ts'
 import type { StoredDeadLetter } from '../../jobs/dead/get-dead.ts'
 import { linkReplaced } from '../../jobs/dead/link-replaced.ts'
-import { listDead } from '../../jobs/dead/list-dead.ts'
-import type { DeadLetterFacts, DeadLetterPage, DeadReason } from '../../jobs/dead/list-dead.ts'
 import { replaceDead } from '../../jobs/dead/replace-dead.ts'
 import { replay } from '../../jobs/dead/replay.ts'
 import { restore } from '../../jobs/dead/restore.ts'
+import { search } from '../../jobs/search/search.ts'
 import { uniqueHolder } from '../../jobs/unique-holder.ts'
 import { checkId } from '../job-id.ts'
 import type { Calls, GetOptions } from '../calls.ts'
 import { resolveListDeadOptions } from './dead-letter-options.ts'
 import type { ListDeadOptions } from './dead-letter-options.ts'
+import { deadLetterPage } from './dead-letter-page.ts'
+import type { DeadLetterPage } from './dead-letter-page.ts'
 import { prepareEdit } from './edit.ts'
 import type { Edit } from './edit.ts'
 
@@ -66,7 +68,7 @@ export class DeadLetters {
   /** A page of dead letters, newest first, without those in the trash and those that an edited job replaced. */
   async list(options?: ListDeadOptions): Promise<DeadLetterPage> {
     const request = resolveListDeadOptions(options)
-    return this.#calls.send((db) => listDead(db, request))
+    return deadLetterPage(await this.#calls.send((db) => search(db, request)))
   }
 
   /** One dead letter with its attempts, or undefined if the job is not a dead letter. */

@@ -8,7 +8,7 @@ import { prepareJob } from '../../jobs/new/new-job.ts'
 import type { PreparedJob } from '../../jobs/new/new-job.ts'
 import { sendBatch } from '../../jobs/new/send-batch.ts'
 import { checkWords } from '../../jobs/search/check-words.ts'
-import { search } from '../../jobs/search/search.ts'
+import { findJobs, search } from '../../jobs/search/search.ts'
 import type { FoundJob } from '../../jobs/search/search.ts'
 import {
   endByHand,
@@ -362,9 +362,7 @@ export class Operations {
 
   /** Of ids that were given, those that are no jobs. */
   async #missing(ids: readonly string[]): Promise<{ reason: string; count: number }[]> {
-    const there = await this.#calls.send((db) =>
-      search(db, { where: { ids }, limit: ids.length, isBare: true }),
-    )
+    const there = await this.#calls.send((db) => findJobs(db, { where: { ids }, limit: ids.length }))
     const count = ids.length - there.jobs.length
     return count === 0 ? [] : [{ reason: 'not there', count }]
   }

@@ -3,7 +3,7 @@ import type { Job, JobRow } from '../../core/job.ts'
 import { peek } from '../../core/failures/thrown.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
-import type { DeadLetterFacts } from './list-dead.ts'
+import type { DeadLetterFacts } from './dead-letter.ts'
 import { getDeadSql } from './get-dead.sql.ts'
 
 /** A dead letter, and values that only an edited copy of it needs. */

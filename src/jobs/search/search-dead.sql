@@ -2,8 +2,9 @@
 -- chooses one branch of `found`; the others cost nothing, for their condition does not depend on a row. The rest is looked
 -- for among the :window newest that the index gives.
 --
--- Written as ranges that only the wanted index has in order, as in list-dead.sql. There is always a row: without a dead
--- letter in it when none matched. `window_end` is where to look on.
+-- `queue = :value` is written as a range that only the index by queue has in order: with an equality the planner may read
+-- all dead letters by id and pick. `offset 0` keeps it from looking at them all before it joins. There is always a row:
+-- without a dead letter in it when none matched. `window_end` is where to look on.
 with found as (
   (select found.id
      from unnest(:values::text[]) as wanted (value)
@@ -66,21 +67,19 @@ with found as (
   select dead.id, 'dead'::text as state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version,
          created_at, run_at, started_at, died_at as finished_at, deadline_at, worker_id,
          correlation_id, traceparent, tracestate, parent_id, flow_id, search, reason,
-         attempts_before, replaces, replaced_by, discarded_at, false as suspect, null::timestamptz as cancel_at, fingerprint
+         attempts_before, replaces, replaced_by, discarded_at, false as suspect, null::timestamptz as cancel_at
     from seen
    cross join lateral (select * from stint.dead where dead.id = seen.id offset 0) as dead
 ), matching as (
   select *
     from page
    where id >= :from::uuid
-     and (:errors::text[] is null or fingerprint like any(:errors::text[]))
      and -- include: jobs/matches
    order by id desc
    limit :limit::integer
 )
 select (select count(*)::integer from seen) as looked,
        (select id from seen order by id desc offset :window::integer - 1 limit 1) as window_end,
-       fingerprint,
        -- include: jobs/shown
   from (select) as always
   left join matching on true

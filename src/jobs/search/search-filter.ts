@@ -1,10 +1,20 @@
 import type { Where } from '../../core/filter/where.ts'
 
+/** What a search can look for: what a filter in words says, and what only the typed options of list() and dead.list() say. */
+export interface SearchFilter extends Where {
+  /** Whole names of kinds: a star is part of the name. */
+  readonly kindNames?: readonly string[] | undefined
+  /** Whole fingerprints. */
+  readonly fingerprints?: readonly string[] | undefined
+  /** Whether jobs that were edited into another one are left out. @default as the words of the filter say */
+  readonly hidesReplaced?: boolean | undefined
+}
+
 /** A filter as the parameters of jobs/fragments/matches.sql. */
 export type Filter = ReturnType<typeof filterOf>
 
 export function filterOf(
-  where: Where,
+  where: SearchFilter,
   { now, asOf }: { now: Date; asOf: Date | undefined },
 ): {
   states: readonly string[] | null
@@ -26,13 +36,15 @@ export function filterOf(
     ms === undefined ? null : new Date(now.getTime() - ms)
   // A filter by id finds its jobs everywhere, also in the trash.
   const isShown = where.ids !== undefined
+  // One that was edited into another job may lie in the trash too: is:discarded alone does not ask.
+  const { hidesReplaced = !isShown && where.isDiscarded !== true } = where
   const words = Object.entries(where.search ?? {}).map(([name, values]) =>
     values.map((value) => `${name}:${value}`),
   )
   return {
     states: where.states ?? null,
     queues: where.queues ?? null,
-    kinds: where.kinds?.map(likePattern) ?? null,
+    kinds: where.kindNames?.map(escaped) ?? where.kinds?.map(likePattern) ?? null,
     keys: where.keys ?? null,
     workers: where.workers ?? null,
     correlations: where.correlations ?? null,
@@ -42,14 +54,17 @@ export function filterOf(
     madeAfter: ago(where.youngerMs),
     asOf: asOf ?? null,
     discarded: where.isDiscarded ?? (isShown ? null : false),
-    // One that was edited into another job may lie in the trash too: is:discarded alone does not ask.
-    replaced: where.isReplaced ?? (isShown || where.isDiscarded === true ? null : false),
+    replaced: where.isReplaced ?? (hidesReplaced ? false : null),
     words: words.length === 0 ? null : JSON.stringify(words),
   }
 }
 
-/** `charge.*` is `charge.%`; what LIKE would take for a sign of its own is escaped. */
+/** `charge.*` is `charge.%`. */
 function likePattern(text: string): string {
-  const escaped = (text.endsWith('*') ? text.slice(0, -1) : text).replace(/[\\%_]/g, '\\$&')
-  return text.endsWith('*') ? `${escaped}%` : escaped
+  return text.endsWith('*') ? `${escaped(text.slice(0, -1))}%` : escaped(text)
+}
+
+/** A pattern for this text alone: characters that have a meaning in LIKE are escaped. */
+function escaped(text: string): string {
+  return text.replace(/[\\%_]/g, '\\$&')
 }

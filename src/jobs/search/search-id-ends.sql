@@ -1,4 +1,4 @@
--- Jobs whose id ends so, among the :window newest of each place: no index knows the end of an id.
+-- Jobs whose id ends so, among the :window newest of each table: no index knows the end of an id.
 select id
   from ((select id from stint.job order by id desc limit :window::integer)
         union all

@@ -3,7 +3,7 @@ with seen as (
   select id
     from stint.jobs
    where id <= :upTo::uuid
-     and place = any(:places::text[])
+     and place = any(:tables::text[])
    order by id desc
    limit :window::integer
 )

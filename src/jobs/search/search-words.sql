@@ -1,4 +1,4 @@
--- Which of some names search words have, among the :window newest jobs of each place, and whether there is a job at all.
+-- Which of some names search words have, among the :window newest jobs of each table, and whether there is a job at all.
 with seen as materialized (
   (select search from stint.job order by id desc limit :window::integer)
   union all

@@ -2,7 +2,7 @@ import type { JobSummary } from '../../core/job.ts'
 import type { Where } from '../../core/filter/where.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
-import { search } from '../../jobs/search/search.ts'
+import { findJobs } from '../../jobs/search/search.ts'
 import { asOfSql } from './as-of.sql.ts'
 import { quarantinedSql } from './quarantined.sql.ts'
 
@@ -42,7 +42,7 @@ export async function probe(
   let before = start
   do {
     const limit = takes === undefined ? Math.min(pageSize, most - ids.length) : pageSize
-    const page = await search(db, { where, asOf, before, limit, isBare: true })
+    const page = await findJobs(db, { where, asOf, before, limit })
     for (const job of page.jobs) if (takes?.(job) ?? true) ids.push(job.id)
     before = page.next
     if (before === undefined) return { ids, isAll: true, cursor: undefined }

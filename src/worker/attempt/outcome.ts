@@ -1,7 +1,7 @@
 import type { StoredError } from '../../core/failures/stored-error.ts'
 import type { PreparedJob } from '../../jobs/new/new-job.ts'
 import type { Placed } from '../../jobs/enqueue.ts'
-import type { DeadReason } from '../../jobs/dead/list-dead.ts'
+import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
 import type { HeldJob } from './held-job.ts'
 
 /** A job that its handler enqueued by `ctx.enqueue`. */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { StoredError } from '../../core/failures/stored-error.ts'
 import type { Fired } from '../../schedules/fires/tick.ts'
 import type { UnknownKind } from '../../jobs/survey.ts'
-import type { DeadReason } from '../../jobs/dead/list-dead.ts'
+import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
 import type { Regressed } from '../../stats/errors/write-errors.ts'
 
 /** Which job an event is about. */

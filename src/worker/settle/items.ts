@@ -1,4 +1,4 @@
-import type { DeadReason } from '../../jobs/dead/list-dead.ts'
+import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
 import type { Ended, Outcome } from '../attempt/outcome.ts'
 
 /** The two lists by which a statement finds our rows. */
