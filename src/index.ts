@@ -99,7 +99,8 @@ export type {
   StartOptions,
 } from './client/operations/operation-options.ts'
 export type { OperationInfo, Operations, Preview } from './client/operations/operations.ts'
-export type { ActOptions, Operator, OperatorSchedules } from './client/operator/operator.ts'
+export type { ActOptions } from './client/operator/auditing.ts'
+export type { Operator, OperatorSchedules } from './client/operator/operator.ts'
 export type { SearchOptions } from './client/jobs/search-options.ts'
 export type { FoundJob, SearchPage } from './jobs/search/search.ts'
 export type { OperationJob, OperationJobPage } from './operations/jobs.ts'

@@ -45,8 +45,8 @@ import type { JobPage, ListOptions } from './jobs/list-options.ts'
 import { resolveLogsOptions } from './jobs/log-options.ts'
 import type { LogsOptions } from './jobs/log-options.ts'
 import { Operations } from './operations/operations.ts'
-import { Operator } from './operator/operator.ts'
-import type { Faces } from './operator/operator.ts'
+import { operatorOf } from './operator/operator.ts'
+import type { ClientParts, Operator } from './operator/operator.ts'
 import { Schedules } from './schedules.ts'
 import { resolveSearchOptions } from './jobs/search-options.ts'
 import type { SearchOptions } from './jobs/search-options.ts'
@@ -122,7 +122,7 @@ export class Stint<Tx = PgTransaction> {
     this.#refusals = new Refusals((entry) => calls.send((db) => writeAudit(db, entry)))
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
-    const { jobs, dead, queues, schedules, errors } = this.#facesOf(this.#calls)
+    const { jobs, dead, queues, schedules, errors } = this.#partsOn(this.#calls)
     this.#jobs = jobs
     this.dead = dead
     this.queues = queues
@@ -186,13 +186,11 @@ export class Stint<Tx = PgTransaction> {
   /** This client in the name of a person: each change gets an audit entry in the same transaction. */
   as(actor: Actor): Operator {
     const config = resolveActor(actor)
-    const operations = this.#operationsOf(config)
-    const facesOf = (calls: Calls): Faces => this.#facesOf(calls)
-    return new Operator({
+    return operatorOf({
       actor: config,
       calls: this.#calls,
-      facesOf,
-      operations,
+      partsOn: (calls) => this.#partsOn(calls),
+      operations: this.#operationsOf(config),
       refusals: this.#refusals,
     })
   }
@@ -341,8 +339,8 @@ export class Stint<Tx = PgTransaction> {
     await this.#connection.close()
   }
 
-  /** The objects that change jobs, dead letters, queues, errors and schedules, all on the given calls. */
-  #facesOf(calls: Calls): Faces {
+  /** The parts that change jobs, queues and schedules, on these calls. */
+  #partsOn(calls: Calls): ClientParts {
     const { blobs } = this.#config
     const announcer = this.#announcer
     const onReady = (job: Job): void => {

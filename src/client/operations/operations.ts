@@ -1,5 +1,5 @@
 import type { Refusals } from '../../operations/audit/refusals.ts'
-import { isStintError, StintError } from '../../core/errors.ts'
+import { StintError } from '../../core/errors.ts'
 import { integerOption, invalidOption, oneOfOption, rejectUnknown } from '../../core/options.ts'
 import { isUuid } from '../../core/uuid.ts'
 import type { Queryable } from '../../db/statement.ts'
@@ -30,6 +30,7 @@ import { hiddenWheres, targetWhere } from '../../operations/target.ts'
 import { Act } from '../operator/act.ts'
 import { entryOf, reasonOption } from '../operator/actor.ts'
 import type { ActorConfig } from '../operator/actor.ts'
+import { notingRefusal } from '../operator/auditing.ts'
 import type { Calls } from '../calls.ts'
 import {
   commandLine,
@@ -289,21 +290,12 @@ export class Operations {
     const reason = reasonOption(doing.reason)
     const entry = entryOf(this.#config.actor, { action, target, reason, after, operationId: id })
     const act = new Act({ entry })
-    try {
+    return notingRefusal({ act, refusals: this.#config.refusals }, async () => {
       const done = await work(this.#calls.notedAs(act), (known) => {
         entry.after = known
       })
-      return await this.#find(done)
-    } catch (error) {
-      const isRefused = ['too-many-matches', 'state-changed', 'operation-not-found'] as const
-      if (!act.isNoted && isStintError(error) && isRefused.some((code) => code === error.code)) {
-        const why = { refused: error.code, message: error.message }
-        const isThere = error.code === 'state-changed'
-        const operationId = isThere ? id : null
-        await this.#config.refusals.note({ ...entry, outcome: 'refused', after: why, operationId })
-      }
-      throw error
-    }
+      return this.#find(done)
+    })
   }
 
   async #find(id: string): Promise<OperationInfo> {

@@ -105,7 +105,7 @@ export async function set(args: readonly string[]): Promise<number> {
     const stored = await stint.schedules.definition(name)
     const job = contractOf(kind, stored)
     const definition = changed({ ...stored, name, job }, changes)
-    return showSchedule(await asTyped(stint).schedules.set(definition, values), asJson)
+    return showSchedule(await asTyped(stint).schedules.set(definition, { reason: values.reason }), asJson)
   })
 }
 

@@ -23,7 +23,7 @@ export async function runNow(args: readonly string[]): Promise<number> {
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
   const { made, schedule } = await withStint(values, async (stint) => ({
-    made: await asTyped(stint).schedules.run(name, values),
+    made: await asTyped(stint).schedules.run(name, { reason: values.reason }),
     schedule: await stint.schedules.get(name),
   }))
   if (asJson) return sayJson(made)
@@ -77,7 +77,7 @@ export async function resume(args: readonly string[]): Promise<number> {
   const name = onlyName(positionals)
   const asJson = isJson(values.output)
   return showSchedule(
-    await withStint(values, (stint) => asTyped(stint).schedules.resume(name, values)),
+    await withStint(values, (stint) => asTyped(stint).schedules.resume(name, { reason: values.reason })),
     asJson,
   )
 }
@@ -97,7 +97,7 @@ export async function remove(args: readonly string[]): Promise<number> {
   const { values, positionals } = parse(args, { ...reasonOption, ...databaseOptions, ...helpOption })
   if (values.help) return say(deleteHelp)
   const name = onlyName(positionals)
-  await withStint(values, (stint) => asTyped(stint).schedules.delete(name, values))
+  await withStint(values, (stint) => asTyped(stint).schedules.delete(name, { reason: values.reason }))
   note(`'${name}' is gone`)
   return 0
 }
