@@ -95,14 +95,23 @@ export type { When } from './client/jobs/job-verbs.ts'
 export type {
   ListOperationJobsOptions,
   ListOperationsOptions,
-  PreviewOptions,
   StartOptions,
 } from './client/operations/operation-options.ts'
-export type { OperationInfo, Operations, Preview } from './client/operations/operations.ts'
+export type { Operations, Preview } from './client/operations/operations.ts'
 export type { ActOptions } from './client/operator/auditing.ts'
 export type { Operator, OperatorSchedules } from './client/operator/operator.ts'
 export type { SearchOptions } from './client/jobs/search-options.ts'
 export type { FoundJob, SearchPage } from './jobs/search/search.ts'
 export type { OperationJob, OperationJobPage } from './operations/jobs.ts'
-export type { CanaryResult, Operation, OperationPage, StopRule } from './operations/operation.ts'
-export type { Fates, JobFate, JobOutcome, OperationAction, OperationState } from './core/operation.ts'
+export type { OperationPage } from './operations/operation.ts'
+export type {
+  CanaryResult,
+  Fates,
+  JobFate,
+  JobOutcome,
+  NewOperation,
+  Operation,
+  OperationAction,
+  OperationState,
+  StopRule,
+} from './core/operation.ts'

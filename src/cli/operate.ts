@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { OperationInfo, Preview } from '../client/operations/operations.ts'
+import type { Preview } from '../client/operations/operations.ts'
 import type { Stint } from '../client/stint.ts'
 import type { OperationsWorker, OperationsWorkerOptions } from '../worker/operations-worker.ts'
 import { diedAgain, isUnderWay } from '../core/operation.ts'
-import type { OperationAction } from '../core/operation.ts'
+import type { Operation, OperationAction } from '../core/operation.ts'
 import { asTyped } from './actor.ts'
 import { UsageError, wholeNumber } from './arguments.ts'
 import { exitCodes } from './output/errors.ts'
@@ -148,7 +148,7 @@ async function follow(
   stint: Stint,
   id: string,
   { output, haveExecutor }: { output: Output; haveExecutor: () => Promise<void> },
-): Promise<OperationInfo> {
+): Promise<Operation> {
   let said = ''
   let askedAt = -Infinity
   for (;;) {
@@ -166,7 +166,7 @@ async function follow(
   }
 }
 
-function showEnd(operation: OperationInfo, output: Output): number {
+function showEnd(operation: Operation, output: Output): number {
   if (output === 'json') sayJson(operation)
   else if (output === 'id') say(operation.id)
   else say(operationFacts(operation, new Date()))

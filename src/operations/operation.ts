@@ -1,78 +1,36 @@
 import { StintError } from '../core/errors.ts'
 import { toFates } from '../core/operation.ts'
-import type { Fates, OperationAction, OperationState } from '../core/operation.ts'
+import type {
+  CanaryResult,
+  Operation,
+  OperationAction,
+  OperationSettings,
+  OperationState,
+} from '../core/operation.ts'
 import { numberIn, numbersIn } from '../core/json/stored-json.ts'
 import { peek } from '../core/failures/thrown.ts'
 import { pageStart } from '../core/uuid.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { commandLine } from './command-line.ts'
 import { getSql } from './get.sql.ts'
 import { listSql } from './list.sql.ts'
 
-/** Percent of the canary, and then of all that have ended, above which it stops; null where that does not stop it. */
-export interface StopRule {
-  /** That failed with the error they had died of. */
-  sameError: number | null
-  /** That failed with any error. */
-  anyFailure: number | null
+/** An operation with what only its executor needs. */
+export interface StoredOperation extends Operation {
+  /** How many matching jobs were found so far. */
+  noted: number
+  /** The search for matching jobs goes on below this id. */
+  cursor: string | null
+  /** Since when it waits for the canary. */
+  canaryAt: Date | null
+  /** When it last acted on a job. */
+  actedAt: Date | null
+  /** The time at which it was read. */
+  now: Date
 }
 
-export interface OperationSettings {
-  /** How many ids it was given; 0 for a filter. */
-  ids: number
-  /** Of reprioritize. */
-  priority: number | null
-  /** Jobs that are tried first. */
-  canary: number
-  /** Jobs a second after the canary; null: as fast as it goes. */
-  pace: number | null
-  stopIf: StopRule
-  max: number
-  /** Of the jobs to be replayed, those that crashed their worker. */
-  crashed: number
-}
-
-export interface CanaryResult {
-  /** Jobs of the canary that have come to an end. */
-  decided: number
-  succeeded: number
-  failed: number
-  /** Of the failed ones, those with the error that they had died of. */
-  sameError: number
-}
-
-/** One action over many jobs. `acted + skipped + failed + untouched = matched`. */
-export interface Operation extends OperationSettings {
-  id: string
-  action: OperationAction
-  state: OperationState
-  /** Null where ids were given. */
-  where: string | null
-  /** Jobs that match only later are not taken. */
-  asOf: Date
-  /** The Stint job that executes it. */
-  jobId: string
-  /** Null until all that match are noted. */
-  matched: number | null
-  acted: number
-  skipped: number
-  failed: number
-  skippedBy: Readonly<Record<string, number>>
-  canaryResult: CanaryResult | null
-  /** What became of the jobs that a replay brought back; null for other actions. */
-  fates: Fates | null
-  /** Why it stopped or paused. */
-  note: string | null
-  reason: string
-  actor: string
-  role: string | null
-  origin: string
-  createdAt: Date
-  startedAt: Date | null
-  finishedAt: Date | null
-}
-
-export interface OperationRow {
+interface OperationRow {
   id: string
   action: OperationAction
   state: OperationState
@@ -99,7 +57,6 @@ export interface OperationRow {
   created_at: Date
   started_at: Date | null
   finished_at: Date | null
-  paused_in: OperationState | null
   now: Date
 }
 
@@ -137,35 +94,33 @@ export function missingOperation(id: string): never {
   throw new StintError('operation-not-found', `There is no operation ${id}.`)
 }
 
+export function toStored(row: OperationRow): StoredOperation {
+  const { noted, cursor, canary_at: canaryAt, acted_at: actedAt, now } = row
+  return { ...toOperation(row), noted, cursor, canaryAt, actedAt, now }
+}
+
 function toOperation(row: OperationRow): Operation {
+  const { id, action, state, filter: where, matched, acted, skipped, failed } = row
+  const { note, reason, actor, role, origin } = row
+  const settings = settingsIn(row.settings)
   return {
-    ...settingsIn(row.settings),
-    id: row.id,
-    action: row.action,
-    state: row.state,
-    where: row.filter,
-    asOf: row.as_of,
+    ...settings,
+    ...{ id, action, state, where, matched, acted, skipped, failed, note, reason, actor, role, origin },
+    frozenAt: row.as_of,
     jobId: row.job_id,
-    matched: row.matched,
-    acted: row.acted,
-    skipped: row.skipped,
-    failed: row.failed,
+    untouched: matched === null ? null : matched - acted - skipped - failed,
     skippedBy: numbersIn(row.skipped_by),
     canaryResult: canaryIn(row.canary_result),
     fates: row.fates === null ? null : toFates(row.fates),
-    note: row.note,
-    reason: row.reason,
-    actor: row.actor,
-    role: row.role,
-    origin: row.origin,
     createdAt: row.created_at,
     startedAt: row.started_at,
     finishedAt: row.finished_at,
+    cli: commandLine({ action, where, ids: ['ID…'] }, settings, reason),
   }
 }
 
-/** What is stored of them. Without a number of jobs that it may act on at most, it may act on none. */
-export function settingsIn(stored: unknown): OperationSettings {
+/** Reads them from a JSON column. An operation without a stored `max` may act on no job. */
+function settingsIn(stored: unknown): OperationSettings {
   const stopIf = peek(stored, 'stopIf')
   const pace = numberIn(stored, 'pace')
   return {

@@ -50,7 +50,7 @@ test('an operation started from a preview takes the jobs of the preview, and lat
         state: 'done',
         matched: 2,
         acted: 2,
-        asOf,
+        frozenAt: asOf,
       })
     })
   } finally {

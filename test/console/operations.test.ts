@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startOperationsWorker } from '../../src/worker/operations-worker.ts'
 import { defineJob } from '../../src/index.ts'
-import type { JobContract, OperationInfo, OperationState, StartOptions } from '../../src/index.ts'
+import type { JobContract, Operation, OperationState, StartOptions } from '../../src/index.ts'
 import { bury } from '../support/dead-letters.ts'
 import { lane } from '../support/lane.ts'
 import { eventually, newJob, newName, startFor, workerScene } from '../support/workers.ts'
@@ -52,17 +52,14 @@ function executorSessions(): Promise<unknown[]> {
 }
 
 /** Starts a replay of all dead letters of a contract. */
-function replay(
-  contract: JobContract,
-  options: Omit<StartOptions, 'action' | 'where'>,
-): Promise<OperationInfo> {
+function replay(contract: JobContract, options: Omit<StartOptions, 'action' | 'where'>): Promise<Operation> {
   return ana().operations.start({ action: 'replay', where: `queue:${contract.queue}`, ...options })
 }
 
 const over: readonly OperationState[] = ['done', 'stopped', 'aborted', 'paused']
 
-async function until(id: string, test: (operation: OperationInfo) => boolean): Promise<OperationInfo> {
-  let last: OperationInfo | undefined
+async function until(id: string, test: (operation: Operation) => boolean): Promise<Operation> {
+  let last: Operation | undefined
   await eventually(async () => {
     last = await scene.stint.operations.get(id)
     return last !== undefined && test(last)
@@ -71,11 +68,11 @@ async function until(id: string, test: (operation: OperationInfo) => boolean): P
   return last
 }
 
-function ended(id: string): Promise<OperationInfo> {
+function ended(id: string): Promise<Operation> {
   return until(id, ({ state }) => over.includes(state))
 }
 
-function sum({ acted, skipped, failed, untouched }: OperationInfo): number {
+function sum({ acted, skipped, failed, untouched }: Operation): number {
   return acted + skipped + failed + (untouched ?? Number.NaN)
 }
 
@@ -143,7 +140,7 @@ describe('a preview', () => {
     [{ action: 'replay', where: 'state:ready' }, 'the filter names others'],
     [{ action: 'replay', where: 'is:discarded' }, 'in the trash'],
     [{ action: 'cancel', where: 'error:b02c' }, 'about live jobs'],
-    [{ action: 'cancel', where: 'queue:a', canary: 5 }, 'only what is replayed'],
+    [{ action: 'cancel', where: 'queue:a', canary: 5 }, 'only replayed jobs'],
     [{ action: 'reprioritize', where: 'queue:a' }, '`priority`'],
     [{ action: 'replay' }, '`ids`'],
     [{ action: 'replay', ids: ['x'] }, '1 to 1,000 job ids'],
@@ -165,7 +162,7 @@ describe('an operation', () => {
     const asOf = new Date(Date.now() + 3_600_000)
     const where = `queue:${contract.queue}`
     const started = await ana().operations.start({ action: 'discard', where, asOf, reason: 'too early' })
-    expect(started.asOf.getTime()).toBeLessThan(asOf.getTime() - 3_000_000)
+    expect(started.frozenAt.getTime()).toBeLessThan(asOf.getTime() - 3_000_000)
   })
 
   test('an operation replays each match once, and the audit has an entry of it', async () => {
@@ -209,7 +206,7 @@ describe('an operation', () => {
     const ids = await deadLetters(contract, 3)
     const run = async (
       options: Parameters<ReturnType<typeof ana>['operations']['start']>[0],
-    ): Promise<OperationInfo> => ended((await ana().operations.start(options)).id)
+    ): Promise<Operation> => ended((await ana().operations.start(options)).id)
     const where = `queue:${contract.queue}`
     expect(await run({ action: 'discard', where, reason: 'noise' })).toMatchObject({
       state: 'done',

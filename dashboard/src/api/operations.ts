@@ -3,18 +3,21 @@ import type {
   Operation,
   OperationDetail,
   OperationJobPage,
+  OperationPage,
   Preview,
 } from '../../../src/server/api/operation.ts'
+import type { JobOutcome, OperationAction } from '../../../src/core/operation.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { NewOperation, Operation, OperationDetail, OperationJobPage, Preview }
-export type OperationAction = NewOperation['action']
-
-export interface OperationPage {
-  items: Operation[]
-  next: string | null
-  asOf: string
+export type {
+  NewOperation,
+  Operation,
+  OperationAction,
+  OperationDetail,
+  OperationJobPage,
+  OperationPage,
+  Preview,
 }
 
 export function operationsQuery(cursor: string | undefined): LiveQuery<OperationPage> {
@@ -37,14 +40,11 @@ export function operationQuery(id: string): LiveQuery<OperationDetail> {
   }
 }
 
-/** As many as an operation takes by their ids. */
+/** The most ids that an operation takes. */
 export const mostIds = 1_000
 
-/** The newest of its jobs that this became of. */
-export function operationJobs(
-  id: string,
-  outcome: 'acted' | 'skipped' | 'failed',
-): Promise<OperationJobPage> {
+/** The newest jobs of an operation that have this outcome. */
+export function operationJobs(id: string, outcome: JobOutcome): Promise<OperationJobPage> {
   return get(at('operations', id, 'jobs'), { outcome, limit: mostIds })
 }
 

@@ -1,8 +1,8 @@
-import type { OperationInfo } from '../../client/operations/operations.ts'
 import type { Operator } from '../../client/operator/operator.ts'
 import { isUuid } from '../../core/uuid.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { jobOutcomes, operationStates } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation.ts'
 import { asTyped } from '../actor.ts'
 import {
   choose,
@@ -135,7 +135,7 @@ async function jobs(args: readonly string[]): Promise<number> {
 function steering(
   verb: string,
   what: string,
-  act: (operations: Operator['operations'], id: string, reason: string | undefined) => Promise<OperationInfo>,
+  act: (operations: Operator['operations'], id: string, reason: string | undefined) => Promise<Operation>,
 ): Command {
   const verbHelp = `stint op ${verb} ID    ${what}
 
@@ -180,7 +180,7 @@ async function pace(args: readonly string[]): Promise<number> {
   )
 }
 
-function show(operation: OperationInfo, output: Output): number {
+function show(operation: Operation, output: Output): number {
   if (output === 'json') return sayJson(operation)
   return say(output === 'id' ? operation.id : operationFacts(operation, new Date()))
 }

@@ -1,11 +1,11 @@
-import type { OperationInfo } from '../../client/operations/operations.ts'
 import { diedAgain, hasEndedBadly, stateOfOperation } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation.ts'
 import { moment, relative } from './format.ts'
 import { facts, table } from './output.ts'
 import type { Cell } from './output.ts'
 
 /** `ramping  acted 69 of 112  skipped 1  failed 0` */
-export function progressLine(operation: OperationInfo): string {
+export function progressLine(operation: Operation): string {
   const { id, state, acted, skipped, failed, matched, fates } = operation
   const counts = `acted ${acted}${matched === null ? '' : ` of ${matched}`}`
   const ends =
@@ -14,7 +14,7 @@ export function progressLine(operation: OperationInfo): string {
 }
 
 /** What the jobs that were acted on came to, under `acted`. */
-function fateFacts({ fates, finishedAt }: OperationInfo): [name: string, value: Cell][] {
+function fateFacts({ fates, finishedAt }: Operation): [name: string, value: Cell][] {
   if (fates === null) return []
   const { live, succeeded, sameError, otherError, cancelled } = fates
   const dead = diedAgain(fates)
@@ -27,7 +27,7 @@ function fateFacts({ fates, finishedAt }: OperationInfo): [name: string, value: 
   ]
 }
 
-function inStateColor(text: string, operation: OperationInfo): Cell {
+function inStateColor(text: string, operation: Operation): Cell {
   return { text, style: hasEndedBadly(operation) ? 'red' : undefined }
 }
 
@@ -38,7 +38,7 @@ export function crashWarning({ crashed, canary }: { crashed: number; canary: num
   return { text: `${crashed} of these jobs crashed a worker and may do so again.${tried}`, style: 'yellow' }
 }
 
-export function operationFacts(operation: OperationInfo, now: Date): string {
+export function operationFacts(operation: Operation, now: Date): string {
   const { canaryResult: canary, skippedBy } = operation
   const skipped = Object.entries(skippedBy).map(([reason, count]) => `${count} ${reason}`)
   return facts([
@@ -49,7 +49,7 @@ export function operationFacts(operation: OperationInfo, now: Date): string {
     ['warning', operation.finishedAt === null ? crashWarning(operation) : null],
     ['where', operation.where],
     ['ids', operation.ids === 0 ? null : String(operation.ids)],
-    ['as of', moment(operation.asOf, now)],
+    ['as of', moment(operation.frozenAt, now)],
     ['matched', operation.matched === null ? 'not known yet' : String(operation.matched)],
     ['acted', String(operation.acted)],
     ...fateFacts(operation),
@@ -77,7 +77,7 @@ export function operationFacts(operation: OperationInfo, now: Date): string {
   ])
 }
 
-export function operationTable(operations: readonly OperationInfo[], now: Date): string {
+export function operationTable(operations: readonly Operation[], now: Date): string {
   const heads = [
     'ID',
     'ACTION',

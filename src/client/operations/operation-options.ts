@@ -5,34 +5,20 @@ import { isEmptyWhere, printWhere } from '../../core/filter/print-where.ts'
 import { parseWhere } from '../../core/filter/where.ts'
 import type { Where } from '../../core/filter/where.ts'
 import { operationActions } from '../../core/operation.ts'
-import type { OperationSettings, StopRule } from '../../operations/operation.ts'
-import type { JobOutcome, OperationAction, OperationState } from '../../core/operation.ts'
+import type {
+  JobOutcome,
+  NewOperation,
+  Operation,
+  OperationSettings,
+  OperationState,
+  StopRule,
+} from '../../core/operation.ts'
 import { reasonOption } from '../operator/actor.ts'
 
-export interface PreviewOptions {
-  action: OperationAction
-  /** Which jobs, as a filter: `state:dead error:b02c`. Jobs that begin to match later are not taken. */
-  where?: string | undefined
-  /** Or which, by their ids; at most 1,000. */
-  ids?: readonly string[] | undefined
-  /** For `reprioritize`. */
-  priority?: number | undefined
-  /** Jobs tried first, of a replay; 0 to 1,000. @default 1 of up to 10, a tenth of up to 100, else 10; 1 where one of them crashed its worker; 0 of a single job */
-  canary?: number | undefined
-  /** Jobs a second after the canary; null: as fast as it goes. @default 20 for a replay of more than 100, else null */
-  pace?: number | null | undefined
-  /** Percent of the canary, and then of all that have ended, above which it stops. @default { sameError: 20 } */
-  stopIf?: { sameError?: number | undefined; anyFailure?: number | undefined } | undefined
-  /** Never more than this; up to 1,000,000. @default 10,000 */
-  max?: number | undefined
-  /** Of the preview that was looked at: what was made, or died, since then is not taken. @default now */
-  asOf?: Date | undefined
-}
-
-export interface StartOptions extends PreviewOptions {
+export interface StartOptions extends NewOperation {
   /** Why, for the audit. */
   reason: string
-  /** Of the request: one that is sent again starts nothing. */
+  /** The id of the request: the same request sent again starts nothing. */
   intentId?: string | undefined
 }
 
@@ -46,7 +32,7 @@ export interface ListOperationsOptions {
 }
 
 export interface ListOperationJobsOptions {
-  /** Only those that this became of. @default all */
+  /** Only jobs with this outcome. @default all */
   outcome?: JobOutcome | undefined
   /** Jobs a page, 1 to 1,000. @default 200 */
   limit?: number | undefined
@@ -54,22 +40,18 @@ export interface ListOperationJobsOptions {
   cursor?: string | undefined
 }
 
-export interface OperationRequest {
-  action: OperationAction
-  /** Undefined where ids are given. */
+/** A new operation whose options are checked. */
+export interface OperationRequest
+  extends
+    Pick<Operation, 'action' | 'priority' | 'stopIf' | 'max'>,
+    Required<Pick<NewOperation, 'ids' | 'canary' | 'pace' | 'asOf'>> {
+  /** Undefined if ids are given. */
   where: Where | undefined
-  ids: readonly string[] | undefined
-  priority: number | null
-  canary: number | undefined
-  pace: number | null | undefined
-  stopIf: StopRule
-  max: number
-  asOf: Date | undefined
 }
 
 const known = ['action', 'where', 'ids', 'priority', 'canary', 'pace', 'stopIf', 'max', 'asOf']
 
-export function resolvePreview(options: PreviewOptions): OperationRequest {
+export function resolvePreview(options: NewOperation): OperationRequest {
   const { action, where, ids, priority, canary, pace, stopIf = {}, max = 10_000, asOf, ...rest } = options
   rejectUnknown('an operation', rest, known)
   const chosen = oneOfOption('action', action, operationActions)
@@ -80,7 +62,7 @@ export function resolvePreview(options: PreviewOptions): OperationRequest {
   if (chosen !== 'replay' && (canary ?? 0) > 0)
     throw invalidOption(
       'canary',
-      'left out: only what is replayed comes to an end by which it can be judged',
+      'left out: only replayed jobs end in a way that shows whether to go on',
       canary,
     )
   return {
@@ -118,7 +100,7 @@ function asOfOption(asOf: unknown): Date {
   throw invalidOption('asOf', 'the `asOf` of a preview: a Date', asOf)
 }
 
-/** What holds once it is known how many match: what is replayed is tried first, and many are slowed down. */
+/** The settings once it is known how many jobs match: a replay tries a few first, and a large one is slowed down. */
 export function settingsOf(
   { action, ids, priority, canary, pace, stopIf, max }: OperationRequest,
   matched: { count: number; isExact: boolean; crashed: number },
@@ -135,43 +117,6 @@ export function settingsOf(
     max,
     crashed,
   }
-}
-
-/** The command that does the same. */
-export function commandLine(
-  { action, where, ids }: { action: OperationAction; where: string | null; ids: readonly string[] },
-  { canary, pace, stopIf, max, priority }: OperationSettings,
-  reason: string | null,
-): string {
-  const noun = action === 'replay' || action === 'discard' || action === 'restore' ? 'dead' : 'job'
-  const target = where === null ? ids : ['--where', where]
-  const rules = [
-    ...(stopIf.sameError === null ? [] : [`same>${stopIf.sameError}%`]),
-    ...(stopIf.anyFailure === null ? [] : [`any>${stopIf.anyFailure}%`]),
-  ]
-  const words = [
-    ...['stint', noun, action, ...target],
-    // With `=`, for what begins with a dash would be taken for another option.
-    ...(priority === null ? [] : [`--priority=${priority}`]),
-    ...(action === 'replay' && where !== null ? ['--canary', String(canary)] : []),
-    ...(canary > 0 && rules.length > 0 && where !== null ? ['--stop-if', rules.join(',')] : []),
-    ...(where === null ? [] : paceWords(action, pace)),
-    ...(max === 10_000 || where === null ? [] : ['--max', String(max)]),
-    // What begins with a dash would be taken for an option.
-    ...(reason?.startsWith('-') === true ? [`--reason=${reason}`] : ['--reason', reason ?? '…']),
-  ]
-  return words.map(quoted).join(' ')
-}
-
-/** Said of a replay in any case: left out it is 20 a second as soon as more than 100 match. */
-function paceWords(action: OperationAction, pace: number | null): string[] {
-  if (pace !== null) return ['--pace', `${pace}/s`]
-  return action === 'replay' ? ['--pace', 'max'] : []
-}
-
-/** As a POSIX shell reads it. */
-export function quoted(word: string): string {
-  return /^[\w.,:/@%+=…-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 function whereOption(where: unknown): Where {

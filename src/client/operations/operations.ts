@@ -18,12 +18,14 @@ import {
   resumeOperation,
   setPace,
 } from '../../operations/execute/change.ts'
+import { commandLine } from '../../operations/command-line.ts'
 import { operationJob } from '../../operations/contract.ts'
 import { listOperationJobs } from '../../operations/jobs.ts'
 import type { OperationJobPage } from '../../operations/jobs.ts'
 import { getOperation, listOperations, missingOperation } from '../../operations/operation.ts'
+import type { OperationPage } from '../../operations/operation.ts'
 import { jobOutcomes, operationStates } from '../../core/operation.ts'
-import type { Operation, OperationPage, OperationSettings } from '../../operations/operation.ts'
+import type { NewOperation, Operation } from '../../core/operation.ts'
 import { countQuarantined, momentOf, probe } from '../../operations/execute/probe.ts'
 import type { Probe, ProbeRequest, Takes } from '../../operations/execute/probe.ts'
 import { hiddenWheres, targetWhere } from '../../operations/target.ts'
@@ -32,25 +34,19 @@ import { entryOf, reasonOption } from '../operator/actor.ts'
 import type { ActorConfig } from '../operator/actor.ts'
 import { notingRefusal } from '../operator/auditing.ts'
 import type { Calls } from '../calls.ts'
-import {
-  commandLine,
-  paceOption,
-  resolvePreview,
-  resolveStart,
-  settingsOf,
-  whereText,
-} from './operation-options.ts'
+import { paceOption, resolvePreview, resolveStart, settingsOf, whereText } from './operation-options.ts'
 import type {
   ListOperationJobsOptions,
   ListOperationsOptions,
   OperationRequest,
-  PreviewOptions,
   StartOptions,
 } from './operation-options.ts'
 
 /** What an operation would do. */
-export interface Preview extends Pick<OperationSettings, 'canary' | 'pace' | 'stopIf' | 'max' | 'crashed'> {
-  action: OperationRequest['action']
+export interface Preview extends Pick<
+  Operation,
+  'action' | 'canary' | 'pace' | 'stopIf' | 'max' | 'crashed' | 'cli'
+> {
   /** Counted up to 10,000, or for a second. */
   matched: { count: number; isExact: boolean }
   /** Five of them, spread over all. */
@@ -58,15 +54,6 @@ export interface Preview extends Pick<OperationSettings, 'canary' | 'pace' | 'st
   /** What the filter would match too, and why it is left out; each counted up to 1,000. */
   excluded: { reason: string; count: number }[]
   asOf: Date
-  /** The command that does the same. */
-  cli: string
-}
-
-/** With how much of it is still to do. */
-export interface OperationInfo extends Operation {
-  /** Null until all that match are noted. */
-  untouched: number | null
-  cli: string
 }
 
 /** Counted on request, and no further. */
@@ -102,7 +89,7 @@ export class Operations {
    * What would be done: how many, five of them, and what is left out. Changes nothing. With `takes`, jobs for which it says
    * no are as if they were not there.
    */
-  async preview(options: PreviewOptions, takes?: Takes): Promise<Preview> {
+  async preview(options: NewOperation, takes?: Takes): Promise<Preview> {
     const request = resolvePreview(options)
     const { asOf, found } = await this.#probe(request, { most: mostCounted + 1, mostMs: probeMs, takes })
     const matched = {
@@ -133,7 +120,7 @@ export class Operations {
    * With `takes` it acts only on jobs for which that says yes. They are all noted before it is stored, since the process
    * that executes it cannot ask: so there are at most 100,000, looked for within 20 seconds.
    */
-  async start(options: StartOptions, takes?: Takes): Promise<OperationInfo> {
+  async start(options: StartOptions, takes?: Takes): Promise<Operation> {
     const { request, reason, intentId } = resolveStart(options)
     const { actor } = this.#config
     const earlier =
@@ -159,7 +146,7 @@ export class Operations {
         async (tx, isRepeat) => {
           const { role, origin } = actor
           const who = { actor: actor.actor, role, origin, reason }
-          const what = { id, intentId, action, filter: whereText(request.where), asOf, settings }
+          const what = { id, intentId, action, filter: whereText(request.where), frozenAt: asOf, settings }
           const isNew = await insertOperation(tx, { ...what, ...who, jobId: job.job.id, ...found })
           if (isNew) await sendBatch(tx, [job], isRepeat)
           return isNew
@@ -174,16 +161,13 @@ export class Operations {
   }
 
   /** One of them, or undefined where there is none. */
-  async get(id: string): Promise<OperationInfo | undefined> {
+  async get(id: string): Promise<Operation | undefined> {
     checkOperationId(id)
-    const found = await this.#calls.send((db) => getOperation(db, id))
-    return found === undefined ? undefined : withRest(found)
+    return this.#calls.send((db) => getOperation(db, id))
   }
 
   /** A page of them, newest first. */
-  async list(
-    options: ListOperationsOptions = {},
-  ): Promise<Omit<OperationPage, 'operations'> & { operations: OperationInfo[] }> {
+  async list(options: ListOperationsOptions = {}): Promise<OperationPage> {
     const { state, limit = 50, cursor, ...rest } = options
     rejectUnknown('operations.list', rest, ['state', 'limit', 'cursor'])
     if (cursor !== undefined && !isUuid(cursor))
@@ -194,8 +178,7 @@ export class Operations {
       before: cursor ?? null,
       limit: integerOption('limit', limit, { min: 1, max: 200 }),
     }
-    const page = await this.#calls.send((db) => listOperations(db, request))
-    return { ...page, operations: page.operations.map(withRest) }
+    return this.#calls.send((db) => listOperations(db, request))
   }
 
   /** A page of its jobs, newest first, with what became of each: as long as the operation is kept. */
@@ -215,21 +198,21 @@ export class Operations {
   }
 
   /** Ends an operation for good after the current batch. Its changes so far stay. */
-  async abort(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
+  async abort(id: string, { reason }: { reason?: string | undefined } = {}): Promise<Operation> {
     return this.#change('operation.abort', { id, reason }, (tx) =>
       endByHand(tx, { id, state: 'aborted', from: [...active, 'paused'], note: reason ?? null }),
     )
   }
 
   /** Pauses an operation after the current batch. */
-  async pause(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
+  async pause(id: string, { reason }: { reason?: string | undefined } = {}): Promise<Operation> {
     return this.#change('operation.pause', { id, reason }, (tx) =>
       endByHand(tx, { id, state: 'paused', from: active, note: reason ?? null }),
     )
   }
 
   /** Resumes an operation that was paused, or whose job is gone. */
-  async resume(id: string, { reason }: { reason?: string | undefined } = {}): Promise<OperationInfo> {
+  async resume(id: string, { reason }: { reason?: string | undefined } = {}): Promise<Operation> {
     checkOperationId(id)
     const job = await prepareJob(operationJob, { id }, {}, undefined)
     const resumed = await this.#change(
@@ -251,7 +234,7 @@ export class Operations {
     id: string,
     pace: number | null,
     { reason }: { reason?: string | undefined } = {},
-  ): Promise<OperationInfo> {
+  ): Promise<Operation> {
     const checked = paceOption(pace)
     return this.#change('operation.pace', { id, reason, after: { pace: checked } }, (tx) =>
       setPace(tx, { id, pace: checked }),
@@ -268,7 +251,7 @@ export class Operations {
     { id, reason, after }: { id: string; reason: string | undefined; after?: unknown },
     change: (tx: Queryable, isRepeat: boolean) => Promise<boolean>,
     jobIds: readonly string[] = [],
-  ): Promise<OperationInfo> {
+  ): Promise<Operation> {
     checkOperationId(id)
     return this.#act({ action, target: id, id, reason, after }, async (calls) => {
       const isDone = await calls.write(change, { jobIds, isTransaction: true, isDone: Boolean })
@@ -285,7 +268,7 @@ export class Operations {
   async #act(
     doing: { action: string; target: string; id: string; reason: string | undefined; after?: unknown },
     work: (calls: Calls, setAfter: (after: unknown) => void) => Promise<string>,
-  ): Promise<OperationInfo> {
+  ): Promise<Operation> {
     const { action, target, id, after } = doing
     const reason = reasonOption(doing.reason)
     const entry = entryOf(this.#config.actor, { action, target, reason, after, operationId: id })
@@ -298,7 +281,7 @@ export class Operations {
     })
   }
 
-  async #find(id: string): Promise<OperationInfo> {
+  async #find(id: string): Promise<Operation> {
     return (await this.get(id)) ?? missingOperation(id)
   }
 
@@ -357,15 +340,6 @@ export class Operations {
     const there = await this.#calls.send((db) => findJobs(db, { where: { ids }, limit: ids.length }))
     const count = ids.length - there.jobs.length
     return count === 0 ? [] : [{ reason: 'not there', count }]
-  }
-}
-
-function withRest(operation: Operation): OperationInfo {
-  const { matched, acted, skipped, failed, action, where, reason } = operation
-  return {
-    ...operation,
-    untouched: matched === null ? null : matched - acted - skipped - failed,
-    cli: commandLine({ action, where, ids: ['ID…'] }, operation, reason),
   }
 }
 

@@ -6,36 +6,30 @@ import { endByHandSql } from './end-by-hand.sql.ts'
 import { executorsSql } from './executors.sql.ts'
 import { insertSql } from './insert.sql.ts'
 import { noteCursorSql } from './note-cursor.sql.ts'
-import type { OperationSettings } from '../operation.ts'
-import type { OperationAction, OperationState } from '../../core/operation.ts'
+import type { Operation, OperationSettings, OperationState } from '../../core/operation.ts'
 import { resumeSql } from './resume.sql.ts'
 import { setPaceSql } from './set-pace.sql.ts'
 
-export interface NewOperation {
-  id: string
+export interface InsertRequest extends Pick<
+  Operation,
+  'id' | 'action' | 'frozenAt' | 'jobId' | 'reason' | 'actor' | 'role' | 'origin'
+> {
   intentId: string | null
-  action: OperationAction
   filter: string | null
-  asOf: Date
   settings: OperationSettings
-  jobId: string
-  reason: string
-  actor: string
-  role: string | null
-  origin: string
-  /** What is known to match, and whether that is all; otherwise the executor looks on below `cursor`. */
+  /** The jobs that are known to match, and whether these are all; otherwise the executor searches on below `cursor`. */
   ids: readonly string[]
   isAll: boolean
   cursor: string | undefined
 }
 
-/** Jobs that one statement notes: well within the time that a statement of the console may take. */
+/** Jobs that one statement stores: it ends well within the statement timeout of the console. */
 const mostAtOnce = 10_000
 
-/** Stores an operation with the jobs that are known to match; false where this intent has been stored before. */
+/** Stores an operation with the jobs that are known to match; false if this intent was stored before. */
 export async function insertOperation(
   tx: Queryable,
-  { settings, ids, isAll, cursor, ...operation }: NewOperation,
+  { settings, ids, isAll, cursor, ...operation }: InsertRequest,
 ): Promise<boolean> {
   const request = { ...operation, cursor: cursor ?? null, settings: JSON.stringify(settings) }
   const stored = await run(tx, insertSql, request, () => true)
@@ -47,7 +41,7 @@ export async function insertOperation(
   return true
 }
 
-/** Notes jobs that an operation is about; gives how many it has by now. */
+/** Stores jobs of an operation; returns how many it has now. */
 export async function addJobs(
   tx: Queryable,
   request: { id: string; ids: readonly string[] },
@@ -56,7 +50,7 @@ export async function addJobs(
   return noted
 }
 
-/** Notes how far matches have been looked for. */
+/** Stores how far the search for matching jobs has come. */
 export async function noteCursor(
   tx: Queryable,
   { id, cursor, isAll }: { id: string; cursor: string | undefined; isAll: boolean },
@@ -69,7 +63,7 @@ export async function operationOfIntent(db: Queryable, intentId: string): Promis
   return id
 }
 
-/** Pauses or aborts an operation that is in one of these states; false where it is in another. */
+/** Pauses or aborts an operation that is in one of these states; false if it is in another. */
 export async function endByHand(
   tx: Queryable,
   request: { id: string; state: 'paused' | 'aborted'; from: readonly OperationState[]; note: string | null },
@@ -77,7 +71,7 @@ export async function endByHand(
   return (await run(tx, endByHandSql, request, () => true)).length > 0
 }
 
-/** Lets an operation go on by another job; false where it is neither paused nor left alone. */
+/** Resumes an operation under another job; false if it is neither paused nor without a job. */
 export async function resumeOperation(
   tx: Queryable,
   request: { id: string; jobId: string },
@@ -89,7 +83,7 @@ export async function setPace(tx: Queryable, request: { id: string; pace: number
   return (await run(tx, setPaceSql, request, () => true)).length > 0
 }
 
-/** Whether somebody is there who executes operations. */
+/** Whether a live process executes operations. */
 export async function hasExecutor(db: Queryable, kind: string): Promise<boolean> {
   return (await run(db, executorsSql, { kind }, () => true)).length > 0
 }

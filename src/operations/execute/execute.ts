@@ -21,11 +21,11 @@ import { endNote, whyStop } from './judge.ts'
 import { noteCanarySql } from './note-canary.sql.ts'
 import { noteFatesSql } from './note-fates.sql.ts'
 import { noteJobsSql } from './note-jobs.sql.ts'
-import { getOperation, settingsIn } from '../operation.ts'
-import type { CanaryResult, OperationRow } from '../operation.ts'
+import { getOperation, toStored } from '../operation.ts'
+import type { StoredOperation } from '../operation.ts'
 import { lastUuid } from '../../core/uuid.ts'
 import { diedAgain, operationActions, toFates } from '../../core/operation.ts'
-import type { OperationState } from '../../core/operation.ts'
+import type { CanaryResult, OperationState } from '../../core/operation.ts'
 import { probe } from './probe.ts'
 import { setStateSql } from './set-state.sql.ts'
 import { targetWhere } from '../target.ts'
@@ -122,12 +122,12 @@ export async function executeOperation(db: Database, given: Execution): Promise<
 function step<Result>(
   db: Database,
   { id, job }: Execution,
-  work: (tx: Queryable, operation: OperationRow) => Promise<Result>,
+  work: (tx: Queryable, operation: StoredOperation) => Promise<Result>,
 ): Promise<Result | undefined> {
   return withPartitions(db, () =>
     db.transaction(async (tx) => {
       if (!(await holdRunning(tx, { ...job, idleMs }))) throw leaseLost(job.id)
-      const [held] = await run(tx, holdSql, { id, jobId: job.id }, (row: OperationRow) => row)
+      const [held] = await run(tx, holdSql, { id, jobId: job.id }, toStored)
       return held === undefined ? undefined : work(tx, held)
     }),
   )
@@ -154,8 +154,7 @@ async function freeze(db: Database, execution: Execution): Promise<void> {
   const { id } = execution
   const operation = await step(db, execution, (_, held) => Promise.resolve(held))
   if (operation === undefined) return
-  const { as_of: asOf, cursor } = operation
-  const { max } = settingsIn(operation.settings)
+  const { frozenAt: asOf, cursor, max } = operation
   const where = whereOf(operation)
   // Stored by something else than Stint: it never becomes valid, and nothing is done.
   if (typeof where === 'string') {
@@ -182,9 +181,9 @@ async function freeze(db: Database, execution: Execution): Promise<void> {
 }
 
 /** The jobs that it is about, or why it is not valid. */
-function whereOf({ action, filter }: OperationRow): Where | string {
+function whereOf({ action, where }: StoredOperation): Where | string {
   try {
-    return targetWhere(oneOfOption('action', action, operationActions), parseWhere(filter ?? ''))
+    return targetWhere(oneOfOption('action', action, operationActions), parseWhere(where ?? ''))
   } catch (error) {
     return cleanText(`It is not valid: ${messageOf(error)}`, 500)
   }
@@ -192,8 +191,7 @@ function whereOf({ action, filter }: OperationRow): Where | string {
 
 async function begin(db: Database, execution: Execution): Promise<void> {
   const { id } = execution
-  await step(db, execution, async (tx, { settings, matched }) => {
-    const { canary } = settingsIn(settings)
+  await step(db, execution, async (tx, { canary, matched }) => {
     if (matched === 0) return become(tx, id, { state: 'done', note: 'Nothing matched.' })
     if (canary <= 0) return become(tx, id, { state: 'ramping' })
     await chooseCanary(tx, { id, count: Math.min(1_000, Math.ceil(canary)) })
@@ -207,9 +205,9 @@ async function tryCanary(db: Database, execution: Run): Promise<void> {
   if ((await actOnSome(db, execution, { limit: batchSize, onlyCanary: true })) > 0) return
   const isWaiting = await step(db, execution, async (tx, operation) => {
     await noteFates(tx, operation, lastUuid)
-    const triedAt = operation.canary_at ?? operation.now
+    const triedAt = operation.canaryAt ?? operation.now
     // Since it began, and not since it was resumed: they may have ended while it was paused.
-    const since = operation.started_at ?? operation.now
+    const since = operation.startedAt ?? operation.now
     type Ending = { outcome: string | null; isSame: boolean }
     const endings = await run(tx, endingsSql, { id, since }, (row: Ending) => row)
     const failures = endings.filter(({ outcome }) => outcome === 'failed')
@@ -262,8 +260,8 @@ async function followToEnd(db: Database, execution: Run): Promise<void> {
   } while (execution.below !== lastUuid)
   const isWaiting = await step(db, execution, async (tx, operation) => {
     const { undecidedMs = usualUndecidedMs } = execution
-    const { live } = toFates(operation.fates)
-    execution.waitedMs = operation.now.getTime() - (operation.acted_at ?? operation.now).getTime()
+    const live = operation.fates?.live ?? 0
+    execution.waitedMs = operation.now.getTime() - (operation.actedAt ?? operation.now).getTime()
     if (live > 0 && execution.waitedMs < undecidedMs) return true
     return become(tx, operation.id, { state: 'done', note: endNote(operation) })
   })
@@ -298,8 +296,8 @@ interface FatesLook {
   fates: unknown
 }
 
-async function noteFates(tx: Queryable, operation: OperationRow, before: string): Promise<FatesLook> {
-  const { id, started_at: startedAt, now } = operation
+async function noteFates(tx: Queryable, operation: StoredOperation, before: string): Promise<FatesLook> {
+  const { id, startedAt, now } = operation
   const request = { id, before, since: startedAt ?? now, limit: followSize }
   const [look] = await run(tx, noteFatesSql, request, (row: FatesLook) => row)
   return look ?? { seen: 0, last: null, fates: null }
@@ -359,10 +357,10 @@ async function noteJobs(tx: Queryable, id: string, jobs: readonly ActedJob[]): P
 }
 
 function requestOf(
-  { action, as_of: asOf, settings, reason }: OperationRow,
+  { action, frozenAt: asOf, priority, reason }: StoredOperation,
   ids: readonly string[],
 ): Parameters<typeof act>[1] {
-  return { action, ids, asOf, priority: settingsIn(settings).priority, reason }
+  return { action, ids, asOf, priority, reason }
 }
 
 /** Waits a little for jobs to end. */

@@ -6,5 +6,5 @@ update stint.operation
    and job_id = :jobId::uuid
    and state in ('pending', 'canary', 'ramping')
 returning id, action, state, filter, as_of, settings, job_id, noted, cursor, matched, acted, skipped, failed, skipped_by,
-          canary_at, canary_result, fates, acted_at, note, reason, actor, role, origin, created_at, started_at, finished_at, paused_in,
+          canary_at, canary_result, fates, acted_at, note, reason, actor, role, origin, created_at, started_at, finished_at,
           stint.now() as now

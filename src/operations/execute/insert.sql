@@ -3,7 +3,7 @@ insert into stint.operation (
   id, intent_id, action, filter, as_of, settings, job_id, cursor, reason, actor, role, origin
 )
 values (
-  :id::uuid, :intentId::uuid, :action::text, :filter::text, :asOf::timestamptz, :settings::jsonb, :jobId::uuid,
+  :id::uuid, :intentId::uuid, :action::text, :filter::text, :frozenAt::timestamptz, :settings::jsonb, :jobId::uuid,
   :cursor::uuid, :reason::text, :actor::text, :role::text, :origin::text
 )
 on conflict do nothing

@@ -1,14 +1,11 @@
-import { toFates } from '../../core/operation.ts'
-import { settingsIn } from '../operation.ts'
-import type { CanaryResult, OperationRow } from '../operation.ts'
+import type { CanaryResult, Operation } from '../../core/operation.ts'
 
-/** Judges `total` jobs by the rule, as if they were `atLeast` so many: a few endings say little. */
+/** Judges `total` jobs by the rule, as if there were at least `atLeast` of them: a few endings say little. */
 export function whyStop(
   { failed, sameError }: Pick<CanaryResult, 'failed' | 'sameError'>,
   { total, which, atLeast = 1 }: { total: number; which: string; atLeast?: number },
-  { settings }: OperationRow,
+  { stopIf }: Pick<Operation, 'stopIf'>,
 ): string | undefined {
-  const { stopIf } = settingsIn(settings)
   const share = (count: number): number => (100 * count) / Math.max(atLeast, total)
   if (stopIf.sameError !== null && share(sameError) > stopIf.sameError)
     return `${sameError} of ${total} ${which} failed with the error they had died of.`
@@ -17,9 +14,9 @@ export function whyStop(
   return undefined
 }
 
-/** The note of an operation that is done; none where all went well. */
-export function endNote({ failed, acted, fates }: OperationRow): string | undefined {
-  const { live, sameError, otherError } = toFates(fates)
+/** The note of an operation that is done; undefined if all went well. */
+export function endNote({ failed, acted, fates }: Operation): string | undefined {
+  const { live = 0, sameError = 0, otherError = 0 } = fates ?? {}
   const errors = [
     ...(sameError > 0 ? [`${sameError} with the error they had died of`] : []),
     ...(otherError > 0 ? [`${otherError} with another`] : []),

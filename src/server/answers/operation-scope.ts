@@ -1,9 +1,8 @@
 import { printWhere } from '../../core/filter/print-where.ts'
 import { parseWhere, readWhere } from '../../core/filter/where.ts'
 import type { Where } from '../../core/filter/where.ts'
-import type { OperationInfo } from '../../client/operations/operations.ts'
 import type { JobSummary } from '../../core/job.ts'
-import type { OperationAction } from '../../core/operation.ts'
+import type { Operation, OperationAction } from '../../core/operation.ts'
 import type { Action } from '../api/common.ts'
 import type { Caller, Resource } from '../auth/caller.ts'
 import type { ConsoleParts } from '../context.ts'
@@ -72,7 +71,7 @@ export function takesFor(
  */
 export function isWithin(
   caller: Caller,
-  { actor, where }: Pick<OperationInfo, 'actor' | 'where'>,
+  { actor, where }: Pick<Operation, 'actor' | 'where'>,
   action: Action = 'view',
 ): boolean {
   if (caller.isNarrowed === false || actor === caller.actor) return caller.can(action)
@@ -83,7 +82,7 @@ export function isWithin(
 export async function mayGoOn(
   caller: Caller,
   { stint }: Pick<ConsoleParts, 'stint'>,
-  operation: Pick<OperationInfo, 'id' | 'action' | 'actor' | 'where'>,
+  operation: Pick<Operation, 'id' | 'action' | 'actor' | 'where'>,
 ): Promise<boolean> {
   const { id, action, actor } = operation
   const takes = takesFor(caller, action)

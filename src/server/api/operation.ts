@@ -1,9 +1,11 @@
 import { z } from '@hono/zod-openapi'
 import { jobFates, jobOutcomes, operationActions, operationStates } from '../../core/operation.ts'
+import type * as core from '../../core/operation.ts'
+import type { Wire } from '../http/wire.ts'
 import { Id, pageOf, Priority, Reason, Time } from './common.ts'
 import { JobItem } from './job.ts'
 
-/** Either a filter, frozen by the time it was given, or ids. */
+/** The jobs are given by a filter or by ids. `reason` is required unless it is a dry run. */
 export const NewOperation = z
   .strictObject({
     action: z.enum(operationActions),
@@ -16,7 +18,7 @@ export const NewOperation = z
       .max(1_000)
       .optional()
       .describe(
-        'Jobs tried first. @default of a replay: 1 of up to 10 jobs, a tenth of up to 100, else 10; 1 where one of them crashed its worker; 0 of a single job',
+        'Jobs that a replay tries first. @default 1 of up to 10 jobs, a tenth of up to 100, else 10; 1 if one of them crashed its worker; 0 for a single job',
       ),
     pace: z
       .number()
@@ -25,7 +27,7 @@ export const NewOperation = z
       .nullable()
       .optional()
       .describe(
-        'Jobs a second after the canary; null: as fast as it goes. @default 20 for a replay of more than 100, otherwise null',
+        'Jobs a second after the canary; null: as fast as possible. @default 20 for a replay of more than 100, otherwise null',
       ),
     stopIf: z
       .strictObject({
@@ -34,16 +36,21 @@ export const NewOperation = z
       })
       .optional()
       .describe(
-        'Percent of the canary, and then of all that have ended, above which it stops. @default sameError 20',
+        'Stops above this percentage of the canary, and then of all jobs that have ended. @default sameError 20',
       ),
-    max: z.int().min(1).max(1_000_000).optional().describe('Never more than this. @default 10,000'),
+    max: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .optional()
+      .describe('Does nothing if more jobs than this match. @default 10,000'),
     asOf: Time.optional().describe(
-      'Of the preview that was looked at: what was made, or died, since then is not taken. @default now',
+      'The `asOf` of the preview that the caller saw: jobs that were made, or died, later are not taken. @default now',
     ),
     reason: Reason.optional().describe('Required unless it is a dry run.'),
     dryRun: z.boolean().optional(),
   })
-  .openapi('NewOperation')
+  .openapi('NewOperation') satisfies z.ZodType<Wire<core.NewOperation>>
 export type NewOperation = z.infer<typeof NewOperation>
 
 export const Preview = z
@@ -52,17 +59,20 @@ export const Preview = z
     matched: z
       .object({ count: z.int(), exact: z.boolean() })
       .describe('Counted up to 10,000, or for a second.'),
-    samples: z.array(JobItem).describe('Five of them.'),
+    samples: z.array(JobItem).describe('Five of the matching jobs.'),
     excluded: z.array(z.object({ reason: z.string(), count: z.int() })),
     canary: z.int(),
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
-    crashed: z.int().describe('Of the jobs to be replayed, those that crashed their worker.'),
+    crashed: z.int().describe('How many of the jobs to replay crashed their worker.'),
     asOf: Time,
     cli: z.string(),
   })
   .openapi('Preview')
 export type Preview = z.infer<typeof Preview>
+
+/** The operation of the library, without the fields that HTTP does not show. */
+type Shown = Wire<Omit<core.Operation, 'priority' | 'jobId' | 'untouched' | 'role' | 'origin'>>
 
 export const Operation = z
   .object({
@@ -72,14 +82,14 @@ export const Operation = z
     where: z.string().nullable(),
     ids: z.int().describe('How many ids it was given; 0 for a filter.'),
     frozenAt: Time.describe(
-      'Jobs that match only later are not taken: the `asOf` of its preview, or of its start.',
+      'Jobs that match only later are not taken: the `asOf` of its preview, or the time of its start.',
     ),
     canary: z.int(),
     pace: z.number().nullable(),
     stopIf: z.object({ sameError: z.number().nullable(), anyFailure: z.number().nullable() }),
     max: z.int(),
-    crashed: z.int().describe('Of the jobs to be replayed, those that crashed their worker.'),
-    matched: z.int().nullable().describe('In the preview; null where it was not counted to the end.'),
+    crashed: z.int().describe('How many of the jobs to replay crashed their worker.'),
+    matched: z.int().nullable().describe('Null until all matching jobs are found.'),
     acted: z.int(),
     skipped: z.int(),
     failed: z.int(),
@@ -89,15 +99,15 @@ export const Operation = z
       .nullable(),
     fates: z
       .object({
-        live: z.int().describe('Have not ended, or had not when the operation did.'),
+        live: z.int().describe('Jobs that have not ended, or had not when the operation ended.'),
         succeeded: z.int(),
-        sameError: z.int().describe('Dead again, with the error that they had died of.'),
-        otherError: z.int().describe('Dead again, with another error.'),
+        sameError: z.int().describe('Jobs that died again, with the error that they had died of.'),
+        otherError: z.int().describe('Jobs that died again, with another error.'),
         cancelled: z.int(),
       })
       .nullable()
-      .describe('What became of the jobs that a replay brought back; null for other actions.'),
-    note: z.string().nullable().describe('Why it stopped, paused or failed.'),
+      .describe('What became of the replayed jobs; null for other actions.'),
+    note: z.string().nullable().describe('Why it stopped or paused; of one that is done, what went wrong.'),
     reason: z.string(),
     actor: z.string(),
     createdAt: Time,
@@ -105,23 +115,24 @@ export const Operation = z
     finishedAt: Time.nullable(),
     cli: z.string(),
   })
-  .openapi('Operation')
+  .openapi('Operation') satisfies z.ZodType<Shown>
 export type Operation = z.infer<typeof Operation>
 
 export const OperationDetail = Operation.extend({ asOf: Time }).openapi('OperationDetail')
 export type OperationDetail = z.infer<typeof OperationDetail>
 
 export const OperationPage = pageOf(Operation).openapi('OperationPage')
+export type OperationPage = z.infer<typeof OperationPage>
 
 export const OperationJob = z
   .object({
     id: Id,
-    outcome: z.enum(jobOutcomes).nullable().describe('Null until it is its turn.'),
+    outcome: z.enum(jobOutcomes).nullable().describe('Null until the operation has come to this job.'),
     reason: z.string().nullable().describe('Why it was skipped or failed.'),
     fate: z
       .enum(jobFates)
       .nullable()
-      .describe('What became of it after a replay; null where that is not followed.'),
+      .describe('What became of the job after a replay; null for other actions.'),
   })
   .openapi('OperationJob')
 export const OperationJobPage = pageOf(OperationJob).openapi('OperationJobPage')

@@ -1,27 +1,28 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
-import type { OperationInfo } from '../../client/operations/operations.ts'
 import type { Operator } from '../../client/operator/operator.ts'
 import { parseWhere } from '../../core/filter/where.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { Id } from '../api/common.ts'
 import {
   NewOperation,
+  Operation as OperationItem,
   OperationDetail,
   OperationJobPage,
   OperationPage,
   PaceBody,
   Preview,
 } from '../api/operation.ts'
-import type { Operation } from '../api/operation.ts'
 import { isUnderWay, jobOutcomes, operationStates } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation.ts'
 import type { Env, Routes } from '../context.ts'
 import { demand } from '../auth/demand.ts'
-import { resourceOf, timeOf, toJobItem } from '../answers/job-item.ts'
+import { resourceOf, toJobItem } from '../answers/job-item.ts'
 import { isWithin, mayActOn, mayGoOn, scopeTarget, takesFor } from '../answers/operation-scope.ts'
 import { demandOperator, operatorOf } from '../auth/operator.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { accepts, problems } from '../http/route-parts.ts'
+import { wire } from '../http/wire.ts'
 import { tooWide } from '../auth/scope.ts'
 import { Reason } from '../api/common.ts'
 import { visiblePage } from '../answers/visible-page.ts'
@@ -180,7 +181,7 @@ export const operationRoutes: Routes = (app, parts) => {
       },
       visible: (operations) => operations.filter((one) => isWithin(caller, one)),
     })
-    const items = page.items.map(toOperation)
+    const items = page.items.map(toItem)
     return c.json({ items, next: page.next ?? null, asOf: new Date().toISOString() }, 200)
   })
 
@@ -281,40 +282,14 @@ function noneOfThem(): HttpProblem {
   })
 }
 
-function toDetail(info: OperationInfo): OperationDetail {
-  return { ...toOperation(info), asOf: new Date().toISOString() }
+function toDetail(operation: Operation): OperationDetail {
+  return { ...toItem(operation), asOf: new Date().toISOString() }
 }
 
-function toOperation(info: OperationInfo): Operation {
-  const { id, action, state, where, ids, canary, pace: wanted, stopIf, max, crashed, matched } = info
-  const { acted, skipped, failed, skippedBy, canaryResult, fates, note, reason, actor, cli } = info
-  return {
-    id,
-    action,
-    state,
-    where,
-    ids,
-    canary,
-    pace: wanted,
-    stopIf,
-    max,
-    crashed,
-    matched,
-    acted,
-    skipped,
-    failed,
-    skippedBy: { ...skippedBy },
-    canaryResult,
-    fates,
-    note,
-    reason,
-    actor,
-    cli,
-    frozenAt: info.asOf.toISOString(),
-    createdAt: info.createdAt.toISOString(),
-    startedAt: timeOf(info.startedAt),
-    finishedAt: timeOf(info.finishedAt),
-  }
+/** The fields of the schema, which the compiler compares with those of the library. */
+function toItem(operation: Operation): OperationItem {
+  const shown = Object.entries(operation).filter(([name]) => name in OperationItem.shape)
+  return wire(Object.fromEntries(shown)) as OperationItem
 }
 
 function missingReason(): HttpProblem {

@@ -1,6 +1,6 @@
 import type { JobState } from '../../core/job.ts'
 import { toFates } from '../../core/operation.ts'
-import type { Fates } from '../../core/operation.ts'
+import type { Operation } from '../../core/operation.ts'
 import { numbersIn } from '../../core/json/stored-json.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
@@ -41,24 +41,24 @@ export function percentIn(stored: number | null): number | null {
 }
 
 /** The fields of an operation that change while it lives. */
-export interface OperationBrief {
-  id: string
-  action: string
-  state: string
-  /** Jobs found for it so far. */
+export interface OperationBrief extends Pick<
+  Operation,
+  | 'id'
+  | 'action'
+  | 'state'
+  | 'matched'
+  | 'acted'
+  | 'skipped'
+  | 'failed'
+  | 'skippedBy'
+  | 'fates'
+  | 'note'
+  | 'startedAt'
+  | 'finishedAt'
+> {
+  /** How many matching jobs were found so far. */
   noted: number
-  /** Null until all are found. */
-  matched: number | null
-  acted: number
-  skipped: number
-  failed: number
-  skippedBy: Readonly<Record<string, number>>
-  /** The number of its jobs by their later outcome; null if the operation does not follow its jobs. */
-  fates: Fates | null
-  note: string | null
-  startedAt: Date | null
-  finishedAt: Date | null
-  /** Differs after every write to its row, even if all other fields are unchanged. */
+  /** Differs after every write to the row, even if all other fields are the same. */
   revision: string
 }
 

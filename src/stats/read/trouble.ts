@@ -1,3 +1,4 @@
+import type { Operation } from '../../core/operation.ts'
 import type { Database } from '../../db/database.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
@@ -37,15 +38,8 @@ export interface TroubledSchedule {
   missedReason: string | null
 }
 
-/** An operation that was stopped by its own rule. */
-export interface StoppedOperation {
-  id: string
-  action: string
-  note: string | null
-  actor: string
-  acted: number
-  failed: number
-}
+/** An operation that its own rule has stopped. */
+export type StoppedOperation = Pick<Operation, 'id' | 'action' | 'note' | 'actor' | 'acted' | 'failed'>
 
 /** Problems other than those of queues and workers. */
 export interface Trouble {
