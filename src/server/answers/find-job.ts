@@ -4,7 +4,7 @@ import { StintError } from '../../core/errors.ts'
 import type { Job } from '../../core/job.ts'
 import type { Action } from '../api/common.ts'
 import type { ConsoleParts, Env } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { resourceOf } from './job-item.ts'
 import { HttpProblem } from '../http/problem.ts'
 
@@ -19,7 +19,7 @@ export async function findJob(
   if (job === undefined) throw await missing(parts, id)
   // The same answer as for a missing job, so that a caller cannot find out what exists outside its scope.
   if (!c.get('caller').can('view', resourceOf(job))) throw await missing(parts, id)
-  if (action !== 'view') demand(c, action, resourceOf(job))
+  if (action !== 'view') requirePermission(c, action, resourceOf(job))
   return job
 }
 

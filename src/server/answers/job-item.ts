@@ -6,7 +6,7 @@ import { peek } from '../../core/failures/thrown.ts'
 import type { FoundJob } from '../../jobs/search/search.ts'
 import type { JobItem, StoredError } from '../api/job.ts'
 import type { Resource } from '../auth/caller.ts'
-import { hidePasswords } from '../auth/telling.ts'
+import { hidePasswords } from '../auth/secret-names.ts'
 
 /** The fields of a job that decide who may see or change it. */
 export function resourceOf({ queue, kind, key }: Pick<JobSummary, 'queue' | 'kind' | 'key'>): Resource {

@@ -8,7 +8,7 @@ import type { Caller, Resource } from '../auth/caller.ts'
 import type { ConsoleParts } from '../context.ts'
 import { resourceOf } from './job-item.ts'
 import { knownTo } from './known-names.ts'
-import { AllOf, everything, mayAll, unheardOf } from '../auth/scope.ts'
+import { AllOf, everything, mayAll, unusedNames } from '../auth/scope.ts'
 import type { Known } from './known-names.ts'
 
 type Parts = Pick<ConsoleParts, 'stint' | 'reads' | 'contracts'>
@@ -115,15 +115,15 @@ function namedBy(where: string | null): AllOf[] {
 /** All that a filter may hit: what it names, and where it names nothing all that is known, and what nobody knows of. */
 function touchedBy(where: Where, known: Known): Resource[] {
   const touched = combined({
-    queues: where.queues ?? [unheardOf.queue, ...known.queues],
+    queues: where.queues ?? [unusedNames.queue, ...known.queues],
     kinds: where.kinds?.flatMap((kind) => meantBy(kind, known)) ?? [
       undefined,
-      unheardOf.kind,
+      unusedNames.kind,
       ...known.kinds,
     ],
-    keys: where.keys ?? [undefined, unheardOf.key],
+    keys: where.keys ?? [undefined, unusedNames.key],
   })
-  return touched ?? [unheardOf]
+  return touched ?? [unusedNames]
 }
 
 /** More questions than this are not asked: then the filter names too much to be sure. */
@@ -142,5 +142,5 @@ function combined({
 function meantBy(kind: string, { kinds }: Known): string[] {
   if (!kind.endsWith('*')) return [kind]
   const beginning = kind.slice(0, -1)
-  return [`${beginning}${unheardOf.kind}`, ...kinds.filter((one) => one.startsWith(beginning))]
+  return [`${beginning}${unusedNames.kind}`, ...kinds.filter((one) => one.startsWith(beginning))]
 }

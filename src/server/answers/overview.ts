@@ -7,7 +7,7 @@ import type { Finding } from '../api/system.ts'
 import type { Overview, OverviewProblem } from '../api/overview.ts'
 import type { Caller, Resource } from '../auth/caller.ts'
 import { everything, mayAll } from '../auth/scope.ts'
-import { hidePasswords } from '../auth/telling.ts'
+import { hidePasswords } from '../auth/secret-names.ts'
 import { wire } from '../http/wire.ts'
 import { workersFor } from './worker-list.ts'
 

@@ -2,7 +2,7 @@ import type { Fleet, WorkerView } from '../../stats/read/fleet/fleet.ts'
 import type { WorkerList } from '../api/system.ts'
 import type { Caller } from '../auth/caller.ts'
 import { mayAll } from '../auth/scope.ts'
-import { hidePasswords } from '../auth/telling.ts'
+import { hidePasswords } from '../auth/secret-names.ts'
 import { wire } from '../http/wire.ts'
 
 /** The workers that the caller may see, as the API answers them. */

@@ -3,9 +3,9 @@ import { actions } from '../api/common.ts'
 import type { Action } from '../api/common.ts'
 import type { Caller } from './caller.ts'
 import type { App, Env } from '../context.ts'
-import { demand } from './demand.ts'
+import { requirePermission } from './require-permission.ts'
 import { HttpProblem } from '../http/problem.ts'
-import { demandSameOrigin, isSafe } from '../http/same-origin.ts'
+import { requireSameOrigin, isSafe } from '../http/same-origin.ts'
 
 export interface AuthorizeOptions {
   app: App
@@ -37,12 +37,12 @@ export function authorize({
     const caller = await identify(c.req.raw)
     if (caller === undefined) throw unauthorized()
     // Only cookies need the same-origin check: a browser does not send a bearer token by itself.
-    if (!isSafe(method) && caller.origin === 'dashboard') demandSameOrigin(c.req.raw, publicOrigin)
+    if (!isSafe(method) && caller.origin === 'dashboard') requireSameOrigin(c.req.raw, publicOrigin)
     c.set('caller', caller)
     if (route === undefined)
       throw here.length === 0 ? notFound() : methodNotAllowed(here.map((one) => one.method))
     if (!isSafe(method) && !caller.can(route.action)) await onRefused(c)
-    demand(c, route.action)
+    requirePermission(c, route.action)
     return next()
   }
 }

@@ -5,7 +5,7 @@ import type { Job } from '../../core/job.ts'
 import type { Action } from '../api/common.ts'
 import type { Resource } from './caller.ts'
 import type { ConsoleParts, Env } from '../context.ts'
-import { demand } from './demand.ts'
+import { requirePermission } from './require-permission.ts'
 import { jobToItem } from '../answers/job-item.ts'
 import { HttpProblem, toProblem } from '../http/problem.ts'
 
@@ -25,14 +25,14 @@ export interface Doing {
 }
 
 /** The operator, where the caller may do this; where not, that is noted, and thrown. */
-export async function demandOperator(
+export async function requireOperator(
   c: Context<Env>,
   parts: ConsoleParts,
   { action, act, target, resource, reason }: Doing,
 ): Promise<Operator> {
   const operator = operatorOf(c, parts)
   try {
-    demand(c, action, resource)
+    requirePermission(c, action, resource)
   } catch (error) {
     if (error instanceof HttpProblem && error.status === 403)
       await operator.refused({ action: act, target, why: error.detail, reason })

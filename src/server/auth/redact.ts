@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { JobContract } from '../../contracts/contract.ts'
 import type { Caller, RedactedJob } from './caller.ts'
 import { toPointer } from '../http/problem.ts'
-import { hidePasswords, isSecret, redacted } from './telling.ts'
+import { hidePasswords, isSecret, redacted } from './secret-names.ts'
 
 export interface Redacted {
   value: unknown

@@ -55,10 +55,10 @@ export function mayAll(caller: Pick<Caller, 'can'>, action: Action = 'view'): bo
 }
 
 /** Names that no queue, kind or key has. */
-export const unheardOf = unusedNames()
+export const unusedNames = makeUnusedNames()
 
-function unusedNames(): Required<{ [Name in keyof Resource]: string }> {
-  const name = `unheard-of-${randomUUID()}`
+function makeUnusedNames(): Required<{ [Name in keyof Resource]: string }> {
+  const name = `unused-${randomUUID()}`
   return { queue: name, kind: name, key: name }
 }
 

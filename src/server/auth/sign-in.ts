@@ -4,7 +4,7 @@ import { readBody } from '../http/body.ts'
 import type { App, Env } from '../context.ts'
 import type { Authenticator } from './authenticator.ts'
 import { html, page, pageStyle } from '../http/page.ts'
-import { demandSameOrigin } from '../http/same-origin.ts'
+import { requireSameOrigin } from '../http/same-origin.ts'
 
 export interface SignInOptions {
   basePath: string
@@ -55,7 +55,7 @@ export function signInPages(
   })
 
   app.post('/login', async (c) => {
-    demandSameOrigin(c.req.raw, publicOrigin)
+    requireSameOrigin(c.req.raw, publicOrigin)
     const body = await readBody(c.req.raw, { maxBytes: 8_192, withinMs: 10_000 })
     const fields = new URLSearchParams(new TextDecoder().decode(body))
     const to = fields.get('to') ?? '/'
@@ -65,7 +65,7 @@ export function signInPages(
   })
 
   app.post('/logout', async (c) => {
-    demandSameOrigin(c.req.raw, publicOrigin)
+    requireSameOrigin(c.req.raw, publicOrigin)
     return seeOther(`${basePath}/login`, await authenticator.signOut(c.req.raw, isSecure(c.req.raw)))
   })
 }

@@ -12,7 +12,7 @@ import { frameAnswers } from './headers.ts'
 import type { Frame } from './headers.ts'
 import { answerOnce } from './idempotency.ts'
 import { invalidRequest } from './invalid-request.ts'
-import { demandKnownHost } from './known-host.ts'
+import { requireKnownHost } from './known-host.ts'
 import { pathBelow } from './path.ts'
 import { noteRefused } from '../auth/operator.ts'
 import { HttpProblem, problemResponse, toProblem } from './problem.ts'
@@ -70,7 +70,7 @@ export function createApp(parts: ConsoleParts, options: AppOptions): App {
     return problemResponse(problem, { instance: c.req.path, requestId: c.get('requestId') })
   })
   app.use(frameAnswers(frame))
-  if (hosts !== undefined) app.use(demandKnownHost(hosts))
+  if (hosts !== undefined) app.use(requireKnownHost(hosts))
   if (parts.about.readOnly) {
     app.use(async (c, next) => {
       if (!isSafe(c.req.method) && c.req.path.startsWith('/v1/')) throw readOnly()

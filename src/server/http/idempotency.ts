@@ -4,7 +4,7 @@ import type { AskedRight, EarlierReply, KeptReply, OnceRequest } from '../../cli
 import type { Action } from '../api/common.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConsoleParts, Env } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { HttpProblem } from './problem.ts'
 import { AllOf } from '../auth/scope.ts'
 
@@ -56,7 +56,8 @@ function noteRights(c: Context<Env>): ReadonlyMap<string, AskedRight> {
 }
 
 function requireAgain(c: Context<Env>, asked: readonly AskedRight[]): void {
-  for (const { action, of, isAll } of asked) demand(c, action as Action, isAll === true ? new AllOf(of) : of)
+  for (const { action, of, isAll } of asked)
+    requirePermission(c, action as Action, isAll === true ? new AllOf(of) : of)
 }
 
 /** The idempotency key of a request with its scope and body digest; undefined without a key. */

@@ -10,7 +10,7 @@ import { HttpProblem } from './problem.ts'
  * console then has the page's own origin, so neither cookies nor CORS nor Sec-Fetch-Site stop it. But the page cannot
  * send another Host than the name in its address.
  */
-export function demandKnownHost(names: ReadonlySet<string>): MiddlewareHandler<Env> {
+export function requireKnownHost(names: ReadonlySet<string>): MiddlewareHandler<Env> {
   return async (c, next) => {
     const header = c.req.header('Host')
     // Some hosts put their own name into the URL and keep the header, so both are checked.

@@ -13,7 +13,7 @@ export function isSafe(method: string): boolean {
  * that header, Origin does. A request with neither header is refused. The content type does not matter: a form, text and
  * JSON can all be sent across sites.
  */
-export function demandSameOrigin(request: Request, publicOrigin: string | undefined): void {
+export function requireSameOrigin(request: Request, publicOrigin: string | undefined): void {
   const site = request.headers.get('Sec-Fetch-Site')
   if (site === 'same-origin') return
   if (site === null && isOurs(request, publicOrigin)) return

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { AuditPage } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { problems } from '../http/route-parts.ts'
 import { mayAll, tooWide } from '../auth/scope.ts'
 
@@ -30,7 +30,7 @@ const list = createRoute({
 export const auditRoutes: Routes = (app, parts) => {
   const { stint } = parts
   app.openapi(list, async (c) => {
-    const caller = demand(c, 'audit')
+    const caller = requirePermission(c, 'audit')
     // An entry names its target, which may be deleted by now, so the console cannot tell which queue it belonged to.
     if (!mayAll(caller, 'audit'))
       throw tooWide(

@@ -7,12 +7,12 @@ import { errorStatuses } from '../../core/failures/error-status.ts'
 import type { ErrorGroupItem } from '../api/error-group.ts'
 import type { Caller, Resource } from '../auth/caller.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { resourceOf, timeOf, toStoredError } from '../answers/job-item.ts'
-import { demandOperator } from '../auth/operator.ts'
+import { requireOperator } from '../auth/operator.ts'
 import { accepts, problems } from '../http/route-parts.ts'
 import { mayAll } from '../auth/scope.ts'
-import { hidePasswords } from '../auth/telling.ts'
+import { hidePasswords } from '../auth/secret-names.ts'
 
 const params = z.object({ group: z.string().regex(/^[\da-f]{4,64}$/) })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -72,7 +72,7 @@ export const errorGroupRoutes: Routes = (app, parts) => {
   const { stint } = parts
 
   app.openapi(list, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { status, kind, deadly, limit = 50 } = c.req.valid('query')
     const seesAll = mayAll(caller)
     const request = { status, kind, deadly: deadly === 'true' }
@@ -94,18 +94,18 @@ export const errorGroupRoutes: Routes = (app, parts) => {
   })
 
   app.openapi(get, async (c) => {
-    const { group } = await findFor(demand(c, 'view'), parts, c.req.valid('param').group)
+    const { group } = await findFor(requirePermission(c, 'view'), parts, c.req.valid('param').group)
     return c.json(await toDetail(group, parts), 200)
   })
 
   const acting = async (
-    c: Parameters<typeof demandOperator>[0],
+    c: Parameters<typeof requireOperator>[0],
     group: string,
     verb: string,
     reason?: string,
   ) => {
-    const { resource } = await findFor(demand(c, 'view'), parts, group)
-    return demandOperator(c, parts, {
+    const { resource } = await findFor(requirePermission(c, 'view'), parts, group)
+    return requireOperator(c, parts, {
       action: 'triage',
       act: `error.${verb}`,
       target: group,

@@ -1,7 +1,7 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { LiveActivity, LiveDelta, LiveSnapshot, LiveTrouble, Topics } from '../api/events.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { missingOperation } from '../../operations/operation.ts'
 import { isWithin } from '../answers/operation-scope.ts'
 import { topicsIn } from '../live/topic.ts'
@@ -37,12 +37,12 @@ const mostTopics = 50
 export const eventRoutes: Routes = (app, parts) => {
   const { live, identify, stint } = parts
   app.openapi(events, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { topics: text } = c.req.valid('query')
     const { topics, unknown } = topicsIn(text)
     if (unknown !== undefined || topics.length > mostTopics) throw badTopics(unknown)
     for (const topic of topics) {
-      if (topic.type === 'queue') demand(c, 'view', { queue: topic.of })
+      if (topic.type === 'queue') requirePermission(c, 'view', { queue: topic.of })
       if (topic.type !== 'operation' || caller.isNarrowed === false) continue
       const operation = await stint.operations.get(topic.of)
       if (operation !== undefined && !isWithin(caller, operation)) missingOperation(topic.of)

@@ -11,7 +11,7 @@ import { acceptedJob } from '../answers/accepted.ts'
 import { findJob } from '../answers/find-job.ts'
 import { toJobDetail } from '../answers/job-detail.ts'
 import { resourceOf } from '../answers/job-item.ts'
-import { demandOperator, withCurrent } from '../auth/operator.ts'
+import { requireOperator, withCurrent } from '../auth/operator.ts'
 import { maskedByHost, maskWithoutOriginal } from '../auth/redacted-input.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { redactFor, restoreRedacted } from '../auth/redact.ts'
@@ -116,7 +116,7 @@ export const jobVerbRoutes: Routes = (app, parts) => {
     const job = await findJob(c, parts, verb.id)
     const { action, reason } = verb
     const doing = { action, act: `job.${action}`, target: verb.id, resource: resourceOf(job), reason }
-    const operator = await demandOperator(c, parts, doing)
+    const operator = await requireOperator(c, parts, doing)
     const after = await withCurrent(() => act(operator))
     const detail = toJobDetail(after, c.get('caller'), parts, new Date())
     // verbRoute() is generic, so the exact response type of the route is lost.
@@ -169,7 +169,7 @@ export const jobVerbRoutes: Routes = (app, parts) => {
     const { input, expect, reason } = c.req.valid('json')
     const job = await findJob(c, parts, id)
     const doing = { action: 'edit', act: 'job.edit', target: id, resource: resourceOf(job), reason } as const
-    const operator = await demandOperator(c, parts, doing)
+    const operator = await requireOperator(c, parts, doing)
     const edited = await withCurrent(() =>
       editJob(operator, parts, { job, caller: c.get('caller'), input, expect, reason }),
     )

@@ -7,7 +7,7 @@ import { JobAttempt, JobDetail, JobFilter, JobLog, JobPage, Lineage } from '../a
 import type { JobItem } from '../api/job.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { isUnchanged } from '../http/etag.ts'
 import { findJob } from '../answers/find-job.ts'
 import { toJobDetail } from '../answers/job-detail.ts'
@@ -16,7 +16,7 @@ import { HttpProblem } from '../http/problem.ts'
 import { redactFor } from '../auth/redact.ts'
 import { problems } from '../http/route-parts.ts'
 import { searchJobs } from '../answers/search-jobs.ts'
-import { hidePasswords } from '../auth/telling.ts'
+import { hidePasswords } from '../auth/secret-names.ts'
 
 const params = z.object({ id: Id })
 const json = <Schema extends z.ZodType>(description: string, schema: Schema) =>
@@ -132,7 +132,7 @@ export const jobRoutes: Routes = (app, parts) => {
   const { stint } = parts
 
   app.openapi(listJobs, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const page = await searchJobs(caller, parts, c.req.valid('query'))
     return c.json(
       {

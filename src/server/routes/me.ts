@@ -3,7 +3,7 @@ import { stintVersion } from '../../node/version.ts'
 import { actions } from '../api/common.ts'
 import { Me } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { problems } from '../http/route-parts.ts'
 
 const me = createRoute({
@@ -20,7 +20,7 @@ const me = createRoute({
 
 export const meRoutes: Routes = (app, { basePath, about }) => {
   app.openapi(me, (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     return c.json(
       {
         actor: caller.actor,

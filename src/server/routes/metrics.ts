@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { metricsText } from '../answers/metrics.ts'
 import { problems } from '../http/route-parts.ts'
 
@@ -24,7 +24,7 @@ function metricsAt(path: (typeof paths)[number]) {
 export const metricRoutes: Routes = (app, parts) => {
   for (const path of paths) {
     app.openapi(metricsAt(path), async (c) => {
-      const caller = demand(c, 'view')
+      const caller = requirePermission(c, 'view')
       const { reads, live, limits } = parts
       const [queues, totals] = await Promise.all([reads.queues.get(), reads.totals.get()])
       const text = metricsText({

@@ -1,6 +1,6 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { openApiDocument } from '../http/openapi.ts'
 import { problems } from '../http/route-parts.ts'
 
@@ -22,7 +22,7 @@ const openapi = createRoute({
 
 export const openapiRoutes: Routes = (app, { basePath }) => {
   app.openapi(openapi, (c) => {
-    demand(c, 'view')
+    requirePermission(c, 'view')
     return c.json({ ...openApiDocument(app, basePath) }, 200)
   })
 }

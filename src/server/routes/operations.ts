@@ -16,10 +16,10 @@ import {
 import { isUnderWay, jobOutcomes, operationStates } from '../../core/operation.ts'
 import type { Operation } from '../../core/operation.ts'
 import type { Env, Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { resourceOf, toJobItem } from '../answers/job-item.ts'
 import { isWithin, mayActOn, mayGoOn, scopeTarget, takesFor } from '../answers/operation-scope.ts'
-import { demandOperator, operatorOf } from '../auth/operator.ts'
+import { requireOperator, operatorOf } from '../auth/operator.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { accepts, problems } from '../http/route-parts.ts'
 import { wire } from '../http/wire.ts'
@@ -124,8 +124,8 @@ export const operationRoutes: Routes = (app, parts) => {
     const target = given.where ?? `${given.ids?.length ?? 0} jobs`
     const act = `operation.${action}`
     for (const resource of queues?.map((queue) => ({ queue })) ?? [undefined]) {
-      await demandOperator(c, parts, { action: 'operation', act, target, resource, reason })
-      await demandOperator(c, parts, { action, act, target, resource, reason })
+      await requireOperator(c, parts, { action: 'operation', act, target, resource, reason })
+      await requireOperator(c, parts, { action, act, target, resource, reason })
     }
     const scoped = await scopeTarget(c.get('caller'), parts, { where: given.where, ids: given.ids })
     if (scoped === undefined) throw noneOfThem()
@@ -157,7 +157,7 @@ export const operationRoutes: Routes = (app, parts) => {
     if (reason === undefined) throw missingReason()
     const intentId = c.get('intentId')
     if (intentId === undefined) throw missingKey()
-    const operator = await demandOperator(c, parts, { action: 'operation', act, target, reason })
+    const operator = await requireOperator(c, parts, { action: 'operation', act, target, reason })
     const started = await operator.operations.start({ ...request, reason, intentId }, takes)
     parts.executor?.wake()
     c.header('Location', `${parts.basePath}/v1/operations/${started.id}`)
@@ -165,7 +165,7 @@ export const operationRoutes: Routes = (app, parts) => {
   })
 
   app.openapi(list, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { state, cursor, limit = 50 } = c.req.valid('query')
     const page = await visiblePage({
       caller,
@@ -186,7 +186,7 @@ export const operationRoutes: Routes = (app, parts) => {
   })
 
   app.openapi(get, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { id } = c.req.valid('param')
     const found = await stint.operations.get(id)
     if (found === undefined || !isWithin(caller, found)) return missingOperation(id)
@@ -195,7 +195,7 @@ export const operationRoutes: Routes = (app, parts) => {
   })
 
   app.openapi(jobs, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { id } = c.req.valid('param')
     const found = await stint.operations.get(id)
     if (found === undefined || !isWithin(caller, found)) return missingOperation(id)
@@ -221,7 +221,7 @@ export const operationRoutes: Routes = (app, parts) => {
 
   const steer = async (c: Context<Env>, id: string, verb: string, reason?: string): Promise<Operator> => {
     const doing = { action: 'operation', act: `operation.${verb}`, target: id, reason } as const
-    const operator = await demandOperator(c, parts, doing)
+    const operator = await requireOperator(c, parts, doing)
     const caller = c.get('caller')
     const found = caller.isNarrowed === false ? undefined : await stint.operations.get(id)
     if (found === undefined) return operator

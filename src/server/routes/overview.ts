@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi'
 import { Overview } from '../api/overview.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { overviewFor } from '../answers/overview.ts'
 import { problems } from '../http/route-parts.ts'
 
@@ -20,7 +20,7 @@ const overview = createRoute({
 
 export const overviewRoutes: Routes = (app, { reads }) => {
   app.openapi(overview, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     return c.json(overviewFor(caller, await reads.overview()), 200)
   })
 }

@@ -8,7 +8,7 @@ import { acceptedItem, acceptedJob } from '../answers/accepted.ts'
 import { AcceptedJob, AcceptedJobs, NewJob, NewJobs } from '../api/job.ts'
 import type { AcceptedItem } from '../api/job.ts'
 import type { ConsoleParts, Env, Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { digestOf, earlierResponse, keptResponse, onceRequest, scopeOf } from '../http/idempotency.ts'
 import { checkNewJob } from '../answers/new-job.ts'
 import type { Admission, CheckedJob } from '../answers/new-job.ts'
@@ -58,7 +58,7 @@ const addJobs = createRoute({
 export const producerRoutes: Routes = (app, parts) => {
   app.openapi(addJob, async (c) => {
     const checked = await checkNewJob(parts, c.req.valid('json'), admissionOf(c))
-    demand(c, 'enqueue', checked.resource)
+    requirePermission(c, 'enqueue', checked.resource)
     const { response, id } = await storeOne(c, parts, checked)
     return (await afterWait(c, parts, id, response)) as never
   })
@@ -66,7 +66,7 @@ export const producerRoutes: Routes = (app, parts) => {
   app.openapi(addJobs, async (c) => {
     const { jobs } = c.req.valid('json')
     const checked = await checkAll(parts, jobs, admissionOf(c))
-    for (const { resource } of checked) demand(c, 'enqueue', resource)
+    for (const { resource } of checked) requirePermission(c, 'enqueue', resource)
     return (await storeAll(c, parts, checked)) as never
   })
 }
@@ -75,7 +75,7 @@ function admissionOf(c: Context<Env>): Admission {
   return {
     caller: c.get('caller'),
     admit: (resource) => {
-      demand(c, 'enqueue', resource)
+      requirePermission(c, 'enqueue', resource)
     },
   }
 }

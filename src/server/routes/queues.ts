@@ -2,8 +2,8 @@ import { createRoute, z } from '@hono/zod-openapi'
 import { Name } from '../api/common.ts'
 import { QueueDetails, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
-import { demandOperator } from '../auth/operator.ts'
+import { requirePermission } from '../auth/require-permission.ts'
+import { requireOperator } from '../auth/operator.ts'
 import { HttpProblem } from '../http/problem.ts'
 import { accepts, problems } from '../http/route-parts.ts'
 import { wire } from '../http/wire.ts'
@@ -52,14 +52,14 @@ const set = createRoute({
 export const queueRoutes: Routes = (app, parts) => {
   const { reads, stint } = parts
   app.openapi(list, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { queues, asOf } = await reads.queues.get()
     const items = queues.filter(({ queue }) => caller.can('view', { queue }))
     return c.json(wire({ items, asOf }), 200)
   })
   app.openapi(one, async (c) => {
     const { queue } = c.req.valid('param')
-    const caller = demand(c, 'view', { queue })
+    const caller = requirePermission(c, 'view', { queue })
     const found = await stint.view.queue(queue)
     if (found === undefined) throw unknownQueue(queue)
     const kinds = found.kinds.filter(({ kind }) => caller.can('view', { queue, kind }))
@@ -69,7 +69,7 @@ export const queueRoutes: Routes = (app, parts) => {
   app.openapi(set, async (c) => {
     const { queue } = c.req.valid('param')
     const { keep, keepDead, reason } = c.req.valid('json')
-    const operator = await demandOperator(c, parts, {
+    const operator = await requireOperator(c, parts, {
       action: 'queue.edit',
       act: 'queue.set',
       target: queue,

@@ -15,9 +15,9 @@ import {
 import type { ScheduleItem } from '../api/schedule.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { ConsoleParts, Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { shownText, timeOf } from '../answers/job-item.ts'
-import { demandOperator } from '../auth/operator.ts'
+import { requireOperator } from '../auth/operator.ts'
 import { redactFor } from '../auth/redact.ts'
 import { accepts, problems } from '../http/route-parts.ts'
 import { wantedDefinition } from '../answers/schedule-definition.ts'
@@ -174,7 +174,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
   const now = (): string => new Date().toISOString()
 
   app.openapi(list, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { cursor, limit = 50 } = c.req.valid('query')
     const { found, next: last } = await listFor(caller, parts, { after: cursor, limit })
     const recent = await stint.schedules.recent(found.map(({ name }) => name))
@@ -184,14 +184,14 @@ export const scheduleRoutes: Routes = (app, parts) => {
 
   app.openapi(get, async (c) => {
     const { name } = c.req.valid('param')
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     return c.json(await toDetail(await findFor(caller, parts, name), caller, parts), 200)
   })
 
   app.openapi(next, async (c) => {
     const { name } = c.req.valid('param')
     const { n = 5 } = c.req.valid('query')
-    await findFor(demand(c, 'view'), parts, name)
+    await findFor(requirePermission(c, 'view'), parts, name)
     const times = await stint.schedules.next(name, n)
     return c.json(
       { items: times.map(({ at, shift }) => ({ at: at.toISOString(), shift })), asOf: now() },
@@ -202,14 +202,14 @@ export const scheduleRoutes: Routes = (app, parts) => {
   app.openapi(fires, async (c) => {
     const { name } = c.req.valid('param')
     const { cursor, limit = 20 } = c.req.valid('query')
-    await findFor(demand(c, 'view'), parts, name)
+    await findFor(requirePermission(c, 'view'), parts, name)
     const found = await stint.schedules.fires(name, { limit, before: cursor })
     const last = found.length === limit ? timeOf(found.at(-1)?.fireAt ?? null) : null
     return c.json({ items: found.map(toFire), next: last, asOf: now() }, 200)
   })
 
   const acting = async (
-    c: Parameters<typeof demandOperator>[0],
+    c: Parameters<typeof requireOperator>[0],
     name: string,
     {
       action,
@@ -217,8 +217,8 @@ export const scheduleRoutes: Routes = (app, parts) => {
       reason,
     }: { action: 'schedule.run' | 'schedule.edit'; act: string; reason: string | undefined },
   ) => {
-    const { queue, kind } = await findFor(demand(c, 'view'), parts, name)
-    return demandOperator(c, parts, { action, act, target: name, resource: { queue, kind }, reason })
+    const { queue, kind } = await findFor(requirePermission(c, 'view'), parts, name)
+    return requireOperator(c, parts, { action, act, target: name, resource: { queue, kind }, reason })
   }
   const isOrphan = async (name: string): Promise<boolean> =>
     (await stint.schedules.get(name))?.isOrphan ?? false
@@ -226,7 +226,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
   app.openapi(set, async (c) => {
     const { name } = c.req.valid('param')
     const { reason, ...body } = c.req.valid('json')
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const before = await stint.schedules.get(name)
     const isVisibleToCaller = before !== undefined && isVisible(caller, before)
     const doing = { action: 'schedule.edit', act: 'schedule.set', reason } as const
@@ -238,7 +238,7 @@ export const scheduleRoutes: Routes = (app, parts) => {
     const { job, options } = definition
     // The permission for the new queue and kind: the caller may not have it, even if it has the one for the old.
     const resource = { queue: options?.queue ?? job.queue, kind: job.kind }
-    const as = await demandOperator(c, parts, { ...doing, target: name, resource })
+    const as = await requireOperator(c, parts, { ...doing, target: name, resource })
     return c.json(await toDetail(await as.schedules.set(definition, { reason }), caller, parts), 200)
   })
   app.openapi(run, async (c) => {

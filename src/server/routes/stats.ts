@@ -3,7 +3,7 @@ import { DurationText, Name, Time } from '../api/common.ts'
 import { StatSeries } from '../api/queue.ts'
 import type { Duration } from '../../core/duration.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { problems } from '../http/route-parts.ts'
 import { mayAll, tooWide } from '../auth/scope.ts'
 import { wire } from '../http/wire.ts'
@@ -35,7 +35,11 @@ export const statRoutes: Routes = (app, parts) => {
   const { stint, reads } = parts
   app.openapi(stats, async (c) => {
     const { queue, kind, from, to, step } = c.req.valid('query')
-    const caller = demand(c, 'view', queue === undefined && kind === undefined ? undefined : { queue, kind })
+    const caller = requirePermission(
+      c,
+      'view',
+      queue === undefined && kind === undefined ? undefined : { queue, kind },
+    )
     const seesAll = mayAll(caller)
     // Without a queue the figures are those of all queues: not for callers who may see only some.
     if (queue === undefined && !seesAll)

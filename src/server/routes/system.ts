@@ -2,7 +2,7 @@ import { createRoute } from '@hono/zod-openapi'
 import { stintVersion } from '../../node/version.ts'
 import { KindList, SystemReport } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { jsonSchemaOf } from '../http/json-schema.ts'
 import { findingsFor } from '../answers/overview.ts'
 import { problems } from '../http/route-parts.ts'
@@ -41,7 +41,7 @@ const patienceMs = 50
 
 export const systemRoutes: Routes = (app, { stint, reads, live, limits, contracts, connections }) => {
   app.openapi(system, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { version, applied, pending, asOf } = await stint.view.system()
     const facts = await reads.overview()
     const examined = await reads.findings.soon(patienceMs)
@@ -63,7 +63,7 @@ export const systemRoutes: Routes = (app, { stint, reads, live, limits, contract
     return c.json(wire(report), 200)
   })
   app.openapi(kinds, (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const items = [...contracts.values()]
       .filter(({ kind, queue }) => caller.can('view', { kind, queue }))
       .map(({ kind, queue, version, inputSchema }) => ({

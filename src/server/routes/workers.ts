@@ -1,7 +1,7 @@
 import { createRoute } from '@hono/zod-openapi'
 import { LeaseList, WorkerList } from '../api/system.ts'
 import type { Routes } from '../context.ts'
-import { demand } from '../auth/demand.ts'
+import { requirePermission } from '../auth/require-permission.ts'
 import { problems } from '../http/route-parts.ts'
 import { wire } from '../http/wire.ts'
 import { workerList } from '../answers/worker-list.ts'
@@ -37,11 +37,11 @@ const leases = createRoute({
 
 export const workerRoutes: Routes = (app, { reads }) => {
   app.openapi(workers, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     return c.json(workerList(caller, await reads.workers.get()), 200)
   })
   app.openapi(leases, async (c) => {
-    const caller = demand(c, 'view')
+    const caller = requirePermission(c, 'view')
     const { items, more } = await reads.leases.get()
     const visible = items.filter(({ queue, kind, key }) => caller.can('view', { queue, kind, key }))
     return c.json(wire({ items: visible, more, asOf: new Date() }), 200)

@@ -8,7 +8,7 @@ import { HttpProblem } from '../http/problem.ts'
  * Returns the caller, or throws 403 if the caller lacks the permission. For a resource that the caller may not view it
  * throws 404 instead, so that a caller cannot find out what exists outside its scope.
  */
-export function demand(c: Context<Env>, action: Action, resource?: Resource): Caller {
+export function requirePermission(c: Context<Env>, action: Action, resource?: Resource): Caller {
   const caller = c.get('caller')
   if (caller.can(action, resource)) return caller
   if (resource !== undefined && caller.can('view') && !caller.can('view', resource)) throw hidden()
