@@ -165,7 +165,7 @@ async function cancel(args: readonly string[]): Promise<number> {
       output,
       isDryRun,
       done: 'cancelled',
-      act: (id) => asTyped(stint).cancel(id, { reason, wait: wait as Duration | undefined }),
+      act: (id) => asTyped(stint).cancel(id, { reason, wait: wait }),
       whyNot: whyNotCancel,
     })
   })
