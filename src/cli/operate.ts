@@ -12,7 +12,7 @@ import type { Output } from './output/output.ts'
 import { jobTable } from './output/job-table.ts'
 import { crashWarning, operationFacts, progressLine } from './output/operation-page.ts'
 
-/** For every command that acts on all jobs that match a filter. */
+/** Options of every command that acts on all jobs matching a filter. */
 export const bulkOptions = {
   where: { type: 'string' },
   canary: { type: 'string' },
@@ -52,7 +52,7 @@ export interface Bulk {
   output: Output
 }
 
-/** Shows what would be done, asks, does it as an operation, and waits for its end. */
+/** Shows a preview, asks, starts the operation, and waits until it ends. */
 export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Promise<number> {
   const { action, where, priority, output } = bulk
   const request = {
@@ -66,7 +66,7 @@ export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Pro
   }
   const { reason } = values
   if (reason === undefined && !values['dry-run'])
-    throw new UsageError('Say why, with --reason: it is for the audit.')
+    throw new UsageError('Give a reason for the audit with --reason.')
   const preview = await stint.operations.preview(request)
   if (values['dry-run']) return showPreview(preview, output)
   if (output === 'table') showPreview(preview, output)
@@ -82,7 +82,7 @@ export async function operate(stint: Stint, bulk: Bulk, values: BulkValues): Pro
   const { id } = await operations.start({ ...request, asOf: preview.asOf, reason: reason ?? '' })
   const { connection, schema } = { connection: values['database-url'], schema: values.schema }
   let own: OperationsWorker | undefined
-  // Without a console or another such process the operation would not be executed; and one that runs now may end meanwhile.
+  // Without a console or another executor no process would execute the operation; and a running one may end meanwhile.
   const haveExecutor = async (): Promise<void> => {
     if (own === undefined && !(await operations.hasExecutor()))
       own = await startWorker({ connection, schema })
@@ -122,16 +122,18 @@ function countText({ count, isExact }: Preview['matched']): string {
   return isExact ? String(count) : `${count >= 10_000 ? '10k' : count}+`
 }
 
-/** Past this the number itself is typed. */
+/** For more jobs than this, the person types the number to confirm. */
 const manyJobs = 1_000
 
 async function isConfirmed({ matched, max }: Preview, values: BulkValues): Promise<boolean> {
   if (values.yes) {
     if (values.max === undefined && !process.stdin.isTTY)
-      throw new UsageError('Without a terminal --yes needs --max: the most that may be acted on.')
+      throw new UsageError(
+        'Without a terminal, --yes also needs --max, the largest number of jobs to act on.',
+      )
     return true
   }
-  if (!process.stdin.isTTY) throw new UsageError('There is no terminal to ask: say --yes and --max.')
+  if (!process.stdin.isTTY) throw new UsageError('There is no terminal to ask: pass --yes and --max.')
   const number = matched.isExact ? matched.count : max
   const isMany = number > manyJobs || !matched.isExact
   const question = isMany
@@ -143,7 +145,7 @@ async function isConfirmed({ matched, max }: Preview, values: BulkValues): Promi
 
 const executorEveryMs = 3_000
 
-/** Waits until it has ended or rests; says how far it is while it goes, and executes it where no other process does. */
+/** Waits until the operation has ended or is paused; shows its progress, and executes it if no other process does. */
 async function follow(
   stint: Stint,
   id: string,
@@ -197,7 +199,7 @@ function stopOf(text: string | undefined): { sameError?: number; anyFailure?: nu
   return rules
 }
 
-/** A worker is much to load for a command that rarely needs one. */
+/** Loaded on demand: a worker takes long to load, and this command rarely needs one. */
 async function startWorker(options: OperationsWorkerOptions): Promise<OperationsWorker> {
   const { startOperationsWorker } = await import('../worker/operations-worker.ts')
   return startOperationsWorker(options)

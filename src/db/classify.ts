@@ -120,7 +120,7 @@ const ofEveryRow = /^(42|3D|3F|2B|28|25|0A|0B|57|58|F0)/
  * Whether a statement over many rows may have failed because of one of them: its value, a trigger or constraint that
  * refuses it, a damaged page. Then the other rows must not wait for it.
  */
-export function mayBeOneRows(error: unknown): boolean {
+export function isPerhapsOneRow(error: unknown): boolean {
   const trouble = classify(error)
   if (trouble === 'value' || trouble === 'corrupt') return true
   return (trouble === 'broken' || trouble === 'duplicate') && !ofEveryRow.test(codeOf(error) ?? '42')

@@ -1,11 +1,11 @@
 import { defineJob, typed } from '../contracts/define-job.ts'
 
-/** The queue that operations are executed in. */
+/** The queue whose workers execute operations. */
 export const operationQueue = 'stint'
 
 /**
- * The job that executes an operation. It may take as long as a pace of one in ten seconds takes for a million jobs, and a
- * database that is away for an hour is no reason to give it up.
+ * The job that executes an operation. Its limits allow a million jobs at one job every ten seconds, and an outage of the
+ * database of an hour.
  */
 export const operationJob = defineJob({
   kind: 'stint.operation',

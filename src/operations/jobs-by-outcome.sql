@@ -1,4 +1,4 @@
--- The jobs of an operation that one thing became of, newest first.
+-- The jobs of an operation with one outcome, newest first.
 select id, outcome, reason, fate
   from stint.operation_job
  where operation_id = :id::uuid

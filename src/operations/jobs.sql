@@ -1,4 +1,4 @@
--- The jobs of an operation, newest first, with what became of each.
+-- The jobs of an operation with their outcomes, newest first.
 select id, outcome, reason, fate
   from stint.operation_job
  where operation_id = :id::uuid

@@ -8,11 +8,11 @@ import { jobsSql } from './jobs.sql.ts'
 /** What an operation did to one job. */
 export interface OperationJob {
   id: string
-  /** Null until it is its turn. */
+  /** Null until the operation comes to this job. */
   outcome: JobOutcome | null
   /** Why it was skipped or failed. */
   reason: string | null
-  /** What became of it after a replay; null where that is not followed. */
+  /** How the job ended after its replay; null for other actions. */
   fate: JobFate | null
 }
 

@@ -3,7 +3,7 @@ import type { JobState } from '../core/job.ts'
 import type { Where } from '../core/filter/where.ts'
 import type { OperationAction } from '../core/operation.ts'
 
-/** The states that each action is about. */
+/** The states in which each action is possible. */
 const statesOf: Readonly<Record<OperationAction, readonly JobState[]>> = {
   replay: ['dead'],
   discard: ['dead'],
@@ -13,7 +13,7 @@ const statesOf: Readonly<Record<OperationAction, readonly JobState[]>> = {
   reprioritize: ['scheduled', 'waiting', 'ready', 'retrying'],
 }
 
-/** What a filter means for an action: only jobs that it can be done to. */
+/** The filter, narrowed to jobs on which the action is possible. */
 export function targetWhere(action: OperationAction, where: Where): Where {
   const states = statesOf[action].filter(
     (state) => where.states === undefined || where.states.includes(state),
@@ -33,7 +33,7 @@ export function targetWhere(action: OperationAction, where: Where): Where {
   return { ...where, states }
 }
 
-/** Why a filter's other matches are left out: those that it would find if they were not hidden. */
+/** The reasons why matches are left out, each with the filter that finds those jobs. */
 export function hiddenWheres(action: OperationAction, where: Where): { reason: string; where: Where }[] {
   if (action !== 'replay' && action !== 'discard') return []
   return [

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { classify, DeadlineError, markUnsent, mayBeOneRows } from '../../src/db/classify.ts'
+import { classify, DeadlineError, markUnsent, isPerhapsOneRow } from '../../src/db/classify.ts'
 import type { DatabaseTrouble } from '../../src/db/classify.ts'
 
 function failed(code: string | undefined, message = 'it failed'): Error {
@@ -80,7 +80,7 @@ test('a data error may be the fault of one row, and an error of schema or rights
     'P0001',
     '38000',
   ])
-    expect([code, mayBeOneRows(failed(code))]).toEqual([code, true])
+    expect([code, isPerhapsOneRow(failed(code))]).toEqual([code, true])
   for (const code of ['42501', '42P01', '3F000', '25006', '53100', '57P01', '08006', '40001', 'ECONNRESET'])
-    expect([code, mayBeOneRows(failed(code))]).toEqual([code, false])
+    expect([code, isPerhapsOneRow(failed(code))]).toEqual([code, false])
 })

@@ -22,14 +22,14 @@ import { nounOf } from '../verbs.ts'
 import type { Command } from '../verbs.ts'
 
 const help = `stint op list      actions over many jobs, newest first
-stint op get       one of them, with how far it is
-stint op jobs      what became of each of its jobs
-stint op pause     let it rest after the batch that is under way
-stint op resume    let it go on
+stint op get       one operation with its progress
+stint op jobs      its jobs with their outcomes
+stint op pause     pause it after the current batch
+stint op resume    resume it
 stint op pace      change how many jobs a second it acts on
-stint op abort     end it for good; what it has done stays
+stint op abort     end it for good; its changes so far stay
 
-They are started by commands with --where: stint dead replay --where 'error:b02c' --reason "fixed".
+Commands with --where start operations: stint dead replay --where 'error:b02c' --reason "fixed".
 stint op <command> --help has options and examples.`
 
 const options = { ...outputOption, ...databaseOptions, ...helpOption } as const
@@ -38,7 +38,7 @@ const listHelp = `stint op list    actions over many jobs, newest first
 
   --state STATE         in this state; may be given more than once: ${operationStates.join(', ')}
   --limit N             operations a page, 1 to 200 (default: 50)
-  --cursor ID           go on where a page ended
+  --cursor ID           continue after an earlier page
 ${outputHelp}
 ${databaseHelp}
 
@@ -89,11 +89,11 @@ async function get(args: readonly string[]): Promise<number> {
   )
 }
 
-const jobsHelp = `stint op jobs ID    the jobs of an operation, newest first, with what became of each
+const jobsHelp = `stint op jobs ID    the jobs of an operation with their outcomes, newest first
 
   --outcome OUTCOME     only those: ${jobOutcomes.join(', ')}
   --limit N             jobs a page, 1 to 1000 (default: 200)
-  --cursor ID           go on where a page ended
+  --cursor ID           continue after an earlier page
 ${outputHelp}
 ${databaseHelp}
 
@@ -195,7 +195,7 @@ export const op = nounOf(help, {
   list,
   get,
   jobs,
-  pause: steering('pause', 'let it rest after the batch that is under way', (all, id, reason) =>
+  pause: steering('pause', 'pause it after the current batch', (all, id, reason) =>
     all.pause(id, { reason }),
   ),
   resume: steering(
@@ -204,7 +204,7 @@ export const op = nounOf(help, {
     (all, id, reason) => all.resume(id, { reason }),
   ),
   pace,
-  abort: steering('abort', 'end it for good; what it has done stays', (all, id, reason) =>
+  abort: steering('abort', 'end it for good; its changes so far stay', (all, id, reason) =>
     all.abort(id, { reason }),
   ),
 })

@@ -3,7 +3,7 @@ import { checkContract } from '../../contracts/check-contract.ts'
 import type { InputOf, JobContract } from '../../contracts/contract.ts'
 import { isStintError, StintError } from '../../core/errors.ts'
 import { given, invalidOption } from '../../core/options.ts'
-import { isSchemaMissing, mayBeOneRows } from '../../db/classify.ts'
+import { isSchemaMissing, isPerhapsOneRow } from '../../db/classify.ts'
 import { foreignTx } from '../../db/foreign-tx.ts'
 import type { Database } from '../../db/database.ts'
 import type { Bound, Queryable } from '../../db/statement.ts'
@@ -258,7 +258,7 @@ export class Enqueuer<Tx> {
       const placed = await this.#deliver(jobs)
       return placed.map((result) => ({ ok: true, result }))
     } catch (error) {
-      if (jobs.length === 1 || !isStintError(error) || !mayBeOneRows(error.cause)) {
+      if (jobs.length === 1 || !isStintError(error) || !isPerhapsOneRow(error.cause)) {
         return jobs.map(() => ({ ok: false, error }))
       }
       const answers: Flushed<Placed>[] = []

@@ -49,25 +49,25 @@ export interface Preview extends Pick<
 > {
   /** Counted up to 10,000, or for a second. */
   matched: { count: number; isExact: boolean }
-  /** Five of them, spread over all. */
+  /** Five example jobs, spread over all matches. */
   samples: FoundJob[]
-  /** What the filter would match too, and why it is left out; each counted up to 1,000. */
+  /** Jobs that the filter also matches and that are left out, by reason; each counted up to 1,000. */
   excluded: { reason: string; count: number }[]
   asOf: Date
 }
 
-/** Counted on request, and no further. */
+/** How far a preview counts. */
 const mostCounted = 10_000
 const mostExcluded = 1_000
 const probeMs = 1_000
-/** Jobs that are asked about one by one before an operation is stored. */
+/** The most jobs whose permission is checked one by one before an operation is stored. */
 const mostTaken = 100_000
 const takingMs = 20_000
 const active = ['pending', 'canary', 'ramping'] as const
 
 export interface OperationsConfig {
   actor: ActorConfig
-  /** Told of a job that was stored. */
+  /** Called with a job that was stored. */
   onStored: (job: PreparedJob) => void
   refusals: Refusals
 }
@@ -86,8 +86,8 @@ export class Operations {
   }
 
   /**
-   * What would be done: how many, five of them, and what is left out. Changes nothing. With `takes`, jobs for which it says
-   * no are as if they were not there.
+   * A preview: how many jobs, five examples, and what is left out. Changes nothing. With `takes`, jobs for which it returns
+   * false count as absent.
    */
   async preview(options: NewOperation, takes?: Takes): Promise<Preview> {
     const request = resolvePreview(options)
@@ -114,11 +114,11 @@ export class Operations {
   }
 
   /**
-   * Starts one. Throws `too-many-matches` where more than `max` match; where that is found only later, it stops before it
-   * has done anything.
+   * Starts an operation. Throws `too-many-matches` if more than `max` jobs match. If the executor finds that only later, the
+   * operation stops before it has done anything.
    *
-   * With `takes` it acts only on jobs for which that says yes. They are all noted before it is stored, since the process
-   * that executes it cannot ask: so there are at most 100,000, looked for within 20 seconds.
+   * With `takes` it acts only on jobs for which `takes` returns true. They are all stored with the operation, because the
+   * executing process cannot call `takes`: at most 100,000 jobs, searched for at most 20 seconds.
    */
   async start(options: StartOptions, takes?: Takes): Promise<Operation> {
     const { request, reason, intentId } = resolveStart(options)
@@ -160,13 +160,13 @@ export class Operations {
     })
   }
 
-  /** One of them, or undefined where there is none. */
+  /** One operation, or undefined if it does not exist. */
   async get(id: string): Promise<Operation | undefined> {
     checkOperationId(id)
     return this.#calls.send((db) => getOperation(db, id))
   }
 
-  /** A page of them, newest first. */
+  /** A page of operations, newest first. */
   async list(options: ListOperationsOptions = {}): Promise<OperationPage> {
     const { state, limit = 50, cursor, ...rest } = options
     rejectUnknown('operations.list', rest, ['state', 'limit', 'cursor'])
@@ -181,7 +181,7 @@ export class Operations {
     return this.#calls.send((db) => listOperations(db, request))
   }
 
-  /** A page of its jobs, newest first, with what became of each: as long as the operation is kept. */
+  /** A page of an operation's jobs with their outcomes, newest first; as long as the operation is kept. */
   async jobs(id: string, options: ListOperationJobsOptions = {}): Promise<OperationJobPage> {
     checkOperationId(id)
     const { outcome, limit = 200, cursor, ...rest } = options
@@ -264,7 +264,7 @@ export class Operations {
     })
   }
 
-  /** Does something in a person's name: noted with it, or as refused. `work` gives the id of the operation. */
+  /** Acts in a person's name and records the act or its refusal. `work` returns the id of the operation. */
   async #act(
     doing: { action: string; target: string; id: string; reason: string | undefined; after?: unknown },
     work: (calls: Calls, setAfter: (after: unknown) => void) => Promise<string>,
@@ -291,7 +291,7 @@ export class Operations {
   ): Promise<{ asOf: Date; found: Probe }> {
     return this.#calls.send(async (db) => {
       const now = await momentOf(db)
-      // Never a time in the future: jobs that die until then would be taken without having been previewed.
+      // Never a future time: jobs that die until then would be taken without a preview.
       const asOf = looked === undefined || looked > now ? now : looked
       if (ids !== undefined) return { asOf, found: { ids: [...ids], isAll: true, cursor: undefined } }
       const target = targetWhere(action, where ?? {})
@@ -301,7 +301,7 @@ export class Operations {
     })
   }
 
-  /** Of dead letters that are to be replayed, those that crashed their worker. */
+  /** How many of the dead letters to be replayed crashed their worker. */
   async #crashed({ action }: OperationRequest, ids: readonly string[]): Promise<number> {
     if (action !== 'replay' || ids.length === 0) return 0
     const asked = ids.slice(0, mostCounted)
@@ -335,7 +335,7 @@ export class Operations {
     return counts
   }
 
-  /** Of ids that were given, those that are no jobs. */
+  /** The given ids that are not ids of jobs. */
   async #missing(ids: readonly string[]): Promise<{ reason: string; count: number }[]> {
     const there = await this.#calls.send((db) => findJobs(db, { where: { ids }, limit: ids.length }))
     const count = ids.length - there.jobs.length

@@ -29,7 +29,7 @@ export function resolveExpect(expect: unknown): Expect | undefined {
 
 export interface ActConfig {
   entry: NewAuditEntry
-  /** The job that it is about, where it is about one. */
+  /** The job that the act changes, if it changes one. */
   jobId?: string | undefined
   expect?: Expect | undefined
 }
@@ -58,7 +58,7 @@ export class Act {
     this.#expect = expect
   }
 
-  /** Runs a change inside a transaction, and notes it there. */
+  /** Runs a change inside a transaction and writes its audit entry there. */
   async note<Result>(tx: Queryable, { isRepeat, isDone, work }: Noting<Result>): Promise<Result> {
     if (this.isNoted) return work()
     this.#isWritten = isRepeat && (await isWritten(tx, this.entry.id))
@@ -71,12 +71,12 @@ export class Act {
     return result
   }
 
-  /** The transaction in which it was noted is committed. */
+  /** The transaction with the audit entry is committed. */
   committed(): void {
     if (this.#isWritten) this.isNoted = true
   }
 
-  /** The job as it is now, locked until the act is committed. Throws if it is not as the person saw it. */
+  /** Locks the job until the act is committed and returns it. Throws if it has changed since the person saw it. */
   async #look(tx: Queryable, id: string): Promise<unknown> {
     const locked = await lockJob(tx, id)
     const found = locked ?? (await get(tx, id)) ?? missingJob(id)

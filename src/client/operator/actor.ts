@@ -4,14 +4,14 @@ import { boundedText } from '../../core/names.ts'
 import { invalidOption, oneOfOption, rejectUnknown } from '../../core/options.ts'
 import { nextId } from '../../jobs/new/ids.ts'
 
-/** Who acts. */
+/** The person or program that acts. */
 export interface Actor {
   /** A name for people: `ana`, `cli:ana@host`. */
   actor: string
   role?: string | undefined
   /** @default 'code' */
   origin?: Origin | undefined
-  /** Of the request that it came with. */
+  /** The id of the HTTP request. */
   requestId?: string | undefined
 }
 
@@ -33,7 +33,7 @@ export function resolveActor({ actor, role, origin = 'code', requestId, ...rest 
   })
 }
 
-/** A note to be written with an act of this person. */
+/** An audit entry for an act of this person. */
 export function entryOf(
   actor: ActorConfig,
   act: {
@@ -57,7 +57,7 @@ export function entryOf(
   }
 }
 
-/** Why, for the audit: up to 1,000 characters. */
+/** The reason for the audit: up to 1,000 characters. */
 export function reasonOption(reason: unknown): string | null {
   if (reason === undefined || reason === null) return null
   if (boundedText(reason, 4_000) && reason.length <= 1_000) return reason

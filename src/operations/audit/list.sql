@@ -1,4 +1,4 @@
--- One page of what people did, newest first. :by chooses the index; the rest is looked for among the :window rows it gives.
+-- One page of audit entries, newest first. :by chooses the index; the other filters apply to the :window rows that it returns.
 with seen as (
   (select id, at, login, actor, role, origin, action, target, outcome, reason, before, after, operation_id, request_id
      from stint.audit

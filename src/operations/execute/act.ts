@@ -13,14 +13,14 @@ import { standingSql } from './standing.sql.ts'
 export interface ActRequest {
   action: OperationAction
   ids: readonly string[]
-  /** What came about later is not acted on; a time that is still to come is wrong, and excludes nothing. */
+  /** Jobs that came later are skipped. A time in the future is a mistake and excludes nothing. */
   asOf: Date
   priority: number | null
-  /** Kept with jobs that are cancelled. */
+  /** Stored with cancelled jobs. */
   reason: string
 }
 
-/** What became of one job. */
+/** The outcome for one job. */
 export interface ActedJob {
   id: string
   outcome: 'acted' | 'skipped' | 'failed'
@@ -29,7 +29,7 @@ export interface ActedJob {
   fingerprint?: string | null
 }
 
-/** Where a job is that may run now. */
+/** Where workers find a job that is ready now. */
 export interface ReadyPlace {
   queue: string
   priority: number
@@ -39,13 +39,13 @@ export interface ReadyPlace {
 export interface Acted {
   jobs: ActedJob[]
   ready: ReadyPlace[]
-  /** Workers that run jobs which were asked to stop. */
+  /** Workers whose running jobs were asked to stop. */
   workers: string[]
 }
 
 type Row = ActedJob & Partial<ReadyPlace> & { worker?: string | null }
 
-/** Does it to those of these jobs that it still can be done to, by one statement, and says of the others why not. */
+/** Acts on those of the jobs that still allow it, with one statement, and returns why it skipped the others. */
 export async function act(
   tx: Queryable,
   { action, ids, asOf, priority, reason }: ActRequest,

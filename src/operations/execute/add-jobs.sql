@@ -1,4 +1,4 @@
--- Note jobs that an operation is about, each once, and count them.
+-- Store the jobs of an operation, each once, and count them.
 with added as (
   insert into stint.operation_job (operation_id, id)
   select :id::uuid, unnest(:ids::uuid[])

@@ -1,4 +1,4 @@
--- The operation that a request has started.
+-- The operation that a request started.
 select id
   from stint.operation
  where intent_id = :intentId::uuid

@@ -1,8 +1,8 @@
--- Some of an operation's jobs, at even distances from the oldest to the newest, with what they are of: to choose a canary
--- from. One that is not dead any more has no kind here.
+-- Candidates for the canary of an operation: some of its jobs at even distances from oldest to newest, with kind and key. A
+-- job that is no longer dead has no kind here.
 --
--- Looked up one by one, which the limit sees to: joined, all dead letters would be read where the planner knows nothing of
--- an operation's jobs.
+-- The limit makes the planner look the dead letters up one by one. With a plain join and no statistics of an operation's jobs
+-- it reads all dead letters.
 with placed as (
   select id, row_number() over (order by id) - 1 as place, count(*) over () as total
     from stint.operation_job

@@ -3,7 +3,7 @@ import type { Queryable } from '../../db/statement.ts'
 import { canaryCandidatesSql } from './canary-candidates.sql.ts'
 import { markCanarySql } from './mark-canary.sql.ts'
 
-/** One that may be tried first. */
+/** A job that may be part of the canary. */
 export interface Candidate {
   id: string
   /** Null where it is not dead any more. */
@@ -11,11 +11,11 @@ export interface Candidate {
   key: string | null
 }
 
-/** Looked at for each that is chosen: so many that a key which has few of the jobs is among them. */
+/** Candidates read per canary job: enough that keys with few jobs are among them. */
 const perChosen = 20
 const mostSeen = 10_000
 
-/** Chooses the jobs of an operation that are tried first. */
+/** Chooses the canary of an operation: the jobs to act on first. */
 export async function chooseCanary(
   tx: Queryable,
   { id, count }: { id: string; count: number },
@@ -26,9 +26,9 @@ export async function chooseCanary(
 }
 
 /**
- * Some of many, from the oldest to the newest, that have as little in common as can be: what is wrong may be wrong for one
- * key, one kind or one time, and ten jobs of the same tell nothing of the others. Each is of another stretch of time, and
- * of those there the one whose kind and key were taken least.
+ * Picks jobs, from oldest to newest, that have as little in common as possible. A fault may affect one key, one kind or one
+ * time, and ten jobs of the same kind and key say nothing about the others. Each job comes from another stretch of time; there
+ * it is the one whose kind and key were picked least so far.
  */
 export function spread(candidates: readonly Candidate[], count: number): string[] {
   const stretches = Math.min(count, candidates.length)
@@ -52,7 +52,7 @@ function leastTaken(
   let best: Candidate | undefined
   let least = Infinity
   for (const one of stretch) {
-    // Its own pair first: another key of the same kind is something else already.
+    // Compare the pair of kind and key first: another key of the same kind is already a different case.
     const [pair = 0, kind = 0, key = 0] = namesOf(one).map((name) => taken.get(name) ?? 0)
     const times = 3 * pair + kind + key
     if (times < least) [best, least] = [one, times]

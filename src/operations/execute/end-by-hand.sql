@@ -1,4 +1,4 @@
--- A person pauses or aborts an operation. What is under way is waited for; nothing follows it.
+-- A person pauses or aborts an operation. The statement waits for the current batch; no batch follows.
 update stint.operation
    set state       = :state::text,
        paused_in   = case when :state::text = 'paused' then state end,

@@ -1,5 +1,5 @@
--- How the canary of an operation fares: for each job that was acted on its first ending since, or none yet. An attempt that
--- was given back, snoozed or lost is no ending.
+-- The results of the canary: for each job, its first ending since the action, or none yet. An attempt that was given back,
+-- snoozed or lost is not an ending.
 select target.id, ending.outcome, coalesce(ending.fingerprint = target.fingerprint, false) as "isSame"
   from stint.operation_job as target
   left join lateral (

@@ -5,7 +5,7 @@ import { oneOfOption } from '../../core/options.ts'
 import { parseWhere } from '../../core/filter/where.ts'
 import type { Where } from '../../core/filter/where.ts'
 import { messageOf } from '../../core/failures/thrown.ts'
-import { classify, mayBeOneRows } from '../../db/classify.ts'
+import { classify, isPerhapsOneRow } from '../../db/classify.ts'
 import type { Database } from '../../db/database.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
@@ -32,69 +32,69 @@ import { targetWhere } from '../target.ts'
 import { untouchedSql } from './untouched.sql.ts'
 
 /**
- * Carries out an operation, from wherever it stands.
+ * Carries out an operation from the state in which it is.
  *
- * pending: all that match are noted in `operation_job`, down from the newest; only then is anything acted on, so that a
- * ceiling is kept by doing nothing. canary: some of them, spread over times, kinds and keys, are acted on, and their endings waited for.
- * ramping: the rest, in batches. A replay notes what becomes of its jobs all the while, and its rule may still stop it. When
- * all are acted on, it waits for their ends.
+ * pending: the executor stores all matching jobs in `operation_job`, newest first. It acts on none before all are stored, so
+ * an operation over its `max` does nothing. canary: it acts on some jobs, spread over times, kinds and keys, and waits for
+ * their endings. ramping: it acts on the rest, in batches. A replay records how its jobs end all the while, and its rule may
+ * still stop it. After the last batch it waits for the remaining endings.
  *
- * Each step is one short transaction that first takes the row of the job that executes this, under its lease, and then
- * the operation's, where it is still to be executed: a worker that lost its lease gets no further, and whoever pauses or
- * aborts waits for the step that is under way and no longer. Within it jobs are acted on under their guards and it is
- * noted what became of each. A crash leaves a step done or not done; the next executor goes on with what is untouched.
+ * Each step is one short transaction. It first locks the row of the executing job, under its lease, and then the operation's
+ * row if that still is to be executed. So a worker that lost its lease cannot continue, and a pause or an abort waits only for
+ * the current step. Within the step the jobs are changed under their guards and the outcome of each is stored. A crash leaves
+ * a step done or not done; the next executor continues with the untouched jobs.
  */
 export interface Execution {
-  /** Of the operation. */
+  /** The id of the operation. */
   id: string
-  /** The job that executes it, and the lease that it runs under. */
+  /** The executing job, and the lease under which it runs. */
   job: { id: string; lease: string }
   signal: AbortSignal
-  /** Told of what was done, once it is committed. */
+  /** Called with each step's result after its commit. */
   onActed: (acted: Acted) => void
-  /** How long to wait for the ends of the canary, and then of all. @default 10 minutes */
+  /** How long to wait for the endings of the canary, and later for those of all jobs. @default 10 minutes */
   undecidedMs?: number | undefined
 }
 
 /** Jobs in one transaction, at most. */
 const batchSize = 500
-/** A pause or an abort is heard within this. */
+/** A pause or an abort takes effect within this time. */
 const lookEveryMs = 500
 const freezeMs = 1_000
 const idleMs = 30_000
 const usualUndecidedMs = 600_000
-/** Jobs whose fate is looked at in one transaction. */
+/** Jobs whose fate one transaction reads. */
 const followSize = 1_000
 /** After waiting this long, the executing job is snoozed: another operation may need its slot. */
 const waitHereMs = 2_000
 const leastSnoozeMs = 2_000
 const mostSnoozeMs = 30_000
-/** While it ramps, the rule counts as if at least so many jobs had ended. */
+/** While it ramps, the rule assumes that at least this many jobs have ended: a few endings say little. */
 const fewestJudged = 10
-/** A unique key that somebody takes at this very moment is seen the next time. */
+/** Another job may take a unique key at the same moment; the next try sees it. */
 const mostTries = 5
 
 interface Run extends Execution {
-  /** The next look at fates starts below this id. */
+  /** The next read of fates starts below this id. */
   below: string
-  /** Since when this run only waits for jobs to end; undefined while it acts. */
+  /** The time from which this run only waits for jobs to end; undefined while it acts. */
   waitsSince: number | undefined
-  /** How long the operation has waited for them, over all its runs. */
+  /** How long the operation has waited for endings, over all its runs. */
   waitedMs: number
 }
 
-/** The state of the operation, or after how long to run this again: it waits for jobs to end. */
+/** The state of the operation; or, while it waits for jobs to end, the delay before the next run. */
 export type Executed = OperationState | { snoozeMs: number } | undefined
 
 /**
- * Ends when the operation has ended, is paused, belongs to another job, or only waits for jobs to end. Throws where the signal
+ * Returns when the operation has ended, is paused, belongs to another job, or only waits for jobs to end. Throws if the signal
  * aborts or the database fails.
  */
 export async function executeOperation(db: Database, given: Execution): Promise<Executed> {
   const execution: Run = { ...given, below: lastUuid, waitsSince: undefined, waitedMs: 0 }
   for (;;) {
     execution.signal.throwIfAborted()
-    // A tenth of the wait so far: an end is noticed soon enough, and a long wait takes few runs.
+    // A tenth of the wait so far: this notices an ending soon enough, and a long wait takes few runs.
     if (performance.now() - (execution.waitsSince ?? Infinity) > waitHereMs)
       return { snoozeMs: Math.max(leastSnoozeMs, Math.min(mostSnoozeMs, execution.waitedMs / 10)) }
     const operation = await getOperation(db, execution.id)
@@ -118,7 +118,7 @@ export async function executeOperation(db: Database, given: Execution): Promise<
   }
 }
 
-/** One step, under both rows; undefined where it is not ours to take any more. */
+/** One step, with both rows locked; undefined if the operation no longer belongs to this job. */
 function step<Result>(
   db: Database,
   { id, job }: Execution,
@@ -134,7 +134,7 @@ function step<Result>(
 }
 
 function leaseLost(id: string): StintError {
-  const message = `Job ${id} is another's by now; it goes on with the operation.`
+  const message = `Job ${id} was claimed by another worker, which continues the operation.`
   return new StintError('lease-lost', message, { jobIds: [id] })
 }
 
@@ -149,14 +149,14 @@ async function become(tx: Queryable, id: string, { state, note, canaryResult }: 
   await run(tx, setStateSql, { id, state, note: note ?? null, canaryResult: result }, () => undefined)
 }
 
-/** Notes some more of the jobs that match. */
+/** Stores the next page of matching jobs. */
 async function freeze(db: Database, execution: Execution): Promise<void> {
   const { id } = execution
   const operation = await step(db, execution, (_, held) => Promise.resolve(held))
   if (operation === undefined) return
   const { frozenAt: asOf, cursor, max } = operation
   const where = whereOf(operation)
-  // Stored by something else than Stint: it never becomes valid, and nothing is done.
+  // Another program stored an invalid row: it never becomes valid, so the operation ends without doing anything.
   if (typeof where === 'string') {
     await step(db, execution, (tx) => become(tx, id, { state: 'stopped', note: where }))
     return
@@ -180,12 +180,12 @@ async function freeze(db: Database, execution: Execution): Promise<void> {
   })
 }
 
-/** The jobs that it is about, or why it is not valid. */
+/** The filter of the operation, or the reason why its row is not valid. */
 function whereOf({ action, where }: StoredOperation): Where | string {
   try {
     return targetWhere(oneOfOption('action', action, operationActions), parseWhere(where ?? ''))
   } catch (error) {
-    return cleanText(`It is not valid: ${messageOf(error)}`, 500)
+    return cleanText(`The stored operation is not valid: ${messageOf(error)}`, 500)
   }
 }
 
@@ -199,14 +199,14 @@ async function begin(db: Database, execution: Execution): Promise<void> {
   })
 }
 
-/** Acts on the canary, then waits for its first endings and judges them. */
+/** Acts on the canary jobs, waits for their first endings and judges them. */
 async function tryCanary(db: Database, execution: Run): Promise<void> {
   const { id, undecidedMs = usualUndecidedMs } = execution
   if ((await actOnSome(db, execution, { limit: batchSize, onlyCanary: true })) > 0) return
   const isWaiting = await step(db, execution, async (tx, operation) => {
     await noteFates(tx, operation, lastUuid)
     const triedAt = operation.canaryAt ?? operation.now
-    // Since it began, and not since it was resumed: they may have ended while it was paused.
+    // Counted from its begin, not from a resume: the jobs may have ended while it was paused.
     const since = operation.startedAt ?? operation.now
     type Ending = { outcome: string | null; isSame: boolean }
     const endings = await run(tx, endingsSql, { id, since }, (row: Ending) => row)
@@ -232,12 +232,12 @@ async function tryCanary(db: Database, execution: Run): Promise<void> {
   if (isWaiting === true) await waitOn(execution)
 }
 
-/** Acts on the next batch of the rest, no faster than its pace, and looks at fates; without a rest, follows all to their ends. */
+/** Acts on the next batch, no faster than the pace, and reads fates. After the last batch it waits for all endings. */
 async function ramp(db: Database, execution: Run): Promise<void> {
   const startedAt = performance.now()
   const operation = await getOperation(db, execution.id)
   const pace = operation?.pace ?? undefined
-  // Two batches a second at most: what waits between them is small, and a pause is heard in between.
+  // At most two batches a second: the wait between them is short, and a pause takes effect there.
   const limit = pace === undefined ? batchSize : Math.max(1, Math.min(batchSize, Math.round(pace / 2)))
   const count = await actOnSome(db, execution, { limit, onlyCanary: false })
   if (count === 0) return followToEnd(db, execution)
@@ -268,7 +268,7 @@ async function followToEnd(db: Database, execution: Run): Promise<void> {
   if (isWaiting === true) await waitOn(execution)
 }
 
-/** Notes what became of some more jobs; false where the rule stops the operation, or it is not ours any more. */
+/** Stores the fates of some more jobs; false if the rule stops the operation, or it no longer belongs to this job. */
 async function lookOn(db: Database, execution: Run): Promise<boolean> {
   const isOn = await step(db, execution, async (tx, operation) => {
     const look = await noteFates(tx, operation, execution.below)
@@ -303,7 +303,7 @@ async function noteFates(tx: Queryable, operation: StoredOperation, before: stri
   return look ?? { seen: 0, last: null, fates: null }
 }
 
-/** Acts on the next of the jobs that are untouched, and gives their number. */
+/** Acts on the next untouched jobs and returns how many they were. */
 async function actOnSome(
   db: Database,
   execution: Execution,
@@ -324,7 +324,7 @@ async function actOnSome(
       execution.onActed(done)
       return done.jobs.length
     } catch (error) {
-      const isRowsFault = classify(error) === 'duplicate' || mayBeOneRows(error)
+      const isRowsFault = classify(error) === 'duplicate' || isPerhapsOneRow(error)
       if (!isRowsFault) throw error
       if (tries <= mostTries) continue
       return noteFailed(db, execution, { onlyCanary, error })
@@ -332,7 +332,7 @@ async function actOnSome(
   }
 }
 
-/** The one job that cannot be acted on, whatever is tried: noted, so that the others are not held up. */
+/** Records a job on which no action succeeds as failed, so that it does not block the others. */
 async function noteFailed(
   db: Database,
   execution: Execution,
@@ -369,7 +369,7 @@ async function waitOn(execution: Run): Promise<void> {
   await hear(execution)
 }
 
-/** Waits a little, and no longer than anybody should wait to be heard. */
+/** Waits a little: no longer than a pause or an abort may take to have effect. */
 async function hear({ signal }: Execution, atMostMs = lookEveryMs): Promise<void> {
   await pause(Math.max(1, Math.min(lookEveryMs, atMostMs)), undefined, { signal, ref: false }).catch(
     () => undefined,

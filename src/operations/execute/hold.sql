@@ -1,5 +1,5 @@
--- Hold an operation to the end of this transaction, where it is to be executed, by this job: whoever pauses or aborts it
--- waits for the batch that is under way, and no batch follows.
+-- Lock an operation until the end of this transaction, if this job is to execute it: a pause or an abort then waits for the
+-- current batch, and no batch follows.
 update stint.operation
    set started_at = coalesce(started_at, stint.now())
  where id = :id::uuid

@@ -1,4 +1,4 @@
--- Let these of an operation's jobs be tried first.
+-- Mark the canary jobs of an operation.
 update stint.operation_job
    set is_canary = true
  where operation_id = :id::uuid

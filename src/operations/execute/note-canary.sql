@@ -1,4 +1,4 @@
--- How the canary of an operation fares so far.
+-- Store the results of the canary so far.
 update stint.operation
    set canary_result = :result::jsonb
  where id = :id::uuid

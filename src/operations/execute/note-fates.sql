@@ -1,5 +1,5 @@
--- Look at some replayed jobs of an operation that have not ended, newest first, and note what became of those that have.
--- Gives how many were looked at, the last of them, and the sums.
+-- Read some replayed jobs of an operation whose ending is not stored yet, newest first, and store the endings found.
+-- Returns how many jobs it read, the last of them, and the sums.
 --
 -- Job by job, as jobs/settled.sql: the bounds on time prune history.
 -- The sums may have any shape, because other roles can write this column: what is no number counts as 0. Numeric, because that

@@ -1,4 +1,4 @@
--- Note what became of some jobs of an operation, and count it. :items is a list of { id, outcome, reason, epoch, fingerprint }.
+-- Store the outcomes of some jobs of an operation, and count them. :items is a list of { id, outcome, reason, epoch, fingerprint }.
 -- Those that were replayed are followed from here on.
 --
 -- The sums in JSON may have any shape, because other roles can write these columns: what is no number counts as 0. Numeric,

@@ -20,13 +20,13 @@ export interface ProbeRequest {
   before?: string | undefined
   most: number
   mostMs: number
-  /** Of the jobs that match, only those for which this says yes. @default all */
+  /** Takes only matching jobs for which this returns true. @default all */
   takes?: Takes | undefined
 }
 
 export type Takes = (job: Pick<JobSummary, 'queue' | 'kind' | 'key'>) => boolean
 
-/** As many as one statement of a search looks through. */
+/** As many rows as one statement of a search reads. */
 const pageSize = 5_000
 
 /**
@@ -50,7 +50,7 @@ export async function probe(
   return { ids, isAll: false, cursor: before }
 }
 
-/** The `asOf` of an operation that is asked for now. */
+/** The `frozenAt` of an operation that starts now. */
 export async function momentOf(db: Queryable): Promise<Date> {
   const [asOf = new Date(0)] = await run(db, asOfSql, {}, (row: { asOf: Date }) => row.asOf)
   return asOf

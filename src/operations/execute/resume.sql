@@ -1,4 +1,4 @@
--- Let an operation go on, by another job: one that was paused, or whose job is gone.
+-- Resume an operation under another executing job, if it was paused or its job is gone.
 update stint.operation
    set state     = coalesce(paused_in, state),
        paused_in = null,

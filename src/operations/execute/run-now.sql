@@ -1,4 +1,4 @@
--- Let jobs run that wait for their time.
+-- Make scheduled and retrying jobs ready now.
 update stint.job
    set run_at = stint.now(),
        state  = 'ready'

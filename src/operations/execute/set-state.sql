@@ -1,4 +1,4 @@
--- What an operation comes to by itself: the next state, and why.
+-- Store the next state that an operation reaches by itself, and the reason.
 update stint.operation
    set state         = :state::text,
        note          = :note::text,

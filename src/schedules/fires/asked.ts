@@ -1,6 +1,6 @@
 import { cleanText } from '../../core/json/storable.ts'
 import { messageOf } from '../../core/failures/thrown.ts'
-import { mayBeOneRows } from '../../db/classify.ts'
+import { isPerhapsOneRow } from '../../db/classify.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { askSql } from './ask.sql.ts'
@@ -58,6 +58,6 @@ export async function failAsked(
     await run(db, failAskedSql, { name, jobId, reason }, () => undefined)
   } catch (failure) {
     // Even the reason cannot be stored in this row. The next tick fails for it again; the other fires go on.
-    if (!mayBeOneRows(failure)) throw failure
+    if (!isPerhapsOneRow(failure)) throw failure
   }
 }

@@ -1,4 +1,4 @@
-import { mayBeOneRows } from '../../db/classify.ts'
+import { isPerhapsOneRow } from '../../db/classify.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { cleanText } from '../../core/json/storable.ts'
@@ -134,7 +134,7 @@ async function makeOne(
       },
     }
   } catch (error) {
-    if (!mayBeOneRows(error)) throw error
+    if (!isPerhapsOneRow(error)) throw error
     return { error }
   }
 }
@@ -151,7 +151,7 @@ async function holdBack(db: Queryable, { name, turn }: DueSchedule, error: unkno
     await run(db, failSql, { name, turn, error: cleanText(messageOf(error), 2_000) }, () => undefined)
   } catch (failure) {
     // Even the reason cannot be stored in this row. The next tick fails for it again; the other schedules go on.
-    if (!mayBeOneRows(failure)) throw failure
+    if (!isPerhapsOneRow(failure)) throw failure
   }
 }
 
@@ -179,7 +179,7 @@ async function fireOne(
   try {
     return { fired: await store(db, row, decision) }
   } catch (error) {
-    if (!mayBeOneRows(error)) throw error
+    if (!isPerhapsOneRow(error)) throw error
     return { error }
   }
 }

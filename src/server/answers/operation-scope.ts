@@ -13,27 +13,27 @@ import type { Known } from './known-names.ts'
 
 type Parts = Pick<ConsoleParts, 'stint' | 'reads' | 'contracts'>
 
-/** Which jobs are meant: by a filter, or by their ids. */
+/** The jobs of an operation: given by a filter, or by their ids. */
 export interface Target {
   where?: string | undefined
   ids?: readonly string[] | undefined
 }
 
-/** A target cut to what a caller may see, and what of that it has to have the right to. */
+/** A target reduced to the jobs that the caller may see, and the resources that it needs permission for. */
 export interface Scoped {
   target: Target
-  /** Undefined: to everything, and that it has. */
+  /** Undefined if it needs permission for everything, and has it. */
   about: readonly Resource[] | undefined
 }
 
 /**
- * What somebody's operation would be about. Ids of jobs that the caller may not see are left out, as those are that do not
- * exist; undefined where none is left. A filter has to name what the caller may act on, as far as names are known; each
- * job that it matches is asked about on its own by `takesFor`.
+ * The target of a caller's operation. Ids of jobs that the caller may not see are left out, like ids of jobs that do not
+ * exist; undefined if none is left. A filter must name queues, kinds and keys that the caller may act on, as far as names are
+ * known; `takesFor` checks each matching job.
  */
 export async function scopeTarget(caller: Caller, parts: Parts, target: Target): Promise<Scoped | undefined> {
   if (caller.isNarrowed === false) return { target, about: undefined }
-  // Both is a mistake that is told where an operation is read.
+  // Giving both is a mistake; reading the operation's options reports it.
   if (target.where !== undefined && target.ids !== undefined) return { target, about: [] }
   const where = target.where === undefined ? undefined : parseWhere(target.where)
   const ids = where?.ids ?? target.ids
@@ -46,7 +46,7 @@ export async function scopeTarget(caller: Caller, parts: Parts, target: Target):
   return { target: cut, about: visible.map(resourceOf) }
 }
 
-/** Whether a caller may do this to all that is meant. */
+/** Whether a caller may do this to the whole target. */
 export function mayActOn(
   caller: Caller,
   { action, about }: { action: Action; about: readonly Resource[] | undefined },
@@ -55,7 +55,7 @@ export function mayActOn(
   return about.every((resource) => caller.can(action, resource)) || mayAll(caller, action)
 }
 
-/** Which jobs an operation of this caller takes; undefined: all that match. */
+/** Which jobs an operation of this caller may take; undefined: all that match. */
 export function takesFor(
   caller: Caller,
   action: OperationAction,
@@ -66,8 +66,8 @@ export function takesFor(
 }
 
 /**
- * Whether a caller may see an operation, or with another action steer it: its own, and those whose filter names nothing but
- * what it may. Which jobs others gave by their ids is not kept with their names.
+ * Whether a caller may see an operation, or steer it if another action is given: its own operations, and those whose filter
+ * names only what the caller may see. For operations by ids, the names of queues and kinds are not stored.
  */
 export function isWithin(
   caller: Caller,
@@ -78,7 +78,7 @@ export function isWithin(
   return namedBy(where).every((resource) => caller.can(action, resource))
 }
 
-/** Whether a caller may let an operation go on: of its own, each job that is left is asked about again. */
+/** Whether a caller may resume an operation: for its own, each remaining job is checked again. */
 export async function mayGoOn(
   caller: Caller,
   { stint }: Pick<ConsoleParts, 'stint'>,
@@ -105,14 +105,14 @@ function namedBy(where: string | null): AllOf[] {
   const { queues, kinds, keys } = read.where
   const named = combined({
     queues: queues ?? [undefined],
-    // A beginning (`charge.*`) names no kind.
+    // A prefix (`charge.*`) does not name a kind.
     kinds: kinds?.map((kind) => (kind.endsWith('*') ? undefined : kind)) ?? [undefined],
     keys: keys ?? [undefined],
   })
   return named?.map((resource) => new AllOf(resource)) ?? [everything]
 }
 
-/** All that a filter may hit: what it names, and where it names nothing all that is known, and what nobody knows of. */
+/** Every resource that a filter may match: what it names; for fields it does not name, all known names and an unused one. */
 function touchedBy(where: Where, known: Known): Resource[] {
   const touched = combined({
     queues: where.queues ?? [unusedNames.queue, ...known.queues],
@@ -126,7 +126,7 @@ function touchedBy(where: Where, known: Known): Resource[] {
   return touched ?? [unusedNames]
 }
 
-/** More questions than this are not asked: then the filter names too much to be sure. */
+/** Checks at most this many combinations; a filter with more names too much to be sure. */
 const mostQuestions = 20_000
 
 function combined({
@@ -138,7 +138,7 @@ function combined({
   return queues.flatMap((queue) => kinds.flatMap((kind) => keys.map((key) => ({ queue, kind, key }))))
 }
 
-/** The kinds that a beginning (`charge.*`) may stand for. */
+/** The kinds that a prefix (`charge.*`) matches. */
 function meantBy(kind: string, { kinds }: Known): string[] {
   if (!kind.endsWith('*')) return [kind]
   const beginning = kind.slice(0, -1)

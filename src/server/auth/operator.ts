@@ -9,13 +9,13 @@ import { requirePermission } from './require-permission.ts'
 import { jobToItem } from '../answers/job-item.ts'
 import { HttpProblem, toProblem } from '../http/problem.ts'
 
-/** Whoever asks, as the one whose acts are noted. */
+/** The caller as the operator whose acts the audit records. */
 export function operatorOf(c: Context<Env>, { stint }: ConsoleParts): Operator {
   const { actor, role, origin } = c.get('caller')
   return stint.as({ actor, role, origin, requestId: c.get('requestId') })
 }
 
-/** What is about to be done, for the audit: `job.replay` of this job. */
+/** The act for the audit: `job.replay` of this job. */
 export interface Doing {
   action: Action
   act: string
@@ -24,7 +24,7 @@ export interface Doing {
   reason?: string | undefined
 }
 
-/** The operator, where the caller may do this; where not, that is noted, and thrown. */
+/** The operator, if the caller may do this; otherwise records the refusal and throws. */
 export async function requireOperator(
   c: Context<Env>,
   parts: ConsoleParts,
@@ -41,7 +41,7 @@ export async function requireOperator(
   return operator
 }
 
-/** Does it; what was refused because the job is another by now is answered with the job as it is. */
+/** Acts. If the job has changed since the caller read it, the answer has the job as it is now. */
 export async function withCurrent<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()
@@ -67,20 +67,20 @@ const nouns: Readonly<Record<string, string>> = {
   'error-groups': 'error',
 }
 
-/** Notes an act that was refused because of who asked, before its route was reached. */
+/** Records an act that was refused because of the caller's permissions, before its route was reached. */
 export async function noteRefused(c: Context<Env>, parts: ConsoleParts): Promise<void> {
   const [, noun = '', id, verb] = c.req.path.split('/').slice(1)
   const usual = c.req.method === 'DELETE' ? 'delete' : id === undefined ? 'start' : 'set'
   const action = `${nouns[noun] ?? noun}.${verb ?? usual}`
   const target = (id === undefined ? c.req.path : decoded(id)).slice(0, 2_000)
   const why = `${c.get('caller').role} may not`
-  // What cannot be noted is refused all the same.
+  // The act is refused even if the refusal cannot be recorded.
   await operatorOf(c, parts)
     .refused({ action, target, why })
     .catch(() => undefined)
 }
 
-/** A part of a path; as it was sent where it is no text, which is anybody's to send. */
+/** A decoded part of a path; left as it was sent if it is not valid text, since any client can send such a path. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)

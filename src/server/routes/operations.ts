@@ -37,8 +37,8 @@ const start = createRoute({
   method: 'post',
   path: '/v1/operations',
   tags: ['Operations'],
-  summary: 'Act on many jobs, or with `dryRun` see what that would do',
-  description: 'An Idempotency-Key is required, unless it is a dry run.',
+  summary: 'Act on many jobs, or preview the action with `dryRun`',
+  description: 'Requires an Idempotency-Key, except for a dry run.',
   'x-action': 'operation',
   'x-cli': 'stint dead replay --where {where} --reason {reason}',
   request: { body: accepts(NewOperation) },
@@ -70,7 +70,7 @@ const get = createRoute({
   method: 'get',
   path: '/v1/operations/{id}',
   tags: ['Operations'],
-  summary: 'One operation, with how far it is',
+  summary: 'One operation with its progress',
   'x-action': 'view',
   'x-cli': 'stint op get {id}',
   request: { params },
@@ -81,7 +81,7 @@ const jobs = createRoute({
   method: 'get',
   path: '/v1/operations/{id}/jobs',
   tags: ['Operations'],
-  summary: 'The jobs of an operation, newest first, with what became of each',
+  summary: 'The jobs of an operation with their outcomes, newest first',
   'x-action': 'view',
   'x-cli': 'stint op jobs {id}',
   request: {
@@ -108,10 +108,10 @@ function steering<Body extends z.ZodType>(verb: string, summary: string, body: B
   })
 }
 
-const abort = steering('abort', 'End it for good; what it has done stays', Why)
-const pause = steering('pause', 'Let it rest after the batch that is under way', Why)
+const abort = steering('abort', 'End the operation for good; its changes so far stay', Why)
+const pause = steering('pause', 'Pause the operation after the current batch', Why)
 const resume = steering('resume', 'Let it go on', Why)
-const pace = steering('pace', 'Change how many jobs a second it acts on', PaceBody, ' {pace}')
+const pace = steering('pace', 'Change how many jobs a second the operation acts on', PaceBody, ' {pace}')
 
 export const operationRoutes: Routes = (app, parts) => {
   const { stint } = parts
@@ -119,7 +119,7 @@ export const operationRoutes: Routes = (app, parts) => {
   app.openapi(start, async (c) => {
     const { dryRun = false, reason, asOf: looked, ...given } = c.req.valid('json')
     const { action } = given
-    // The right to many is the right to the verb and to operations; of queues that the filter names, to each of them.
+    // An operation needs permission for its verb and for operations, for each queue that its filter names.
     const queues = given.where === undefined ? undefined : parseWhere(given.where).queues
     const target = given.where ?? `${given.ids?.length ?? 0} jobs`
     const act = `operation.${action}`
@@ -175,7 +175,7 @@ export const operationRoutes: Routes = (app, parts) => {
       most: 200,
       read: async (below, size) => {
         const { operations, next } = await stint.operations.list({ state, cursor: below, limit: size })
-        // One that somebody left behind is gone on with.
+        // Also continues an operation whose executor is gone.
         if (operations.some((one) => isUnderWay(one.state))) parts.executor?.wake()
         return { items: operations, next }
       },
@@ -260,14 +260,14 @@ export const operationRoutes: Routes = (app, parts) => {
   })
 }
 
-/** Refused, and noted as such. */
+/** Refuses the request and records the refusal. */
 async function refused(
   operator: Operator,
   { act, target, reason }: { act: string; target: string; reason?: string | undefined },
 ): Promise<HttpProblem> {
   const problem = tooWide(
-    'This is about jobs that you may not do it to.',
-    'Name queues that are yours: queue:…, and kinds or keys where you have only some.',
+    'You may not do this to all of these jobs.',
+    'Narrow the filter to queues you may act on (queue:…), and to kinds or keys if you may act on only some.',
   )
   await operator.refused({ action: act, target, why: problem.detail, reason })
   return problem
@@ -278,7 +278,7 @@ function noneOfThem(): HttpProblem {
     status: 404,
     code: 'not-found',
     title: 'Not found',
-    detail: 'None of these jobs is there.',
+    detail: 'None of these jobs exists.',
   })
 }
 
@@ -286,7 +286,7 @@ function toDetail(operation: Operation): OperationDetail {
   return { ...toItem(operation), asOf: new Date().toISOString() }
 }
 
-/** The fields of the schema, which the compiler compares with those of the library. */
+/** The fields of the schema; the compiler compares them with those of the library. */
 function toItem(operation: Operation): OperationItem {
   const shown = Object.entries(operation).filter(([name]) => name in OperationItem.shape)
   return wire(Object.fromEntries(shown)) as OperationItem
@@ -297,7 +297,7 @@ function missingReason(): HttpProblem {
     status: 422,
     code: 'invalid-option',
     title: 'Invalid value',
-    detail: 'An operation needs a reason, for the audit.',
+    detail: 'An operation needs a reason for the audit.',
     errors: [{ pointer: '/reason', message: 'is required' }],
   })
 }
@@ -307,7 +307,7 @@ function missingKey(): HttpProblem {
     status: 400,
     code: 'idempotency-key-missing',
     title: 'An Idempotency-Key is required',
-    detail: 'An operation is started once, however often its request is sent: say by what a repeat is known.',
+    detail: 'The key identifies repeats of this request, so that the operation is started once.',
     hint: 'Idempotency-Key: any text of your own, such as a UUID',
   })
 }

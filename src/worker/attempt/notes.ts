@@ -1,4 +1,4 @@
-import { classify, mayBeOneRows } from '../../db/classify.ts'
+import { classify, isPerhapsOneRow } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { withPartitions } from '../../jobs/ensure-partitions.ts'
 import { addLog, progress } from '../../jobs/attempt/while-running.ts'
@@ -141,7 +141,7 @@ export class Notes implements Part {
         await write(items)
         return
       } catch (error) {
-        if (items.length > 1 && mayBeOneRows(error)) {
+        if (items.length > 1 && isPerhapsOneRow(error)) {
           const middle = Math.ceil(items.length / 2)
           await this.#withRetries(items.slice(0, middle), write)
           await this.#withRetries(items.slice(middle), write)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../core/failures/thrown.ts'
-import { classify, mayBeOneRows } from '../../db/classify.ts'
+import { classify, isPerhapsOneRow } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { claim, claimable, claimableKeyed, claimKeyed, claimThese, putAside } from '../../jobs/claim.ts'
 import type { ClaimedJob, Claimant, KeyedRound } from '../../jobs/claim.ts'
@@ -87,7 +87,7 @@ export class Claims {
     try {
       jobs = await claim(this.#db, { ...claimant, priority, floor })
     } catch (error) {
-      if (!mayBeOneRows(error)) throw error
+      if (!isPerhapsOneRow(error)) throw error
       return { jobs: await this.#takeWithoutBad(pool, { claimant, level, error }), isAged }
     }
     pool.floors.claimed(level, jobs.at(-1), { isFull: jobs.length === limit, hints })
@@ -115,7 +115,7 @@ export class Claims {
     try {
       round = await claimKeyed(this.#db, { ...claimant, afterKey, maxKeys, perKey })
     } catch (error) {
-      if (!mayBeOneRows(error)) throw error
+      if (!isPerhapsOneRow(error)) throw error
       const listing = { ...this.#listing(claimant), limit: Math.max(limit, mostBad) }
       const found = await claimableKeyed(this.#db, listing)
       return this.#takeThese(found, { claimant, error })
@@ -168,7 +168,7 @@ export class Claims {
       try {
         taken.push(...(await claimThese(this.#db, { ...claimant, ids })))
       } catch (thrown) {
-        if (!mayBeOneRows(thrown)) throw thrown
+        if (!isPerhapsOneRow(thrown)) throw thrown
         const [only] = ids
         if (ids.length === 1 && only !== undefined) {
           bad.push({ id: only, error: thrown })
@@ -204,7 +204,7 @@ export class Claims {
       const gone = await putAside(this.#db, { id, why })
       if (gone !== undefined) this.#config.report?.putAside(gone)
     } catch (thrown) {
-      if (!mayBeOneRows(thrown)) throw thrown
+      if (!isPerhapsOneRow(thrown)) throw thrown
       this.#parked.park(id, thrown)
     }
   }

@@ -1,4 +1,4 @@
-import { mayBeOneRows } from '../../db/classify.ts'
+import { isPerhapsOneRow } from '../../db/classify.ts'
 
 const firstMs = 5_000
 const longestMs = 600_000
@@ -37,7 +37,7 @@ export class Parked {
         for (const id of this.#rows.size > 0 ? part : []) this.#rows.delete(id)
         return [...done]
       } catch (error) {
-        if (!mayBeOneRows(error) || bad >= mostInOnePass) throw error
+        if (!isPerhapsOneRow(error) || bad >= mostInOnePass) throw error
         const [only] = part
         if (part.length === 1 && only !== undefined) {
           bad++

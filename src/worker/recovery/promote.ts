@@ -1,4 +1,4 @@
-import { mayBeOneRows } from '../../db/classify.ts'
+import { isPerhapsOneRow } from '../../db/classify.ts'
 import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { dueSql } from './due.sql.ts'
@@ -34,7 +34,7 @@ export async function promote(
     const end = rows.pop()
     return { ready: rows, nextInMs: end?.inMs ?? undefined }
   } catch (error) {
-    if (!mayBeOneRows(error)) throw error
+    if (!isPerhapsOneRow(error)) throw error
   }
   const due = await run(db, dueSql, { queues, limit, parked: parked.ids() }, (row: { id: string }) => row.id)
   const ready = await parked.without(due, (ids) => run(db, promoteTheseSql, { ids }, (row: Returned) => row))

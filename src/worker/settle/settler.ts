@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { isStintError } from '../../core/errors.ts'
-import { classify, DeadlineError, isLockTimeout, mayBeOneRows } from '../../db/classify.ts'
+import { classify, DeadlineError, isLockTimeout, isPerhapsOneRow } from '../../db/classify.ts'
 import type { Database } from '../../db/database.ts'
 import { isRefusal } from '../../jobs/new/refusal.ts'
 import type { JobHint } from '../../jobs/new/new-job.ts'
@@ -194,7 +194,7 @@ export class Settler implements Part {
           isCut = true
           if (await this.#cut(group)) continue
         }
-        const isOneJobs = mayBeOneRows(error) || isInTheWay(error, tries)
+        const isOneJobs = isPerhapsOneRow(error) || isInTheWay(error, tries)
         if (isOneJobs && group.length > 1) {
           const middle = Math.ceil(group.length / 2)
           const halves = [group.slice(0, middle), group.slice(middle)]

@@ -1,4 +1,4 @@
-import { mayBeOneRows } from '../../../db/classify.ts'
+import { isPerhapsOneRow } from '../../../db/classify.ts'
 import { run } from '../../../db/statement.ts'
 import type { Queryable, Statement } from '../../../db/statement.ts'
 import type { ServiceContext } from '../service.ts'
@@ -34,7 +34,7 @@ export async function inBatches(
       if (count < limit) return removed
       limit = Math.min(batchSize, limit * 2)
     } catch (error) {
-      if (!mayBeOneRows(error) || skip >= mostBad) throw error
+      if (!isPerhapsOneRow(error) || skip >= mostBad) throw error
       if (limit > 1) {
         limit = Math.ceil(limit / 2)
         continue

@@ -1,4 +1,4 @@
-import { mayBeOneRows } from '../../../db/classify.ts'
+import { isPerhapsOneRow } from '../../../db/classify.ts'
 import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
 import { batchSize } from './batches.ts'
@@ -53,7 +53,7 @@ export class ShortKept {
       try {
         found = await this.#pruneSome(db, { ...walk, fromPage, pages })
       } catch (error) {
-        if (!mayBeOneRows(error) || bad >= mostBad) throw error
+        if (!isPerhapsOneRow(error) || bad >= mostBad) throw error
         if (pages > 1) {
           pages = Math.ceil(pages / 2)
           continue
