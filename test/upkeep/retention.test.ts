@@ -350,7 +350,7 @@ describe('fires', () => {
     await clock.advance('4 days')
     await expect(backfill('20 days', '19 days')).rejects.toMatchObject({
       code: 'invalid-option',
-      message: expect.stringContaining('forgotten') as string,
+      message: expect.stringContaining('pruned') as string,
     })
     await expect(backfill('73 hours', '70 hours')).rejects.toMatchObject({ code: 'invalid-option' })
     expect(await backfill('71 hours', '70 hours')).toBe(1)
