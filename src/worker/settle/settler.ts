@@ -47,6 +47,14 @@ interface Pending extends Ended {
   readonly resolve: (settled: Settled) => void
 }
 
+/** A group that takes further endings. */
+interface OpenGroup {
+  readonly workerId: string
+  readonly statement: string
+  group: Pending[]
+  bytes: number
+}
+
 interface Sending {
   /** An earlier try may have been stored. */
   wasUnknown?: boolean
@@ -130,25 +138,31 @@ export class Settler implements Part {
   /** Groups by ending; an item is alone if it has children, or a lease that is not the newest. */
   #groups(batch: readonly Pending[]): Pending[][] {
     const groups: Pending[][] = []
-    const open = new Map<string, { group: Pending[]; bytes: number }>()
+    const open: OpenGroup[] = []
     for (const ended of batch) {
       const { held, outcome } = ended
       const isAlone =
         !this.#config.held.isCurrent(held) ||
         outcome.type === 'handed-over' ||
         (outcome.type === 'succeeded' && outcome.children.length > 0)
-      const type = `${held.workerId} ${statementOf(outcome)}`
-      const current = open.get(type)
+      if (isAlone) {
+        groups.push([ended])
+        continue
+      }
+      const { workerId } = held
+      const statement = statementOf(outcome)
       const bytes = outcome.type === 'succeeded' ? (outcome.result?.length ?? 0) : 0
-      if (isAlone) groups.push([ended])
-      else if (current !== undefined && current.bytes + bytes <= maxBatchBytes) {
+      // There are a few at most, and nearly always one: a key of text for each job costs more than this search.
+      const current = open.find((one) => one.statement === statement && one.workerId === workerId)
+      if (current !== undefined && current.bytes + bytes <= maxBatchBytes) {
         current.group.push(ended)
         current.bytes += bytes
-      } else {
-        const group = [ended]
-        groups.push(group)
-        open.set(type, { group, bytes })
+        continue
       }
+      const group = [ended]
+      groups.push(group)
+      if (current === undefined) open.push({ workerId, statement, group, bytes })
+      else Object.assign(current, { group, bytes })
     }
     return groups
   }
