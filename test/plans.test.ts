@@ -11,7 +11,7 @@ import { render } from '../src/db/statement.ts'
 import type { Statement } from '../src/db/statement.ts'
 import { addLogSql } from '../src/jobs/attempt/add-log.sql.ts'
 import { cancelRunningSql } from '../src/jobs/cancel-running.sql.ts'
-import { claimKeyedSql } from '../src/jobs/claim-keyed.sql.ts'
+import { claimLanesSql } from '../src/jobs/claim-lanes.sql.ts'
 import { claimSql } from '../src/jobs/claim.sql.ts'
 import { deadLetterSql } from '../src/jobs/dead-letter.sql.ts'
 import { holdRunningSql } from '../src/jobs/attempt/hold-running.sql.ts'
@@ -24,7 +24,9 @@ import { putBackSql } from '../src/jobs/put-back.sql.ts'
 import { retrySql } from '../src/jobs/retry.sql.ts'
 import { settledSql } from '../src/jobs/settled.sql.ts'
 import { succeedSql } from '../src/jobs/succeed.sql.ts'
+import { surveyLanesSql } from '../src/jobs/survey-lanes.sql.ts'
 import { surveySql } from '../src/jobs/survey.sql.ts'
+import { tailLanesSql } from '../src/jobs/tail-lanes.sql.ts'
 import { tailSql } from '../src/jobs/tail.sql.ts'
 import { unknownKindsSql } from '../src/jobs/unknown-kinds.sql.ts'
 import { burySql } from '../src/jobs/leases/bury.sql.ts'
@@ -52,7 +54,27 @@ const claimant = {
 }
 const claimBulk = { ...claimant, queue: 'bulk', priority: 0, ...floorParams(start) }
 const tailBulk = { ...claimBulk, agoMs: 1_000 }
-const claimKeyed = { ...claimant, queue: 'keyed', afterKey: '', maxKeys: batchSize, perKey: 1 }
+const surveyKeyed = { queue: 'keyed', kinds, afterKey: '', lanes: 1_000 }
+const claimKeyed = { ...claimant, queue: 'keyed' }
+
+/** Lanes of priority 0, from the start, as the statements take them. */
+function lanesOf(
+  keys: readonly string[],
+  take: number,
+): Record<'keys' | 'priorities' | 'floorAts' | 'floorIds' | 'takes', string> {
+  const { floorAt, floorId } = floorParams(start)
+  const all = (value: string | number): string => `{${keys.map(() => value).join()}}`
+  return {
+    keys: `{${keys.join()}}`,
+    priorities: all(0),
+    floorAts: all(floorAt),
+    floorIds: all(floorId),
+    takes: all(take),
+  }
+}
+
+/** Keys of the queue `keyed`; nearly all of them have jobs. */
+const hundredKeys = Array.from({ length: 100 }, (_, n) => `key-${n}`)
 
 let testDb: TestDatabase
 let db: pg.Client
@@ -105,25 +127,27 @@ const cases: Record<string, Case> = {
     params: () => ({ ...claimBulk, queue: 'mail', priority: 10 }),
     uses: ['job_pkey', 'job_ready'],
   },
-  'claim-keyed': {
-    statement: claimKeyedSql,
-    params: () => claimKeyed,
+  'claim-lanes': {
+    statement: claimLanesSql,
+    params: () => ({ ...claimKeyed, ...lanesOf(hundredKeys, batchSize / 100) }),
     uses: ['job_pkey', 'job_ready_keyed'],
+  },
+  // As a queue of one key is claimed from.
+  'claim-lanes of one key': {
+    statement: claimLanesSql,
+    params: () => ({ ...claimKeyed, ...lanesOf(['hot'], batchSize) }),
+    uses: ['job_pkey', 'job_ready_keyed'],
+  },
+  'survey-lanes': {
+    statement: surveyLanesSql,
+    params: () => surveyKeyed,
+    uses: ['job_ready_keyed'],
     isRecursive: true,
   },
-  // As in a queue with few keys.
-  'claim-keyed many of each': {
-    statement: claimKeyedSql,
-    params: () => ({ ...claimKeyed, maxKeys: 2, perKey: 500 }),
-    uses: ['job_pkey', 'job_ready_keyed'],
-    isRecursive: true,
-  },
-  // As where the first keys have no job for this worker.
-  'claim-keyed past strangers': {
-    statement: claimKeyedSql,
-    params: () => ({ ...claimKeyed, queue: 'strange', limit: 10 }),
-    uses: ['job_pkey', 'job_ready_keyed'],
-    isRecursive: true,
+  'tail-lanes': {
+    statement: tailLanesSql,
+    params: () => ({ ...claimKeyed, ...lanesOf(hundredKeys, 1), agoMs: 1_000 }),
+    uses: ['job_ready_keyed backward'],
   },
   survey: {
     statement: surveySql,
@@ -199,24 +223,15 @@ describe(`${jobs} jobs`, () => {
         Update job(Limit(LockRows(job_ready)), job_pkey)
       claim a level
         Update job(Limit(LockRows(job_ready)), job_pkey)
-      claim-keyed
-        keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
-        turns = Limit(keys)
-        picked = Limit(Nested Loop(turns, Limit(Limit(job_ready_keyed))))
-        claimed = Update job(LockRows(picked, job_pkey), job_pkey)
-        Append(Sort(claimed), Aggregate(Aggregate(picked), turns))
-      claim-keyed many of each
-        keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
-        turns = Limit(keys)
-        picked = Limit(Nested Loop(turns, Limit(Limit(job_ready_keyed))))
-        claimed = Update job(LockRows(picked, job_pkey), job_pkey)
-        Append(Sort(claimed), Aggregate(Aggregate(picked), turns))
-      claim-keyed past strangers
-        keys = Recursive Union(Limit(job_ready_keyed), keys(Limit(job_ready_keyed)))
-        turns = Limit(keys)
-        picked = Limit(Nested Loop(turns, Limit(Limit(job_ready_keyed))))
-        claimed = Update job(LockRows(picked, job_pkey), job_pkey)
-        Append(Sort(claimed), Aggregate(Aggregate(picked), turns))
+      claim-lanes
+        Update job(Nested Loop(Function Scan, Limit(LockRows(job_ready_keyed))), job_pkey)
+      claim-lanes of one key
+        Update job(Nested Loop(Function Scan, Limit(LockRows(job_ready_keyed))), job_pkey)
+      survey-lanes
+        lane = Recursive Union(Limit(job_ready_keyed), Nested Loop(lane, Limit(Append(Limit(job_ready_keyed)))))
+        Sort(Nested Loop Left(lane, Limit(job_ready_keyed)))
+      tail-lanes
+        Nested Loop(Function Scan, Limit(job_ready_keyed backward))
       survey
         served = unnest
         levels = Recursive Union(served(Limit(job_ready)), levels(Limit(job_ready)))
@@ -312,7 +327,7 @@ describe(`${jobs} jobs`, () => {
     beforeAll(() => statistics[situation]?.())
 
     test.each([
-      ...['claim', 'claim a level', 'claim-keyed many of each', 'promote', 'lost', 'sweep'],
+      ...['claim', 'claim a level', 'claim-lanes of one key', 'promote', 'lost', 'sweep'],
       ...['succeed', 'retry', 'put-back', 'dead-letter', 'progress'],
     ])('%s touches a bounded number of blocks for each job', async (name) => {
       const one = cases[name]
@@ -322,26 +337,14 @@ describe(`${jobs} jobs`, () => {
       expect(blocks / batchSize).toBeLessThan(30)
     })
 
-    test.each([
-      { limit: batchSize, maxKeys: batchSize },
-      { limit: 10, maxKeys: 10 },
-      // All `maxKeys` keys are visited, because the next round goes on after the last one.
-      { limit: 10, maxKeys: 1_000 },
-    ])(
-      'a claim of $limit jobs by $maxKeys keys costs in proportion to the jobs it takes and the keys it visits',
-      async ({ limit, maxKeys }) => {
-        const one = { statement: claimKeyedSql, params: () => ({ ...claimKeyed, limit, maxKeys }) }
-        expect(touchedBlocks(await analyze(one))).toBeLessThan(30 * limit + 6 * maxKeys)
-      },
-    )
+    test('a claim from 100 lanes costs the jobs it takes and a probe of each lane', async () => {
+      const one = { statement: claimLanesSql, params: () => ({ ...claimKeyed, ...lanesOf(hundredKeys, 1) }) }
+      expect(touchedBlocks(await analyze(one))).toBeLessThan(100 * (30 + 6))
+    })
 
-    test('a claim looks at no more than a thousand jobs of a key that has none for this worker', async () => {
-      const params = () => ({ ...claimKeyed, queue: 'strange', limit: 10, maxKeys: 10 })
-      const one = { statement: claimKeyedSql, params }
-      // Here the jobs lie side by side; at worst each is in a block of its own.
-      expect(touchedBlocks(await analyze(one))).toBeLessThan(300)
-      const rows = await tryOut(() => execute<{ id: string | null; key: string | null }>(one))
-      expect(rows.map(({ id, key }) => (id === null ? { end: key } : key))).toEqual(['next', { end: null }])
+    test('a page of a survey of lanes costs a few probes of each lane, however many jobs the lanes have', async () => {
+      const blocks = touchedBlocks(await analyze({ statement: surveyLanesSql, params: () => surveyKeyed }))
+      expect(blocks).toBeLessThan(1_000 * 20)
     })
 
     test('settled jobs are looked up in one or two days of history', async () => {

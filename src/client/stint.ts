@@ -381,7 +381,7 @@ export class Stint<Tx = PgTransaction> {
   #announce(job: Job): void {
     const { queue, priority, key, runAt } = job
     const inMs = Math.max(0, runAt.getTime() - Date.now())
-    this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, inMs }]))
+    this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, key: key ?? undefined, inMs }]))
   }
 }
 

@@ -2,7 +2,7 @@ import type { JobProgress } from '../core/job.ts'
 import type { StoredError } from '../core/failures/stored-error.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
-import { claimKeyedSql } from './claim-keyed.sql.ts'
+import { claimLanesSql } from './claim-lanes.sql.ts'
 import { claimTheseSql } from './claim-these.sql.ts'
 import { claimSql } from './claim.sql.ts'
 import { claimableKeyedSql } from './claimable-keyed.sql.ts'
@@ -74,20 +74,38 @@ export async function claim(
   return jobs.sort((a, b) => (isBefore(a, b) ? -1 : 1))
 }
 
-export interface KeyedRound {
-  jobs: ClaimedJob[]
-  /** The last key that was read: the next round begins after it. Undefined after the last key. */
-  lastKey: string | undefined
+/** A key and a priority of it, and how many jobs to take from its floor on. */
+export interface Lane {
+  readonly key: string
+  readonly priority: number
+  readonly floor: Position
+  readonly take: number
 }
 
-/** Jobs with keys, some of each, from the key after `afterKey` on. */
-export async function claimKeyed(
+/** Jobs with keys, some of each lane, those of a lane in order. */
+export async function claimLanes(
   db: Queryable,
-  request: Claimant & { afterKey: string; maxKeys: number; perKey: number },
-): Promise<KeyedRound> {
-  const rows = await run(db, claimKeyedSql, request, (row: ClaimedJob) => row)
-  const end = rows.pop()
-  return { jobs: rows.map(held(request)), lastKey: end?.key ?? undefined }
+  { lanes, limit: _limit, ...request }: Claimant & { lanes: readonly Lane[] },
+): Promise<ClaimedJob[]> {
+  const takes = lanes.map(({ take }) => take)
+  const jobs = await run(db, claimLanesSql, { ...request, ...laneParams(lanes), takes }, held(request))
+  return jobs.sort((a, b) => (isBefore(a, b) ? -1 : 1))
+}
+
+/** Lanes as the statements take them. */
+export function laneParams(lanes: readonly Omit<Lane, 'take'>[]): {
+  keys: string[]
+  priorities: number[]
+  floorAts: string[]
+  floorIds: string[]
+} {
+  const floors = lanes.map(({ floor }) => floorParams(floor))
+  return {
+    keys: lanes.map(({ key }) => key),
+    priorities: lanes.map(({ priority }) => priority),
+    floorAts: floors.map(({ floorAt }) => floorAt),
+    floorIds: floors.map(({ floorId }) => floorId),
+  }
 }
 
 type Listing = Pick<Claimant, 'queue' | 'kinds' | 'limit'> & { parked: readonly string[] }
@@ -100,7 +118,7 @@ export function claimable(
   return run(db, claimableSql, { ...request, ...floorParams(floor) }, (row: Position) => row)
 }
 
-/** Jobs that `claimKeyed` would take, without taking them: used after it has failed. */
+/** Jobs that `claimLanes` would take, without taking them: used after it has failed. */
 export function claimableKeyed(db: Queryable, request: Listing): Promise<{ id: string }[]> {
   return run(db, claimableKeyedSql, request, (row: { id: string }) => row)
 }

@@ -2,7 +2,11 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { floorParams } from './search/position.ts'
 import type { Position } from './search/position.ts'
+import { laneParams } from './claim.ts'
+import type { Lane } from './claim.ts'
+import { surveyLanesSql } from './survey-lanes.sql.ts'
 import { surveySql } from './survey.sql.ts'
+import { tailLanesSql } from './tail-lanes.sql.ts'
 import { tailSql } from './tail.sql.ts'
 import { unknownKindsSql } from './unknown-kinds.sql.ts'
 
@@ -50,6 +54,37 @@ export async function tail(
 ): Promise<Position | undefined> {
   const [last] = await run(db, tailSql, { ...request, ...floorParams(floor) }, (row: Position) => row)
   return last
+}
+
+/** A lane with ready jobs, and the first of them that this worker could claim; null where all are for others. */
+export interface SurveyedLane {
+  key: string
+  priority: number
+  head: Position | null
+  ageMs: number
+}
+
+/** The lanes of a queue after a key, one page of them. */
+export function surveyLanes(
+  db: Queryable,
+  request: { queue: string; kinds: string; afterKey: string; lanes: number },
+): Promise<SurveyedLane[]> {
+  type Row = { key: string; priority: number; runAt: string; id: string | null; ageMs: number | null }
+  return run(db, surveyLanesSql, request, ({ key, priority, runAt, id, ageMs }: Row) => ({
+    key,
+    priority,
+    head: id === null ? null : { runAt, id },
+    ageMs: ageMs ?? 0,
+  }))
+}
+
+/** Where the ready jobs of some lanes end: as `tail`, of those lanes that have any above their floor. */
+export function tailLanes(
+  db: Queryable,
+  { lanes, ...request }: { queue: string; lanes: readonly Omit<Lane, 'take'>[]; agoMs: number },
+): Promise<(Position & { key: string; priority: number })[]> {
+  type Row = Position & { key: string; priority: number }
+  return run(db, tailLanesSql, { ...request, ...laneParams(lanes) }, (row: Row) => row)
 }
 
 export interface UnknownKind {

@@ -29,6 +29,11 @@ export interface QueueOptions {
   prefetch?: number | undefined
   /** Its share of the worker's slots when several queues have work and `concurrency` is short; 1 to 1,000. @default 1 */
   weight?: number | undefined
+  /**
+   * The weight of a key among the keys of this queue, 1 to 1,000: a key of weight 3 gets three times the slots of a key of
+   * weight 1 while both have jobs. A function that throws, or returns something else, counts as 1. @default 1 for every key
+   */
+  keyWeight?: ((key: string) => number) | undefined
   /** How often to poll for its work when no notification comes; from '50ms' up. @default the worker's */
   pollFloor?: Duration | undefined
   /** A lower priority whose oldest ready job has waited this long is served first. @default '10m' */
@@ -119,6 +124,7 @@ export interface QueueConfig {
   readonly concurrency: number
   readonly prefetch: number
   readonly weight: number
+  readonly keyWeight: (key: string) => number
   readonly agingAfterMs: number
   readonly pollFloorMs: number
 }
@@ -266,12 +272,20 @@ function resolveQueues(queues: unknown, pollFloor: Duration): QueueConfig[] {
 
 function resolveQueue(name: string, options: QueueOptions | null, workerPollFloorMs: number): QueueConfig {
   if (options === null) throw invalidOption(`queues.${name}`, 'its options or its concurrency', options)
-  const { concurrency = 10, prefetch = 2_000, weight = 1, agingAfter = '10m', pollFloor, ...rest } = options
+  const {
+    concurrency = 10,
+    prefetch = 2_000,
+    weight = 1,
+    keyWeight,
+    agingAfter = '10m',
+    pollFloor,
+    ...rest
+  } = options
   const path = `queues.${name}`
   rejectUnknown(
     `queue '${name}'`,
     rest,
-    ['concurrency', 'prefetch', 'weight', 'agingAfter', 'pollFloor'],
+    ['concurrency', 'prefetch', 'weight', 'keyWeight', 'agingAfter', 'pollFloor'],
     `${path}.`,
   )
   return Object.freeze({
@@ -279,12 +293,28 @@ function resolveQueue(name: string, options: QueueOptions | null, workerPollFloo
     concurrency: integerOption(`${path}.concurrency`, concurrency, { min: 1, max: 10_000 }),
     prefetch: integerOption(`${path}.prefetch`, prefetch, { min: 0, max: 20_000 }),
     weight: integerOption(`${path}.weight`, weight, { min: 1, max: 1_000 }),
+    keyWeight: keyWeightOption(`${path}.keyWeight`, keyWeight),
     agingAfterMs: durationOption(`${path}.agingAfter`, agingAfter, { minMs: 1 }),
     pollFloorMs:
       pollFloor === undefined
         ? workerPollFloorMs
         : durationOption(`${path}.pollFloor`, pollFloor, { minMs: 50 }),
   })
+}
+
+const keyWeightRange = { min: 1, max: 1_000 }
+
+/** A weight that a queue's function could not give is 1: a mistake there must not stop the queue. */
+function keyWeightOption(path: string, keyWeight: unknown): (key: string) => number {
+  if (keyWeight === undefined) return () => 1
+  if (typeof keyWeight !== 'function') throw invalidOption(path, 'a function of a key', keyWeight)
+  return (key) => {
+    try {
+      return integerOption(path, keyWeight(key), keyWeightRange)
+    } catch {
+      return 1
+    }
+  }
 }
 
 function resolveStuck(stuck: StuckOptions, slots: number): StuckConfig {

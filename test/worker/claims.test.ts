@@ -100,14 +100,18 @@ test('a claim stays pending until its jobs are held, also while a slow claim loo
   expect(claims.pending.size).toBe(0)
 })
 
-/** Claims up to ten jobs of one queue at a time, and returns their keys. */
-function claimer(job: JobContract): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
+/** Claims ten at a time of one queue, and tells their keys. */
+function claimer(
+  job: JobContract,
+  keyWeight: (key: string) => number = () => 1,
+): { pool: QueuePool; next: () => Promise<(string | null)[]> } {
   const name = job.queue
   const pool = new QueuePool({
     name,
     concurrency: 10,
     prefetch: 0,
     weight: 1,
+    keyWeight,
     agingAfterMs: 600_000,
     pollFloorMs: 1_000,
   })
@@ -162,39 +166,53 @@ describe('a claim that also looks for the tail of the queue', () => {
 })
 
 describe('claims of one queue', () => {
-  test('claims of a queue reach every key within two rounds, even beside a very busy key', async () => {
+  test('a claim takes a key that had nothing waiting before the key with many jobs', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     await scene.stint.enqueueMany(job, Array.from({ length: 300 }), { key: 'busy' })
-    pool.keys.hint()
-    // As the only key it gets a growing share of each round.
-    const alone: number[] = []
-    for (let n = 0; n < 6; n++) alone.push((await next()).length)
-    expect(alone.slice(0, 5)).toEqual([1, 2, 4, 8, 10])
-    for (const key of ['a-late', 'c-late']) await scene.stint.enqueue(job, {}, { key })
-    const keys = [...(await next()), ...(await next()), ...(await next())]
-    expect(keys).toEqual(expect.arrayContaining(['a-late', 'c-late']))
+    pool.lanes.hint('busy', 0)
+    expect(await next()).toHaveLength(10)
+    for (const key of ['a-late', 'c-late']) {
+      await scene.stint.enqueue(job, {}, { key })
+      pool.lanes.hint(key, 0)
+    }
+    expect((await next()).filter((key) => key !== 'busy').sort()).toEqual(['a-late', 'c-late'])
+    expect(await next()).toEqual(Array.from({ length: 10 }).fill('busy'))
   })
 
-  test('claims give one job to each key when there are more keys than room, and the next claim goes on after the last key', async () => {
+  test('claims take one job of each key while there are more keys than room, and go on behind the last', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     const keys = Array.from({ length: 25 }, (_, n) => `key-${String(n).padStart(2, '0')}`)
     await scene.stint.enqueueMany(job, [...keys, ...keys], { each: (key) => ({ key: key as string }) })
-    pool.keys.hint()
-    expect(await next()).toEqual(keys.slice(0, 10))
-    expect(await next()).toEqual(keys.slice(10, 20))
-    expect(await next()).toEqual(keys.slice(20))
+    for (const key of keys) pool.lanes.hint(key, 0)
+    expect((await next()).sort()).toEqual(keys.slice(0, 10))
+    expect((await next()).sort()).toEqual(keys.slice(10, 20))
+    expect((await next()).sort()).toEqual([...keys.slice(0, 5), ...keys.slice(20)])
     expect(await next()).toHaveLength(10)
   })
 
-  test('claims of a queue alternate between jobs with and without keys', async () => {
+  test('keys get jobs by their weights, also across claims that cut a turn short', async () => {
+    const job = newJob()
+    const weights: Record<string, number> = { five: 5, three: 3, one: 1 }
+    const { pool, next } = claimer(job, (key) => weights[key] ?? 1)
+    for (const key of Object.keys(weights)) {
+      await scene.stint.enqueueMany(job, Array.from({ length: 200 }), { key })
+      pool.lanes.hint(key, 0)
+    }
+    const taken: (string | null)[] = []
+    for (let n = 0; n < 9; n++) taken.push(...(await next()))
+    const counts = ['five', 'three', 'one'].map((name) => taken.filter((key) => key === name).length)
+    expect(counts).toEqual([50, 30, 10])
+  })
+
+  test('ask for jobs with keys and without in turn', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
     await scene.stint.enqueueMany(job, Array.from({ length: 100 }))
     await scene.stint.enqueueMany(job, Array.from({ length: 3 }), { key: 'k' })
     pool.floors.hint(0)
-    pool.keys.hint()
+    pool.lanes.hint('k', 0)
     expect([...(await next()), ...(await next())]).toContain('k')
     expect(pool.floors.mayHaveWork).toBe(true)
   })
@@ -205,7 +223,7 @@ describe('claims of one queue', () => {
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }), { each: (_, n) => ({ key: `k${n % 2}` }) })
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }))
     pool.floors.hint(0)
-    pool.keys.hint()
+    for (const key of ['k0', 'k1']) pool.lanes.hint(key, 0)
     let claimed = 0
     for (let n = 0; n < 20 && pool.mayHaveWork; n++) claimed += (await next()).length
     expect({ claimed, mayHaveWork: pool.mayHaveWork }).toEqual({ claimed: 40, mayHaveWork: false })

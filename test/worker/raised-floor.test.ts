@@ -40,6 +40,7 @@ async function lateReturn(tailMs = 0) {
     concurrency: 10,
     prefetch: 0,
     weight: 1,
+    keyWeight: () => 1,
     agingAfterMs: 600_000,
     pollFloorMs: 1_000,
   })

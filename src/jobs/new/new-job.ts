@@ -32,6 +32,7 @@ export interface JobHint {
   readonly queue: string
   readonly priority: number
   readonly keyed: boolean
+  readonly key: string | undefined
   /** When it falls due from now; 0 when it is ready. */
   readonly inMs: number
 }
@@ -125,6 +126,7 @@ function makeTexts<Parsed>(
       queue: members.queue,
       priority: members.priority,
       keyed: members.key !== undefined,
+      key: members.key,
       inMs:
         members.delayMs ??
         (members.runAt === undefined ? 0 : Math.max(0, Date.parse(members.runAt) - Date.now())),

@@ -7,6 +7,8 @@ export interface Hint {
   priority: number
   /** Whether it has a key. */
   keyed: boolean
+  /** The key of a ready job; undefined where it is not known, or there are many. */
+  key?: string | undefined
   /** When it falls due from now; 0 when it is ready. */
   inMs: number
 }
@@ -26,10 +28,16 @@ const maxPayload = 7_900
 export function payloadsOf(hints: readonly Hint[]): string[] {
   const payloads: string[] = []
   let current = ''
-  for (const { queue, priority, keyed, inMs } of hints) {
-    const entry = JSON.stringify([queue, priority, keyed ? 1 : 0, Math.round(inMs)])
-    // A queue's name has at most 128 characters of ASCII, so an entry always fits.
-    if (current !== '' && current.length + entry.length + 3 > maxPayload) {
+  for (const { queue, priority, keyed, key, inMs } of hints) {
+    const entry = JSON.stringify([
+      queue,
+      priority,
+      keyed ? 1 : 0,
+      Math.round(inMs),
+      ...(key === undefined ? [] : [key]),
+    ])
+    // A queue's name has at most 128 characters of ASCII and a key at most 256 bytes, so an entry always fits.
+    if (current !== '' && bytesOf(current) + bytesOf(entry) + 3 > maxPayload) {
       payloads.push(`[${current}]`)
       current = ''
     }
@@ -37,6 +45,10 @@ export function payloadsOf(hints: readonly Hint[]): string[] {
   }
   if (current !== '') payloads.push(`[${current}]`)
   return payloads
+}
+
+function bytesOf(text: string): number {
+  return Buffer.byteLength(text)
 }
 
 /** Says that a job of this worker was asked to stop. */
@@ -72,12 +84,13 @@ export function hintsIn(payload: string, serves: (queue: string) => boolean): Hi
     if (!Array.isArray(entries)) return []
     return entries.flatMap((entry: unknown) => {
       if (!Array.isArray(entry)) return []
-      const [queue, priority, keyed, inMs] = entry as unknown[]
+      const [queue, priority, keyed, inMs, key] = entry as unknown[]
       if (typeof queue !== 'string' || !serves(queue)) return []
       if (!isWithin(priority, priorityRange) || !Number.isInteger(priority)) return []
       if (keyed !== 0 && keyed !== 1) return []
       if (!isWithin(inMs, { min: 0, max: farthestHintMs })) return []
-      return [{ queue, priority, keyed: keyed === 1, inMs }]
+      if (key !== undefined && (typeof key !== 'string' || keyed === 0)) return []
+      return [{ queue, priority, keyed: keyed === 1, inMs, key }]
     })
   } catch {
     return []

@@ -15,6 +15,8 @@ export function isNotifyUsual(environment: NodeJS.ProcessEnv): boolean {
 
 /** A process sends hints at most this often: workers that are awake find the other jobs by themselves. */
 const everyMs = 5
+/** Keys that one NOTIFY names. */
+const mostKeys = 50
 
 /**
  * Sends hints to other processes: the first at once, those that follow gathered and at most every few milliseconds.
@@ -23,6 +25,8 @@ const everyMs = 5
 export class Notifier {
   readonly #database: () => Promise<Queryable>
   readonly #waiting = new Map<string, Hint>()
+  /** Hints among them that name a key. */
+  #named = 0
   #timer: NodeJS.Timeout | undefined
   #lastAt = -Infinity
   #isSending = false
@@ -71,15 +75,19 @@ export class Notifier {
    * worker finds the others when it claims.
    */
   #add(hint: Hint): void {
-    const name = `${hint.queue} ${hint.priority} ${hint.keyed} ${hint.inMs > 0}`
+    // A few keys are named; where there are more, workers look for them.
+    const told = hint.key === undefined || this.#named < mostKeys ? hint : { ...hint, key: undefined }
+    const name = JSON.stringify([told.queue, told.priority, told.keyed, told.inMs > 0, told.key])
     const known = this.#waiting.get(name)
-    if (known === undefined || hint.inMs < known.inMs) this.#waiting.set(name, hint)
+    if (known === undefined && told.key !== undefined) this.#named++
+    if (known === undefined || told.inMs < known.inMs) this.#waiting.set(name, told)
   }
 
   /** The payloads of all gathered hints, to be sent now. */
   #payloads(): string[] {
     const hints = [...this.#waiting.values()]
     this.#waiting.clear()
+    this.#named = 0
     this.#lastAt = performance.now()
     return payloadsOf(hints)
   }

@@ -2,12 +2,14 @@ import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../core/failures/thrown.ts'
 import { classify, isPerhapsOneRow } from '../../db/classify.ts'
 import type { Queryable } from '../../db/statement.ts'
-import { claim, claimable, claimableKeyed, claimKeyed, claimThese, putAside } from '../../jobs/claim.ts'
-import type { ClaimedJob, Claimant, KeyedRound } from '../../jobs/claim.ts'
+import { claim, claimable, claimableKeyed, claimLanes, claimThese, putAside } from '../../jobs/claim.ts'
+import type { ClaimedJob, Claimant } from '../../jobs/claim.ts'
 import { Parked } from '../recovery/parked.ts'
-import { tail } from '../../jobs/survey.ts'
+import { tail, tailLanes } from '../../jobs/survey.ts'
 import type { ClaimReport } from './claim-report.ts'
 import type { Level } from './floor.ts'
+import { laneOf } from './lanes.ts'
+import type { LaneTurn } from './lanes.ts'
 import type { QueuePool } from './queue-pool.ts'
 
 /** A larger batch is no faster, and its jobs start later. */
@@ -56,7 +58,7 @@ export class Claims {
     return this.#pending
   }
 
-  /** Takes up to `wanted` jobs of a queue, of one priority, or one round of its keys. */
+  /** Takes up to `wanted` jobs of a queue, of one priority, or of its next keys. */
   async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
     const claimant = {
       worker: this.workerId,
@@ -79,7 +81,7 @@ export class Claims {
     const level = pool.floors.next(now, pool.config.agingAfterMs)
     const sort = pool.nextSort(level !== undefined)
     if (sort === 'keyed' || level === undefined)
-      return { jobs: await this.#takeKeyed(pool, claimant), isAged: false }
+      return { jobs: await this.#takeLanes(pool, claimant, now), isAged: false }
     const { hints, floor, priority } = level
     const isAged = level.hasAged(now, pool.config.agingAfterMs)
     const sentAt = performance.now()
@@ -107,22 +109,40 @@ export class Claims {
     return { jobs, isAged }
   }
 
-  async #takeKeyed(pool: QueuePool, claimant: Claimant): Promise<ClaimedJob[]> {
-    const { limit } = claimant
-    const asked = pool.keys.next(limit)
-    const { afterKey, maxKeys, perKey } = asked
-    let round: KeyedRound
+  async #takeLanes(pool: QueuePool, claimant: Claimant, now: number): Promise<ClaimedJob[]> {
+    const turns = pool.lanes.next(claimant.limit, now, pool.config.agingAfterMs)
+    if (turns.length === 0) return []
+    const sentAt = performance.now()
+    let jobs: ClaimedJob[]
     try {
-      round = await claimKeyed(this.#db, { ...claimant, afterKey, maxKeys, perKey })
+      jobs = await claimLanes(this.#db, { ...claimant, lanes: turns.map(laneOf) })
     } catch (error) {
+      pool.lanes.failed(turns)
       if (!isPerhapsOneRow(error)) throw error
-      const listing = { ...this.#listing(claimant), limit: Math.max(limit, mostBad) }
+      const listing = { ...this.#listing(claimant), limit: Math.max(claimant.limit, mostBad) }
       const found = await claimableKeyed(this.#db, listing)
       return this.#takeThese(found, { claimant, error })
     }
-    const { jobs, lastKey } = round
-    pool.keys.answered(asked, { jobs: jobs.length, lastKey, limit })
+    pool.lanes.answered(turns, jobs)
+    const lookedMs = performance.now() - sentAt
+    if (lookedMs > slowClaimMs) await this.#raiseShort(pool, turns, lookedMs)
     return jobs
+  }
+
+  /** As for jobs without keys: lanes that returned less than asked were read to their end, which is not read again. */
+  async #raiseShort(pool: QueuePool, turns: readonly LaneTurn[], lookedMs: number): Promise<void> {
+    const short = turns.filter(({ isShort, level, hints }) => isShort && level.hints === hints)
+    if (short.length === 0) return
+    const askedAt = performance.now()
+    const lanes = short.map(laneOf)
+    const request = { queue: pool.config.name, lanes, agoMs: lookedMs + marginMs }
+    const ends = await tailLanes(this.#db, request).catch(() => [])
+    if (performance.now() - askedAt >= marginMs) return
+    const byLane = new Map(ends.map((end) => [`${end.priority} ${end.key}`, end]))
+    for (const { key, level, hints } of short) {
+      const end = byLane.get(`${level.priority} ${key.name}`)
+      if (end !== undefined && level.hints === hints) level.raise(end)
+    }
   }
 
   /** A claim failed, perhaps because of one row: takes the others, and puts that one aside. */

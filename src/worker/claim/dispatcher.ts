@@ -151,8 +151,9 @@ export class Dispatcher implements SlotOwner {
   #wanted(pool: QueuePool): number {
     if (this.#slots <= 0 || !pool.mayHaveWork) return 0
     if (this.#isWeighted) pool.share(this.#shareOf(pool))
-    if (!pool.isHungry()) return 0
-    const room = pool.room()
+    const urgent = pool.urgent()
+    if (!pool.isHungry()) return urgent
+    const room = Math.max(urgent, pool.room())
     if (!this.#isShared) return room
     const free = this.#config.worker.concurrency - this.#running
     if (this.#config.worker.order === 'strict') {

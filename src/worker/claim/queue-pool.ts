@@ -1,6 +1,7 @@
 import { waitAfterMs } from '../../db/wait.ts'
 import { Floors } from './floor.ts'
-import { KeyRounds } from './key-rounds.ts'
+import { Hand } from './hand.ts'
+import { Lanes } from './lanes.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { QueueConfig } from '../options.ts'
 
@@ -31,7 +32,7 @@ const idle: ClaimState = { type: 'idle' }
 export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
-  readonly keys = new KeyRounds()
+  readonly lanes: Lanes
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   readonly batchSize: number
   /** The worker's slots that this queue can count on: fewer than it may use if other queues have work too. */
@@ -55,13 +56,15 @@ export class QueuePool {
   #failedSort: ClaimSort | undefined
   /** Prefetched jobs had to be given back: no job is prefetched until a slot is free. */
   #isPrefetchPaused = false
-  readonly #waiting = new Map<number, HeldJob[]>()
+  /** Jobs that wait for a slot, by rank. */
+  readonly #waiting = new Map<number, Hand>()
   #waitingCount = 0
   #meanRunMs: number | undefined
 
   constructor(config: QueueConfig, batchSize = 1) {
     this.config = config
     this.batchSize = batchSize
+    this.lanes = new Lanes(config.keyWeight)
     this.#slots = config.concurrency
   }
 
@@ -74,7 +77,7 @@ export class QueuePool {
   }
 
   get mayHaveWork(): boolean {
-    return this.keys.mayHaveWork || this.floors.mayHaveWork
+    return this.lanes.mayHaveWork || this.floors.mayHaveWork
   }
 
   get isClaiming(): boolean {
@@ -103,7 +106,7 @@ export class QueuePool {
 
   /** Which sort of claim comes next: they alternate if both have work. */
   nextSort(hasPlain: boolean): ClaimSort {
-    const isKeyed = !hasPlain || (this.keys.mayHaveWork && this.#lastSort === 'plain')
+    const isKeyed = !hasPlain || (this.lanes.mayHaveWork && this.#lastSort === 'plain')
     return (this.#lastSort = isKeyed ? 'keyed' : 'plain')
   }
 
@@ -113,7 +116,6 @@ export class QueuePool {
     this.#claims = { type: 'holding', until: performance.now() + waitAfterMs(this.#failures++) }
     // The failed claim has not answered whether there are jobs.
     this.floors.probe()
-    this.keys.hint()
   }
 
   /**
@@ -124,7 +126,7 @@ export class QueuePool {
     this.#claimMs += 0.3 * (tookMs - this.#claimMs)
     this.#lastFound = jobs > 0
     this.#failures = 0
-    const mayStillFail = this.#failedSort === 'keyed' ? this.keys.mayHaveWork : this.floors.mayHaveWork
+    const mayStillFail = this.#failedSort === 'keyed' ? this.lanes.mayHaveWork : this.floors.mayHaveWork
     if (this.#failedSort !== undefined && this.#failedSort !== this.#lastSort && mayStillFail) return false
     this.#failedSort = undefined
     return true
@@ -189,6 +191,12 @@ export class QueuePool {
     return slots + this.ahead() - this.#waitingCount
   }
 
+  /** Jobs to ask for although the hand is full: of keys that had nothing waiting, so that none waits for others' jobs. */
+  urgent(): number {
+    const unsettled = this.#held - this.#waitingCount - this.#runningJobs
+    return unsettled > maxUnsettled || this.config.prefetch === 0 ? 0 : this.lanes.urgent
+  }
+
   /** Whether to claim more: slots are free, or half of the prefetched jobs are used up. */
   isHungry(): boolean {
     const room = this.room()
@@ -219,32 +227,33 @@ export class QueuePool {
   }
 
   add(held: HeldJob): void {
-    const list = this.#waiting.get(held.rank)
-    if (list === undefined) this.#waiting.set(held.rank, [held])
-    else list.push(held)
+    const hand = this.#waiting.get(held.rank) ?? new Hand()
+    this.#waiting.set(held.rank, hand)
+    const { key } = held.job
+    if (key === null) hand.add(held)
+    else hand.addTagged(held, this.lanes.tag(key))
     this.#waitingCount++
     this.#held++
   }
 
-  /** The job to start next: the first of the highest rank. */
+  /** The job to start next: one of the highest rank. */
   take(): HeldJob | undefined {
     let best: number | undefined
-    for (const [rank, list] of this.#waiting) {
-      if (list.length > 0 && (best === undefined || rank > best)) best = rank
+    for (const [rank, hand] of this.#waiting) {
+      if (hand.size > 0 && (best === undefined || rank > best)) best = rank
     }
     if (best === undefined) return undefined
     this.#waitingCount--
-    return this.#waiting.get(best)?.shift()
+    const { held, tag } = this.#waiting.get(best)?.take() ?? {}
+    if (tag !== undefined) this.lanes.started(tag)
+    return held
   }
 
   /** Takes out the jobs that satisfy a test, at most `limit`, in order. */
   takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
     const taken: HeldJob[] = []
-    for (const [rank, list] of [...this.#waiting].sort(([a], [b]) => (a < b ? 1 : -1))) {
-      const kept: HeldJob[] = []
-      for (const held of list) (taken.length < limit && test(held) ? taken : kept).push(held)
-      this.#waiting.set(rank, kept)
-    }
+    for (const [, hand] of [...this.#waiting].sort(([a], [b]) => (a < b ? 1 : -1)))
+      taken.push(...hand.takeWhere(test, limit - taken.length))
     this.#waitingCount -= taken.length
     return taken
   }

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { waitAfterMs } from '../../db/wait.ts'
-import { survey } from '../../jobs/survey.ts'
+import { survey, surveyLanes } from '../../jobs/survey.ts'
 import type { Finding, Served } from '../../jobs/survey.ts'
 import type { Parked } from '../recovery/parked.ts'
 import { promote } from '../recovery/promote.ts'
@@ -30,6 +30,10 @@ const emptyPromoteShare = 1 / 5
 /** A survey is due a little before the poll, so that a jittered poll does not come just too early for it. */
 const early = 0.95
 const promoteBatch = 500
+/** Lanes that one statement of a walk reads. */
+const lanesAtOnce = 1_000
+/** With fewer keys to claim from than this, a walk goes on at once. */
+const fewKeys = 100
 
 /** Finds out where there is work: by hints, by surveys, and by a timer for the next due job. */
 export class Scout implements Part {
@@ -43,6 +47,7 @@ export class Scout implements Part {
   #nextDueAt = Infinity
   #promotingSince: number | undefined
   #promotePaysAt = 0
+  readonly #walks = new Map<QueuePool, Walk>()
   #surveyFailures = 0
   #promoteFailures = 0
 
@@ -52,18 +57,21 @@ export class Scout implements Part {
 
   /** When it has to act at the latest. */
   get wakeAt(): number {
-    return Math.min(this.#nextDueAt, this.#nextSurveyAt)
+    const walkAt = Math.min(...[...this.#walks.values()].map(({ nextAt }) => nextAt))
+    return Math.min(this.#nextDueAt, this.#nextSurveyAt, walkAt)
   }
 
   readonly turns: readonly Watched[] = [
     { name: 'survey', since: () => this.#surveyingSince },
     { name: 'promote', since: () => this.#promotingSince },
+    { name: 'walk', since: () => this.#walkingSince() },
   ]
 
   /** Starts a survey and a promote if they are due. */
   turn(now: number): void {
     if (now >= this.#nextSurveyAt) void this.#survey()
     if (now >= this.#nextDueAt) void this.#promote()
+    for (const [pool, walk] of this.#walks) if (now >= walk.nextAt) void this.#walk(pool, walk)
   }
 
   /**
@@ -146,7 +154,7 @@ export class Scout implements Part {
       const pool = this.#config.pools.get(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
       else if (finding.type === 'keyed') {
-        if (pool !== undefined) pool.keys.hint()
+        if (pool !== undefined) this.#walkSoon(pool)
       } else {
         const { priority, head, ageMs, queue } = finding
         named.get(queue)?.add(priority)
@@ -155,6 +163,47 @@ export class Scout implements Part {
     }
     for (const [queue, priorities] of named) this.#config.pools.get(queue)?.floors.forget(priorities)
     this.dueIn(nextDueMs)
+  }
+
+  /** Jobs with keys may wait that the ring does not know of: a walk through the lanes begins, unless one is under way. */
+  #walkSoon(pool: QueuePool): void {
+    const walk = this.#walks.get(pool) ?? { afterKey: '', since: undefined, nextAt: Infinity, paysAt: 0 }
+    this.#walks.set(pool, walk)
+    if (walk.since === undefined && walk.nextAt === Infinity) walk.nextAt = walk.paysAt
+  }
+
+  /** Reads the next page of a queue's lanes, and puts them into the ring. */
+  async #walk(pool: QueuePool, walk: Walk): Promise<void> {
+    if (walk.since !== undefined) return
+    const startedAt = performance.now()
+    walk.since = startedAt
+    walk.nextAt = Infinity
+    let isOver = true
+    try {
+      const request = { queue: pool.config.name, kinds: this.#config.served.kinds, lanes: lanesAtOnce }
+      pool.lanes.beginPage()
+      const page = await surveyLanes(this.#config.db, { ...request, afterKey: walk.afterKey })
+      this.#config.troubles.wentWell('walk')
+      const now = performance.now()
+      for (const { key, priority, head, ageMs } of page)
+        if (head !== null) pool.lanes.found({ key, priority, head, since: now - ageMs })
+      const after = page.length < lanesAtOnce ? undefined : pageEnd(page.map(({ key }) => key))
+      walk.afterKey = after ?? ''
+      isOver = after === undefined
+    } catch (error) {
+      this.#config.troubles.of('walk', error)
+    } finally {
+      const now = performance.now()
+      walk.since = undefined
+      walk.paysAt = pool.lanes.waiting < fewKeys && !isOver ? now : now + (now - startedAt) / surveyShare
+      if (!isOver) walk.nextAt = walk.paysAt
+      this.#config.bell.ring()
+    }
+  }
+
+  #walkingSince(): number | undefined {
+    const since = [...this.#walks.values()].flatMap((walk) => walk.since ?? [])
+    return since.length === 0 ? undefined : Math.min(...since)
   }
 
   /** A job falls due in `ms`; a timer is set to the earliest. */
@@ -199,21 +248,43 @@ export class Scout implements Part {
 
   jobReturned({ queue, priority, runAt, id, key }: Returned): void {
     const pool = this.#config.pools.get(queue)
-    if (key !== null) pool?.keys.hint()
+    if (key !== null) pool?.lanes.lower(key, priority, { runAt, id })
     else pool?.floors.lower(priority, { runAt, id })
   }
 
   hear(hints: readonly Hint[]): void {
     const promotePaysInMs = this.#promotePaysAt - performance.now()
     let isBelieved = true
-    for (const { queue, priority, keyed, inMs } of hints) {
+    for (const { queue, priority, keyed, key, inMs } of hints) {
       const pool = this.#config.pools.get(queue)
       if (pool === undefined) continue
       if (inMs > 0) this.dueIn(Math.max(inMs, promotePaysInMs))
-      else if (keyed) pool.keys.hint()
-      else isBelieved = pool.floors.hint(priority) && isBelieved
+      else if (keyed) {
+        if (key === undefined || !pool.lanes.hint(key, priority)) this.#walkSoon(pool)
+      } else isBelieved = pool.floors.hint(priority) && isBelieved
     }
     if (!isBelieved) this.#surveyWhenItPays()
     this.#config.bell.ring()
   }
+}
+
+/** A walk through the lanes of one queue, page by page. */
+interface Walk {
+  /** The next page begins after this key. */
+  afterKey: string
+  /** When the page that is under way was asked for. */
+  since: number | undefined
+  /** When the next page is due; Infinity where none is. */
+  nextAt: number
+  /** When another page costs no more than its share of the time. */
+  paysAt: number
+}
+
+/**
+ * The key after which the next page begins. The last key of a full page may have more priorities than fit: it comes again,
+ * unless it fills the page alone.
+ */
+function pageEnd(keys: readonly string[]): string | undefined {
+  const last = keys.at(-1)
+  return keys.findLast((key) => key !== last) ?? last
 }

@@ -1,0 +1,53 @@
+import type { HeldJob } from '../attempt/held-job.ts'
+
+/**
+ * Claimed jobs of one rank that wait for a slot. Jobs without a key start in the order in which they came, jobs with a key by
+ * their start tags (lanes.ts). Where there are both, they take turns.
+ */
+export class Hand {
+  #plain: HeldJob[] = []
+  /** By tag; those of one tag as they came. */
+  #keyed: Tagged[] = []
+  #wasKeyed = false
+
+  get size(): number {
+    return this.#plain.length + this.#keyed.length
+  }
+
+  add(held: HeldJob): void {
+    this.#plain.push(held)
+  }
+
+  addTagged(held: HeldJob, tag: number): void {
+    let at = this.#keyed.length
+    while (at > 0 && (this.#keyed[at - 1]?.tag ?? 0) > tag) at--
+    this.#keyed.splice(at, 0, { held, tag })
+  }
+
+  /** The job to start next. */
+  take(): { held: HeldJob; tag?: number } | undefined {
+    const isKeyed = this.#keyed.length > 0 && (this.#plain.length === 0 || !this.#wasKeyed)
+    this.#wasKeyed = isKeyed
+    if (isKeyed) return this.#keyed.shift()
+    const held = this.#plain.shift()
+    return held === undefined ? undefined : { held }
+  }
+
+  /** Takes out the jobs that satisfy a test, at most `limit`, in order. */
+  takeWhere(test: (held: HeldJob) => boolean, limit: number): HeldJob[] {
+    const taken: HeldJob[] = []
+    const isKept = (held: HeldJob): boolean => {
+      const isTaken = taken.length < limit && test(held)
+      if (isTaken) taken.push(held)
+      return !isTaken
+    }
+    this.#plain = this.#plain.filter(isKept)
+    this.#keyed = this.#keyed.filter(({ held }) => isKept(held))
+    return taken
+  }
+}
+
+interface Tagged {
+  held: HeldJob
+  tag: number
+}

@@ -1,0 +1,301 @@
+import type { ClaimedJob, Lane } from '../../jobs/claim.ts'
+import type { Position } from '../../jobs/search/position.ts'
+import { Floors } from './floor.ts'
+import type { FloorBefore, Level } from './floor.ts'
+
+/**
+ * Whose turn it is among the keys of one queue.
+ *
+ * A *lane* is a key and a priority of it; each lane has a floor (floor.ts). The keys that may have work form a ring. A claim
+ * takes a share of the next keys of the ring: as many jobs as the key's weight, times a quantum that grows with the claim,
+ * because one job of each of 500 lanes costs twice as much as five of each of 100. So a key with a million jobs and a key with
+ * ten get the same share of the slots, as long as both have jobs.
+ *
+ * A key that had nothing waiting goes to the front: it is claimed at once, even when enough jobs of other keys are in hand.
+ * In hand, jobs start by their *start tags*: each job of a key is tagged one step behind the job before it, a step being
+ * 1 ÷ weight, and no earlier than the job that started last. So a new key is one free slot away from its first start, however
+ * many jobs of other keys are in hand.
+ *
+ * A lane that returns fewer jobs than were asked for is idle until a hint, a survey or a job put back names it. Nothing depends
+ * on the ring being right: a survey walks through all lanes of the queue, page by page, and puts the missing ones in.
+ *
+ * Hints are not to be trusted: any login may send them. So only some keys are believed from hints alone, and a key that turns
+ * out to be empty is forgotten.
+ */
+export class Lanes {
+  readonly #weightOf: (key: string) => number
+  /** The known keys, the least recently claimed first. */
+  readonly #keys = new Map<string, Key>()
+  /** Keys that had nothing waiting before: they go first. */
+  readonly #fresh = new Set<Key>()
+  /** Keys that may have work, the next one first. */
+  readonly #ring = new Set<Key>()
+  /** The key whose turn the last claim could not use up. */
+  #current: Key | undefined
+  #guesses = 0
+  /** The start tag of the job that started last. */
+  #time = 0
+  /** Counts the pages of surveys. */
+  #page = 0
+
+  constructor(weightOf: (key: string) => number = () => 1) {
+    this.#weightOf = weightOf
+  }
+
+  /** Whether jobs with keys may wait. */
+  get mayHaveWork(): boolean {
+    return this.waiting > 0
+  }
+
+  /** Keys that may have work. */
+  get waiting(): number {
+    return this.#fresh.size + this.#ring.size + (this.#current === undefined ? 0 : 1)
+  }
+
+  /** Jobs to claim at once for keys that had nothing waiting, even when the hand is full. */
+  get urgent(): number {
+    let jobs = 0
+    for (const { weight } of this.#fresh) if ((jobs += weight) >= mostAsked) break
+    return Math.min(jobs, mostAsked)
+  }
+
+  /** The lanes to ask next, for `limit` jobs together. */
+  next(limit: number, now: number, agingAfterMs: number): LaneTurn[] {
+    const turns = new Map<Key, LaneTurn>()
+    const quantum = Math.max(1, Math.ceil(limit / mostAsked))
+    let left = limit
+    while (left > 0) {
+      const key = this.#shift()
+      if (key === undefined) break
+      const turn = turns.get(key) ?? turnOf(key, key.floors.next(now, agingAfterMs))
+      if (turn === undefined) {
+        this.#rest(key)
+        continue
+      }
+      if (turns.size >= mostAsked && !turns.has(key)) {
+        this.#goOnWith(key)
+        break
+      }
+      turns.set(key, turn)
+      if (key.credit === 0) key.credit = key.weight * quantum
+      const take = Math.min(key.credit, left)
+      key.credit -= take
+      turn.take += take
+      left -= take
+      if (key.credit > 0) this.#goOnWith(key)
+      else this.#ring.add(key)
+    }
+    return [...turns.values()]
+  }
+
+  /** A claim of these lanes was answered with these jobs, those of a lane in order. */
+  answered(turns: readonly LaneTurn[], jobs: readonly ClaimedJob[]): void {
+    const byKey = new Map<string | null, ClaimedJob[]>()
+    for (const job of jobs) {
+      const known = byKey.get(job.key)
+      if (known === undefined) byKey.set(job.key, [job])
+      else known.push(job)
+    }
+    for (const turn of turns) {
+      const { key, level, take, hints } = turn
+      const found = byKey.get(key.name) ?? []
+      key.noteFloors(this.#page)
+      turn.isShort = found.length < take
+      key.floors.claimed(level, found.at(-1), { isFull: !turn.isShort, hints })
+      if (found.length > 0) this.#prove(key)
+      if (!key.floors.mayHaveWork) this.#rest(key)
+      if (this.#keys.delete(key.name)) this.#keys.set(key.name, key)
+    }
+  }
+
+  /** A claim of these lanes failed: they are still to be asked. */
+  failed(turns: readonly LaneTurn[]): void {
+    for (const { key, level } of turns) {
+      level.hint()
+      this.#enter(key)
+    }
+  }
+
+  /** Jobs of a key were stored. False where too many keys are known from hints alone: a survey has to find out. */
+  hint(name: string, priority: number): boolean {
+    const known = this.#keys.get(name)
+    if (known === undefined && this.#guesses >= mostGuesses) return false
+    const key = known ?? this.#add(name)
+    if (key === undefined || !key.floors.hint(priority)) return false
+    this.#enter(key)
+    return true
+  }
+
+  /** A job of this key is there to claim at this position. */
+  lower(name: string, priority: number, position: Position): void {
+    const key = this.#keys.get(name) ?? this.#add(name)
+    if (key === undefined) return
+    this.#prove(key)
+    key.floors.lower(priority, position)
+    this.#enter(key)
+  }
+
+  /** A survey reads a page of lanes now: floors that claims move meanwhile are noted. */
+  beginPage(): void {
+    this.#page++
+  }
+
+  /** The first job that the survey found in a lane. */
+  found({ key: name, priority, head, since }: FoundLane): void {
+    const key = this.#keys.get(name) ?? this.#add(name)
+    // There is no room to know of it: a later walk finds it again.
+    if (key === undefined) return
+    this.#prove(key)
+    const before = key.floorsAt(this.#page).get(priority)
+    key.floors.found(priority, head, { since, before })
+    this.#enter(key)
+  }
+
+  /** The start tag of a claimed job of this key. */
+  tag(name: string): number {
+    const key = this.#keys.get(name)
+    return key === undefined ? this.#time : key.nextTag(this.#time)
+  }
+
+  /** A job with this tag has started. */
+  started(tag: number): void {
+    this.#time = Math.max(this.#time, tag)
+  }
+
+  #shift(): Key | undefined {
+    const [fresh] = this.#fresh
+    if (fresh !== undefined) {
+      this.#fresh.delete(fresh)
+      return fresh
+    }
+    const [first] = this.#ring
+    const key = this.#current ?? first
+    if (key === undefined) return undefined
+    if (key === this.#current) this.#current = undefined
+    else this.#ring.delete(key)
+    return key
+  }
+
+  /** The next claim begins with this key. A key that had to wait for new ones comes last: it has had part of its turn. */
+  #goOnWith(key: Key): void {
+    if (this.#current !== undefined) this.#ring.add(this.#current)
+    this.#current = key
+  }
+
+  /** The key may have work: it waits for its turn, at the front where it had nothing before. */
+  #enter(key: Key): void {
+    if (key.isWaiting) return
+    key.isWaiting = true
+    this.#fresh.add(key)
+  }
+
+  /** The key has nothing to claim, as far as is known. */
+  #rest(key: Key): void {
+    key.isWaiting = false
+    key.credit = 0
+    this.#fresh.delete(key)
+    this.#ring.delete(key)
+    if (this.#current === key) this.#current = undefined
+    if (key.isProven) return
+    this.#keys.delete(key.name)
+    this.#guesses--
+  }
+
+  #prove(key: Key): void {
+    if (key.isProven) return
+    key.isProven = true
+    this.#guesses--
+  }
+
+  #add(name: string): Key | undefined {
+    if (this.#keys.size >= mostKeys) this.#forgetResting()
+    if (this.#keys.size >= mostKeys) return undefined
+    const key = new Key(name, this.#weightOf(name))
+    this.#keys.set(name, key)
+    this.#guesses++
+    return key
+  }
+
+  /** Makes room for a thousand keys, of those that wait for nothing. */
+  #forgetResting(): void {
+    let room = 1_000
+    for (const [name, key] of this.#keys) {
+      if (key.isWaiting) continue
+      this.#keys.delete(name)
+      if (--room === 0) return
+    }
+  }
+}
+
+/** Lanes that one claim asks. */
+const mostAsked = 100
+/** Keys that are known at once; beyond these the survey finds them in turn. */
+const mostKeys = 100_000
+/** Keys that are asked on the word of hints alone. */
+const mostGuesses = 1_000
+
+/** What a claim asks of one key. */
+export interface LaneTurn {
+  readonly key: Key
+  readonly level: Level
+  readonly hints: number
+  take: number
+  /** It returned fewer jobs than it was asked for. */
+  isShort: boolean
+}
+
+/** What a survey found of one lane. */
+export interface FoundLane {
+  readonly key: string
+  readonly priority: number
+  readonly head: Position
+  /** When its first job became ready, by this process's clock. */
+  readonly since: number
+}
+
+function turnOf(key: Key, level: Level | undefined): LaneTurn | undefined {
+  return level === undefined ? undefined : { key, level, hints: level.hints, take: 0, isShort: false }
+}
+
+/** A lane as the statements take it. */
+export function laneOf({ key, level, take }: LaneTurn): Lane {
+  return { key: key.name, priority: level.priority, floor: level.floor, take }
+}
+
+class Key {
+  readonly name: string
+  readonly weight: number
+  readonly floors = new Floors()
+  /** A job of this key was seen: it is known from more than hints. */
+  isProven = false
+  isWaiting = false
+  /** Jobs that it may still take in its turn. */
+  credit = 0
+  #tag = 0
+  /** The floors as they were when the survey's page `#page` began. */
+  #before: ReadonlyMap<number, FloorBefore> | undefined
+  #page = 0
+
+  constructor(name: string, weight: number) {
+    this.name = name
+    this.weight = weight
+  }
+
+  nextTag(time: number): number {
+    const tag = Math.max(time, this.#tag)
+    this.#tag = tag + 1 / this.weight
+    return tag
+  }
+
+  /** Its floors are about to move. */
+  noteFloors(page: number): void {
+    if (this.#page === page) return
+    this.#page = page
+    this.#before = this.floors.snapshot()
+  }
+
+  /** Its floors as they were when this page began. */
+  floorsAt(page: number): ReadonlyMap<number, FloorBefore> {
+    return this.#page === page && this.#before !== undefined ? this.#before : this.floors.snapshot()
+  }
+}
