@@ -6,6 +6,7 @@ import { fires } from './workloads/fires.ts'
 import { held } from './workloads/held.ts'
 import { idle } from './workloads/idle.ts'
 import { inTx } from './workloads/in-tx.ts'
+import { keyed } from './workloads/keyed.ts'
 import { latency } from './workloads/latency.ts'
 import { lone } from './workloads/lone.ts'
 import { memory } from './workloads/memory.ts'
@@ -38,6 +39,7 @@ export const suites: readonly Suite[] = [
   },
   { name: 'drain', title: 'Drain', rule: drainedRule, workloads: [drain] },
   { name: 'held', title: 'Drain under a held snapshot', rule: drainedRule, workloads: [held] },
+  { name: 'flow-control', title: 'Flow control', rule: drainedRule, workloads: [keyed] },
   { name: 'latency', title: 'Enqueue to start', rule: startedRule, workloads: [latency] },
   { name: 'steady', title: 'Steady load', rule: startedRule, workloads: [steady] },
   {

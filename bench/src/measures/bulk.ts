@@ -20,7 +20,7 @@ export async function measureBulk(
 }
 
 export async function enqueueAll(
-  session: Session,
+  session: Pick<Session, 'enqueueBulk'>,
   all: readonly Input[],
   { chunk, inFlight }: { chunk: number; inFlight: number },
 ): Promise<void> {

@@ -27,7 +27,7 @@ export async function measureDrain(session: Session, measure: DrainMeasure, orde
   const holder = isHeld ? new pg.Client({ connectionString: order.url }) : undefined
   let workers: WorkerProcess[] = []
   try {
-    await enqueueAll(session, inputs(jobs), { chunk: 5_000, inFlight: 4 })
+    await enqueueAll(keyed(session, measure.keys), inputs(jobs), { chunk: 5_000, inFlight: 4 })
     await db?.settle()
     if (holder) await hold(holder)
     const walBefore = await db?.walBytes()
@@ -62,6 +62,14 @@ export async function measureDrain(session: Session, measure: DrainMeasure, orde
     await holder?.end()
     await db?.close()
   }
+}
+
+/** The same session, whose jobs have keys. */
+function keyed(session: Session, keys: number | undefined): Pick<Session, 'enqueueBulk'> {
+  if (keys === undefined) return session
+  const { enqueueKeyed } = session
+  if (enqueueKeyed === undefined) throw new Error('this system has no keys')
+  return { enqueueBulk: (inputs) => enqueueKeyed(inputs, keys) }
 }
 
 /** Holds a snapshot open as a long report or a lagging replica does: rows that die from here on cannot be removed. */

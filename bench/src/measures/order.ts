@@ -16,6 +16,8 @@ export type Measure =
 export interface DrainMeasure {
   type: 'drain'
   jobs: number
+  /** Keys that the jobs have in turn; absent: jobs without keys. */
+  keys?: number
   /** Warm-up jobs, run before those that count, by all processes together. */
   warmUpJobs: number
   processes: number

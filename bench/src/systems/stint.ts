@@ -22,7 +22,11 @@ interface StintModule {
 interface StintClient {
   migrate(): Promise<unknown>
   enqueue(contract: unknown, input: Input, options?: { tx: Client }): Promise<unknown>
-  enqueueMany(contract: unknown, inputs: readonly Input[]): Promise<unknown>
+  enqueueMany(
+    contract: unknown,
+    inputs: readonly Input[],
+    options?: { each: (input: Input) => { key: string } },
+  ): Promise<unknown>
   close(): Promise<void>
 }
 
@@ -103,6 +107,8 @@ async function setup(entry: URL, url: string): Promise<Session> {
   return {
     enqueueOne: (input) => client.enqueue(noop, input),
     enqueueBulk: (inputs) => client.enqueueMany(noop, inputs),
+    enqueueKeyed: (inputs, keys) =>
+      client.enqueueMany(noop, inputs, { each: ({ n }) => ({ key: `key-${n % keys}` }) }),
     enqueueInTx: (tx, input) => client.enqueue(noop, input, { tx }),
     count: () => countRows(url, 'stint.job'),
     unfinished: () => countRows(url, 'stint.job'),

@@ -80,6 +80,8 @@ export interface PreparedWorker {
 export interface Session {
   enqueueOne(input: Input): Promise<unknown>
   enqueueBulk(inputs: readonly Input[]): Promise<unknown>
+  /** As enqueueBulk, job n with key n modulo `keys`; absent where a system has no fair keys. */
+  enqueueKeyed?(inputs: readonly Input[], keys: number): Promise<unknown>
   enqueueInTx?(client: Client, input: Input): Promise<unknown>
   /** Jobs in its store, read from the store and not from the library. */
   count(): Promise<number>
