@@ -85,7 +85,7 @@ export interface Lane {
 /** Jobs with keys, some of each lane, those of a lane in order. */
 export async function claimLanes(
   db: Queryable,
-  { lanes, limit: _limit, ...request }: Claimant & { lanes: readonly Lane[] },
+  { lanes, ...request }: Omit<Claimant, 'limit'> & { lanes: readonly Lane[] },
 ): Promise<ClaimedJob[]> {
   const takes = lanes.map(({ take }) => take)
   const jobs = await run(db, claimLanesSql, { ...request, ...laneParams(lanes), takes }, held(request))

@@ -67,9 +67,8 @@ export async function measureDrain(session: Session, measure: DrainMeasure, orde
 /** The same session, whose jobs have keys. */
 function keyed(session: Session, keys: number | undefined): Pick<Session, 'enqueueBulk'> {
   if (keys === undefined) return session
-  const { enqueueKeyed } = session
-  if (enqueueKeyed === undefined) throw new Error('this system has no keys')
-  return { enqueueBulk: (inputs) => enqueueKeyed(inputs, keys) }
+  if (session.enqueueKeyed === undefined) throw new Error('this system has no keys')
+  return { enqueueBulk: (all) => session.enqueueKeyed?.(all, keys) ?? Promise.resolve() }
 }
 
 /** Holds a snapshot open as a long report or a lagging replica does: rows that die from here on cannot be removed. */

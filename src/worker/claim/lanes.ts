@@ -33,6 +33,8 @@ export class Lanes {
   /** The key whose turn the last claim could not use up. */
   #current: Key | undefined
   #guesses = 0
+  /** Jobs that a lane gave in the last claim, on average. */
+  #perLane = Infinity
   /** The start tag of the job that started last. */
   #time = 0
   /** Counts the pages of surveys. */
@@ -55,14 +57,15 @@ export class Lanes {
   /** Jobs to claim at once for keys that had nothing waiting, even when the hand is full. */
   get urgent(): number {
     let jobs = 0
-    for (const { weight } of this.#fresh) if ((jobs += weight) >= mostAsked) break
-    return Math.min(jobs, mostAsked)
+    for (const { weight } of this.#fresh) if ((jobs += weight) >= fewLanes) break
+    return Math.min(jobs, fewLanes)
   }
 
   /** The lanes to ask next, for `limit` jobs together. */
   next(limit: number, now: number, agingAfterMs: number): LaneTurn[] {
     const turns = new Map<Key, LaneTurn>()
-    const quantum = Math.max(1, Math.ceil(limit / mostAsked))
+    const most = this.#lanesFor(limit)
+    const quantum = Math.max(1, Math.ceil(limit / most))
     let left = limit
     while (left > 0) {
       const key = this.#shift()
@@ -72,7 +75,7 @@ export class Lanes {
         this.#rest(key)
         continue
       }
-      if (turns.size >= mostAsked && !turns.has(key)) {
+      if (turns.size >= most && !turns.has(key)) {
         this.#goOnWith(key)
         break
       }
@@ -106,6 +109,7 @@ export class Lanes {
       if (!key.floors.mayHaveWork) this.#rest(key)
       if (this.#keys.delete(key.name)) this.#keys.set(key.name, key)
     }
+    this.#perLane = jobs.length / turns.length
   }
 
   /** A claim of these lanes failed: they are still to be asked. */
@@ -160,6 +164,11 @@ export class Lanes {
   /** A job with this tag has started. */
   started(tag: number): void {
     this.#time = Math.max(this.#time, tag)
+  }
+
+  /** Few lanes with several jobs each are cheaper; where lanes have one job each, more lanes make up for it. */
+  #lanesFor(limit: number): number {
+    return Math.max(fewLanes, Math.min(mostLanes, limit / Math.max(1, this.#perLane)))
   }
 
   #shift(): Key | undefined {
@@ -227,8 +236,9 @@ export class Lanes {
   }
 }
 
-/** Lanes that one claim asks. */
-const mostAsked = 100
+/** Lanes that one claim asks, usually and at most. */
+const fewLanes = 100
+const mostLanes = 500
 /** Keys that are known at once; beyond these the survey finds them in turn. */
 const mostKeys = 100_000
 /** Keys that are asked on the word of hints alone. */

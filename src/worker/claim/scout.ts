@@ -57,7 +57,7 @@ export class Scout implements Part {
 
   /** When it has to act at the latest. */
   get wakeAt(): number {
-    const walkAt = Math.min(...[...this.#walks.values()].map(({ nextAt }) => nextAt))
+    const walkAt = Math.min(...[...this.#walks].map(([pool, walk]) => nextPageAt(pool, walk)))
     return Math.min(this.#nextDueAt, this.#nextSurveyAt, walkAt)
   }
 
@@ -71,7 +71,7 @@ export class Scout implements Part {
   turn(now: number): void {
     if (now >= this.#nextSurveyAt) void this.#survey()
     if (now >= this.#nextDueAt) void this.#promote()
-    for (const [pool, walk] of this.#walks) if (now >= walk.nextAt) void this.#walk(pool, walk)
+    for (const [pool, walk] of this.#walks) if (now >= nextPageAt(pool, walk)) void this.#walk(pool, walk)
   }
 
   /**
@@ -195,7 +195,7 @@ export class Scout implements Part {
     } finally {
       const now = performance.now()
       walk.since = undefined
-      walk.paysAt = pool.lanes.waiting < fewKeys && !isOver ? now : now + (now - startedAt) / surveyShare
+      walk.paysAt = now + (now - startedAt) / surveyShare
       if (!isOver) walk.nextAt = walk.paysAt
       this.#config.bell.ring()
     }
@@ -278,6 +278,12 @@ interface Walk {
   nextAt: number
   /** When another page costs no more than its share of the time. */
   paysAt: number
+}
+
+/** When the next page is due. In the middle of a walk that is at once where few keys are left to claim from. */
+function nextPageAt({ lanes }: QueuePool, { nextAt, afterKey, since }: Walk): number {
+  if (since !== undefined || nextAt === Infinity) return Infinity
+  return afterKey !== '' && lanes.waiting < fewKeys ? 0 : nextAt
 }
 
 /**
