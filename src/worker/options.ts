@@ -308,9 +308,10 @@ const keyWeightRange = { min: 1, max: 1_000 }
 function keyWeightOption(path: string, keyWeight: unknown): (key: string) => number {
   if (keyWeight === undefined) return () => 1
   if (typeof keyWeight !== 'function') throw invalidOption(path, 'a function of a key', keyWeight)
+  const weightOf = keyWeight as (key: string) => unknown
   return (key) => {
     try {
-      return integerOption(path, keyWeight(key), keyWeightRange)
+      return integerOption(path, weightOf(key), keyWeightRange)
     } catch {
       return 1
     }
