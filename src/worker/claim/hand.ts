@@ -24,13 +24,14 @@ export class Hand {
     this.#keyed.splice(at, 0, { held, tag })
   }
 
-  /** The job to start next. */
-  take(): { held: HeldJob; tag?: number } | undefined {
-    const isKeyed = this.#keyed.length > 0 && (this.#plain.length === 0 || !this.#wasKeyed)
-    this.#wasKeyed = isKeyed
-    if (isKeyed) return this.#keyed.shift()
-    const held = this.#plain.shift()
-    return held === undefined ? undefined : { held }
+  /** The job to start next. Calls `onTag` with the tag of a job that has a key. */
+  take(onTag: (tag: number) => void): HeldJob | undefined {
+    if (this.#keyed.length === 0) return this.#plain.shift()
+    this.#wasKeyed = this.#plain.length === 0 || !this.#wasKeyed
+    if (!this.#wasKeyed) return this.#plain.shift()
+    const { held, tag } = this.#keyed.shift() ?? {}
+    if (tag !== undefined) onTag(tag)
+    return held
   }
 
   /** Takes out the jobs that satisfy a test, at most `limit`, in order. */

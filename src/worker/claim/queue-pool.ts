@@ -227,13 +227,22 @@ export class QueuePool {
   }
 
   add(held: HeldJob): void {
-    const hand = this.#waiting.get(held.rank) ?? new Hand()
-    this.#waiting.set(held.rank, hand)
+    const hand = this.#waiting.get(held.rank) ?? this.#addHand(held.rank)
     const { key } = held.job
     if (key === null) hand.add(held)
     else hand.addTagged(held, this.lanes.tag(key))
     this.#waitingCount++
     this.#held++
+  }
+
+  #addHand(rank: number): Hand {
+    const hand = new Hand()
+    this.#waiting.set(rank, hand)
+    return hand
+  }
+
+  readonly #onTag = (tag: number): void => {
+    this.lanes.started(tag)
   }
 
   /** The job to start next: one of the highest rank. */
@@ -244,9 +253,7 @@ export class QueuePool {
     }
     if (best === undefined) return undefined
     this.#waitingCount--
-    const { held, tag } = this.#waiting.get(best)?.take() ?? {}
-    if (tag !== undefined) this.lanes.started(tag)
-    return held
+    return this.#waiting.get(best)?.take(this.#onTag)
   }
 
   /** Takes out the jobs that satisfy a test, at most `limit`, in order. */
