@@ -32,6 +32,10 @@ const early = 0.95
 const promoteBatch = 500
 /** Lanes that one statement of a walk reads. */
 const lanesAtOnce = 1_000
+/** A walk reads its pages at least this far apart, unless few keys are left. */
+const pageEveryMs = 50
+/** The same after a page that failed. */
+const failedRestMs = 1_000
 /** With fewer keys to claim from than this, a walk goes on at once. */
 const fewKeys = 100
 
@@ -179,6 +183,7 @@ export class Scout implements Part {
     walk.since = startedAt
     walk.nextAt = Infinity
     let isOver = true
+    let restMs = pageEveryMs
     try {
       const request = { queue: pool.config.name, kinds: this.#config.served.kinds, lanes: lanesAtOnce }
       pool.lanes.beginPage()
@@ -192,11 +197,13 @@ export class Scout implements Part {
       isOver = after === undefined
     } catch (error) {
       this.#config.troubles.of('walk', error)
+      restMs = failedRestMs
     } finally {
       const now = performance.now()
       walk.since = undefined
-      walk.paysAt = now + (now - startedAt) / surveyShare
-      if (!isOver) walk.nextAt = walk.paysAt
+      walk.paysAt = now + Math.max(restMs, (now - startedAt) / surveyShare)
+      // While keys have work, a new key must not wait for the next survey: hints may be off or lost.
+      if (!isOver || pool.lanes.mayHaveWork) walk.nextAt = walk.paysAt
       this.#config.bell.ring()
     }
   }
