@@ -37,6 +37,8 @@ export class Lanes {
   #perLane = Infinity
   /** The start tag of the job that started last. */
   #time = 0
+  /** Counts the claims that found jobs. */
+  #claims = 0
   /** Counts the pages of surveys. */
   #page = 0
 
@@ -47,6 +49,11 @@ export class Lanes {
   /** Whether jobs with keys may wait. */
   get mayHaveWork(): boolean {
     return this.waiting > 0
+  }
+
+  /** Counts the claims that found jobs. */
+  get claims(): number {
+    return this.#claims
   }
 
   /** Keys that may have work. */
@@ -110,6 +117,7 @@ export class Lanes {
       if (this.#keys.delete(key.name)) this.#keys.set(key.name, key)
     }
     this.#perLane = jobs.length / turns.length
+    if (jobs.length > 0) this.#claims++
   }
 
   /** A claim of these lanes failed: they are still to be asked. */

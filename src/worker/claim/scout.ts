@@ -171,9 +171,18 @@ export class Scout implements Part {
 
   /** Jobs with keys may wait that the ring does not know of: a walk through the lanes begins, unless one is under way. */
   #walkSoon(pool: QueuePool): void {
-    const walk = this.#walks.get(pool) ?? { afterKey: '', since: undefined, nextAt: Infinity, paysAt: 0 }
+    const walk = this.#walks.get(pool) ?? {
+      afterKey: '',
+      since: undefined,
+      nextAt: Infinity,
+      paysAt: 0,
+      claims: 0,
+    }
     this.#walks.set(pool, walk)
-    if (walk.since === undefined && walk.nextAt === Infinity) walk.nextAt = walk.paysAt
+    if (walk.since !== undefined || walk.nextAt !== Infinity) return
+    walk.nextAt = walk.paysAt
+    // A second page follows the first, when the worker has claimed from what that found.
+    walk.claims = -1
   }
 
   /** Reads the next page of a queue's lanes, and puts them into the ring. */
@@ -202,8 +211,10 @@ export class Scout implements Part {
       const now = performance.now()
       walk.since = undefined
       walk.paysAt = now + Math.max(restMs, (now - startedAt) / surveyShare)
-      // While keys have work, a new key must not wait for the next survey: hints may be off or lost.
-      if (!isOver || pool.lanes.mayHaveWork) walk.nextAt = walk.paysAt
+      // While keys are claimed from, a new key must not wait for the next survey: hints may be off or lost.
+      const isMoving = pool.lanes.claims !== walk.claims
+      walk.claims = pool.lanes.claims
+      if (!isOver || isMoving) walk.nextAt = walk.paysAt
       this.#config.bell.ring()
     }
   }
@@ -285,6 +296,8 @@ interface Walk {
   nextAt: number
   /** When another page costs no more than its share of the time. */
   paysAt: number
+  /** The claims from lanes by the end of the last page. */
+  claims: number
 }
 
 /** When the next page is due. In the middle of a walk that is at once where few keys are left to claim from. */
