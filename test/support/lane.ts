@@ -51,7 +51,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
     'test/worker/{cancel,claims,lanes,order,settle,tx}.test.ts',
     'test/{status,work}.test.ts',
-    'test/console/{events,prefer-wait}.test.ts',
+    'test/console/{events,events-cost,events-http,events-outage,job-ends,prefer-wait}.test.ts',
   ],
 }
 
