@@ -1,79 +1,17 @@
 /*
- * The API names a command line for each action. This file types every one of them into a shell and checks what it does:
- * the lines of the OpenAPI document, those of a job, and those of an operation.
+ * The API names a command line for each action. The tests type every one of them into a shell and check what it does: the
+ * lines of the OpenAPI document and those of a job here, those of an operation in cli-lines-operations.test.ts.
  */
 import { randomUUID } from 'node:crypto'
-import { mkdtempSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { defineJob } from '../../src/index.ts'
+import { describe, expect, test } from 'vitest'
 import type { JobState, Stint } from '../../src/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
-import { typed } from '../support/cli.ts'
-import { bury } from '../support/dead-letters.ts'
-import { startFor, workerScene } from '../support/workers.ts'
-import { givenWorker } from './numbers-given.ts'
+import { workerScene } from '../support/workers.ts'
+import { commandLinesIn, mail } from './cli-lines-scene.ts'
 import { call, openConsole, tokens } from './scene.ts'
 
-const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
-/** Text that a shell would split or expand. */
-const odd = `it's "fixed" in $HOME; see #7`
-
 const scene = workerScene()
-let folder: string
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'stint-lines-'))
-  writeFileSync(join(folder, 'input.json'), '{"to": "ana"}')
-  const contracts = join(import.meta.dirname, '../../dist/contracts.js')
-  writeFileSync(
-    join(folder, 'contracts.mjs'),
-    `import { defineJob } from ${JSON.stringify(contracts)}\nexport const mail = defineJob({ kind: 'mail.send', queue: 'mail' })\n`,
-  )
-})
-afterAll(async () => {
-  await rm(folder, { recursive: true, force: true })
-})
-
-/**
- * Types a line, with a real file for each FILE. Confirms a bulk command in advance, because there is no terminal to ask.
- */
-async function type(line: string): Promise<string> {
-  const whole = line
-    .replace('--input FILE', `--input ${join(folder, 'input.json')}`)
-    .replace('--contracts FILE', `--contracts ${join(folder, 'contracts.mjs')}`)
-  const asks = whole.includes('--where') && !whole.includes('job list')
-  const { code, stdout, stderr } = await typed(asks ? `${whole} --yes --max 100` : whole, scene.db.url)
-  // The doctor exits with 7 when it finds something.
-  const isDone = code === 0 || (code === 7 && line === 'stint doctor')
-  expect({ line, isDone, stderr }).toMatchObject({ line, isDone: true })
-  return stdout
-}
-
-/** A replay waits until its jobs end: here they succeed. */
-async function workOn(queue: string): Promise<void> {
-  await startFor(scene, defineJob({ kind: 'mail.send', queue }), () => undefined)
-}
-
-async function jobThat(state: JobState, queue = 'mail'): Promise<string> {
-  const { id } = await scene.stint.enqueue(mail, null, {
-    queue,
-    ...(state === 'scheduled' ? { delay: '1h' } : {}),
-  })
-  if (state === 'dead') await bury(scene.db, id)
-  if (state === 'retrying')
-    await scene.db.query(
-      `update stint.job set state = 'retrying', run_at = now() + interval '9 hours', attempt = 1, epoch = 1 where id = $1`,
-      [id],
-    )
-  if (state === 'running')
-    await scene.db.query(
-      `update stint.job set state = 'running', worker_id = $2, lease_id = gen_random_uuid(), started_at = now() where id = $1`,
-      [id, await givenWorker(scene.db, { queues: { [queue]: 1 } })],
-    )
-  return id
-}
+const { type, workOn, jobThat, stateOf } = commandLinesIn(scene)
 
 async function trashed(): Promise<string> {
   const id = await jobThat('dead')
@@ -124,7 +62,6 @@ interface Line {
 type Given = Record<string, string>
 
 const job = async (id = ''): ReturnType<Stint['get']> => scene.stint.get(id)
-const stateOf = async (id = ''): Promise<unknown> => (await job(id))?.state
 const run = async (id = ''): ReturnType<Stint['operations']['get']> => scene.stint.operations.get(id)
 const statusOf = async (group = ''): Promise<unknown> => (await scene.stint.errors.get(group))?.status
 const ruleOf = async (name = ''): ReturnType<Stint['schedules']['get']> => scene.stint.schedules.get(name)
@@ -350,58 +287,5 @@ describe('a command line of a job', () => {
         expect(await line?.becomes?.({ id }, said)).toEqual(line?.to)
       }
     }
-  })
-})
-
-describe('a command line of an operation', () => {
-  test.each([
-    ['replay', 'dead', 'succeeded', { canary: 0 }],
-    ['replay', 'dead', 'succeeded', { pace: 500, max: 50 }],
-    ['discard', 'dead', 'dead', {}],
-    ['cancel', 'ready', 'cancelled', {}],
-    ['run-now', 'scheduled', 'ready', { pace: 100 }],
-    ['reprioritize', 'ready', 'ready', { priority: -7 }],
-  ] as const)('that would %s what is %s does so', async (action, state, after, settings) => {
-    const served = openConsole(scene.db.url)
-    const token = tokens.admin.token
-    const queue = `${action}.${randomUUID().slice(0, 8)}`
-    const ids = [await jobThat(state, queue), await jobThat(state, queue)]
-    if (action === 'replay') await workOn(queue)
-    const request = { action, where: `queue:${queue} age<1d`, ...settings }
-    const preview = await call(served, 'POST /v1/operations', { token, json: { ...request, dryRun: true } })
-    const cli = preview.body['cli'] as string
-    expect(cli).toMatch(/--reason …$/)
-    await type(cli.replace('…', `'${odd.replaceAll("'", `'\\''`)}'`))
-    for (const id of ids) expect(await stateOf(id)).toBe(after)
-    const [started] = (await scene.stint.operations.list({ limit: 1 })).operations
-    expect(started).toMatchObject({ action, acted: 2, state: 'done', reason: odd })
-    // The command line that a started operation shows, with its reason.
-    const shown = await call(served, `GET /v1/operations/${started?.id ?? ''}`, { token })
-    const again = await jobThat(state, queue)
-    await type(shown.body['cli'] as string)
-    expect(await stateOf(again)).toBe(after)
-    const [second] = (await scene.stint.operations.list({ limit: 1 })).operations
-    expect(second).toMatchObject({ action, reason: odd })
-    expect(second?.id).not.toBe(started?.id)
-  })
-
-  test('a command line of an operation executes the operation itself where the executor is gone', async () => {
-    const queue = `gone.${randomUUID().slice(0, 8)}`
-    const id = await jobThat('dead', queue)
-    // The lost worker still counts as live for some seconds.
-    await givenWorker(scene.db, { kinds: ['stint.operation'], silentFor: '24 seconds' })
-    await workOn(queue)
-    await type(`stint dead replay --where queue:${queue} --reason fixed`)
-    expect(await stateOf(id)).toBe('succeeded')
-  })
-
-  test('a command line of an operation by ids replays these jobs', async () => {
-    const ids = [await jobThat('dead'), await jobThat('dead')]
-    const { body } = await call(openConsole(scene.db.url), 'POST /v1/operations', {
-      token: tokens.operator.token,
-      json: { action: 'replay', ids, dryRun: true },
-    })
-    await type(body['cli'] as string)
-    for (const id of ids) expect(await stateOf(id)).toBe('ready')
   })
 })

@@ -70,8 +70,8 @@ const outOfBoth = [
   'test/worker/hanging-loops.test.ts',
   'test/guarantees/fires.test.ts',
   // Tests of plans, of texts, and of decisions made before the database is asked.
-  'test/console/{assets,cli-lines,csrf,examples,fuzz,openapi,permissions,plans,search-plans,slugs}.test.ts',
-  'test/console/{scope,scope-keys}.test.ts',
+  'test/console/{assets,csrf,examples,fuzz,openapi,permissions,plans,search-plans,slugs}.test.ts',
+  'test/console/{cli-lines,cli-lines-operations,scope,scope-keys}.test.ts',
 ]
 const outOf: Readonly<Record<Lane, readonly string[]>> = {
   // Also the tests that count sessions of the server: in this lane those belong to PgBouncer.
