@@ -33,7 +33,8 @@ const trouble = [
   'test/database-trouble/{bad-row,connections,cut-in-tx,disk-full,partition,standstill,wrong-node}.test.ts',
 ]
 const services = [
-  'test/{gauges,numbers,recurring-by-hand,schedules,supervisor}.test.ts',
+  'test/{error-groups,gauge-refresh,gauges,numbers,stats}.test.ts',
+  'test/{recurring-by-hand,schedules,supervisor}.test.ts',
   'test/upkeep/{indexes,leader,old-days,retention}.test.ts',
 ]
 const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 'test/console/**/*.test.ts']
@@ -79,7 +80,8 @@ const outOf: Readonly<Record<Lane, readonly string[]>> = {
   // Also tests that do not depend on notifications: of invalid writes, of counts, of concurrent requests.
   'no-notify': [
     ...outOfBoth,
-    'test/{blobs,gauges,hostile,numbers,races,sql-enqueue}.test.ts',
+    'test/{blobs,hostile,races,sql-enqueue}.test.ts',
+    'test/{error-groups,gauge-refresh,gauges,numbers,stats}.test.ts',
     'test/database-trouble/{bad-row,standstill}.test.ts',
     'test/upkeep/{indexes,old-days,retention}.test.ts',
   ],

@@ -7,7 +7,6 @@ const longest: readonly string[] = [
   'guarantees/poison',
   'worker/isolation',
   'worker/idle',
-  'numbers',
   'supervisor',
   'guarantees/named',
   'browser/screens',
@@ -22,9 +21,11 @@ const longest: readonly string[] = [
   'browser/cli-lines',
   'guarantees/blocked-loop',
   'database-trouble/connections',
+  'gauge-refresh',
   'guarantees/outage',
   'guarantees/zombies',
   'guarantees/blackhole',
+  'numbers',
 ]
 
 /** Long files begin first, so that none of them runs alone at the end while the other processes are idle. */
