@@ -26,7 +26,7 @@ function laneOf(name: string | undefined): Lane | undefined {
  */
 const workers = ['test/work.test.ts', 'test/{guarantees,promises,worker}/**/*.test.ts']
 const clients = [
-  'test/{change,commit-cut,dead-letters,enqueue,races,status,unique}.test.ts',
+  'test/{change,commit-cut,dead-letters,enqueue,races,replay,status,unique}.test.ts',
   'test/{blobs,hostile,sql-enqueue}.test.ts',
 ]
 const trouble = [
