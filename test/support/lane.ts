@@ -35,7 +35,7 @@ const trouble = [
 const services = [
   'test/{error-groups,gauge-refresh,gauges,numbers,stats}.test.ts',
   'test/{recurring-by-hand,schedule-actions,schedule-policies,schedules,supervisor}.test.ts',
-  'test/upkeep/{indexes,leader,old-days,retention}.test.ts',
+  'test/upkeep/{fire-retention,indexes,leader,old-days,retention}.test.ts',
 ]
 const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 'test/console/**/*.test.ts']
 
@@ -83,7 +83,7 @@ const outOf: Readonly<Record<Lane, readonly string[]>> = {
     'test/{blobs,hostile,races,sql-enqueue}.test.ts',
     'test/{error-groups,gauge-refresh,gauges,numbers,stats}.test.ts',
     'test/database-trouble/{bad-row,standstill}.test.ts',
-    'test/upkeep/{indexes,old-days,retention}.test.ts',
+    'test/upkeep/{fire-retention,indexes,old-days,retention}.test.ts',
   ],
 }
 
