@@ -43,14 +43,14 @@ const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 't
 const slices: Readonly<Record<Lane, readonly string[]>> = {
   pgbouncer: [
     'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
-    'test/worker/{cancel,claims,lanes,notes,settle,tx}.test.ts',
+    'test/worker/{cancel,claims,lanes,notes,settle,tx,tx-retries}.test.ts',
     'test/{commit-cut,enqueue}.test.ts',
     'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
     'test/guarantees/commit-cuts.test.ts',
   ],
   'no-notify': [
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
-    'test/worker/{cancel,claims,lanes,order,settle,tx}.test.ts',
+    'test/worker/{cancel,claims,lanes,order,settle,tx,tx-retries}.test.ts',
     'test/{status,work}.test.ts',
     'test/console/{events,events-cost,events-http,events-outage,job-ends,prefer-wait}.test.ts',
   ],
