@@ -6,6 +6,7 @@ const longest: readonly string[] = [
   'worker/hanging-loops',
   'guarantees/poison',
   'worker/isolation',
+  'worker/isolation-children',
   'worker/idle',
   'supervisor',
   'guarantees/named',
