@@ -66,7 +66,7 @@ export const filesOfLane: readonly string[] =
 /** Slow files that would show nothing new in a lane. */
 const outOfBoth = [
   // Tests of values, which do not depend on the connection.
-  'test/worker/outputs.test.ts',
+  'test/worker/{output-values,output-warnings,outputs}.test.ts',
   // Tests of what a process does by its own clock.
   'test/worker/hanging-loops.test.ts',
   'test/guarantees/fires.test.ts',

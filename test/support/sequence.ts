@@ -17,7 +17,7 @@ const longest: readonly string[] = [
   'doctor/planted',
   'upkeep/indexes',
   'promises/crash',
-  'worker/outputs',
+  'worker/output-values',
   'promises/blocked',
   'browser/cli-lines',
   'guarantees/blocked-loop',

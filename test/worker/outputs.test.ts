@@ -1,25 +1,13 @@
 import fc from 'fast-check'
-import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import type { Job } from '../../src/index.ts'
-import { CancelJob, PermanentError, RetryAfter, Snooze } from '../../src/worker.ts'
-import type { HandlerContext } from '../../src/worker.ts'
-import { silent } from '../../src/worker/report/log.ts'
 import { form } from '../support/form.ts'
-import { newJob, startFor, startWorker, stored, workerScene } from '../support/workers.ts'
+import { newJob, startWorker, stored, workerScene } from '../support/workers.ts'
 import type { TestWorker } from '../support/workers.ts'
+import { cycle, hugeLengthIn, revoked, throwing, unreadable } from './output-scene.ts'
 
 const scene = workerScene()
-/** Length of a text that is far beyond every limit. */
-const hugeLength = form === 'short' ? 5_000_000 : 50_000_000
-
-const cycle: Record<string, unknown> = { name: 'cycle' }
-cycle['self'] = cycle
-
-/*
- * prefetch is 0: some values keep the process busy for seconds. A prefetched job that waits for that long would be
- * given back and claimed a second time.
- */
+const hugeLength = hugeLengthIn(form)
 
 /** Runs one job for each value, returning or throwing it, and returns the jobs as they ended. */
 async function endingsOf(values: readonly unknown[], how: 'return' | 'throw'): Promise<Job[]> {
@@ -34,6 +22,8 @@ interface Runner {
 
 async function runnerOf(values: () => readonly unknown[], how: 'return' | 'throw'): Promise<Runner> {
   const job = newJob(how)
+  // prefetch is 0: some values keep the process busy for seconds. A prefetched job that waits for that long would be
+  // given back and claimed a second time.
   const worker = await startWorker(
     scene,
     { queues: { [job.queue]: { concurrency: 50, prefetch: 0 } } },
@@ -51,22 +41,6 @@ async function runnerOf(values: () => readonly unknown[], how: 'return' | 'throw
   }
   return { worker, all }
 }
-
-const throwing = (): never => {
-  throw new Error('do not look')
-}
-const unreadable = new Proxy(
-  {},
-  {
-    get: throwing,
-    ownKeys: throwing,
-    getPrototypeOf: throwing,
-    has: throwing,
-    getOwnPropertyDescriptor: throwing,
-  },
-)
-const { proxy: revoked, revoke } = Proxy.revocable({}, {})
-revoke()
 
 describe('a result', () => {
   test('a result is stored as JSON, and undefined is stored as null', async () => {
@@ -181,6 +155,12 @@ describe('what a handler throws', () => {
     expect((chain?.error as { causes: unknown[] }).causes).toHaveLength(10)
     expect(JSON.stringify(chain?.error).length).toBeLessThan(80_000)
   })
+
+  test('a thrown value that is not an Error and was changed is marked as cut in the stored error', async () => {
+    const [fine, odd] = await endingsOf([{ n: 1 }, { n: 1n }], 'throw')
+    expect(fine?.error).not.toHaveProperty('cut')
+    expect(odd?.error).toMatchObject({ cut: true, thrown: { n: '1' } })
+  })
 })
 
 const hostileText = fc.oneof(
@@ -244,209 +224,6 @@ test.each(['return', 'throw'] as const)(
     expect(worker.told('trouble')).toEqual([])
   },
 )
-
-/** Functions, because some values are large. */
-const hostileValues: Record<string, () => unknown> = {
-  NUL: () => ({ 'key\0': 'a\0b' }),
-  'NUL in text': () => 'a\0b',
-  'half a surrogate pair': () => ['\ud800', '\udfff', 'x\ud83d'],
-  'the other half in text': () => 'y\udc00',
-  'pairs wherever it is cut': () => '😀'.repeat(200_000),
-  'pairs beside where it is cut': () => `x${'😀'.repeat(200_000)}`,
-  cycle: () => cycle,
-  bigint: () => ({ n: 2n ** 80n }),
-  'bare bigint': () => 1n,
-  'not a number': () => [Number.NaN, Infinity, -0],
-  'megabytes of text': () => 'x'.repeat(hugeLength),
-  'a list without end': () => Array.from({ length: hugeLength / 50 }, (_, n) => n),
-  'ten thousand levels': () => Array.from({ length: 10_000 }).reduce<unknown>((inner) => ({ inner }), 'deep'),
-  'ten thousand lists': () => Array.from({ length: 10_000 }).reduce<unknown>((inner) => [inner], 'deep'),
-  'toJSON that throws': () => ({ toJSON: throwing }),
-  'toJSON that gives itself': () => {
-    const self = { toJSON: (): unknown => self }
-    return self
-  },
-  'a getter that throws': () => Object.defineProperty({}, 'x', { get: throwing, enumerable: true }),
-  'a Proxy that throws': () => ({ inside: unreadable }),
-  'a bare Proxy that throws': () => [unreadable],
-  'a revoked Proxy': () => [revoked],
-  function: () => throwing,
-  symbol: () => Symbol('s'),
-  'a Map of Maps': () => new Map([[{}, new Map([['\0', new Set([1n])]])]]),
-  bytes: () => Buffer.alloc(5_000_000),
-  'an invalid date': () => new Date(Number.NaN),
-  'an Error': () => new Error('m\0', { cause: cycle }),
-  'megabytes of an Error': () => new Error('z'.repeat(hugeLength)),
-  'null prototype': () => Object.assign(Object.create(null) as object, { __proto__: 1 }),
-  __proto__: () => JSON.parse('{"__proto__": {"x": 1}, "constructor": null}') as unknown,
-  nothing: () => undefined,
-}
-
-/** Every way in which a handler can store a value. The casts allow what plain JavaScript allows. */
-const outputs: Record<string, (value: unknown, ctx: HandlerContext) => unknown> = {
-  'a result': (value) => value,
-  'the result of ctx.tx': (value, ctx) => ctx.tx(() => Promise.resolve(value)),
-  'the result of ctx.complete': async (value, ctx) => {
-    const client = new pg.Client(scene.db.url)
-    await client.connect()
-    try {
-      await client.query('begin')
-      await ctx.complete(client, { result: value })
-      await client.query('commit')
-    } finally {
-      await client.end()
-    }
-  },
-  'the result of ctx.once': (value, ctx) => ctx.once(ctx.jobId, () => Promise.resolve(value)),
-  'a note of progress': (value, ctx) => ctx.progress(50, value as string),
-  'a percentage': (value, ctx) => ctx.progress(value as number),
-  'a line of log': (value, ctx) => {
-    ctx.log.info(value as string)
-  },
-  'data of a line': (value, ctx) => {
-    ctx.log.error('with data', value)
-  },
-  'what is thrown': (value) => {
-    throw value
-  },
-  'its cause': (value) => {
-    throw new Error('outer', { cause: value })
-  },
-  'its name, code and stack': (value) => {
-    throw Object.assign(new Error('odd'), { name: value, code: value, stack: value })
-  },
-  'a permanent error': (value) => {
-    throw new PermanentError(value as string, { cause: value })
-  },
-  'a retry that says when': (value) => {
-    throw new RetryAfter('1h', value as string)
-  },
-  'a reason to cancel': (value) => {
-    throw new CancelJob(value as string)
-  },
-  'a reason to snooze': (value) => {
-    throw new Snooze('1h', value as string)
-  },
-}
-
-const endings = ['succeeded', 'failed', 'dead', 'cancelled', 'snoozed'] as const
-const names = Object.keys(hostileValues)
-
-describe.each(Object.entries(outputs))('%s', (_what, put) => {
-  test('any value is accepted: every job ends at the first attempt, and the stored size is bounded', async () => {
-    const job = newJob('put')
-    const worker = await startWorker(
-      scene,
-      { queues: { [job.queue]: { concurrency: 4, prefetch: 0 } } },
-      (one) => one.handle(job, (input, ctx) => put(hostileValues[input as string]?.(), ctx)),
-    )
-    const { jobs } = await scene.stint.enqueueMany(job, names, { attempts: 1 })
-    const isOver = (id: string): boolean =>
-      endings.some((name) => worker.told(name).some((fact) => fact.id === id))
-    await worker.until(() => jobs.every(({ id }) => isOver(id)), 'every ending')
-    await worker.worker.stop()
-    expect(worker.told('trouble')).toEqual([])
-    expect(worker.told('leaseLost')).toEqual([])
-    for (const [index, { id }] of jobs.entries()) {
-      const kept = await stored(scene, id)
-      expect({ name: names[index], epoch: kept.epoch }).toEqual({ name: names[index], epoch: 1 })
-      expect(JSON.stringify(kept).length).toBeLessThan(400_000)
-      const [said] = await scene.db.query<{ bytes: number }>(
-        `select (select coalesce(sum(pg_column_size(log.*)), 0) from stint.log where job_id = $1)::integer
-              + (select coalesce(sum(pg_column_size(attempt.*)), 0) from stint.attempt where job_id = $1)::integer as bytes`,
-        [id],
-      )
-      expect(said?.bytes).toBeLessThan(100_000)
-    }
-  })
-})
-
-test('a result that was changed adds a warning to the log of its job, and an unchanged result adds none', async () => {
-  const job = newJob('flagged')
-  const ways = ['a result', 'the result of ctx.tx', 'the result of ctx.complete']
-  const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
-    one.handle(job, (input, ctx) => {
-      const { way, isFine } = input as { way: string; isFine: boolean }
-      return outputs[way]?.(isFine ? { n: 1, at: new Date(0) } : { n: 1n, self: cycle, text: '\0' }, ctx)
-    }),
-  )
-  for (const way of ways) {
-    const fine = await scene.stint.enqueue(job, { way, isFine: true })
-    const odd = await scene.stint.enqueue(job, { way, isFine: false })
-    await worker.hears('succeeded', fine.id)
-    await worker.hears('succeeded', odd.id)
-    expect(await scene.stint.logs(fine.id)).toEqual([])
-    const lines = await scene.stint.logs(odd.id)
-    expect(lines).toMatchObject([{ level: 'warn' }])
-    expect(lines[0]?.message).toBe(
-      'The result is not stored as it was returned: a bigint became text; a cycle was cut; NUL or half a surrogate pair was replaced.',
-    )
-  }
-})
-
-describe('a changed value adds one warning for each attempt to the log of its job', () => {
-  const long = 'x'.repeat(hugeLength)
-  const odd = { n: 1n, self: cycle, text: '\0' }
-  const replaced = 'NUL or half a surrogate pair was replaced'
-  const changes = `a bigint became text; a cycle was cut; ${replaced}`
-  test.each<[way: string, value: unknown, line: string]>([
-    ['a note of progress', 'a\0b', `A note of progress is not stored as it was given: ${replaced}.`],
-    ['a note of progress', long, 'A note of progress is not stored as it was given: cut to 1024 bytes.'],
-    ['a note of progress', odd, `A note of progress is not stored as it was given: ${changes}.`],
-    ['a line of log', '\ud800', `A line of this log is not stored as it was given: ${replaced}.`],
-    [
-      'a line of log',
-      `\0${long}`,
-      `A line of this log is not stored as it was given: ${replaced}; cut to 8192 bytes.`,
-    ],
-    ['data of a line', odd, `A line of this log is not stored as it was given: ${changes}.`],
-    [
-      'data of a line',
-      long,
-      'A line of this log is not stored as it was given: far more than 8192 bytes were cut.',
-    ],
-    ['the result of ctx.once', odd, `What ctx.once gave is not stored as it was returned: ${changes}.`],
-  ])('%s (%#)', async (way, value, line) => {
-    const job = newJob('flagged')
-    const said: string[] = []
-    const logger = { ...silent, warn: (_fields: object, message: string) => void said.push(message) }
-    const worker = await startFor(
-      scene,
-      job,
-      async (_input, ctx) => {
-        await outputs[way]?.(value, ctx)
-        await outputs[way]?.(value, ctx)
-      },
-      { log: logger },
-    )
-    const { id } = await scene.stint.enqueue(job)
-    await worker.hears('succeeded', id)
-    const told = (await scene.stint.logs(id)).filter(({ level }) => level === 'warn')
-    expect(told.map(({ message }) => message)).toEqual([line])
-    expect(said).toEqual([line])
-  })
-
-  test('an unchanged value adds no warning, nor does an Error in the data of a log line', async () => {
-    const job = newJob('unflagged')
-    const worker = await startFor(scene, job, async (_input, ctx) => {
-      for (const value of ['text', 7, { at: new Date(0), list: [null, '😀'] }]) {
-        ctx.log.info(value as string, value)
-        await ctx.progress(1, value as string)
-        await ctx.once(JSON.stringify(value), () => Promise.resolve(value))
-      }
-      ctx.log.error('failed', { error: new Error('as every day') })
-    })
-    const { id } = await scene.stint.enqueue(job)
-    await worker.hears('succeeded', id)
-    expect((await scene.stint.logs(id)).map(({ level }) => level)).toEqual(['info', 'info', 'info', 'error'])
-  })
-
-  test('a thrown value that is not an Error and was changed is marked as cut in the stored error', async () => {
-    const [fine, odd] = await endingsOf([{ n: 1 }, { n: 1n }], 'throw')
-    expect(fine?.error).not.toHaveProperty('cut')
-    expect(odd?.error).toMatchObject({ cut: true, thrown: { n: '1' } })
-  })
-})
 
 function isThenable(value: unknown): boolean {
   try {
