@@ -6,14 +6,24 @@ import type { CheckName } from '../../src/doctor/checks.ts'
 import { examine } from '../../src/doctor/examine.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import type { Limits } from '../../src/doctor/limits.ts'
+import { defineJob, Stint } from '../../src/index.ts'
 import { createTestDatabase } from '../support/database.ts'
 import type { TestDatabase } from '../support/database.ts'
+
+export const mail = defineJob({ kind: 'mail.send', queue: 'mail' })
 
 /** A new database for each test, because the next test would find the planted problems. */
 export async function newDatabase(): Promise<TestDatabase> {
   const db = await createTestDatabase()
   onTestFinished(() => db.drop())
   return db
+}
+
+/** A client of this database, closed when the test is finished. */
+export function clientOf({ url }: TestDatabase, schema = 'stint'): Stint {
+  const stint = new Stint({ connection: url, schema })
+  onTestFinished(() => stint.close())
+  return stint
 }
 
 export interface Looking {
