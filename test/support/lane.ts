@@ -34,7 +34,8 @@ const trouble = [
 ]
 const services = [
   'test/{error-groups,gauge-refresh,gauges,numbers,stats}.test.ts',
-  'test/{recurring-by-hand,schedule-actions,schedule-policies,schedules,supervisor}.test.ts',
+  'test/{recurring-by-hand,schedule-actions,schedule-policies,schedules}.test.ts',
+  'test/{supervisor,supervisor-signals}.test.ts',
   'test/upkeep/{fire-retention,indexes,leader,old-days,retention}.test.ts',
 ]
 const people = ['test/cli-{jobs,numbers,operations,queue,schedules}.test.ts', 'test/console/**/*.test.ts']

@@ -9,6 +9,7 @@ const longest: readonly string[] = [
   'worker/isolation-children',
   'worker/idle',
   'supervisor',
+  'supervisor-signals',
   'guarantees/named',
   'browser/screens',
   'worker/lease',

@@ -1,4 +1,4 @@
-// The worker file of test/supervisor.test.ts. The input of a job says what to do, and each event is written to a ledger
+// The worker file of the tests of the supervisor. The input of a job says what to do, and each event is written to a ledger
 // with the pid. Files tell it what to do, because it runs under a supervisor and the test cannot send it messages.
 import { appendFileSync, existsSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
