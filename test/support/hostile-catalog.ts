@@ -17,7 +17,8 @@ export interface CallableFunction {
   callableBy: string[]
 }
 
-type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
+/** Sends a statement and returns its rows. */
+export type Query = <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) => Promise<Row[]>
 
 /** All columns of tables that one of the roles may insert into or update. */
 export async function writableColumns(query: Query, roles: readonly string[]): Promise<WritableColumn[]> {
@@ -63,6 +64,16 @@ export function callableFunctions(query: Query, roles: readonly string[]): Promi
       order by p.proname`,
     [roles],
   )
+}
+
+/** The members of a job that enqueue_jobs() reads, from the text of the function. */
+export async function membersRead(query: Query): Promise<Set<string>> {
+  const [one] = await query<{ text: string }>(
+    `select string_agg(pg_get_functiondef(oid), '') as text from pg_proc
+      where pronamespace = 'stint'::regnamespace and proname in ('enqueue_one', 'enqueue_jobs')`,
+  )
+  const read = (one?.text ?? '').matchAll(/wanted (?:->>?|\?) '(\w+)'/g)
+  return new Set([...read].map(([, name = '']) => name))
 }
 
 export interface Write {
