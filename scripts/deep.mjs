@@ -36,10 +36,10 @@ for (const [name, { command, env }] of Object.entries(steps)) {
 summarise(done)
 process.exitCode = done.every(({ code }) => code === 0) ? 0 : 1
 
-/** The test files that do more in the medium form: they import test/support/form.ts, or are experiments. */
+/** The test files that do more in the medium form: they name test/support/form.ts, or are experiments. */
 function filesWithForms() {
   return readdirSync('test', { recursive: true })
     .filter((name) => name.endsWith('.test.ts'))
     .map((name) => join('test', name))
-    .filter((file) => /support\/form\.ts'|harness\/experiment\.ts'/.test(readFileSync(file, 'utf8')))
+    .filter((file) => /support\/form\.ts|harness\/experiment\.ts'/.test(readFileSync(file, 'utf8')))
 }

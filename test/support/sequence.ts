@@ -8,7 +8,6 @@ const longest: readonly string[] = [
   'worker/isolation',
   'worker/isolation-children',
   'worker/idle',
-  'supervisor',
   'supervisor-signals',
   'supervisor',
   'guarantees/named',
