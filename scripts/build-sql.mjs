@@ -70,10 +70,10 @@ function tidy(parts) {
   parts[parts.length - 1] = parts[parts.length - 1].trimEnd()
 }
 
-/** A statement with its fragments inserted. */
+/** A statement with its fragments inserted, and the fragments of those. */
 function readStatement(path) {
   return readFileSync(path, 'utf8').replace(/-- include: ([a-z-]+)\/([a-z-]+)$/gm, (_, room, name) =>
-    readFileSync(join(source, room, 'fragments', `${name}.sql`), 'utf8').trimEnd(),
+    readStatement(join(source, room, 'fragments', `${name}.sql`)).trimEnd(),
   )
 }
 

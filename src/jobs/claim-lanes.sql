@@ -12,20 +12,10 @@ update stint.job
           cross join lateral (
                   select job.id
                     from stint.job
-                   where job.queue = :queue::text
-                     and job.key = lane.key
-                     and job.key is not null
-                     and job.state = 'ready'
-                     and job.priority = lane.priority
+                   where -- include: jobs/in-lane
                      and (job.run_at, job.id) > (lane.floor_at, lane.floor_id)
                      and job.version <= (:kinds::jsonb ->> job.kind)::smallint
                    order by job.run_at, job.id
                    limit lane.take
                      for update skip locked) as mine))
-returning id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key,
-          case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, input_blob,
-                                 options, failures, attempts_before, progress, nullif(crashes, 0),
-                                 nullif(suspect, false), cancel_at) > 0
-               then -- include: jobs/rare
-          end as more,
-          (run_at at time zone 'utc')::text as "runAt"
+returning key, -- include: jobs/claimed

@@ -1,4 +1,4 @@
--- Take those of these jobs that are ready: they run under a new lease and epoch. Used when claim.sql or claim-keyed.sql
+-- Take those of these jobs that are ready: they run under a new lease and epoch. Used when claim.sql or claim-lanes.sql
 -- failed because of one row; see those.
 update stint.job
    -- include: jobs/claim
@@ -10,7 +10,4 @@ update stint.job
             and state = 'ready'
             and version <= (:kinds::jsonb ->> kind)::smallint
             for update skip locked))
-returning id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority, key,
-          -- include: jobs/rare
-          as more,
-          (run_at at time zone 'utc')::text as "runAt"
+returning key, -- include: jobs/claimed

@@ -21,10 +21,4 @@ update stint.job
           order by run_at, id
           limit :limit::integer
             for update skip locked))
-returning id, kind, input, attempt, max_attempts as "maxAttempts", epoch, version, priority,
-          case when num_nonnulls(correlation_id, traceparent, tracestate, parent_id, flow_id, deadline_at, input_blob,
-                                 options, failures, attempts_before, progress, nullif(crashes, 0),
-                                 nullif(suspect, false), cancel_at) > 0
-               then -- include: jobs/rare
-          end as more,
-          (run_at at time zone 'utc')::text as "runAt"
+returning -- include: jobs/claimed

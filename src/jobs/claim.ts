@@ -7,8 +7,8 @@ import { claimTheseSql } from './claim-these.sql.ts'
 import { claimSql } from './claim.sql.ts'
 import { claimableKeyedSql } from './claimable-keyed.sql.ts'
 import { claimableSql } from './claimable.sql.ts'
-import { floorParams, isBefore } from './search/position.ts'
-import type { Position } from './search/position.ts'
+import { floorParams, isBefore } from './position.ts'
+import type { Position } from './position.ts'
 import { putAsideSql } from './put-aside.sql.ts'
 
 /** A job that a worker holds: its row says running, under this lease. */
@@ -70,8 +70,7 @@ export async function claim(
   db: Queryable,
   { floor, ...request }: Claimant & { priority: number; floor: Position },
 ): Promise<ClaimedJob[]> {
-  const jobs = await run(db, claimSql, { ...request, ...floorParams(floor) }, held(request))
-  return jobs.sort((a, b) => (isBefore(a, b) ? -1 : 1))
+  return inOrder(await run(db, claimSql, { ...request, ...floorParams(floor) }, held(request)))
 }
 
 /** A key and a priority of it, and how many jobs to take from its floor on. */
@@ -88,7 +87,11 @@ export async function claimLanes(
   { lanes, ...request }: Omit<Claimant, 'limit'> & { lanes: readonly Lane[] },
 ): Promise<ClaimedJob[]> {
   const takes = lanes.map(({ take }) => take)
-  const jobs = await run(db, claimLanesSql, { ...request, ...laneParams(lanes), takes }, held(request))
+  return inOrder(await run(db, claimLanesSql, { ...request, ...laneParams(lanes), takes }, held(request)))
+}
+
+/** A sort in the statement, with the CTE that it needs, would cost more. */
+function inOrder(jobs: ClaimedJob[]): ClaimedJob[] {
   return jobs.sort((a, b) => (isBefore(a, b) ? -1 : 1))
 }
 

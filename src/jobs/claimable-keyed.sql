@@ -1,4 +1,4 @@
--- Which jobs of one queue that have a key could be claimed? Used after claim-keyed.sql has failed, for claim-these.sql.
+-- Which jobs of one queue that have a key could be claimed? Used after claim-lanes.sql has failed, for claim-these.sql.
 -- Key by key from the first one: fairness does not matter until the bad row is found.
 select id
   from stint.job

@@ -44,11 +44,7 @@ select lane.key, lane.priority, (head.run_at at time zone 'utc')::text as "runAt
   left join lateral (
          select job.run_at, job.id
            from stint.job
-          where job.queue = :queue::text
-            and job.key = lane.key
-            and job.key is not null
-            and job.state = 'ready'
-            and job.priority = lane.priority
+          where -- include: jobs/in-lane
             and job.version <= (:kinds::jsonb ->> job.kind)::smallint
           order by job.run_at, job.id
           limit 1) as head on true

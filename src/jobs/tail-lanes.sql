@@ -6,11 +6,7 @@ select lane.key, lane.priority, (last.run_at at time zone 'utc')::text as "runAt
  cross join lateral (
          select job.run_at, job.id
            from stint.job
-          where job.queue = :queue::text
-            and job.key = lane.key
-            and job.key is not null
-            and job.state = 'ready'
-            and job.priority = lane.priority
+          where -- include: jobs/in-lane
             and (job.run_at, job.id) > (lane.floor_at, lane.floor_id)
             and job.run_at < stint.now() - :agoMs::float8 * interval '1 millisecond'
           order by job.run_at desc, job.id desc

@@ -1,7 +1,7 @@
 import type { JobContract } from '../../src/index.ts'
 import type { Queryable } from '../../src/db/statement.ts'
 import { claim } from '../../src/jobs/claim.ts'
-import { start } from '../../src/jobs/search/position.ts'
+import { start } from '../../src/jobs/position.ts'
 import { HeldJob } from '../../src/worker/attempt/held-job.ts'
 
 /** Claims the next job of a contract's queue as a worker would, for tests of parts of a worker. */

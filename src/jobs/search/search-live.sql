@@ -40,22 +40,4 @@ with seen as materialized (
       and state = 'waiting'
     order by queue, run_at
     limit (select :most::integer))
-), page as (
-  select -- include: jobs/live-columns
-    from seen
-   cross join lateral (select * from stint.job where job.id = seen.id offset 0) as job
-   where (select count(*) from seen) < :most::integer
-     and seen.id <= :upTo::uuid
-     and seen.id >= :from::uuid
-), matching as (
-  select *
-    from page
-   where -- include: jobs/matches
-   order by id desc
-   limit :limit::integer
-)
-select (select count(*)::integer from seen) as looked,
-       -- include: jobs/shown
-  from (select) as always
-  left join matching on true
- order by matching.id desc
+), -- include: jobs/collected

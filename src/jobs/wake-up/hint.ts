@@ -27,28 +27,23 @@ const maxPayload = 7_900
 /** Hints as payloads of NOTIFY, each short enough. */
 export function payloadsOf(hints: readonly Hint[]): string[] {
   const payloads: string[] = []
-  let current = ''
+  let current: string[] = []
+  let bytes = 0
   for (const { queue, priority, keyed, key, inMs } of hints) {
-    const entry = JSON.stringify([
-      queue,
-      priority,
-      keyed ? 1 : 0,
-      Math.round(inMs),
-      ...(key === undefined ? [] : [key]),
-    ])
-    // A queue's name has at most 128 characters of ASCII and a key at most 256 bytes, so an entry always fits.
-    if (current !== '' && bytesOf(current) + bytesOf(entry) + 3 > maxPayload) {
-      payloads.push(`[${current}]`)
-      current = ''
+    const known = [queue, priority, keyed ? 1 : 0, Math.round(inMs)]
+    const entry = JSON.stringify(key === undefined ? known : [...known, key])
+    // With its comma and, at the end, the brackets. A key has at most 512 bytes, six times that as JSON: an entry always fits.
+    const entryBytes = Buffer.byteLength(entry) + 1
+    if (current.length > 0 && bytes + entryBytes + 2 > maxPayload) {
+      payloads.push(`[${current.join()}]`)
+      current = []
+      bytes = 0
     }
-    current += current === '' ? entry : `,${entry}`
+    current.push(entry)
+    bytes += entryBytes
   }
-  if (current !== '') payloads.push(`[${current}]`)
+  if (current.length > 0) payloads.push(`[${current.join()}]`)
   return payloads
-}
-
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text)
 }
 
 /** Says that a job of this worker was asked to stop. */

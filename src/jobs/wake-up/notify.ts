@@ -77,7 +77,7 @@ export class Notifier {
   #add(hint: Hint): void {
     // A few keys are named; where there are more, workers look for them.
     const told = hint.key === undefined || this.#named < mostKeys ? hint : { ...hint, key: undefined }
-    const name = JSON.stringify([told.queue, told.priority, told.keyed, told.inMs > 0, told.key])
+    const name = `${told.queue} ${told.priority} ${told.keyed} ${told.inMs > 0} ${told.key ?? ''}`
     const known = this.#waiting.get(name)
     if (known === undefined && told.key !== undefined) this.#named++
     if (known === undefined || told.inMs < known.inMs) this.#waiting.set(name, told)

@@ -1,5 +1,5 @@
 import type { Stint } from '../../client/stint.ts'
-import type { JobState } from '../../core/job.ts'
+import type { JobBrief as Brief } from '../../stats/read/briefs.ts'
 import type { Caller, Resource } from '../auth/caller.ts'
 import type { SharedReads } from '../answers/shared-reads.ts'
 import { aboutOverview, overviewFor } from '../answers/overview.ts'
@@ -30,13 +30,8 @@ export type LiveOverview = LiveView<
   { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
 >
 
-export interface JobBrief {
-  id: string
-  state: JobState
-  queue: string
-  kind: string
-  key: string | null
-}
+/** What the streams compare and send of a job. */
+export type JobBrief = Pick<Brief, 'id' | 'state' | 'queue' | 'kind' | 'key'>
 
 /** The source of the streams: the same answers as those of the routes, read once for both. */
 export function liveSource(

@@ -1,5 +1,5 @@
-import { isBefore, isUsualTime, justBefore, start } from '../../jobs/search/position.ts'
-import type { Position } from '../../jobs/search/position.ts'
+import { isBefore, isUsualTime, justBefore, start } from '../../jobs/position.ts'
+import type { Position } from '../../jobs/position.ts'
 
 /**
  * Where this process goes on claiming, for each priority of one queue.

@@ -1,5 +1,5 @@
 import type { ClaimedJob, Lane } from '../../jobs/claim.ts'
-import type { Position } from '../../jobs/search/position.ts'
+import type { Position } from '../../jobs/position.ts'
 import { Floors } from './floor.ts'
 import type { FloorBefore, Level } from './floor.ts'
 

@@ -185,7 +185,7 @@ export class QueuePool {
   /** How many more jobs this process should hold: for its free slots, and some to prefetch. */
   room(): number {
     const { concurrency, prefetch } = this.config
-    const unsettled = this.#held - this.#waitingCount - this.#runningJobs
+    const unsettled = this.#unsettled
     if (unsettled > maxUnsettled) return 0
     const slots = concurrency * this.batchSize - this.#runningJobs - (prefetch === 0 ? unsettled : 0)
     return slots + this.ahead() - this.#waitingCount
@@ -193,8 +193,12 @@ export class QueuePool {
 
   /** Jobs to ask for although the hand is full: of keys that had nothing waiting, so that none waits for others' jobs. */
   urgent(): number {
-    const unsettled = this.#held - this.#waitingCount - this.#runningJobs
-    return unsettled > maxUnsettled || this.config.prefetch === 0 ? 0 : this.lanes.urgent
+    return this.#unsettled > maxUnsettled || this.config.prefetch === 0 ? 0 : this.lanes.urgent
+  }
+
+  /** Jobs that have ended and are not confirmed as settled. */
+  get #unsettled(): number {
+    return this.#held - this.#waitingCount - this.#runningJobs
   }
 
   /** Whether to claim more: slots are free, or half of the prefetched jobs are used up. */

@@ -1,6 +1,6 @@
-import { firstUuid, uuidBefore } from '../../core/uuid.ts'
+import { firstUuid, uuidBefore } from '../core/uuid.ts'
 
-/** A place in the order of a queue's ready jobs of one priority. */
+/** A position in the order of a queue's ready jobs of one priority. */
 export interface Position {
   /** As Postgres prints it in UTC, to the microsecond: a Date would round it. Within an era it sorts as text. */
   readonly runAt: string
@@ -37,7 +37,7 @@ export function isUsualTime(runAt: string): boolean {
   return eraOf(runAt) === eras.usual
 }
 
-/** The place just before a job, so that what comes after it begins with that job. */
+/** The position just before a job, so that what comes after it begins with that job. */
 export function justBefore({ runAt, id }: Position): Position {
   const previous = uuidBefore(id)
   // Nothing of that time comes before the id of zeros.
