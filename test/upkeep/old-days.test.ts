@@ -61,6 +61,8 @@ async function settleOnAndOn(
         settled++
       } catch (error) {
         errors.push(String(error))
+        // A broken connection fails at once, every time.
+        if (errors.length === 100) return
       }
     }
   })()
