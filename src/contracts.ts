@@ -1,6 +1,20 @@
 // What a contract file needs: neither the driver nor anything of Node, so it loads in a browser too.
 export { defineJob, typed } from './contracts/define-job.ts'
 export { readInput } from './contracts/input.ts'
+export { defineBreaker } from './limits/rules/define-breaker.ts'
+export type { BreakerDefinition, BreakerRule } from './limits/rules/define-breaker.ts'
+export { defineLimit } from './limits/rules/define-limit.ts'
+export type { Cover, LimitDefinition, LimitPolicy, LimitRule } from './limits/rules/define-limit.ts'
+export { defineQueue } from './limits/rules/define-queue.ts'
+export type {
+  FullPolicy,
+  QueueDefinition,
+  QueueRule,
+  RetryBudgetOptions,
+} from './limits/rules/define-queue.ts'
+export { defineRate } from './limits/rules/define-rate.ts'
+export type { RateDefinition, RateRule } from './limits/rules/define-rate.ts'
+export type { FlowRule } from './limits/rules/rule.ts'
 export type {
   Backoff,
   ClassRuleOptions,

@@ -51,6 +51,20 @@ export type {
   UniqueOptions,
 } from './contracts/contract.ts'
 export type { Duration } from './core/duration.ts'
+export { defineBreaker } from './limits/rules/define-breaker.ts'
+export type { BreakerDefinition, BreakerRule } from './limits/rules/define-breaker.ts'
+export { defineLimit } from './limits/rules/define-limit.ts'
+export type { Cover, LimitDefinition, LimitPolicy, LimitRule } from './limits/rules/define-limit.ts'
+export { defineQueue } from './limits/rules/define-queue.ts'
+export type {
+  FullPolicy,
+  QueueDefinition,
+  QueueRule,
+  RetryBudgetOptions,
+} from './limits/rules/define-queue.ts'
+export { defineRate } from './limits/rules/define-rate.ts'
+export type { RateDefinition, RateRule } from './limits/rules/define-rate.ts'
+export type { FlowRule } from './limits/rules/rule.ts'
 export { defineSchedule } from './schedules/rules/define-schedule.ts'
 export type {
   MissedOptions,

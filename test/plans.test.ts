@@ -91,13 +91,13 @@ describe(`${jobs} jobs`, () => {
     if (!(await isVersion18())) return
     expect(describeShapes(shapes)).toMatchInlineSnapshot(`
       "claim
-        Update job(Limit(LockRows(job_ready)), job_pkey)
+        Update job(Limit(Result, LockRows(Result(job_ready))), job_pkey)
       claim a level
-        Update job(Limit(LockRows(job_ready)), job_pkey)
+        Update job(Limit(Result, LockRows(Result(job_ready))), job_pkey)
       claim-lanes
-        Update job(Nested Loop(Function Scan, Limit(LockRows(job_ready_keyed))), job_pkey)
+        Update job(Nested Loop(Function Scan, Limit(Result, LockRows(Result(job_ready_keyed)))), job_pkey)
       claim-lanes of one key
-        Update job(Nested Loop(Function Scan, Limit(LockRows(job_ready_keyed))), job_pkey)
+        Update job(Nested Loop(Function Scan, Limit(Result, LockRows(Result(job_ready_keyed)))), job_pkey)
       survey-lanes
         lane = Recursive Union(Limit(job_ready_keyed), Nested Loop(lane, Limit(Append(Limit(job_ready_keyed)))))
         Sort(Nested Loop Left(lane, Limit(job_ready_keyed)))
@@ -106,7 +106,7 @@ describe(`${jobs} jobs`, () => {
       survey
         served = unnest
         levels = Recursive Union(served(Limit(job_ready)), levels(Limit(job_ready)))
-        Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Limit(job_due)))
+        Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Limit(job_due)), queue_rules)
       tail
         Limit(job_ready backward)
       unknown-kinds

@@ -94,6 +94,22 @@ export interface JobDefinition<
     | undefined
   search?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => SearchTokens) | undefined
   /**
+   * `'key'`: the jobs of a key start in the order in which they were stored, one after the other. Needs `key`; a job of this
+   * contract takes no `priority`, `runAt`, `delay` or `queue`. @default no order
+   */
+  order?: 'key' | undefined
+  /**
+   * With `order`: whether a job that failed and will be tried again holds the later ones of its key; false: they pass it.
+   * @default true
+   */
+  hold?: boolean | undefined
+  /** The rates that its jobs spend tokens of, by name; at most 20. A worker that handles it must know them. */
+  rates?: readonly string[] | undefined
+  /** Tokens that a job takes of each of its rates; an integer from 1 up. @default 1 */
+  cost?: ((input: StandardSchemaV1.InferOutput<InputSchema>) => number) | undefined
+  /** The breakers that its jobs depend on, by name; at most 20. While one is open, its jobs stay ready. */
+  breakers?: readonly string[] | undefined
+  /**
    * Parts of input, result and log data that the console never shows: `['card.number', 'items[].token']`, besides
    * those whose name says it (`password`, `token` …). At most 50. The stored data is not changed.
    */
@@ -136,6 +152,11 @@ export interface JobContract<
   uniqueBy?(input: Parsed): string
   readonly unique: UniqueRule | undefined
   searchOf?(input: Parsed): SearchTokens
+  costOf?(input: Parsed): number
+  /** Whether its jobs start in order within their key, and what a failed one does to the later ones. */
+  readonly ordered: 'hold' | 'pass' | undefined
+  readonly rates: readonly string[]
+  readonly breakers: readonly string[]
   /** Paths that the console never shows, besides those with a telling name (`password`, `token` …). */
   readonly redact: readonly string[]
 }

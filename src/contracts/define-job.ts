@@ -2,6 +2,7 @@ import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { StintError } from '../core/errors.ts'
 import { nameOption } from '../core/names.ts'
 import {
+  booleanOption,
   durationOption,
   functionOption,
   integerOption,
@@ -16,7 +17,7 @@ import { resolveRetry } from './retry.ts'
 
 const known = [
   ...['kind', 'queue', 'input', 'output', 'version', 'upcast', 'priority', 'retry', 'timeout', 'deadline'],
-  ...['key', 'unique', 'search', 'redact'],
+  ...['key', 'unique', 'search', 'order', 'hold', 'rates', 'cost', 'breakers', 'redact'],
 ]
 
 /** Defines a kind of job, for producers and workers to share. */
@@ -44,7 +45,8 @@ export function defineJob<
     retry,
     ...more
   } = definition
-  const { timeout = '5m', deadline, key, unique, search, redact = [], ...rest } = more
+  const { timeout = '5m', deadline, key, unique, search, redact = [], ...flow } = more
+  const { order, hold, rates = [], cost, breakers = [], ...rest } = flow
   rejectUnknown(`defineJob('${kind}')`, rest, known)
   nameOption('kind', kind)
   const { by, ...uniqueOptions } = unique ?? {}
@@ -69,8 +71,41 @@ export function defineJob<
     ...(by === undefined ? {} : { uniqueBy: functionOption('unique.by', by) }),
     unique: unique === undefined ? undefined : resolveUnique(uniqueOptions, 'by'),
     ...(search === undefined ? {} : { searchOf: functionOption('search', search) }),
+    ...(cost === undefined ? {} : { costOf: functionOption('cost', cost) }),
+    ordered: orderOption({ order, hold, hasKey: key !== undefined, priority }),
+    rates: namesOption('rates', rates),
+    breakers: namesOption('breakers', breakers),
     redact: redactOption(redact),
   })
+}
+
+function orderOption({
+  order,
+  hold,
+  hasKey,
+  priority,
+}: {
+  order: unknown
+  hold: unknown
+  hasKey: boolean
+  priority: number
+}): JobContract['ordered'] {
+  if (order === undefined) {
+    if (hold !== undefined) throw invalidOption('hold', "left out unless `order` is 'key'", hold)
+    return undefined
+  }
+  oneOfOption('order', order, ['key'])
+  if (!hasKey) throw invalidOption('order', 'left out unless `key` is given', order)
+  if (priority !== 0) throw invalidOption('priority', 'left out with `order`', priority)
+  return hold === undefined || booleanOption('hold', hold) ? 'hold' : 'pass'
+}
+
+const mostNames = 20
+
+function namesOption(option: string, names: unknown): readonly string[] {
+  if (!Array.isArray(names) || names.length > mostNames || new Set(names).size < names.length)
+    throw invalidOption(option, `a list of at most ${mostNames} different names`, names)
+  return Object.freeze(names.map((name: unknown, index) => nameOption(`${option}[${index}]`, name)))
 }
 
 /** A Standard Schema that checks nothing: `output: typed<{ url: string }>()`. */

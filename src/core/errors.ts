@@ -9,6 +9,8 @@ export const errorCodes = [
   'job-not-found',
   'error-group-not-found',
   'schedule-not-found',
+  'limit-not-found',
+  'breaker-not-found',
   'operation-not-found',
   'too-many-matches',
   'state-changed',

@@ -15,6 +15,7 @@ update stint.job
                    where -- include: jobs/in-lane
                      and (job.run_at, job.id) > (lane.floor_at, lane.floor_id)
                      and job.version <= (:kinds::jsonb ->> job.kind)::smallint
+                     and (select stint.is_open(:queue::text))
                    order by job.run_at, job.id
                    limit lane.take
                      for update skip locked) as mine))

@@ -5,6 +5,7 @@
 -- depends on the floor: survey.sql finds jobs that appear below it.
 -- `id = any(array(…))` and not a join, for which the planner chose a hash of the whole table.
 -- A kind or a contract version that this worker does not know is left to workers that know it.
+-- The queue must be open: the guard is one probe per statement, and holds however long ago this worker read the rules.
 -- The rows come back unsorted; claim.ts sorts them. A sort here, with the CTE that it needs, takes an eighth of the
 -- whole time.
 update stint.job
@@ -18,6 +19,7 @@ update stint.job
             and priority = :priority::smallint
             and (run_at, id) > (:floorAt::timestamptz, :floorId::uuid)
             and version <= (:kinds::jsonb ->> kind)::smallint
+            and (select stint.is_open(:queue::text))
           order by run_at, id
           limit :limit::integer
             for update skip locked))

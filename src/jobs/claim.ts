@@ -3,12 +3,14 @@ import type { StoredError } from '../core/failures/stored-error.ts'
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { claimLanesSql } from './claim-lanes.sql.ts'
+import { claimLimitedSql } from './claim-limited.sql.ts'
 import { claimTheseSql } from './claim-these.sql.ts'
 import { claimSql } from './claim.sql.ts'
 import { claimableKeyedSql } from './claimable-keyed.sql.ts'
 import { claimableSql } from './claimable.sql.ts'
 import { floorParams, isBefore } from './position.ts'
 import type { Position } from './position.ts'
+import { pickLimitedSql } from './pick-limited.sql.ts'
 import { putAsideSql } from './put-aside.sql.ts'
 
 /** A job that a worker holds: its row says running, under this lease. */
@@ -90,14 +92,80 @@ export async function claimLanes(
   return inOrder(await run(db, claimLanesSql, { ...request, ...laneParams(lanes), takes }, held(request)))
 }
 
+/** A lane of a limited queue; without a key, it is a priority of jobs without one. */
+export interface LimitedLane extends Omit<Lane, 'key'> {
+  readonly key: string | null
+  /** Its jobs start in order: only the first live one may. */
+  readonly isOrdered: boolean
+}
+
+/** What kept a limited claim from taking more. */
+export interface Closed {
+  /** Keys whose limit is reached. */
+  keys: ReadonlySet<string>
+  /** Another limit or a rate kept jobs back. */
+  isFull: boolean
+  /** Keys of which a job was kept back that comes before one that was taken; '' for jobs without a key. */
+  gaps: ReadonlySet<string>
+  /** When tokens come; undefined where none are missing. */
+  waitMs: number | undefined
+}
+
+type LimitedRequest = Claimant & { lanes: readonly LimitedLane[] }
+
+/** Jobs of a limited queue, as far as its limits and rates allow, those of a lane in order. */
+export async function claimLimited(
+  db: Queryable,
+  { lanes, ...request }: LimitedRequest,
+): Promise<{ jobs: ClaimedJob[]; closed: Closed }> {
+  type Row = ClaimedRow & { note: ClosedRow | null; isOrdered: boolean; createdAt: string }
+  const toJob = held(request)
+  let note: ClosedRow = {}
+  const rows = await run(db, claimLimitedSql, { ...request, ...limitedParams(lanes) }, (row: Row) => {
+    if (row.note !== null) note = row.note
+    else if (row.isOrdered) row.runAt = row.createdAt
+    return row
+  })
+  const jobs = rows.filter((row) => row.note === null).map(toJob)
+  const { closed = [], gaps = [], isFull = false, waitMs } = note
+  return { jobs: inOrder(jobs), closed: { keys: new Set(closed), gaps: new Set(gaps), isFull, waitMs } }
+}
+
+interface ClosedRow {
+  closed?: string[]
+  gaps?: string[]
+  isFull?: boolean
+  waitMs?: number
+}
+
+/** The ids that a limited claim would take; it holds them for the rest of the transaction. */
+export async function pickLimited(
+  tx: Queryable,
+  { lanes, queue, kinds, limit }: LimitedRequest,
+): Promise<string[]> {
+  const request = { queue, kinds, limit, ...limitedParams(lanes) }
+  const [picked] = await run(tx, pickLimitedSql, request, (row: { picked: string[] | null }) => row.picked)
+  return picked ?? []
+}
+
+function limitedParams(lanes: readonly LimitedLane[]) {
+  return {
+    ...laneParams(lanes),
+    takes: lanes.map(({ take }) => take),
+    ordered: lanes.map(({ isOrdered }) => isOrdered),
+  }
+}
+
 /** A sort in the statement, with the CTE that it needs, would cost more. */
 function inOrder(jobs: ClaimedJob[]): ClaimedJob[] {
   return jobs.sort((a, b) => (isBefore(a, b) ? -1 : 1))
 }
 
 /** Lanes as the statements take them. */
-export function laneParams(lanes: readonly Omit<Lane, 'take'>[]): {
-  keys: string[]
+export function laneParams<Key extends string | null>(
+  lanes: readonly { key: Key; priority: number; floor: Position }[],
+): {
+  keys: Key[]
   priorities: number[]
   floorAts: string[]
   floorIds: string[]
@@ -129,7 +197,11 @@ export function claimableKeyed(db: Queryable, request: Listing): Promise<{ id: s
 /** Takes these jobs, of any priority and key. */
 export function claimThese(
   db: Queryable,
-  request: Omit<Claimant, 'limit'> & { ids: readonly string[] },
+  request: Omit<Claimant, 'limit'> & {
+    ids: readonly string[]
+    /** They were picked under the limits of their queue, in this transaction. */
+    isPicked: boolean
+  },
 ): Promise<ClaimedJob[]> {
   return run(db, claimTheseSql, request, held(request))
 }

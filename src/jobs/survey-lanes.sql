@@ -2,7 +2,7 @@
 -- this worker could claim; no id where all its jobs are for others.
 --
 -- The lanes come from a loose scan of job_ready_keyed, one or two probes a lane, however many jobs each has. It takes nothing
--- and locks nothing. Times are bounded before they are subtracted: a run_at may be infinite.
+-- and locks nothing. Jobs that start in order are placed by created_at (0011_limits.sql). Times are bounded before they are subtracted: a run_at may be infinite.
 with recursive lane as (
   (select job.key, job.priority, 1 as step
      from stint.job
@@ -37,12 +37,13 @@ with recursive lane as (
            limit 1) as next
    where lane.step < :lanes::integer
 )
-select lane.key, lane.priority, (head.run_at at time zone 'utc')::text as "runAt", head.id,
+select lane.key, lane.priority, head.id,
+       (case when head.is_ordered then head.created_at else head.run_at end at time zone 'utc')::text as "runAt",
        extract(epoch from stint.now() - greatest(least(head.run_at, stint.now()), stint.now() - interval '100 years'))::float8
          * 1000 as "ageMs"
   from lane
   left join lateral (
-         select job.run_at, job.id
+         select job.run_at, job.id, job.created_at, (job.options ? 'ordered') is true as is_ordered
            from stint.job
           where -- include: jobs/in-lane
             and job.version <= (:kinds::jsonb ->> job.kind)::smallint

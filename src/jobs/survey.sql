@@ -1,5 +1,6 @@
 -- Where work is, for the queues of one worker: the first job it could claim at each priority, whether jobs with keys
--- wait, and when the next one falls due. It takes nothing and locks nothing; a claim then starts at these positions.
+-- wait, when the next one falls due, and the rules that hold. It takes nothing and locks nothing; a claim then starts at
+-- these positions.
 --
 -- The priorities of a queue come from a loose scan of job_ready. Enqueue allows -100 to 100; a row that was written by
 -- hand may have any smallint, so only the 32 highest of those above 100 are read, and at most 300 in all.
@@ -38,7 +39,8 @@ with recursive served as (
 )
 select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone 'utc')::text as "runAt", head.id,
        extract(epoch from stint.now() - greatest(least(head.run_at, stint.now()), stint.now() - interval '100 years'))::float8
-         * 1000 as ms
+         * 1000 as ms,
+       null::jsonb as rules
   from levels
  cross join lateral (
          select job.run_at, job.id
@@ -52,7 +54,7 @@ select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone
           limit 1) as head
  where levels.priority is not null
 union all
-select 'keyed', served.queue, null, null, null, null
+select 'keyed', served.queue, null, null, null, null, null
   from served
  cross join lateral (
          select
@@ -63,7 +65,8 @@ select 'keyed', served.queue, null, null, null, null
           limit 1) as waiting
 union all
 select 'due', served.queue, null, null, null,
-       extract(epoch from greatest(least(next.run_at, stint.now() + interval '1 day'), stint.now()) - stint.now())::float8 * 1000
+       extract(epoch from greatest(least(next.run_at, stint.now() + interval '1 day'), stint.now()) - stint.now())::float8 * 1000,
+       null
   from served
  cross join lateral (
          select job.run_at
@@ -72,3 +75,7 @@ select 'due', served.queue, null, null, null,
             and job.state in ('scheduled', 'retrying')
           order by job.run_at
           limit 1) as next
+union all
+select 'rules', rules_of.queue, null, null, null, null, rules_of.rules
+  from stint.queue_rules(:queues::text[]) as rules_of
+ where rules_of.rules <> '{}'

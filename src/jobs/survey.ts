@@ -2,6 +2,8 @@ import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
 import { floorParams } from './position.ts'
 import type { Position } from './position.ts'
+import { toQueueRules } from './queue-rules.ts'
+import type { QueueRules } from './queue-rules.ts'
 import { laneParams } from './claim.ts'
 import type { Lane } from './claim.ts'
 import { surveyLanesSql } from './survey-lanes.sql.ts'
@@ -15,6 +17,7 @@ export type Finding =
   | { type: 'ready'; queue: string; priority: number; head: Position; ageMs: number }
   | { type: 'keyed'; queue: string }
   | { type: 'due'; queue: string; inMs: number }
+  | { type: 'rules'; queue: string; rules: QueueRules }
 
 export interface Served {
   queues: readonly string[]
@@ -34,9 +37,10 @@ interface FindingRow {
   runAt: string
   id: string
   ms: number
+  rules: Partial<QueueRules>
 }
 
-function toFinding({ type, queue, priority, runAt, id, ms }: FindingRow): Finding {
+function toFinding({ type, queue, priority, runAt, id, ms, rules }: FindingRow): Finding {
   switch (type) {
     case 'ready':
       return { type, queue, priority, head: { runAt, id }, ageMs: ms }
@@ -44,6 +48,8 @@ function toFinding({ type, queue, priority, runAt, id, ms }: FindingRow): Findin
       return { type, queue }
     case 'due':
       return { type, queue, inMs: ms }
+    case 'rules':
+      return { type, queue, rules: toQueueRules(rules) }
   }
 }
 
@@ -81,7 +87,10 @@ export function surveyLanes(
 /** Where the ready jobs of some lanes end: as `tail`, of those lanes that have any above their floor. */
 export function tailLanes(
   db: Queryable,
-  { lanes, ...request }: { queue: string; lanes: readonly Omit<Lane, 'take'>[]; agoMs: number },
+  {
+    lanes,
+    ...request
+  }: { queue: string; lanes: readonly Pick<Lane, 'key' | 'priority' | 'floor'>[]; agoMs: number },
 ): Promise<(Position & { key: string; priority: number })[]> {
   type Row = Position & { key: string; priority: number }
   return run(db, tailLanesSql, { ...request, ...laneParams(lanes) }, (row: Row) => row)

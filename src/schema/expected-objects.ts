@@ -28,6 +28,50 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column blob.created_at': 'timestamp with time zone not null default stint.now()',
   'column blob.job_id': 'uuid not null',
   'column blob.key': 'text collate "C" not null',
+  'column breaker.cause': 'jsonb',
+  'column breaker.counts': 'text[] not null',
+  'column breaker.forced_by': 'text',
+  'column breaker.forced_reason': 'text',
+  'column breaker.forced_until': 'timestamp with time zone',
+  'column breaker.least': 'integer not null',
+  'column breaker.most_open_ms': 'double precision not null',
+  'column breaker.name': 'text collate "C" not null',
+  'column breaker.open_ms': 'double precision not null',
+  'column breaker.opens': 'integer not null default 0',
+  'column breaker.probe_at': 'timestamp with time zone',
+  'column breaker.probe_by': 'uuid',
+  'column breaker.probe_until': 'timestamp with time zone',
+  'column breaker.probes': 'integer not null',
+  'column breaker.share': 'double precision not null',
+  'column breaker.since': 'timestamp with time zone not null default stint.now()',
+  'column breaker.source': "text not null default 'code'::text",
+  'column breaker.state': "text not null default 'closed'::text",
+  'column breaker.updated_at': 'timestamp with time zone not null default stint.now()',
+  'column breaker.window_ms': 'double precision not null',
+  'column breaker_change.at': 'timestamp with time zone not null default stint.now()',
+  'column breaker_change.by': 'text',
+  'column breaker_change.cause': 'jsonb',
+  'column breaker_change.name': 'text collate "C" not null',
+  'column breaker_change.reason': 'text',
+  'column breaker_change.state': 'text not null',
+  'column breaker_change.was': 'text not null',
+  'column breaker_count.failed': 'bigint not null',
+  'column breaker_count.flush': 'integer not null',
+  'column breaker_count.name': 'text collate "C" not null',
+  'column breaker_count.ok': 'bigint not null',
+  'column breaker_count.process': 'uuid not null',
+  'column breaker_count.slot': 'timestamp with time zone not null',
+  'column concurrency_limit.by_key': 'boolean not null default false',
+  'column concurrency_limit.max': 'integer not null',
+  'column concurrency_limit.name': 'text collate "C" not null',
+  'column concurrency_limit.on_limit': "text not null default 'wait'::text",
+  'column concurrency_limit.override_by': 'text',
+  'column concurrency_limit.override_max': 'integer',
+  'column concurrency_limit.override_reason': 'text',
+  'column concurrency_limit.override_until': 'timestamp with time zone',
+  'column concurrency_limit.source': "text not null default 'code'::text",
+  'column concurrency_limit.tiers': 'jsonb',
+  'column concurrency_limit.updated_at': 'timestamp with time zone not null default stint.now()',
   'column cursor_key.is_only': 'boolean not null default true',
   'column cursor_key.key': 'bytea not null',
   'column dead.attempt': 'integer not null',
@@ -162,6 +206,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column job.begun_lease': 'uuid',
   'column job.cancel_at': 'timestamp with time zone',
   'column job.cancel_reason': 'text',
+  'column job.claim_seq': 'bigint statistics 0',
   'column job.correlation_id': 'stint.job_correlation',
   'column job.crashes': 'smallint not null default 0',
   'column job.created_at': 'timestamp with time zone not null default stint.now()',
@@ -176,7 +221,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column job.kind': 'stint.job_name not null',
   'column job.lease_id': 'uuid statistics 0',
   'column job.max_attempts': 'integer not null default 5',
-  'column job.options': 'stint.job_options',
+  'column job.options': 'stint.job_options statistics 0',
   'column job.parent_id': 'uuid',
   'column job.priority': 'smallint not null default 0 statistics 0',
   'column job.progress': 'jsonb',
@@ -236,6 +281,20 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column leader.since': 'timestamp with time zone not null default stint.now()',
   'column leader.term': 'bigint not null',
   'column leader.until': 'timestamp with time zone not null',
+  'column limit_cover.kinds': 'text[]',
+  'column limit_cover.name': 'text collate "C" not null',
+  'column limit_cover.queue': 'text collate "C" not null',
+  'column limit_cover.since': 'timestamp with time zone not null default stint.now()',
+  'column limit_cover.type': 'text not null',
+  'column limit_key.by': 'text',
+  'column limit_key.key': 'text collate "C" not null',
+  'column limit_key.max': 'integer',
+  'column limit_key.name': 'text collate "C" not null',
+  'column limit_key.reason': 'text',
+  'column limit_key.tier': 'text',
+  'column limit_key.until': "timestamp with time zone not null default 'infinity'::timestamp with time zone",
+  'column limit_key.updated_at': 'timestamp with time zone not null default stint.now()',
+  'column limit_key.weight': 'integer',
   'column log.at': 'timestamp with time zone not null default stint.now()',
   'column log.data': 'jsonb',
   'column log.epoch': 'integer not null',
@@ -282,9 +341,25 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column operation_job.operation_id': 'uuid not null',
   'column operation_job.outcome': 'text',
   'column operation_job.reason': 'text',
+  'column pause.key': 'text collate "C" not null default \'\'::text',
+  'column pause.kind': 'text collate "C" not null default \'\'::text',
+  'column pause.paused_at': 'timestamp with time zone not null default stint.now()',
+  'column pause.paused_by': 'text not null',
+  'column pause.paused_until':
+    "timestamp with time zone not null default 'infinity'::timestamp with time zone",
+  'column pause.queue': 'text collate "C" not null',
+  'column pause.reason': 'text',
+  'column queue.is_limited': 'boolean not null default false',
   'column queue.keep_dead': 'interval',
   'column queue.keep_finished': 'interval',
   'column queue.name': 'text collate "C" not null',
+  'column queue.pause_reason': 'text',
+  'column queue.paused_at': 'timestamp with time zone',
+  'column queue.paused_by': 'text',
+  'column queue.paused_until': 'timestamp with time zone',
+  'column queue.pressure': 'jsonb',
+  'column queue.retry_budget': 'jsonb',
+  'column queue.takes_jobs': 'boolean not null default true',
   'column queue.updated_at': 'timestamp with time zone not null default stint.now()',
   'column queue_gauge.estimated': "text[] not null default '{}'::text[]",
   'column queue_gauge.kinds': "jsonb not null default '{}'::jsonb",
@@ -297,8 +372,32 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column queue_gauge.scheduled': 'bigint not null',
   'column queue_gauge.top_keys': "jsonb not null default '[]'::jsonb",
   'column queue_gauge.waiting': 'bigint not null',
+  'column rate.burst': 'double precision not null',
+  'column rate.by_key': 'boolean not null default false',
+  'column rate.keep': 'double precision not null default 0',
+  'column rate.name': 'text collate "C" not null',
+  'column rate.override_by': 'text',
+  'column rate.override_reason': 'text',
+  'column rate.override_tokens': 'double precision',
+  'column rate.override_until': 'timestamp with time zone',
+  'column rate.period_ms': 'double precision not null',
+  'column rate.source': "text not null default 'code'::text",
+  'column rate.tokens': 'double precision not null',
+  'column rate.updated_at': 'timestamp with time zone not null default stint.now()',
+  'column rate_bucket.at': 'timestamp with time zone not null',
+  'column rate_bucket.blocked_until': 'timestamp with time zone',
+  'column rate_bucket.key': 'text collate "C" not null default \'\'::text',
+  'column rate_bucket.name': 'text collate "C" not null',
+  'column rate_bucket.seq': 'bigint not null',
+  'column rate_bucket.tokens': 'double precision not null',
   'column retention.audit': "interval not null default '400 days'::interval",
   'column retention.id': 'boolean not null default true',
+  'column running_base.floor': 'bigint not null',
+  'column running_base.ids': 'uuid[] not null',
+  'column running_base.keys': 'text[] not null',
+  'column running_base.made_at': 'timestamp with time zone not null default clock_timestamp()',
+  'column running_base.queue': 'text collate "C" not null',
+  'column running_base.version': 'bigint not null',
   'column schedule.app_version': 'text',
   'column schedule.created_at': 'timestamp with time zone not null default stint.now()',
   'column schedule.decided_to': 'timestamp with time zone not null default stint.now()',
@@ -399,6 +498,30 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint audit.audit_outcome': "CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text])))",
   'constraint audit.audit_pkey': 'PRIMARY KEY (id)',
   'constraint blob.blob_pkey': 'PRIMARY KEY (key)',
+  'constraint breaker.breaker_in_bounds':
+    'CHECK ((((window_ms >= (1000)::double precision) AND (window_ms <= (86400000)::double precision)) AND (share > (0)::double precision) AND (share <= (1)::double precision) AND (("least" >= 1) AND ("least" <= 1000000)) AND ((open_ms >= (100)::double precision) AND (open_ms <= (86400000)::double precision)) AND ((most_open_ms >= open_ms) AND (most_open_ms <= (86400000)::double precision)) AND ((probes >= 1) AND (probes <= 1000)) AND (opens >= 0) AND (cardinality(counts) <= 20)))',
+  'constraint breaker.breaker_name':
+    "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
+  'constraint breaker.breaker_pkey': 'PRIMARY KEY (name)',
+  'constraint breaker.breaker_source': "CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])))",
+  'constraint breaker.breaker_state':
+    "CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))",
+  'constraint breaker.breaker_texts':
+    'CHECK (((octet_length(forced_by) <= 256) AND (octet_length(forced_reason) <= 2000)))',
+  'constraint breaker_count.breaker_count_in_bounds':
+    'CHECK ((((ok >= 0) AND (ok <= 1000000000)) AND ((failed >= 0) AND (failed <= 1000000000))))',
+  'constraint breaker_count.breaker_count_pkey': 'PRIMARY KEY (name, slot, process)',
+  'constraint concurrency_limit.concurrency_limit_in_bounds':
+    "CHECK (((max >= 0) AND (override_max >= 0) AND (jsonb_typeof(tiers) = 'object'::text)))",
+  'constraint concurrency_limit.concurrency_limit_name':
+    "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
+  'constraint concurrency_limit.concurrency_limit_pkey': 'PRIMARY KEY (name)',
+  'constraint concurrency_limit.concurrency_limit_policy':
+    "CHECK ((on_limit = ANY (ARRAY['wait'::text, 'drop-newest'::text, 'latest-wins'::text])))",
+  'constraint concurrency_limit.concurrency_limit_source':
+    "CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])))",
+  'constraint concurrency_limit.concurrency_limit_texts':
+    'CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)))',
   'constraint cursor_key.cursor_key_only': 'CHECK (is_only)',
   'constraint cursor_key.cursor_key_pkey': 'PRIMARY KEY (is_only)',
   'constraint dead.dead_pkey': 'PRIMARY KEY (id)',
@@ -429,6 +552,16 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     "CHECK (((lease_id IS NOT NULL) = (state = 'running'::stint.job_state)))",
   'constraint job.job_pkey': 'PRIMARY KEY (id)',
   'constraint leader.leader_pkey': 'PRIMARY KEY (name)',
+  'constraint limit_cover.limit_cover_in_bounds':
+    'CHECK ((((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND ((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((cardinality(kinds) >= 1) AND (cardinality(kinds) <= 1000))))',
+  'constraint limit_cover.limit_cover_pkey': 'PRIMARY KEY (queue, type, name)',
+  'constraint limit_cover.limit_cover_type':
+    "CHECK ((type = ANY (ARRAY['concurrency'::text, 'rate'::text, 'breaker'::text])))",
+  'constraint limit_key.limit_key_in_bounds':
+    'CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 512)) AND (max >= 0) AND ((weight >= 1) AND (weight <= 1000)) AND (octet_length(tier) <= 128)))',
+  'constraint limit_key.limit_key_pkey': 'PRIMARY KEY (name, key)',
+  'constraint limit_key.limit_key_texts':
+    'CHECK (((octet_length(by) <= 256) AND (octet_length(reason) <= 2000)))',
   'constraint migration.migration_pkey': 'PRIMARY KEY (version)',
   'constraint operation.operation_pkey': 'PRIMARY KEY (id)',
   'constraint operation.operation_state':
@@ -438,18 +571,38 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint operation_job.operation_job_outcome':
     "CHECK ((outcome = ANY (ARRAY['acted'::text, 'skipped'::text, 'failed'::text])))",
   'constraint operation_job.operation_job_pkey': 'PRIMARY KEY (operation_id, id)',
+  'constraint pause.pause_names':
+    'CHECK ((((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (octet_length(kind) <= 128) AND (octet_length(key) <= 512)))',
+  'constraint pause.pause_of_one': "CHECK (((kind = ''::text) <> (key = ''::text)))",
+  'constraint pause.pause_pkey': 'PRIMARY KEY (queue, kind, key)',
+  'constraint pause.pause_texts':
+    'CHECK (((octet_length(paused_by) <= 256) AND (octet_length(reason) <= 2000)))',
   'constraint queue.queue_in_bounds':
     "CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)))",
   'constraint queue.queue_keeps':
     "CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)))",
   'constraint queue.queue_name':
     "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
+  'constraint queue.queue_pause_texts':
+    'CHECK (((octet_length(paused_by) <= 256) AND (octet_length(pause_reason) <= 2000)))',
   'constraint queue.queue_pkey': 'PRIMARY KEY (name)',
   'constraint queue_gauge.queue_gauge_pkey': 'PRIMARY KEY (queue)',
+  'constraint rate.rate_in_bounds':
+    "CHECK (((tokens > (0)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND (override_tokens > (0)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)))",
+  'constraint rate.rate_name':
+    "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
+  'constraint rate.rate_pkey': 'PRIMARY KEY (name)',
+  'constraint rate.rate_source': "CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])))",
+  'constraint rate.rate_texts':
+    'CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)))',
+  'constraint rate_bucket.rate_bucket_in_bounds':
+    "CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone))))",
+  'constraint rate_bucket.rate_bucket_pkey': 'PRIMARY KEY (name, key, seq)',
   'constraint retention.retention_audit':
     "CHECK (((audit >= '1 day'::interval) AND (audit <= '36525 days'::interval)))",
   'constraint retention.retention_one': 'CHECK (id)',
   'constraint retention.retention_pkey': 'PRIMARY KEY (id)',
+  'constraint running_base.running_base_pkey': 'PRIMARY KEY (queue, version)',
   'constraint schedule.schedule_in_bounds':
     "CHECK ((((missed_limit >= 0) AND (missed_limit <= 1000)) AND ((missed_window_ms >= 0) AND (missed_window_ms <= '31622400000'::bigint)) AND ((jitter_ms >= 0) AND (jitter_ms <= 86400000)) AND ((keep_fires_ms >= 0) AND (keep_fires_ms <= '316224000000'::bigint)) AND ((octet_length(time_zone) >= 1) AND (octet_length(time_zone) <= 64)) AND (pg_column_size(spec) <= 65536) AND (pg_column_size(job) <= 65536) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))))",
   'constraint schedule.schedule_missed':
@@ -476,6 +629,10 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'domain job_traceparent': "text CHECK (((octet_length(VALUE) = 55) AND (VALUE ~ '^[0-9a-f-]*$'::text)))",
   'domain job_tracestate': 'text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 512)))',
   'function add_bins(one jsonb, other jsonb)': '0255f8c6b81f449789c8a0201a347af9',
+  'function bucket_lock(of_name text, of_key text)': '4943fb79e2b5627cdb8a6e8dee42d552',
+  'function buckets_of(of_queue text, of_keys text[])': '0fb24f563521b7ef4337a3f94b3833cc',
+  'function change_bucket(of_name text, of_key text, given double precision, blocked timestamp with time zone)':
+    '4358f76009ccab9069951ceae3b35d89',
   'function checked_deadline(value jsonb)': 'ecdbc866687cecf680f5d3f86f24ce66',
   'function checked_integer(field text, value jsonb, low integer, high integer)':
     '64ce30154e5b04419afc0f1fa2334874',
@@ -487,6 +644,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function checked_time(field text, value jsonb)': 'bddb637e2264d151f46f444786a66c9c',
   'function checked_traceparent(value jsonb)': '7991b647b3a556c4e2e5eb83ff993fac',
   'function checked_unique(rule jsonb)': '6fa49c64f563ce16f7692b757ec09b92',
+  'function claim_limited(p_queue text, p_worker uuid, p_lease uuid, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[])':
+    'b8a3a27a5ed8b373effbd48b94d6bdf4',
   'function death_of(worker uuid)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function drop_day(old_table text)': '39f9c48c46d021b16bd0c4f3a0e58663',
   'function enqueue(queue text, kind text, input jsonb, options jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)':
@@ -497,22 +656,37 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function ensure_partitions(days integer)': '0685575c53efb1b1373576fb4054f524',
   'function has_ended(ended_id uuid)': '12126d4d74ed733e5232a2410208cc6b',
   'function history_start()': '59bdb6241b06ac18b6b8071741189442',
-  'function is_job_options(options jsonb)': 'd335b3a1d393409b51583fdb9d242b73',
+  'function is_job_options(options jsonb)': '33e0c0a01285b318d4ec3d5aea0dc9c8',
   'function is_key(key text)': '7ab6d71a712744ea5c1fbf4a8c630345',
+  'function is_open(of_queue text)': 'ae6eb2d36e5a5f16798b17b9a7c7c1f1',
   'function is_search(words text[])': '55023271ab08410b0c514c8d4ba6ecd2',
   'function kept_by_default()': 'c5f2c3f1ad917bb1ba78103721684c12',
+  'function limits_of(of_queue text)': '9c4a2ea8c0ff6ef37c9a305b1fe91370',
+  'function lock_limits(of_queue text, of_keys text[])': 'b0c75840d5be7bb69206e75f984e8518',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
   'function note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)':
     'd41d8cd98f00b204e9800998ecf8427e',
   'function note_enqueued(process uuid, flush integer, rows jsonb)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function now()': '9959d2fe4fe59854d42c65d5ab220c58',
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
+  'function pick_limited(p_queue text, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[], OUT picked uuid[], OUT note jsonb)':
+    '065ab7d8f9d554ebb743a9f59d374775',
   'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
     '85bebe28fd57e3228dc432d4c56eec3f',
+  'function queue_rules(of_queues text[])': '446347bb8da6f26620e1f9967fb8b789',
+  'function rebase(of_queue text)': 'a7ac8d29b7adb73c047cc2a2ef6ffb19',
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
+  'function running_of(of_queue text)': '664492cba1a06b1a31791dba3777ed34',
+  'function running_of_keys(of_queue text, of_keys text[])': 'e3287717259c752f1b83228fbe93b215',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',
+  'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, keep double precision, OUT granted double precision, OUT wait_ms double precision, OUT per_ms double precision)':
+    '956485048be59b9ce60b24d6bc398aac',
+  'function tier_max(tiers jsonb, tier text)': 'fe4ec996621e5b3d77dc2e9e5838114b',
+  'function tokens_per_ms(tokens double precision, period_ms double precision, override_tokens double precision, override_until timestamp with time zone)':
+    '1b6ed70d8818077cb001efae7b345d96',
+  'function used_of(of_queue text, of_keys text[])': '251f2684963da5c08c0bd6485ab5e0f9',
   'function uuid_v7()': 'a3ad2600b85e01b4875ec192b6ec3b32',
   'index attempt_job': 'CREATE INDEX attempt_job ON ONLY stint.attempt USING btree (job_id, epoch)',
   'index attempt_lease': 'CREATE INDEX attempt_lease ON ONLY stint.attempt USING btree (lease_id, job_id)',
@@ -521,6 +695,13 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index audit_pkey': 'CREATE UNIQUE INDEX audit_pkey ON stint.audit USING btree (id)',
   'index audit_target': 'CREATE INDEX audit_target ON stint.audit USING btree (target, id)',
   'index blob_pkey': 'CREATE UNIQUE INDEX blob_pkey ON stint.blob USING btree (key)',
+  'index breaker_change_name':
+    'CREATE INDEX breaker_change_name ON stint.breaker_change USING btree (name, at)',
+  'index breaker_count_pkey':
+    'CREATE UNIQUE INDEX breaker_count_pkey ON stint.breaker_count USING btree (name, slot, process)',
+  'index breaker_pkey': 'CREATE UNIQUE INDEX breaker_pkey ON stint.breaker USING btree (name)',
+  'index concurrency_limit_pkey':
+    'CREATE UNIQUE INDEX concurrency_limit_pkey ON stint.concurrency_limit USING btree (name)',
   'index cursor_key_pkey': 'CREATE UNIQUE INDEX cursor_key_pkey ON stint.cursor_key USING btree (is_only)',
   'index dead_died': 'CREATE INDEX dead_died ON stint.dead USING btree (queue, died_at)',
   'index dead_discarded':
@@ -562,6 +743,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index index_upkeep_pkey': 'CREATE UNIQUE INDEX index_upkeep_pkey ON stint.index_upkeep USING btree (name)',
   'index job_due':
     "CREATE INDEX job_due ON stint.job USING btree (queue, run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]))",
+  'index job_ordered':
+    "CREATE INDEX job_ordered ON stint.job USING btree (queue, key, created_at, id) WHERE ((options)::jsonb ? 'ordered'::text)",
   'index job_pkey': 'CREATE UNIQUE INDEX job_pkey ON stint.job USING btree (id)',
   'index job_ready':
     "CREATE INDEX job_ready ON stint.job USING btree (queue, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NULL))",
@@ -569,11 +752,18 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     "CREATE INDEX job_ready_keyed ON stint.job USING btree (queue, key, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NOT NULL))",
   'index job_running':
     "CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'running'::stint.job_state)",
+  'index job_running_limited':
+    "CREATE INDEX job_running_limited ON stint.job USING btree (queue, claim_seq) WHERE ((state = 'running'::stint.job_state) AND (claim_seq IS NOT NULL))",
   'index job_unique':
     'CREATE UNIQUE INDEX job_unique ON stint.job USING btree (queue, unique_key) WHERE (unique_key IS NOT NULL)',
   'index job_waiting':
     "CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state)",
   'index leader_pkey': 'CREATE UNIQUE INDEX leader_pkey ON stint.leader USING btree (name)',
+  'index limit_cover_name':
+    'CREATE INDEX limit_cover_name ON stint.limit_cover USING btree (type, name, queue)',
+  'index limit_cover_pkey':
+    'CREATE UNIQUE INDEX limit_cover_pkey ON stint.limit_cover USING btree (queue, type, name)',
+  'index limit_key_pkey': 'CREATE UNIQUE INDEX limit_key_pkey ON stint.limit_key USING btree (name, key)',
   'index log_job': 'CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line)',
   'index migration_pkey': 'CREATE UNIQUE INDEX migration_pkey ON stint.migration USING btree (version)',
   'index operation_intent':
@@ -587,9 +777,15 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index operation_job_untouched':
     'CREATE INDEX operation_job_untouched ON stint.operation_job USING btree (operation_id, id) WHERE (outcome IS NULL)',
   'index operation_pkey': 'CREATE UNIQUE INDEX operation_pkey ON stint.operation USING btree (id)',
+  'index pause_pkey': 'CREATE UNIQUE INDEX pause_pkey ON stint.pause USING btree (queue, kind, key)',
   'index queue_gauge_pkey': 'CREATE UNIQUE INDEX queue_gauge_pkey ON stint.queue_gauge USING btree (queue)',
   'index queue_pkey': 'CREATE UNIQUE INDEX queue_pkey ON stint.queue USING btree (name)',
+  'index rate_bucket_pkey':
+    'CREATE UNIQUE INDEX rate_bucket_pkey ON stint.rate_bucket USING btree (name, key, seq)',
+  'index rate_pkey': 'CREATE UNIQUE INDEX rate_pkey ON stint.rate USING btree (name)',
   'index retention_pkey': 'CREATE UNIQUE INDEX retention_pkey ON stint.retention USING btree (id)',
+  'index running_base_pkey':
+    'CREATE UNIQUE INDEX running_base_pkey ON stint.running_base USING btree (queue, version)',
   'index schedule_due':
     'CREATE INDEX schedule_due ON stint.schedule USING btree (next_fire_at) WHERE (next_fire_at IS NOT NULL)',
   'index schedule_pkey': 'CREATE UNIQUE INDEX schedule_pkey ON stint.schedule USING btree (name)',
@@ -607,6 +803,10 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'table attempt': 'RANGE (ended_at)',
   'table audit': '',
   'table blob': '',
+  'table breaker': '',
+  'table breaker_change': '',
+  'table breaker_count': '',
+  'table concurrency_limit': '',
   'table cursor_key': '',
   'table dead': '',
   'table effect': '',
@@ -621,13 +821,19 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'table index_upkeep': '',
   'table job': '',
   'table leader': '',
+  'table limit_cover': '',
+  'table limit_key': '',
   'table log': 'RANGE (at)',
   'table migration': '',
   'table operation': '',
   'table operation_job': '',
+  'table pause': '',
   'table queue': '',
   'table queue_gauge': '',
+  'table rate': '',
+  'table rate_bucket': '',
   'table retention': '',
+  'table running_base': '',
   'table schedule': '',
   'table service': '',
   'table stat_hour': '',

@@ -7,6 +7,10 @@ import { workersScript } from './migrations/0005_workers.sql.ts'
 import { numbersScript } from './migrations/0006_numbers.sql.ts'
 import { schedulesScript } from './migrations/0007_schedules.sql.ts'
 import { operationsScript } from './migrations/0008_operations.sql.ts'
+import { pausesScript } from './migrations/0009_pauses.sql.ts'
+import { ratesScript } from './migrations/0010_rates.sql.ts'
+import { limitsScript } from './migrations/0011_limits.sql.ts'
+import { breakersScript } from './migrations/0012_breakers.sql.ts'
 
 export interface Migration {
   version: number
@@ -23,6 +27,10 @@ export const migrations: readonly Migration[] = [
   numbersScript,
   schedulesScript,
   operationsScript,
+  pausesScript,
+  ratesScript,
+  limitsScript,
+  breakersScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

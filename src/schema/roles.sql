@@ -50,7 +50,7 @@ begin
     select format('alter %s %s owner to stint_owner', case relkind when 'v' then 'view' else 'table' end, oid::regclass)
       from pg_class
      where relnamespace = own_schema
-       and relkind in ('r', 'p', 'v')
+       and relkind in ('r', 'p', 'v', 'S')
     union all
     select format('alter function %s owner to stint_owner', oid::regprocedure)
       from pg_proc
@@ -109,6 +109,36 @@ grant execute on function stint.made_at(uuid) to stint_worker;
 grant execute on function stint.history_start() to stint_worker;
 grant execute on function stint.kept_by_default() to stint_worker, stint_viewer, stint_operator;
 
+-- Workers store the limits, rates and breakers of their code, claim under them, and count for them; operators override them.
+-- Any process may take tokens: the functions decide how many.
+grant select, insert, update, delete
+   on stint.pause, stint.rate, stint.rate_bucket, stint.limit_cover, stint.concurrency_limit, stint.limit_key, stint.running_base,
+      stint.breaker, stint.breaker_count, stint.breaker_change
+   to stint_worker, stint_operator;
+grant insert (name, is_limited, pressure, retry_budget), update (is_limited, pressure, retry_budget, updated_at)
+   on stint.queue to stint_worker;
+grant select, usage on sequence stint.claim_order to stint_worker;
+grant execute on function stint.is_open(text) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.take_tokens(text, text, double precision, double precision, double precision, double precision)
+   to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.change_bucket(text, text, double precision, timestamptz)
+   to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.bucket_lock(text, text) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.tokens_per_ms(double precision, double precision, double precision, timestamptz) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.tier_max(jsonb, text) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.limits_of(text) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.running_of(text) to stint_worker, stint_operator;
+grant execute on function stint.running_of_keys(text, text[]) to stint_worker, stint_operator;
+grant execute on function stint.used_of(text, text[]) to stint_worker, stint_operator;
+grant execute on function stint.buckets_of(text, text[]) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.queue_rules(text[]) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.lock_limits(text, text[]) to stint_worker;
+grant execute on function stint.rebase(text) to stint_worker;
+grant execute on function stint.pick_limited(text, jsonb, integer, text[], smallint[], timestamptz[], uuid[], integer[], boolean[])
+   to stint_worker;
+grant execute on function stint.claim_limited(text, uuid, uuid, jsonb, integer, text[], smallint[], timestamptz[], uuid[], integer[], boolean[])
+   to stint_worker;
+
 -- A viewer sees everything about a job except its input, result, progress, errors and log. Search words are visible,
 -- like keys and queues.
 grant select (place, id, state, queue, kind, key, priority, attempt, max_attempts, crashes, epoch, version, created_at, run_at,
@@ -121,6 +151,9 @@ grant select (fingerprint, kind, class, name, title, first_seen, last_seen, vers
               resolved_in, ignored_until, regressed_at)
    on stint.error_group to stint_viewer;
 grant select on stint.migration, stint.worker, stint.leader, stint.service, stint.queue, stint.index_upkeep to stint_viewer;
+grant select on stint.pause, stint.rate, stint.rate_bucket, stint.limit_cover, stint.concurrency_limit, stint.limit_key,
+                stint.breaker, stint.breaker_count, stint.breaker_change
+   to stint_viewer;
 
 -- An operator also reads inputs, changes jobs that do not run (cancel, reschedule, reprioritize, update), and asks
 -- running jobs to stop.

@@ -59,6 +59,62 @@ create table stint.blob (
   created_at timestamp with time zone not null default stint.now()
 );
 
+create table stint.breaker (
+  name text not null,
+  window_ms double precision not null,
+  share double precision not null,
+  least integer not null,
+  open_ms double precision not null,
+  most_open_ms double precision not null,
+  probes integer not null,
+  counts text[] not null,
+  source text not null default 'code'::text,
+  updated_at timestamp with time zone not null default stint.now(),
+  state text not null default 'closed'::text,
+  since timestamp with time zone not null default stint.now(),
+  opens integer not null default 0,
+  cause jsonb,
+  probe_at timestamp with time zone,
+  probe_by uuid,
+  probe_until timestamp with time zone,
+  forced_until timestamp with time zone,
+  forced_by text,
+  forced_reason text
+);
+
+create table stint.breaker_change (
+  name text not null,
+  at timestamp with time zone not null default stint.now(),
+  was text not null,
+  state text not null,
+  cause jsonb,
+  by text,
+  reason text
+);
+
+create table stint.breaker_count (
+  name text not null,
+  slot timestamp with time zone not null,
+  process uuid not null,
+  flush integer not null,
+  ok bigint not null,
+  failed bigint not null
+);
+
+create table stint.concurrency_limit (
+  name text not null,
+  by_key boolean not null default false,
+  max integer not null,
+  tiers jsonb,
+  on_limit text not null default 'wait'::text,
+  source text not null default 'code'::text,
+  updated_at timestamp with time zone not null default stint.now(),
+  override_max integer,
+  override_until timestamp with time zone,
+  override_by text,
+  override_reason text
+);
+
 create table stint.cursor_key (
   key bytea not null,
   is_only boolean not null default true
@@ -242,6 +298,7 @@ create table stint.job (
   started_at timestamp with time zone,
   worker_id uuid,
   lease_id uuid,
+  claim_seq bigint,
   unique_key text,
   unique_until_start boolean,
   correlation_id stint.job_correlation,
@@ -270,6 +327,26 @@ create table stint.leader (
   since timestamp with time zone not null default stint.now(),
   until timestamp with time zone not null,
   about jsonb not null default '{}'::jsonb
+);
+
+create table stint.limit_cover (
+  queue text not null,
+  type text not null,
+  name text not null,
+  kinds text[],
+  since timestamp with time zone not null default stint.now()
+);
+
+create table stint.limit_key (
+  name text not null,
+  key text not null,
+  max integer,
+  weight integer,
+  tier text,
+  until timestamp with time zone not null default 'infinity'::timestamp with time zone,
+  by text,
+  reason text,
+  updated_at timestamp with time zone not null default stint.now()
 );
 
 create table stint.log (
@@ -330,11 +407,29 @@ create table stint.operation_job (
   fate text
 );
 
+create table stint.pause (
+  queue text not null,
+  kind text not null default ''::text,
+  key text not null default ''::text,
+  paused_at timestamp with time zone not null default stint.now(),
+  paused_until timestamp with time zone not null default 'infinity'::timestamp with time zone,
+  paused_by text not null,
+  reason text
+);
+
 create table stint.queue (
   name text not null,
   keep_finished interval,
   keep_dead interval,
-  updated_at timestamp with time zone not null default stint.now()
+  updated_at timestamp with time zone not null default stint.now(),
+  is_limited boolean not null default false,
+  paused_at timestamp with time zone,
+  paused_until timestamp with time zone,
+  paused_by text,
+  pause_reason text,
+  takes_jobs boolean not null default true,
+  pressure jsonb,
+  retry_budget jsonb
 );
 
 create table stint.queue_gauge (
@@ -351,9 +446,42 @@ create table stint.queue_gauge (
   top_keys jsonb not null default '[]'::jsonb
 );
 
+create table stint.rate (
+  name text not null,
+  by_key boolean not null default false,
+  tokens double precision not null,
+  period_ms double precision not null,
+  burst double precision not null,
+  keep double precision not null default 0,
+  source text not null default 'code'::text,
+  updated_at timestamp with time zone not null default stint.now(),
+  override_tokens double precision,
+  override_until timestamp with time zone,
+  override_by text,
+  override_reason text
+);
+
+create table stint.rate_bucket (
+  name text not null,
+  key text not null default ''::text,
+  seq bigint not null,
+  tokens double precision not null,
+  at timestamp with time zone not null,
+  blocked_until timestamp with time zone
+);
+
 create table stint.retention (
   id boolean not null default true,
   audit interval not null default '400 days'::interval
+);
+
+create table stint.running_base (
+  queue text not null,
+  version bigint not null,
+  floor bigint not null,
+  ids uuid[] not null,
+  keys text[] not null,
+  made_at timestamp with time zone not null default clock_timestamp()
 );
 
 create table stint.schedule (
@@ -479,6 +607,34 @@ alter table stint.audit add constraint audit_pkey PRIMARY KEY (id);
 
 alter table stint.blob add constraint blob_pkey PRIMARY KEY (key);
 
+alter table stint.breaker add constraint breaker_in_bounds CHECK ((((window_ms >= (1000)::double precision) AND (window_ms <= (86400000)::double precision)) AND (share > (0)::double precision) AND (share <= (1)::double precision) AND (("least" >= 1) AND ("least" <= 1000000)) AND ((open_ms >= (100)::double precision) AND (open_ms <= (86400000)::double precision)) AND ((most_open_ms >= open_ms) AND (most_open_ms <= (86400000)::double precision)) AND ((probes >= 1) AND (probes <= 1000)) AND (opens >= 0) AND (cardinality(counts) <= 20)));
+
+alter table stint.breaker add constraint breaker_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
+
+alter table stint.breaker add constraint breaker_pkey PRIMARY KEY (name);
+
+alter table stint.breaker add constraint breaker_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
+
+alter table stint.breaker add constraint breaker_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])));
+
+alter table stint.breaker add constraint breaker_texts CHECK (((octet_length(forced_by) <= 256) AND (octet_length(forced_reason) <= 2000)));
+
+alter table stint.breaker_count add constraint breaker_count_in_bounds CHECK ((((ok >= 0) AND (ok <= 1000000000)) AND ((failed >= 0) AND (failed <= 1000000000))));
+
+alter table stint.breaker_count add constraint breaker_count_pkey PRIMARY KEY (name, slot, process);
+
+alter table stint.concurrency_limit add constraint concurrency_limit_in_bounds CHECK (((max >= 0) AND (override_max >= 0) AND (jsonb_typeof(tiers) = 'object'::text)));
+
+alter table stint.concurrency_limit add constraint concurrency_limit_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
+
+alter table stint.concurrency_limit add constraint concurrency_limit_pkey PRIMARY KEY (name);
+
+alter table stint.concurrency_limit add constraint concurrency_limit_policy CHECK ((on_limit = ANY (ARRAY['wait'::text, 'drop-newest'::text, 'latest-wins'::text])));
+
+alter table stint.concurrency_limit add constraint concurrency_limit_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
+
+alter table stint.concurrency_limit add constraint concurrency_limit_texts CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)));
+
 alter table stint.cursor_key add constraint cursor_key_only CHECK (is_only);
 
 alter table stint.cursor_key add constraint cursor_key_pkey PRIMARY KEY (is_only);
@@ -525,6 +681,18 @@ alter table stint.job add constraint job_pkey PRIMARY KEY (id);
 
 alter table stint.leader add constraint leader_pkey PRIMARY KEY (name);
 
+alter table stint.limit_cover add constraint limit_cover_in_bounds CHECK ((((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND ((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((cardinality(kinds) >= 1) AND (cardinality(kinds) <= 1000))));
+
+alter table stint.limit_cover add constraint limit_cover_pkey PRIMARY KEY (queue, type, name);
+
+alter table stint.limit_cover add constraint limit_cover_type CHECK ((type = ANY (ARRAY['concurrency'::text, 'rate'::text, 'breaker'::text])));
+
+alter table stint.limit_key add constraint limit_key_in_bounds CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 512)) AND (max >= 0) AND ((weight >= 1) AND (weight <= 1000)) AND (octet_length(tier) <= 128)));
+
+alter table stint.limit_key add constraint limit_key_pkey PRIMARY KEY (name, key);
+
+alter table stint.limit_key add constraint limit_key_texts CHECK (((octet_length(by) <= 256) AND (octet_length(reason) <= 2000)));
+
 alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
 
 alter table stint.operation add constraint operation_pkey PRIMARY KEY (id);
@@ -537,21 +705,47 @@ alter table stint.operation_job add constraint operation_job_outcome CHECK ((out
 
 alter table stint.operation_job add constraint operation_job_pkey PRIMARY KEY (operation_id, id);
 
+alter table stint.pause add constraint pause_names CHECK ((((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (octet_length(kind) <= 128) AND (octet_length(key) <= 512)));
+
+alter table stint.pause add constraint pause_of_one CHECK (((kind = ''::text) <> (key = ''::text)));
+
+alter table stint.pause add constraint pause_pkey PRIMARY KEY (queue, kind, key);
+
+alter table stint.pause add constraint pause_texts CHECK (((octet_length(paused_by) <= 256) AND (octet_length(reason) <= 2000)));
+
 alter table stint.queue add constraint queue_in_bounds CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)));
 
 alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
 
 alter table stint.queue add constraint queue_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
+alter table stint.queue add constraint queue_pause_texts CHECK (((octet_length(paused_by) <= 256) AND (octet_length(pause_reason) <= 2000)));
+
 alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
 
 alter table stint.queue_gauge add constraint queue_gauge_pkey PRIMARY KEY (queue);
+
+alter table stint.rate add constraint rate_in_bounds CHECK (((tokens > (0)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND (override_tokens > (0)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)));
+
+alter table stint.rate add constraint rate_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
+
+alter table stint.rate add constraint rate_pkey PRIMARY KEY (name);
+
+alter table stint.rate add constraint rate_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
+
+alter table stint.rate add constraint rate_texts CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)));
+
+alter table stint.rate_bucket add constraint rate_bucket_in_bounds CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone))));
+
+alter table stint.rate_bucket add constraint rate_bucket_pkey PRIMARY KEY (name, key, seq);
 
 alter table stint.retention add constraint retention_audit CHECK (((audit >= '1 day'::interval) AND (audit <= '36525 days'::interval)));
 
 alter table stint.retention add constraint retention_one CHECK (id);
 
 alter table stint.retention add constraint retention_pkey PRIMARY KEY (id);
+
+alter table stint.running_base add constraint running_base_pkey PRIMARY KEY (queue, version);
 
 alter table stint.schedule add constraint schedule_in_bounds CHECK ((((missed_limit >= 0) AND (missed_limit <= 1000)) AND ((missed_window_ms >= 0) AND (missed_window_ms <= '31622400000'::bigint)) AND ((jitter_ms >= 0) AND (jitter_ms <= 86400000)) AND ((keep_fires_ms >= 0) AND (keep_fires_ms <= '316224000000'::bigint)) AND ((octet_length(time_zone) >= 1) AND (octet_length(time_zone) <= 64)) AND (pg_column_size(spec) <= 65536) AND (pg_column_size(job) <= 65536) AND ((input IS NULL) OR (pg_column_size(input) <= 2097152))));
 
@@ -577,6 +771,8 @@ alter table stint.worker add constraint worker_pkey PRIMARY KEY (id);
 
 alter table stint.blob set (autovacuum_vacuum_scale_factor=0.05);
 
+alter table stint.breaker_count set (fillfactor=80);
+
 alter table stint.dead set (autovacuum_vacuum_scale_factor=0.05);
 
 alter table stint.effect set (autovacuum_vacuum_scale_factor=0.05);
@@ -591,9 +787,13 @@ alter table stint.gauge_refresh set (fillfactor=10);
 
 alter table stint.idempotency_key set (autovacuum_vacuum_scale_factor=0.05);
 
+alter table stint.job alter column claim_seq set statistics 0;
+
 alter table stint.job alter column key set statistics 0;
 
 alter table stint.job alter column lease_id set statistics 0;
+
+alter table stint.job alter column options set statistics 0;
 
 alter table stint.job alter column priority set statistics 0;
 
@@ -614,6 +814,10 @@ alter table stint.leader set (fillfactor=50, autovacuum_vacuum_threshold=100, au
 alter table stint.operation set (fillfactor=50);
 
 alter table stint.queue_gauge set (fillfactor=50);
+
+alter table stint.rate_bucket set (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_cost_delay=0);
+
+alter table stint.running_base set (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_cost_delay=0);
 
 alter table stint.schedule set (autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=100);
 
@@ -638,6 +842,8 @@ CREATE INDEX audit_actor ON stint.audit USING btree (actor, id);
 CREATE INDEX audit_at ON stint.audit USING btree (at);
 
 CREATE INDEX audit_target ON stint.audit USING btree (target, id);
+
+CREATE INDEX breaker_change_name ON stint.breaker_change USING btree (name, at);
 
 CREATE INDEX dead_died ON stint.dead USING btree (queue, died_at);
 
@@ -675,13 +881,19 @@ CREATE INDEX idempotency_key_expiry ON stint.idempotency_key USING btree (expire
 
 CREATE INDEX job_due ON stint.job USING btree (queue, run_at) WHERE (state = ANY (ARRAY['scheduled'::stint.job_state, 'retrying'::stint.job_state]));
 
+CREATE INDEX job_ordered ON stint.job USING btree (queue, key, created_at, id) WHERE ((options)::jsonb ? 'ordered'::text);
+
 CREATE INDEX job_ready ON stint.job USING btree (queue, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NULL));
 
 CREATE INDEX job_ready_keyed ON stint.job USING btree (queue, key, priority DESC, run_at, id) WHERE ((state = 'ready'::stint.job_state) AND (key IS NOT NULL));
 
 CREATE INDEX job_running ON stint.job USING btree (worker_id) WHERE (state = 'running'::stint.job_state);
 
+CREATE INDEX job_running_limited ON stint.job USING btree (queue, claim_seq) WHERE ((state = 'running'::stint.job_state) AND (claim_seq IS NOT NULL));
+
 CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state);
+
+CREATE INDEX limit_cover_name ON stint.limit_cover USING btree (type, name, queue);
 
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 
@@ -835,6 +1047,72 @@ AS $function$
     from (select both_of.bin, sum(both_of.jobs::bigint) as jobs
             from (select * from jsonb_each_text(one) union all select * from jsonb_each_text(other)) as both_of (bin, jobs)
            group by both_of.bin) as merged
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.bucket_lock(of_name text, of_key text)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select hashtextextended('stint.rate_bucket ' || of_name || ' ' || case when of_key = '' then 0 else hashtext(of_key) & 31 end, 0)
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.buckets_of(of_queue text, of_keys text[])
+ RETURNS TABLE(name text, key text, kinds text[], by_key boolean, have double precision, per_ms double precision, tokens double precision, seq bigint, at timestamp with time zone, blocked_until timestamp with time zone)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select rate.name, lane.key, cover.kinds, rate.by_key,
+         case when last.blocked_until > stint.now() then 0 else level.tokens - rate.keep end,
+         speed.per_ms, level.tokens, coalesce(last.seq, 0), greatest(stint.now(), last.at), last.blocked_until
+    from stint.limit_cover as cover
+    join stint.rate on rate.name = cover.name
+   cross join lateral (
+           select stint.tokens_per_ms(rate.tokens, rate.period_ms, rate.override_tokens, rate.override_until) as per_ms) as speed
+   cross join lateral (
+           select distinct case when rate.by_key then coalesce(k, '') else '' end as key from unnest(of_keys) as k) as lane
+    left join lateral (
+           select bucket.seq, bucket.tokens, bucket.at, bucket.blocked_until
+             from stint.rate_bucket as bucket
+            where bucket.name = rate.name
+              and bucket.key = lane.key
+            order by bucket.seq desc
+            limit 1) as last on true
+   cross join lateral (
+           select least(rate.burst,
+                        coalesce(last.tokens + greatest(extract(epoch from stint.now() - last.at), 0) * 1000 * speed.per_ms,
+                                 rate.burst)) as tokens) as level
+   where cover.queue = of_queue
+     and cover.type = 'rate'
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.change_bucket(of_name text, of_key text, given double precision, blocked timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  perform pg_advisory_xact_lock(stint.bucket_lock(of_name, of_key));
+  with last as (
+    select b.seq, b.tokens, b.at, b.blocked_until
+      from stint.rate_bucket as b
+     where b.name = of_name
+       and b.key = of_key
+     order by b.seq desc
+     limit 1
+  ), changed as (
+    insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
+    select of_name, of_key, coalesce(last.seq, 0) + 1, greatest(-1e9, least(r.burst, coalesce(last.tokens, r.burst) + given)),
+           coalesce(last.at, stint.now()), greatest(last.blocked_until, blocked)
+      from stint.rate as r
+      left join last on true
+     where r.name = of_name
+    returning seq
+  )
+  delete from stint.rate_bucket as b using changed where b.name = of_name and b.key = of_key and b.seq = changed.seq - 1;
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.checked_deadline(value jsonb)
@@ -1050,6 +1328,31 @@ begin
     checked := checked || '{"until": "finished"}';
   end if;
   return checked;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.claim_limited(p_queue text, p_worker uuid, p_lease uuid, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[])
+ RETURNS TABLE(job stint.job, note jsonb)
+ LANGUAGE plpgsql
+AS $function$
+#variable_conflict use_column
+declare
+  choice record;
+begin
+  choice := stint.pick_limited(p_queue, p_kinds, p_limit, p_keys, p_priorities, p_floor_ats, p_floor_ids, p_takes, p_ordered);
+  return query
+    update stint.job as j
+       set state      = 'running',
+           worker_id  = p_worker,
+           lease_id   = p_lease,
+           attempt    = j.attempt + 1,
+           epoch      = j.epoch + 1,
+           started_at = stint.now(),
+           unique_key = case when j.unique_until_start then null else j.unique_key end,
+           claim_seq  = nextval('stint.claim_order')
+     where j.id = any(choice.picked)
+    returning j, null::jsonb;
+  return query select null::stint.job, choice.note;
 end
 $function$;
 
@@ -1316,7 +1619,7 @@ CREATE OR REPLACE FUNCTION stint.is_job_options(options jsonb)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
 begin
-  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit', 'fireAt'] <> '{}' then
+  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit', 'fireAt', 'cost', 'ordered'] <> '{}' then
     return false;
   elsif options ? 'timeoutMs' and jsonb_typeof(options -> 'timeoutMs') <> 'number' then
     return false;
@@ -1327,7 +1630,9 @@ begin
   end if;
   return coalesce((options ->> 'timeoutMs')::numeric between 1 and 315576000000, true)      -- ten years
      and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true)
-     and coalesce(octet_length(options ->> 'fireAt') <= 24 and options ->> 'fireAt' ~ '^[0-9T:.-]*Z$', true);
+     and coalesce(octet_length(options ->> 'fireAt') <= 24 and options ->> 'fireAt' ~ '^[0-9T:.-]*Z$', true)
+     and coalesce(options ->> 'cost' ~ '^[1-9][0-9]{0,8}$' and jsonb_typeof(options -> 'cost') = 'number', true)
+     and coalesce(options ->> 'ordered' in ('hold', 'pass'), not options ? 'ordered');
 end
 $function$;
 
@@ -1340,6 +1645,17 @@ AS $function$
 begin
   return octet_length(key) between 1 and 512;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.is_open(of_queue text)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select not exists (select
+                       from stint.queue
+                      where queue.name = of_queue
+                        and (queue.is_limited or queue.paused_until > stint.now()))
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.is_search(words text[])
@@ -1362,6 +1678,46 @@ CREATE OR REPLACE FUNCTION stint.kept_by_default()
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
 AS $function$ select interval '7 days' $function$;
+
+CREATE OR REPLACE FUNCTION stint.limits_of(of_queue text)
+ RETURNS TABLE(name text, kinds text[], by_key boolean, max integer, tiers jsonb, on_limit text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select rule.name, cover.kinds, rule.by_key,
+         case when rule.override_until > stint.now() then coalesce(rule.override_max, rule.max) else rule.max end,
+         rule.tiers, rule.on_limit
+    from stint.limit_cover as cover
+    join stint.concurrency_limit as rule on rule.name = cover.name
+   where cover.queue = of_queue
+     and cover.type = 'concurrency'
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.lock_limits(of_queue text, of_keys text[])
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform pg_advisory_xact_lock(names.lock)
+     from (select hashtextextended('stint.claim ' || of_queue, 0) as lock
+           union
+           select hashtextextended('stint.limit ' || mine.name, 0)
+             from stint.limit_cover as mine
+             join stint.limit_cover as other
+               on other.type = 'concurrency' and other.name = mine.name and other.queue <> of_queue
+            where mine.queue = of_queue
+              and mine.type = 'concurrency'
+            order by lock) as names;
+  perform pg_advisory_xact_lock(buckets.lock)
+     from (select distinct stint.bucket_lock(rate.name, case when rate.by_key then coalesce(k, '') else '' end) as lock
+             from stint.limit_cover as cover
+             join stint.rate on rate.name = cover.name
+            cross join unnest(of_keys) as k
+            where cover.queue = of_queue
+              and cover.type = 'rate'
+            order by lock) as buckets;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION stint.made_at(id uuid)
  RETURNS timestamp with time zone
@@ -1420,6 +1776,180 @@ AS $function$
      and (inhrelid is not null or obj_description(pg_class.oid, 'pg_class') = 'to be dropped by Stint')
      and (to_date(right(relname, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'utc' <= stint.history_start()
    order by right(relname, 8), relname
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.pick_limited(p_queue text, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[], OUT picked uuid[], OUT note jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '2s'
+AS $function$
+#variable_conflict use_column
+declare
+  used       jsonb;
+  found_jobs integer;
+  room_left  integer;
+  closed     text[];
+  gaps       jsonb;
+  all_seen   jsonb;
+  wait_ms    double precision;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'limits need read committed, not %', current_setting('transaction_isolation') using errcode = 'ST004';
+  end if;
+  perform stint.lock_limits(p_queue, p_keys);
+  if exists (select from stint.queue where name = p_queue and paused_until > stint.now()) then
+    note := '{}';
+    return;
+  end if;
+  perform stint.rebase(p_queue);
+  used := stint.used_of(p_queue, p_keys);
+
+  with rule as materialized (
+    select * from stint.limits_of(p_queue)
+  ), whole as materialized (
+    -- What the limits of the whole queue leave.
+    select min(greatest(rule.max - coalesce((used ->> rule.name)::integer, 0), 0)) as room
+      from rule
+     where not rule.by_key
+       and rule.kinds is null
+  ), open as materialized (
+    select lane.*,
+           least(lane.take, case when lane.is_ordered then 1 end,
+                 (select min(coalesce(own.max, stint.tier_max(rule.tiers, own.tier), rule.max)
+                             - coalesce((used ->> (rule.name || ' ' || lane.key))::integer, 0))
+                    from rule
+                    left join stint.limit_key as own on own.name = rule.name and own.key = lane.key and own.until > stint.now()
+                   where rule.by_key
+                     and rule.kinds is null
+                     and lane.key is not null)) as room
+      from unnest(p_keys, p_priorities, p_floor_ats, p_floor_ids, p_takes, p_ordered)
+             as lane (key, priority, floor_at, floor_id, take, is_ordered)
+  ), seen as materialized (
+    select mine.id, mine.kind, mine.cost, open.key, row_number() over () as place
+      from open
+     cross join lateral (
+             select keyed.*
+               from (select job.id, job.kind, coalesce((job.options ->> 'cost')::integer, 1) as cost
+                       from stint.job
+                      where job.queue = p_queue
+                        and job.key = open.key
+                        and job.key is not null
+                        and job.state = 'ready'
+                        and job.priority = open.priority
+                        and (job.run_at, job.id) > (open.floor_at, open.floor_id)
+                        and job.version <= (p_kinds ->> job.kind)::smallint
+                        and (job.options ? 'ordered') is not true
+                        and not open.is_ordered
+                      order by job.run_at, job.id
+                      limit greatest(open.room, 0)
+                        for update skip locked) as keyed
+             union all
+             select plain.*
+               from (select job.id, job.kind, coalesce((job.options ->> 'cost')::integer, 1) as cost
+                       from stint.job
+                      where job.queue = p_queue
+                        and job.key is null
+                        and job.state = 'ready'
+                        and job.priority = open.priority
+                        and (job.run_at, job.id) > (open.floor_at, open.floor_id)
+                        and job.version <= (p_kinds ->> job.kind)::smallint
+                        and open.key is null
+                      order by job.run_at, job.id
+                      limit greatest(open.room, 0)
+                        for update skip locked) as plain
+             union all
+             -- The first live job of the key, looked at without a lock: skip locked would pass over one that runs inside ctx.tx.
+             select head.id, head.kind, head.cost
+               from (select job.id, job.kind, coalesce((job.options ->> 'cost')::integer, 1) as cost, job.state, job.version
+                       from stint.job
+                      where job.queue = p_queue
+                        and job.key = open.key
+                        and job.options ? 'ordered'
+                        and (job.created_at, job.id) > (open.floor_at, open.floor_id)
+                        and open.is_ordered
+                      order by job.created_at, job.id
+                      limit 1) as head
+              cross join lateral (
+                      select
+                        from stint.job
+                       where job.id = head.id
+                         and job.state = head.state
+                         for update skip locked) as held
+              where head.state = 'ready'
+                and head.version <= (p_kinds ->> head.kind)::smallint) as mine
+     where open.room > 0
+     limit least(p_limit, (select room from whole))
+  ), within as materialized (
+    -- Limits of some kinds: they cut what was seen, in turn.
+    select *
+      from seen
+     where seen.id <> all(array(
+             select ranked.id
+               from (select seen.id,
+                            row_number() over (partition by rule.name, case when rule.by_key then seen.key end order by seen.place) as nth,
+                            coalesce(own.max, stint.tier_max(rule.tiers, own.tier), rule.max)
+                              - coalesce((used ->> (rule.name || case when rule.by_key then ' ' || seen.key else '' end))::integer, 0) as room
+                       from seen
+                       join rule on seen.kind = any(rule.kinds) and (not rule.by_key or seen.key is not null)
+                       left join stint.limit_key as own
+                         on rule.by_key and own.name = rule.name and own.key = seen.key and own.until > stint.now()) as ranked
+              where ranked.nth > ranked.room))
+  ), summed as materialized (
+    select within.id, bucket.have, bucket.per_ms, bucket.blocked_until,
+           sum(within.cost) over (partition by bucket.name, bucket.key order by within.place) as tokens
+      from within
+      join stint.buckets_of(p_queue, p_keys) as bucket
+        on (bucket.kinds is null or within.kind = any(bucket.kinds))
+       and bucket.key = case when bucket.by_key then coalesce(within.key, '') else '' end
+  )
+  select array_agg(within.id order by within.place)
+           filter (where within.id <> all(array(select summed.id from summed where summed.tokens > summed.have))),
+         (select array_agg(distinct open.key)
+            from open
+           where open.room < open.take
+             and open.room <= (select count(*) from seen where seen.key = open.key)),
+         (select min(greatest((summed.tokens - summed.have) / summed.per_ms,
+                              extract(epoch from summed.blocked_until - stint.now()) * 1000))
+            from summed where summed.tokens > summed.have),
+         (select count(*) from seen), (select room from whole), 
+         (select jsonb_agg(jsonb_build_object('id', seen.id, 'key', seen.key, 'place', seen.place)) from seen)
+    into picked, closed, wait_ms, found_jobs, room_left, all_seen
+    from within;
+  picked := coalesce(picked, '{}');
+  if cardinality(picked) between 1 and found_jobs - 1 then
+    gaps := (select jsonb_agg(distinct coalesce(held.key, ''))
+               from jsonb_to_recordset(all_seen) as held (id uuid, key text, place bigint)
+               join jsonb_to_recordset(all_seen) as later (id uuid, key text, place bigint)
+                 on coalesce(later.key, '') = coalesce(held.key, '') and later.place > held.place
+              where held.id <> all(picked)
+                and later.id = any(picked));
+  end if;
+
+  if cardinality(picked) > 0 and exists (select from stint.limit_cover where queue = p_queue and type = 'rate') then
+    with spent as (
+      insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
+      select bucket.name, bucket.key, bucket.seq + 1, greatest(-1e9, bucket.tokens - cost.sum), bucket.at, bucket.blocked_until
+        from stint.buckets_of(p_queue, p_keys) as bucket
+       cross join lateral (
+               select sum(coalesce((job.options ->> 'cost')::integer, 1))
+                 from stint.job
+                where job.id = any(picked)
+                  and (bucket.kinds is null or job.kind = any(bucket.kinds))
+                  and (not bucket.by_key or coalesce(job.key, '') = bucket.key)) as cost
+       where cost.sum > 0
+      returning name, key, seq
+    )
+    delete from stint.rate_bucket as bucket
+     using spent
+     where bucket.name = spent.name
+       and bucket.key = spent.key
+       and bucket.seq = spent.seq - 1;
+  end if;
+  note := jsonb_strip_nulls(jsonb_build_object(
+    'closed', closed, 'waitMs', wait_ms, 'gaps', gaps,
+    'isFull', nullif(found_jobs > cardinality(picked) or coalesce(room_left <= found_jobs, false), false)));
+end
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.prune_audit(skip integer, most integer)
@@ -1503,6 +2033,67 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.queue_rules(of_queues text[])
+ RETURNS TABLE(queue text, rules jsonb)
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+  select served.name,
+         jsonb_strip_nulls(jsonb_build_object(
+           'isLimited', nullif(set_for.is_limited, false),
+           'pausedForMs', case when set_for.paused_until = 'infinity' then -1
+                               when set_for.paused_until > stint.now()
+                               then extract(epoch from least(set_for.paused_until, stint.now() + interval '1 day') - stint.now()) * 1000 end,
+           'pausedKinds', (select jsonb_agg(pause.kind)
+                             from stint.pause
+                            where pause.queue = served.name and pause.kind <> '' and pause.paused_until > stint.now()),
+           'pausedKeys', (select jsonb_agg(pause.key)
+                            from stint.pause
+                           where pause.queue = served.name and pause.key <> '' and pause.paused_until > stint.now()),
+           'breakers', (select jsonb_agg(jsonb_build_object(
+                                 'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
+                                 'isForced', coalesce(breaker.forced_until > stint.now(), false),
+                                 'probeInMs', extract(epoch from greatest(least(coalesce(breaker.probe_at, breaker.probe_until),
+                                                                                stint.now() + interval '1 day'), stint.now()) - stint.now()) * 1000))
+                          from stint.limit_cover as cover
+                          join stint.breaker on breaker.name = cover.name
+                         where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed')))
+    from unnest(of_queues) as served (name)
+    left join stint.queue as set_for on set_for.name = served.name;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.rebase(of_queue text)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $function$
+declare
+  base record;
+  last bigint := (select last_value from stint.claim_order);
+begin
+  select version, floor, cardinality(ids) as size, made_at into base
+    from stint.running_base where queue = of_queue order by version desc limit 1;
+  if base.version is null
+     or exists (select from stint.limit_cover
+                 where queue = of_queue and type = 'concurrency' and since > clock_timestamp() - interval '15 s') then
+    -- What was claimed before the limit was set has no number, and some of it may still commit: count everything.
+    insert into stint.running_base (queue, version, floor, ids, keys)
+    select of_queue, coalesce(base.version, 0) + 1, last, coalesce(array_agg(id), '{}'), coalesce(array_agg(key), '{}')
+      from stint.job where state = 'running' and queue = of_queue;
+  elsif last - base.floor > 1000 + base.size / 2 and base.made_at < clock_timestamp() - interval '100 ms' then
+    insert into stint.running_base (queue, version, floor, ids, keys)
+    select of_queue, base.version + 1, last, coalesce(array_agg(id), '{}'), coalesce(array_agg(key), '{}')
+      from stint.running_of(of_queue);
+  else
+    return;
+  end if;
+  delete from stint.running_base where queue = of_queue and version = base.version;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.refuse(field text, problem text, received text)
  RETURNS void
  LANGUAGE plpgsql
@@ -1512,6 +2103,62 @@ begin
   raise exception 'stint.enqueue: expected % %, got %', field, problem, coalesce(left(received, 200), 'null')
     using errcode = 'invalid_parameter_value', column = field;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.running_of(of_queue text)
+ RETURNS TABLE(id uuid, key text, kind text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with base as materialized (
+    select floor, ids from stint.running_base where queue = of_queue order by version desc limit 1
+  )
+  select job.id, job.key, job.kind
+    from stint.job
+   where job.queue = of_queue
+     and job.state = 'running'
+     and job.claim_seq is not null
+     and job.claim_seq > (select floor from base)
+  union all
+  select job.id, job.key, job.kind
+    from stint.job
+   where job.id = any(array(select unnest(ids) from base))
+     and job.lease_id is not null
+     and job.queue = of_queue
+     and coalesce(job.claim_seq, 0) <= (select floor from base)
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.running_of_keys(of_queue text, of_keys text[])
+ RETURNS TABLE(id uuid, key text, kind text)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with base as materialized (
+    select floor, ids, keys from stint.running_base where queue = of_queue order by version desc limit 1
+  ), lane as materialized (
+    select distinct lane.key from unnest(of_keys) as lane (key) where lane.key is not null
+  ), since as materialized (
+    select job.id, job.key, job.kind
+      from stint.job
+     where job.queue = of_queue
+       and job.state = 'running'
+       and job.claim_seq is not null
+       and job.claim_seq > (select floor from base)
+  )
+  select since.id, since.key, since.kind
+    from since
+    join lane on lane.key = since.key
+  union all
+  select job.id, job.key, job.kind
+    from stint.job
+   where job.id = any(array(
+           select old.id
+             from base
+            cross join unnest(base.ids, base.keys) as old (id, key)
+             join lane on lane.key = old.key))
+     and job.lease_id is not null
+     and job.queue = of_queue
+     and coalesce(job.claim_seq, 0) <= (select floor from base)
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)
@@ -1539,6 +2186,96 @@ begin
        and k.key = take_key.key;
     exit when holder is not null;                          -- null: deleted between the two statements, take it again
   end loop;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, keep double precision, OUT granted double precision, OUT wait_ms double precision, OUT per_ms double precision)
+ RETURNS record
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  rule    stint.rate;
+  last    stint.rate_bucket;
+  have    double precision;
+  at_time timestamptz;
+begin
+  -- It does not wait for the disk: what a crash of the server forgets is some milliseconds of tokens, given once more.
+  perform set_config('synchronous_commit', 'off', true);
+  perform pg_advisory_xact_lock(stint.bucket_lock(of_name, of_key));
+  select * into rule from stint.rate as r where r.name = of_name;
+  if rule.name is null then
+    raise exception 'no rate is named %', of_name using errcode = 'ST003';
+  end if;
+  select * into last from stint.rate_bucket as b where b.name = of_name and b.key = of_key order by b.seq desc limit 1;
+  per_ms := stint.tokens_per_ms(rule.tokens, rule.period_ms, rule.override_tokens, rule.override_until);
+  -- This statement may have begun before the last one, which waited for the lock: time does not go back.
+  at_time := greatest(stint.now(), last.at);
+  have := least(rule.burst, coalesce(last.tokens + extract(epoch from at_time - last.at) * 1000 * per_ms, rule.burst));
+  if keep > 0 then
+    max_wait_ms := 0;
+  end if;
+  granted := case when have - keep >= least_wanted then greatest(least_wanted, least(wanted, floor(have - keep)))
+                  when (wanted - have) / per_ms <= max_wait_ms then wanted
+                  else least_wanted end;
+  wait_ms := greatest(0, (granted + keep - have) / per_ms, extract(epoch from last.blocked_until - at_time) * 1000);
+  if wait_ms > max_wait_ms then
+    granted := 0;
+    return;
+  end if;
+  insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
+  values (of_name, of_key, coalesce(last.seq, 0) + 1, have - granted, at_time, case when last.blocked_until > at_time then last.blocked_until end);
+  delete from stint.rate_bucket as b where b.name = of_name and b.key = of_key and b.seq = last.seq;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.tier_max(tiers jsonb, tier text)
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when jsonb_typeof(tiers -> tier) = 'number'
+              then greatest(0, least(2147483647, floor((tiers ->> tier)::numeric)))::integer end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.tokens_per_ms(tokens double precision, period_ms double precision, override_tokens double precision, override_until timestamp with time zone)
+ RETURNS double precision
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+AS $function$
+  select case when override_until > stint.now() then coalesce(override_tokens, tokens) else tokens end / period_ms
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.used_of(of_queue text, of_keys text[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  counts jsonb;
+begin
+  with cover as materialized (
+    select cover.queue, cover.kinds, rule.name, rule.by_key
+      from stint.limits_of(of_queue) as rule
+      join stint.limit_cover as cover on cover.type = 'concurrency' and cover.name = rule.name
+  ), running as materialized (
+    select served.queue, r.key, r.kind
+      from (select distinct queue from cover where (select bool_and(by_key) from cover)) as served
+     cross join lateral stint.running_of_keys(served.queue, of_keys) as r
+    union all
+    select served.queue, r.key, r.kind
+      from (select distinct queue from cover where not (select bool_and(by_key) from cover)) as served
+     cross join lateral stint.running_of(served.queue) as r
+  )
+  select jsonb_object_agg(counted.name, counted.jobs)
+    into counts
+    from (select cover.name || case when cover.by_key then ' ' || running.key else '' end as name, count(*) as jobs
+            from running
+            join cover on cover.queue = running.queue and (cover.kinds is null or running.kind = any(cover.kinds))
+           group by 1) as counted
+   where counted.name is not null;
+  return coalesce(counts, '{}');
 end
 $function$;
 

@@ -3,6 +3,7 @@ import type { JobContract, OutputOf, ParsedInputOf } from '../contracts/contract
 import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import { peek } from '../core/failures/thrown.ts'
+import type { ServedKinds } from './claim/queue-pool.ts'
 import type { HandlerContext } from './attempt/context.ts'
 import { resolveIsolate } from './isolate/isolate-options.ts'
 import type { HandleOptions, IsolateConfig } from './isolate/isolate-options.ts'
@@ -91,6 +92,10 @@ export class Handlers {
     return [...this.#byKind.keys()]
   }
 
+  get contracts(): JobContract[] {
+    return [...this.#byKind.values()].map(({ contract }) => contract)
+  }
+
   /** The isolation of each kind that has one. */
   isolated(): IsolateConfig[] {
     return [...this.#byKind.values()].flatMap(({ isolate }) => isolate ?? [])
@@ -102,8 +107,7 @@ export class Handlers {
 
   /** Kinds whose contract puts its jobs into none of these queues. */
   outside(queues: readonly string[]): { kind: string; queue: string }[] {
-    const contracts = [...this.#byKind.values()].map(({ contract }) => contract)
-    return contracts
+    return this.contracts
       .filter(({ queue }) => !queues.includes(queue))
       .map(({ kind, queue }) => ({ kind, queue }))
   }
@@ -115,12 +119,14 @@ export class Handlers {
     )
   }
 
-  /** The largest batch that a queue's kinds take. */
-  batchSizeOf(queue: string): number {
-    const sizes = [...this.#byKind.values()].map((one) =>
-      one.type === 'batch' && one.contract.queue === queue ? one.size : 1,
-    )
-    return Math.max(1, ...sizes)
+  /** The largest batch that a queue's kinds take, and which of its kinds start in order. */
+  servedIn(queue: string): ServedKinds {
+    const served = [...this.#byKind.values()].filter(({ contract }) => contract.queue === queue)
+    const ordered = served.filter(({ contract }) => contract.ordered !== undefined).length
+    return {
+      batchSize: Math.max(1, ...served.map((one) => (one.type === 'batch' ? one.size : 1))),
+      ordering: ordered === 0 ? 'none' : ordered < served.length ? 'some' : 'all',
+    }
   }
 
   #register(registered: Registered): void {

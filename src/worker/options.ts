@@ -13,6 +13,8 @@ import { resolveBlobs } from '../jobs/new/blob-options.ts'
 import type { BlobOptions } from '../jobs/new/blob-options.ts'
 import type { BlobConfig } from '../jobs/new/new-job.ts'
 import { isNotifyUsual } from '../jobs/wake-up/notify.ts'
+import { flowOption } from '../limits/rules/rule.ts'
+import type { FlowRule } from '../limits/rules/rule.ts'
 import { resolveChildren } from './isolate/isolate-options.ts'
 import type { ChildrenConfig, ChildrenOptions } from './isolate/isolate-options.ts'
 import { asSchedule } from '../schedules/rules/define-schedule.ts'
@@ -89,6 +91,11 @@ export interface WorkerOptions {
   upkeep?: boolean | undefined
   /** Schedules in your code, made by defineSchedule(): stored in the database as they are here. See also schedule(). */
   schedules?: readonly Schedule[] | undefined
+  /**
+   * Limits, rates, breakers and queues in your code, made by defineLimit(), defineRate(), defineBreaker() and defineQueue():
+   * stored in the database as they are here.
+   */
+  flow?: readonly FlowRule[] | undefined
   /** Serves /healthz and /readyz here; `host` is '0.0.0.0' if probes come from outside. @default host '127.0.0.1' */
   health?: { port: number; host?: string | undefined } | undefined
   /** The version of your app, shown beside the worker. @default the environment variable STINT_APP_VERSION */
@@ -150,6 +157,7 @@ export interface WorkerConfig {
   readonly blobs: BlobConfig | undefined
   readonly upkeep: boolean
   readonly schedules: readonly Schedule[]
+  readonly flow: readonly FlowRule[]
   readonly health: { readonly port: number; readonly host: string } | undefined
   readonly version: string | null
   readonly log: Logger | false | undefined
@@ -179,6 +187,7 @@ const known = [
     'blobs',
     'upkeep',
     'schedules',
+    'flow',
     'health',
     'version',
     'log',
@@ -213,6 +222,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     blobs,
     upkeep = true,
     schedules = [],
+    flow = [],
     health,
     version,
     log,
@@ -245,6 +255,7 @@ export function resolveWorkerOptions(options: WorkerOptions = {}): WorkerConfig 
     blobs: blobs === undefined ? undefined : resolveBlobs(blobs),
     upkeep: booleanOption('upkeep', upkeep),
     schedules: schedules.map(asSchedule),
+    flow: flowOption(flow),
     health: health === undefined ? undefined : resolveHealth(health),
     version: versionOption(version ?? process.env['STINT_APP_VERSION'] ?? null),
     log: logOption(log),

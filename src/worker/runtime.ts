@@ -1,4 +1,5 @@
 import { Database } from '../db/database.ts'
+import { synchroniseRules } from '../limits/synchronise.ts'
 import { assemble, deadlineMsOf, longestDeadlineMs } from './assembly.ts'
 import type { Parts, RuntimeConfig } from './assembly.ts'
 import { failUncaught, noteLate } from './attempt/give-up.ts'
@@ -25,6 +26,7 @@ export class Runtime {
     await children.check()
     await this.#patiently(async (db) => {
       await scheduler.synchronise(db)
+      await this.#storeRules(db)
       await tenure.begin(db, about)
     })
     const parts: readonly (Part | undefined)[] = [...beside, upkeep, watchdog, numbers, claiming]
@@ -79,6 +81,12 @@ export class Runtime {
     const db = new Database({ url, schema, deadlineMs, poolSize: 1, applicationName: 'stint worker' })
     // Not awaited: on a network that drops all packets the connection would never close.
     return work(db).finally(() => void db.close())
+  }
+
+  async #storeRules(db: Database): Promise<void> {
+    const { worker, handlers, log } = this.#config
+    for (const rule of await synchroniseRules(db, worker.flow, handlers.contracts))
+      log.warn(rule, 'a rule was declared differently before: this worker has replaced it')
   }
 
   #tellReady(): void {

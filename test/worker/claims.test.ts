@@ -4,8 +4,8 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { JobContract } from '../../src/index.ts'
 import { Database } from '../../src/db/database.ts'
-import type { Queryable } from '../../src/db/statement.ts'
 import { Claims } from '../../src/worker/claim/claims.ts'
+import type { ClaimsConfig } from '../../src/worker/claim/claims.ts'
 import { QueuePool } from '../../src/worker/claim/queue-pool.ts'
 import { HeldJob } from '../../src/worker/attempt/held-job.ts'
 import { claimOne } from '../support/claimed.ts'
@@ -73,7 +73,8 @@ test('a claim stays pending until its jobs are held, also while a slow claim loo
   const { pool } = claimer(job)
   await scene.stint.enqueue(job)
   const [isLooking, goOn] = [gate(), gate()]
-  const slow: Queryable = {
+  const slow: ClaimsConfig['db'] = {
+    transaction: (work) => db.transaction(work),
     schema: 'stint',
     query: async (text, values) => {
       if (text.includes('jobs/tail.sql')) {
@@ -127,7 +128,8 @@ describe('a claim that also looks for the tail of the queue', () => {
   async function longClaim(job: JobContract, look: () => Promise<readonly unknown[]>) {
     const { pool } = claimer(job)
     const looking = gate()
-    const slow: Queryable = {
+    const slow: ClaimsConfig['db'] = {
+      transaction: (work) => db.transaction(work),
       schema: 'stint',
       query: async (text, values) => {
         if (text.includes('jobs/tail.sql')) {

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { Database } from '../../src/db/database.ts'
-import type { Queryable } from '../../src/db/statement.ts'
 import { survey } from '../../src/jobs/survey.ts'
 import { Claims } from '../../src/worker/claim/claims.ts'
+import type { ClaimsConfig } from '../../src/worker/claim/claims.ts'
 import { QueuePool } from '../../src/worker/claim/queue-pool.ts'
 import { newJob, workerScene } from '../support/workers.ts'
 
@@ -22,7 +22,8 @@ async function lateReturn(tailMs = 0) {
                           run_at = stint.now() - interval '1 hour' where id = $1`,
     [id],
   )
-  const slow: Queryable = {
+  const slow: ClaimsConfig['db'] = {
+    transaction: (work) => db.transaction(work),
     schema: 'stint',
     query: async (text, values) => {
       if (text.includes('jobs/tail.sql')) {

@@ -4,7 +4,7 @@ import type { JobContract, SearchTokens, UniqueOptions } from '../../contracts/c
 import type { Duration } from '../../core/duration.ts'
 import type { ClassRule } from '../../core/failures/retry-policy.ts'
 import { boundedText, nameOption } from '../../core/names.ts'
-import { durationOption, invalidOption, longestMs, rejectUnknown } from '../../core/options.ts'
+import { durationOption, integerOption, invalidOption, longestMs, rejectUnknown } from '../../core/options.ts'
 
 /** Options of a single job; an option that is left out is as in the contract. */
 export interface JobOptions {
@@ -81,7 +81,13 @@ export interface Members {
   flowId?: string | undefined
   tokens?: readonly string[] | undefined
   options?:
-    | { timeoutMs?: number | undefined; crashLimit?: number | undefined; fireAt?: string | undefined }
+    | {
+        timeoutMs?: number | undefined
+        crashLimit?: number | undefined
+        fireAt?: string | undefined
+        cost?: number | undefined
+        ordered?: 'hold' | 'pass' | undefined
+      }
     | undefined
 }
 
@@ -115,6 +121,7 @@ export function resolveJob<Parsed>(
   rejectUnknown('enqueue', rest, known)
   if (runAt !== undefined && delay !== undefined)
     throw invalidOption('runAt', 'left out when `delay` is given', runAt)
+  if (contract.ordered !== undefined) refuseWithOrder({ runAt, delay, priority, queue })
   const due = runAt === undefined ? undefined : timeOption('runAt', runAt)
   const members: Members = {
     queue: queue === undefined ? contract.queue : nameOption('queue', queue),
@@ -130,7 +137,7 @@ export function resolveJob<Parsed>(
     traceparent: traceparent === undefined ? undefined : traceparentOption(traceparent),
     tracestate: keyText('tracestate', tracestate, 512),
     tokens: searchTokens({ ...contract.searchOf?.(parsed), ...search }),
-    options: storedOptions(contract, timeout),
+    options: storedOptions(contract, timeout, costOf(contract, parsed)),
   }
   const deciding: Deciding = {
     unique: unique === false ? undefined : uniqueOf(contract, parsed, unique),
@@ -147,15 +154,36 @@ export function resolveJob<Parsed>(
 
 /** Options that are stored with the job, for processes that do not have its contract: sweepers know no kinds. */
 function storedOptions(
-  { retry }: Pick<JobContract, 'retry'>,
+  { retry, ordered }: Pick<JobContract, 'retry' | 'ordered'>,
   timeout: JobOptions['timeout'],
+  cost: number | undefined,
 ): Members['options'] {
   const crashLimit = crashLimitOf(retry.rules.crash)
-  if (timeout === undefined && crashLimit === undefined) return undefined
+  if (timeout === undefined && crashLimit === undefined && cost === undefined && ordered === undefined)
+    return undefined
   return {
     timeoutMs: timeout === undefined ? undefined : durationOption('timeout', timeout, { minMs: 1 }),
     crashLimit,
+    cost,
+    ordered,
   }
+}
+
+/** The tokens that a job takes of its rates; undefined stands for 1. */
+function costOf<Parsed>(contract: JobContract<string, unknown, Parsed>, parsed: Parsed): number | undefined {
+  const cost = contract.costOf?.(parsed)
+  if (cost === undefined) return undefined
+  const checked = integerOption('cost', cost, costRange)
+  return checked === 1 ? undefined : checked
+}
+
+const costRange = { min: 1, max: 999_999_999 }
+
+/** Jobs that start in order have no time, priority or queue of their own. */
+function refuseWithOrder(options: Pick<JobOptions, 'runAt' | 'delay' | 'priority' | 'queue'>): void {
+  for (const [name, value] of Object.entries(options))
+    if (value !== undefined)
+      throw invalidOption(name, "left out, because the contract's `order` is 'key'", value)
 }
 
 /** Crashes after which a job is put aside; undefined if the worker's setting decides. */

@@ -100,7 +100,10 @@ function textsOf<Parsed>(
     if (options[name as keyof JobOptions] !== undefined) return makeTexts(contract, parsed, options)
   }
   const dependsOnInput =
-    contract.keyOf !== undefined || contract.uniqueBy !== undefined || contract.searchOf !== undefined
+    contract.keyOf !== undefined ||
+    contract.uniqueBy !== undefined ||
+    contract.searchOf !== undefined ||
+    contract.costOf !== undefined
   if (dependsOnInput) return makeTexts(contract, parsed, options)
   let texts = constantTexts.get(contract)
   if (texts === undefined) constantTexts.set(contract, (texts = makeTexts(contract, parsed, options)))

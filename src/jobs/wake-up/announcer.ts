@@ -1,5 +1,5 @@
 import type { Bound, Queryable } from '../../db/statement.ts'
-import { cancelPayload, farthestHintMs, schedulesPayload } from './hint.ts'
+import { cancelPayload, farthestHintMs, rulesPayload, schedulesPayload } from './hint.ts'
 import type { Hint } from './hint.ts'
 import { ringLocally } from './local.ts'
 import { Notifier } from './notify.ts'
@@ -54,6 +54,11 @@ export class Announcer {
   /** Schedules were changed. */
   schedulesChanged(): void {
     if (this.#config.notify) void this.#notifier.say(schedulesPayload)
+  }
+
+  /** Rules of flow control were changed. */
+  rulesChanged(): void {
+    if (this.#config.notify) void this.#notifier.say(rulesPayload)
   }
 
   /** For jobs that were stored in a caller's transaction, whose commit we do not see. */

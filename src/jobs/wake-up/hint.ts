@@ -54,6 +54,14 @@ export function cancelPayload(worker: string): string {
 /** Says that schedules were changed: the next fire may be sooner than workers expect. */
 export const schedulesPayload = JSON.stringify({ schedules: true })
 
+/** Says that rules of flow control were changed: pauses, limits, breakers. */
+export const rulesPayload = JSON.stringify({ rules: true })
+
+/** Whether a payload says that rules were changed. */
+export function saysRules(payload: string): boolean {
+  return payload === rulesPayload
+}
+
 /** Whether a payload says that schedules were changed. */
 export function saysSchedules(payload: string): boolean {
   return payload === schedulesPayload

@@ -65,7 +65,7 @@ create function stint.is_job_options(options jsonb) returns boolean
 language plpgsql immutable set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit', 'fireAt'] <> '{}' then
+  if jsonb_typeof(options) <> 'object' or options - array['timeoutMs', 'crashLimit', 'fireAt', 'cost', 'ordered'] <> '{}' then
     return false;
   elsif options ? 'timeoutMs' and jsonb_typeof(options -> 'timeoutMs') <> 'number' then
     return false;
@@ -76,7 +76,9 @@ begin
   end if;
   return coalesce((options ->> 'timeoutMs')::numeric between 1 and 315576000000, true)      -- ten years
      and coalesce(options ->> 'crashLimit' ~ '^([1-9][0-9]?|100)$', true)
-     and coalesce(octet_length(options ->> 'fireAt') <= 24 and options ->> 'fireAt' ~ '^[0-9T:.-]*Z$', true);
+     and coalesce(octet_length(options ->> 'fireAt') <= 24 and options ->> 'fireAt' ~ '^[0-9T:.-]*Z$', true)
+     and coalesce(options ->> 'cost' ~ '^[1-9][0-9]{0,8}$' and jsonb_typeof(options -> 'cost') = 'number', true)
+     and coalesce(options ->> 'ordered' in ('hold', 'pass'), not options ? 'ordered');
 end
 $$;
 
@@ -120,6 +122,7 @@ create table stint.job (
   started_at      timestamptz,
   worker_id       uuid,
   lease_id        uuid,                                             -- random per claim; null unless running
+  claim_seq       bigint,                                           -- its place among the claims under limits
   -- for the jobs that use it
   unique_key      text collate "C",
   unique_until_start boolean,                                       -- the claim clears unique_key
@@ -168,7 +171,9 @@ alter table stint.job
   alter column version   set statistics 0,
   alter column key       set statistics 0,
   alter column worker_id set statistics 0,
-  alter column lease_id  set statistics 0;
+  alter column lease_id  set statistics 0,
+  alter column claim_seq set statistics 0,
+  alter column options   set statistics 0;
 
 create index job_ready on stint.job (queue, priority desc, run_at, id) where state = 'ready' and key is null;
 create index job_ready_keyed on stint.job (queue, key, priority desc, run_at, id) where state = 'ready' and key is not null;
@@ -176,6 +181,9 @@ create index job_ready_keyed on stint.job (queue, key, priority desc, run_at, id
 create index job_due on stint.job (queue, run_at) where state in ('scheduled', 'retrying');
 create index job_waiting on stint.job (queue, run_at) where state = 'waiting';
 create index job_running on stint.job (worker_id) where state = 'running';
+-- The jobs that run under limits, in the order of their claims; and the live jobs that run in order, by key.
+create index job_running_limited on stint.job (queue, claim_seq) where state = 'running' and claim_seq is not null;
+create index job_ordered on stint.job (queue, key, created_at, id) where options ? 'ordered';
 create unique index job_unique on stint.job (queue, unique_key) where unique_key is not null;
 
 -- Empty pages. A plan made while the table has next to no pages is a scan of the whole table, and a session keeps that

@@ -130,6 +130,8 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'job-not-found': { status: 404, title: 'No such job' },
   'error-group-not-found': { status: 404, title: 'No such error group' },
   'schedule-not-found': { status: 404, title: 'No such schedule' },
+  'limit-not-found': { status: 404, title: 'No such limit' },
+  'breaker-not-found': { status: 404, title: 'No such breaker' },
   'operation-not-found': { status: 404, title: 'No such operation' },
   'too-many-matches': { status: 422, title: 'More jobs match than allowed' },
   'state-changed': {

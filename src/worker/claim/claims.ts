@@ -1,9 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { messageOf } from '../../core/failures/thrown.ts'
 import { classify, isPerhapsOneRow } from '../../db/classify.ts'
+import type { Database } from '../../db/database.ts'
 import type { Queryable } from '../../db/statement.ts'
-import { claim, claimable, claimableKeyed, claimLanes, claimThese, putAside } from '../../jobs/claim.ts'
-import type { ClaimedJob, Claimant } from '../../jobs/claim.ts'
+import {
+  claim,
+  claimable,
+  claimableKeyed,
+  claimLanes,
+  claimLimited,
+  claimThese,
+  pickLimited,
+  putAside,
+} from '../../jobs/claim.ts'
+import type { ClaimedJob, Claimant, LimitedLane } from '../../jobs/claim.ts'
+import { start } from '../../jobs/position.ts'
 import { Parked } from '../recovery/parked.ts'
 import { tail, tailLanes } from '../../jobs/survey.ts'
 import type { ClaimReport } from './claim-report.ts'
@@ -28,7 +39,7 @@ export interface Taken {
 }
 
 export interface ClaimsConfig {
-  db: Queryable
+  db: Queryable & Pick<Database, 'transaction'>
   workerId: string
   kinds: string
   /** Jobs whose rows can neither be claimed nor put aside; they are skipped for a while. */
@@ -39,7 +50,7 @@ export interface ClaimsConfig {
 /** Sends claims for one worker, and knows the leases of claims whose reply has not arrived. */
 export class Claims {
   readonly #config: ClaimsConfig
-  readonly #db: Queryable
+  readonly #db: ClaimsConfig['db']
   readonly workerId: string
   readonly #kinds: string
   readonly #parked: Parked
@@ -64,7 +75,7 @@ export class Claims {
       worker: this.workerId,
       lease: randomUUID(),
       queue: pool.config.name,
-      kinds: this.#kinds,
+      kinds: pool.rules.kindsOf(this.#kinds),
       limit: Math.min(wanted, maxBatch),
     }
     // Until the end and not only until the reply: the queries after it take time too.
@@ -80,6 +91,8 @@ export class Claims {
     const { limit } = claimant
     const level = pool.floors.next(now, pool.config.agingAfterMs)
     const sort = pool.nextSort(level !== undefined)
+    if (pool.rules.isLimited)
+      return this.#takeLimited(pool, claimant, sort === 'plain' ? level : undefined, now)
     if (sort === 'keyed' || level === undefined)
       return { jobs: await this.#takeLanes(pool, claimant, now), isAged: false }
     const { hints, floor, priority } = level
@@ -107,6 +120,49 @@ export class Claims {
       if (last !== undefined && isWithinMargin && level.hints === hints) level.raise(last)
     }
     return { jobs, isAged }
+  }
+
+  /** Under limits: the jobs of one priority without keys, or of the next keys. */
+  async #takeLimited(
+    pool: QueuePool,
+    claimant: Claimant,
+    level: Level | undefined,
+    now: number,
+  ): Promise<Taken> {
+    const isAged = level?.hasAged(now, pool.config.agingAfterMs) ?? false
+    const turns = level === undefined ? pool.lanes.next(claimant.limit, now, pool.config.agingAfterMs) : []
+    if (level === undefined && turns.length === 0) return { jobs: [], isAged }
+    const hints = level?.hints ?? 0
+    const lanes =
+      level === undefined ? turns.flatMap(limitedLanesOf(pool)) : [plainLane(level, claimant.limit)]
+    const { jobs, closed } = await this.#claimLimited({ ...claimant, lanes }).catch((error: unknown) => {
+      pool.lanes.failed(turns)
+      throw error
+    })
+    if (level === undefined) {
+      const isOrdered = pool.ordering === 'all'
+      pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, isOrdered, now: performance.now() })
+    } else {
+      const last = closed.gaps.has('') ? undefined : jobs.at(-1)
+      pool.floors.claimed(level, last, { isFull: jobs.length === claimant.limit || closed.isFull, hints })
+    }
+    if (closed.isFull)
+      pool.closeUntil(performance.now() + Math.min(pool.config.pollFloorMs, closed.waitMs ?? Infinity))
+    return { jobs, isAged }
+  }
+
+  /** One claim; when it fails because of one row, the jobs that it would have taken without that row, under the same lock. */
+  async #claimLimited(request: Parameters<typeof claimLimited>[1]): ReturnType<typeof claimLimited> {
+    try {
+      return await claimLimited(this.#db, request)
+    } catch (error) {
+      if (!isPerhapsOneRow(error)) throw error
+      const jobs = await this.#db.transaction(async (tx) => {
+        const found = (await pickLimited(tx, request)).map((id) => ({ id }))
+        return this.#takeThese(found, { claimant: request, error, tx })
+      })
+      return { jobs, closed: { keys: new Set(), gaps: new Set(), isFull: true, waitMs: undefined } }
+    }
   }
 
   async #takeLanes(pool: QueuePool, claimant: Claimant, now: number): Promise<ClaimedJob[]> {
@@ -179,14 +235,14 @@ export class Claims {
    */
   async #takeThese(
     found: readonly { id: string }[],
-    { claimant, error }: { claimant: Claimant; error: unknown },
+    { claimant, error, tx }: { claimant: Claimant; error: unknown; tx?: Queryable },
   ): Promise<ClaimedJob[]> {
     const taken: ClaimedJob[] = []
     const bad: { id: string; error: unknown }[] = []
     const take = async (ids: readonly string[]): Promise<void> => {
       if (bad.length >= mostBad) return
       try {
-        taken.push(...(await claimThese(this.#db, { ...claimant, ids })))
+        taken.push(...(await this.#claimThese({ ...claimant, ids, isPicked: tx !== undefined }, tx)))
       } catch (thrown) {
         if (!isPerhapsOneRow(thrown)) throw thrown
         const [only] = ids
@@ -213,6 +269,21 @@ export class Claims {
     return taken
   }
 
+  /** In a transaction, under a savepoint: the transaction goes on after a failure. */
+  async #claimThese(
+    request: Parameters<typeof claimThese>[1],
+    tx: Queryable | undefined,
+  ): Promise<ClaimedJob[]> {
+    if (tx === undefined) return claimThese(this.#db, request)
+    await tx.query('savepoint these', [])
+    try {
+      return await claimThese(tx, request)
+    } catch (error) {
+      await tx.query('rollback to savepoint these', [])
+      throw error
+    }
+  }
+
   /** A row that fails because of a value will fail again, so it is put aside; other failures may pass. */
   async #putAside({ id, error }: { id: string; error: unknown }): Promise<void> {
     if (classify(error) !== 'value') {
@@ -227,5 +298,23 @@ export class Claims {
       if (!isPerhapsOneRow(thrown)) throw thrown
       this.#parked.park(id, thrown)
     }
+  }
+}
+
+function plainLane({ priority, floor }: Level, take: number): LimitedLane {
+  return { key: null, priority, floor, take, isOrdered: false }
+}
+
+/** The lanes of a key: one for the jobs that start in order, and one for the others, where the queue has both. */
+function limitedLanesOf({ ordering }: QueuePool): (turn: LaneTurn) => LimitedLane[] {
+  return (turn) => {
+    const lane = laneOf(turn)
+    if (ordering === 'none') return [{ ...lane, isOrdered: false }]
+    if (ordering === 'all') return [{ ...lane, isOrdered: true }]
+    // The floor is a place by time: it means nothing among jobs that start in order.
+    return [
+      { ...lane, isOrdered: true, floor: start },
+      { ...lane, isOrdered: false },
+    ]
   }
 }

@@ -72,6 +72,7 @@ export class Dispatcher implements SlotOwner {
     this.startAll()
     if (!this.#isOpen) return
     for (const pool of this.#pools) {
+      if (pool.rules.takeNews()) this.#giveBack(pool, now)
       if (!pool.isClaiming && now >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
@@ -149,7 +150,7 @@ export class Dispatcher implements SlotOwner {
 
   /** How many jobs of a queue to claim now. */
   #wanted(pool: QueuePool): number {
-    if (this.#slots <= 0 || !pool.mayHaveWork) return 0
+    if (this.#slots <= 0 || !pool.mayHaveWork || pool.rules.isPaused(performance.now())) return 0
     if (this.#isWeighted) pool.share(this.#shareOf(pool))
     const urgent = pool.urgent()
     if (!pool.isHungry()) return urgent
@@ -278,8 +279,23 @@ export class Dispatcher implements SlotOwner {
     const pool = pools.get(held.job.queue)
     if (pool === undefined) return
     pool.letGo()
+    if (pool.rules.isLimited) this.#reopen(pool, held)
     if (pool.config.prefetch === 0 || letsOthers) this.startAll()
     if (!this.#willRing && pool.isHungry()) this.#ringSoon()
+  }
+
+  /** A job under limits has ended: its key, and queues that share a limit with it, may have room again. */
+  #reopen(pool: QueuePool, { job }: HeldJob): void {
+    if (job.key !== null) pool.lanes.reopen(job.key)
+    for (const one of this.#pools) one.reopen()
+  }
+
+  /** Gives back the jobs in hand that a pause holds back now. */
+  #giveBack(pool: QueuePool, now: number): void {
+    for (const held of pool.takeWhere(({ job }) => pool.rules.whyNotStart(job, now) !== undefined)) {
+      const reason = pool.rules.whyNotStart(held.job, now) ?? ''
+      this.#endUnstarted(held, { type: 'released', reason })
+    }
   }
 
   /** Rings once for all endings that were stored together: otherwise the loop would turn once for each of them. */

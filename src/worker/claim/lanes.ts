@@ -1,4 +1,5 @@
-import type { ClaimedJob, Lane } from '../../jobs/claim.ts'
+import type { ClaimedJob, Closed, Lane } from '../../jobs/claim.ts'
+import { justBefore } from '../../jobs/position.ts'
 import type { Position } from '../../jobs/position.ts'
 import { Floors } from './floor.ts'
 import type { FloorBefore, Level } from './floor.ts'
@@ -42,8 +43,11 @@ export class Lanes {
   /** Counts the pages of surveys. */
   #page = 0
 
-  constructor(weightOf: (key: string) => number = () => 1) {
+  readonly #isPaused: (key: string) => boolean
+
+  constructor(weightOf: (key: string) => number = () => 1, isPaused: (key: string) => boolean = () => false) {
     this.#weightOf = weightOf
+    this.#isPaused = isPaused
   }
 
   /** Whether jobs with keys may wait. */
@@ -77,7 +81,8 @@ export class Lanes {
     while (left > 0) {
       const key = this.#shift()
       if (key === undefined) break
-      const turn = turns.get(key) ?? turnOf(key, key.floors.next(now, agingAfterMs))
+      const isPaused = this.#isPaused(key.name)
+      const turn = turns.get(key) ?? (isPaused ? undefined : turnOf(key, key.floors.next(now, agingAfterMs)))
       if (turn === undefined) {
         this.#rest(key)
         continue
@@ -100,22 +105,64 @@ export class Lanes {
 
   /** A claim of these lanes was answered with these jobs, those of a lane in order. */
   answered(turns: readonly LaneTurn[], jobs: readonly ClaimedJob[]): void {
-    const byKey = new Map<string | null, ClaimedJob[]>()
-    for (const job of jobs) {
-      const known = byKey.get(job.key)
-      if (known === undefined) byKey.set(job.key, [job])
-      else known.push(job)
-    }
+    const byKey = jobsByKey(jobs)
     for (const turn of turns) {
       const { key, level, take, hints } = turn
       const found = byKey.get(key.name) ?? []
-      key.noteFloors(this.#page)
       turn.isShort = found.length < take
+      this.#moved(key, found.length)
       key.floors.claimed(level, found.at(-1), { isFull: !turn.isShort, hints })
-      if (found.length > 0) this.#prove(key)
       if (!key.floors.mayHaveWork) this.#rest(key)
-      if (this.#keys.delete(key.name)) this.#keys.set(key.name, key)
     }
+    this.#counted(turns, jobs)
+  }
+
+  /**
+   * The same under limits. A key whose limit is reached is closed: it leaves the ring until one of its jobs ends here, or a
+   * survey finds it again. A key that returned less than asked may have more jobs when something else kept them back.
+   */
+  answeredUnderLimits(
+    turns: readonly LaneTurn[],
+    jobs: readonly ClaimedJob[],
+    { keys: closed, gaps, isFull, isOrdered, now }: Closed & { isOrdered: boolean; now: number },
+  ): void {
+    const byKey = jobsByKey(jobs)
+    for (const turn of turns) {
+      const { key, level, take, hints } = turn
+      const found = byKey.get(key.name) ?? []
+      const last = gaps.has(key.name) ? undefined : found.at(-1)
+      const mayHaveMore = found.length >= take || isFull || closed.has(key.name) || isOrdered
+      this.#moved(key, found.length)
+      // The first live job of an ordered key stays the first until it has ended: the floor must not hide it.
+      const floor = last !== undefined && isOrdered ? justBefore(last) : last
+      key.floors.claimed(level, floor, { isFull: mayHaveMore, hints })
+      if (closed.has(key.name) || isOrdered) this.#close(key, now)
+      else if (!key.floors.mayHaveWork) this.#rest(key)
+    }
+    this.#counted(turns, jobs)
+  }
+
+  /** A job of this key has ended here: its limit may have room again. It waits for its turn behind the others. */
+  reopen(name: string): void {
+    const key = this.#keys.get(name)
+    if (key === undefined || key.closedAt === undefined) return
+    key.closedAt = undefined
+    key.isWaiting = true
+    this.#ring.add(key)
+  }
+
+  #close(key: Key, now: number): void {
+    this.#rest(key)
+    key.closedAt = now
+  }
+
+  #moved(key: Key, found: number): void {
+    key.noteFloors(this.#page)
+    if (found > 0) this.#prove(key)
+    if (this.#keys.delete(key.name)) this.#keys.set(key.name, key)
+  }
+
+  #counted(turns: readonly LaneTurn[], jobs: readonly ClaimedJob[]): void {
     this.#perLane = jobs.length / turns.length
     if (jobs.length > 0) this.#claims++
   }
@@ -143,6 +190,7 @@ export class Lanes {
     const key = this.#keys.get(name) ?? this.#add(name)
     if (key === undefined) return
     this.#prove(key)
+    key.closedAt = undefined
     key.floors.lower(priority, position)
     this.#enter(key)
   }
@@ -160,7 +208,8 @@ export class Lanes {
     this.#prove(key)
     const before = key.floorsAt(this.#page).get(priority)
     key.floors.found(priority, head, { since, before })
-    this.#enter(key)
+    if (key.closedAt === undefined) this.#enter(key)
+    else if (performance.now() - key.closedAt > closedMs) this.reopen(name)
   }
 
   /** The start tag of a claimed job of this key. */
@@ -201,7 +250,7 @@ export class Lanes {
 
   /** The key may have work: it waits for its turn, at the front where it had nothing before. */
   #enter(key: Key): void {
-    if (key.isWaiting) return
+    if (key.isWaiting || key.closedAt !== undefined) return
     key.isWaiting = true
     this.#fresh.add(key)
   }
@@ -249,6 +298,8 @@ const fewLanes = 100
 const mostLanes = 500
 /** Keys that are known at once; beyond these the survey finds them in turn. */
 const mostKeys = 100_000
+/** How long a closed key is not asked on the word of surveys: jobs of other processes keep its limit reached. */
+const closedMs = 500
 /** Keys that are asked on the word of hints alone. */
 const mostGuesses = 1_000
 
@@ -271,6 +322,16 @@ export interface FoundLane {
   readonly since: number
 }
 
+function jobsByKey(jobs: readonly ClaimedJob[]): Map<string | null, ClaimedJob[]> {
+  const byKey = new Map<string | null, ClaimedJob[]>()
+  for (const job of jobs) {
+    const known = byKey.get(job.key)
+    if (known === undefined) byKey.set(job.key, [job])
+    else known.push(job)
+  }
+  return byKey
+}
+
 function turnOf(key: Key, level: Level | undefined): LaneTurn | undefined {
   return level === undefined ? undefined : { key, level, hints: level.hints, take: 0, isShort: false }
 }
@@ -287,6 +348,8 @@ class Key {
   /** A job of this key was seen: it is known from more than hints. */
   isProven = false
   isWaiting = false
+  /** When its limit was found to be reached; undefined unless it is closed. */
+  closedAt: number | undefined
   /** Jobs that it may still take in its turn. */
   credit = 0
   #tag = 0

@@ -1,5 +1,5 @@
 import { Subscription } from '../../db/subscription.ts'
-import { channelOf, hintsIn, saysCancel, saysSchedules } from '../../jobs/wake-up/hint.ts'
+import { channelOf, hintsIn, saysCancel, saysRules, saysSchedules } from '../../jobs/wake-up/hint.ts'
 import type { Hint } from '../../jobs/wake-up/hint.ts'
 import { listenLocally, databaseKey } from '../../jobs/wake-up/local.ts'
 import type { Activity } from '../report/activity.ts'
@@ -71,6 +71,7 @@ export class Listening implements Part {
       onPayload: (payload) => {
         this.#hear(hintsIn(payload, (queue) => pools.get(queue) !== undefined))
         if (saysSchedules(payload)) scheduler.wake()
+        if (saysRules(payload)) scout.surveySoon()
         if (saysCancel(payload, tenure.workerId)) cancellations.checkNow()
       },
       onConnected: () => {

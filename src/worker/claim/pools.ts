@@ -7,8 +7,8 @@ export class Pools {
   readonly all: readonly QueuePool[]
   readonly #byName: ReadonlyMap<string, QueuePool>
 
-  constructor(queues: readonly QueueConfig[], handlers: Pick<Handlers, 'batchSizeOf'>) {
-    this.all = queues.map((queue) => new QueuePool(queue, handlers.batchSizeOf(queue.name)))
+  constructor(queues: readonly QueueConfig[], handlers: Pick<Handlers, 'servedIn'>) {
+    this.all = queues.map((queue) => new QueuePool(queue, handlers.servedIn(queue.name)))
     this.#byName = new Map(this.all.map((pool) => [pool.config.name, pool]))
   }
 

@@ -2,6 +2,7 @@ import { waitAfterMs } from '../../db/wait.ts'
 import { Floors } from './floor.ts'
 import { Hand } from './hand.ts'
 import { Lanes } from './lanes.ts'
+import { PoolRules } from './pool-rules.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { QueueConfig } from '../options.ts'
 
@@ -26,15 +27,24 @@ type ClaimState =
 /** The two sorts of claims: for jobs with a key, and for jobs without. */
 export type ClaimSort = 'keyed' | 'plain'
 
+/** What a pool must know of the handlers of its queue. */
+export interface ServedKinds {
+  batchSize: number
+  /** Which of the kinds start in order by key. */
+  ordering: 'none' | 'some' | 'all'
+}
+
 const idle: ClaimState = { type: 'idle' }
 
 /** One queue as this worker sees it: where its jobs are, how many are held here, how fast they run. */
 export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
+  readonly rules = new PoolRules()
   readonly lanes: Lanes
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   readonly batchSize: number
+  readonly ordering: ServedKinds['ordering']
   /** The worker's slots that this queue can count on: fewer than it may use if other queues have work too. */
   #slots: number
   /** Its turn under weighted order: the lowest goes first, and each start raises it. */
@@ -60,11 +70,14 @@ export class QueuePool {
   readonly #waiting = new Map<number, Hand>()
   #waitingCount = 0
   #meanRunMs: number | undefined
+  /** A limit or a rate kept jobs back: no claim is sent before this. */
+  #closedUntil = 0
 
-  constructor(config: QueueConfig, batchSize = 1) {
+  constructor(config: QueueConfig, { batchSize = 1, ordering = 'none' }: Partial<ServedKinds> = {}) {
     this.config = config
     this.batchSize = batchSize
-    this.lanes = new Lanes(config.keyWeight)
+    this.ordering = ordering
+    this.lanes = new Lanes(config.keyWeight, (key) => this.rules.isKeyPaused(key))
     this.#slots = config.concurrency
   }
 
@@ -89,9 +102,18 @@ export class QueuePool {
     return this.#claims.type === 'claiming' ? this.#claims.since : undefined
   }
 
-  /** When a claim may be sent after one that failed; 0 if none failed. */
+  /** When a claim may be sent after one that failed or met a limit; 0 if at once. */
   get holdUntil(): number {
-    return this.#claims.type === 'holding' ? this.#claims.until : 0
+    return Math.max(this.#closedUntil, this.#claims.type === 'holding' ? this.#claims.until : 0)
+  }
+
+  /** Its limits or rates keep jobs back until this time, or until a job of a limited queue ends here. */
+  closeUntil(time: number): void {
+    this.#closedUntil = time
+  }
+
+  reopen(): void {
+    this.#closedUntil = 0
   }
 
   /** A claim is sent now. */
@@ -278,6 +300,8 @@ export class QueuePool {
   ahead(): number {
     if (this.#meanRunMs === undefined || this.#isPrefetchPaused) return 0
     const inMs = (this.#slots * (aheadMs + this.#claimMs)) / Math.max(this.#meanRunMs, 0.001)
-    return Math.min(this.config.prefetch, Math.floor(inMs))
+    // Under limits a job in hand keeps others from running elsewhere.
+    const { prefetch, concurrency } = this.config
+    return Math.min(this.rules.isLimited ? Math.min(prefetch, concurrency) : prefetch, Math.floor(inMs))
   }
 }

@@ -1,5 +1,7 @@
 import type { Database } from '../../db/database.ts'
 import { waitAfterMs } from '../../db/wait.ts'
+import { noRules } from '../../jobs/queue-rules.ts'
+import type { QueueRules } from '../../jobs/queue-rules.ts'
 import { survey, surveyLanes } from '../../jobs/survey.ts'
 import type { Finding, Served } from '../../jobs/survey.ts'
 import type { Parked } from '../recovery/parked.ts'
@@ -153,10 +155,12 @@ export class Scout implements Part {
     { floors, since }: { floors: ReadonlyMap<string, ReadonlyMap<number, FloorBefore>>; since: number },
   ): void {
     let nextDueMs = Infinity
+    const rules = new Map<string, QueueRules>()
     const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
     for (const finding of findings) {
       const pool = this.#config.pools.get(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
+      else if (finding.type === 'rules') rules.set(finding.queue, finding.rules)
       else if (finding.type === 'keyed') {
         if (pool !== undefined) this.#walkSoon(pool)
       } else {
@@ -165,7 +169,11 @@ export class Scout implements Part {
         pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
       }
     }
-    for (const [queue, priorities] of named) this.#config.pools.get(queue)?.floors.forget(priorities)
+    for (const [queue, priorities] of named) {
+      const pool = this.#config.pools.get(queue)
+      pool?.floors.forget(priorities)
+      pool?.rules.set(rules.get(queue) ?? noRules, since)
+    }
     this.dueIn(nextDueMs)
   }
 

@@ -1,0 +1,481 @@
+-- Concurrency limits and order by key: how claims of a limited queue choose their jobs.
+--
+-- The claim takes a transaction lock, counts what runs, and picks jobs that fit. Everything is derived from rows of stint.job
+-- under that lock: nothing is counted up and down, so a crash leaks nothing, and no row is updated per job.
+--
+-- Lock: none that matters; every object is new.
+-- breaking: no
+
+-- Which queue, or which kinds of it, a rule is about.
+create table stint.limit_cover (
+  queue           text collate "C" not null,
+  type            text            not null,
+  name            text collate "C" not null,
+  kinds           text[],                                           -- null: all kinds
+  since           timestamptz     not null default stint.now(),
+  constraint limit_cover_pkey primary key (queue, type, name),
+  constraint limit_cover_type check (type in ('concurrency', 'rate', 'breaker')),
+  constraint limit_cover_in_bounds check (octet_length(queue) between 1 and 128 and octet_length(name) between 1 and 128
+                                          and cardinality(kinds) between 1 and 1000)
+);
+
+create index limit_cover_name on stint.limit_cover (type, name, queue);
+
+create table stint.concurrency_limit (
+  name            text collate "C" not null,
+  by_key          boolean         not null default false,           -- each key counts by itself
+  max             integer         not null,
+  tiers           jsonb,                                            -- { "gold": 10 }
+  on_limit        text            not null default 'wait',
+  source          text            not null default 'code',
+  updated_at      timestamptz     not null default stint.now(),
+  override_max    integer,
+  override_until  timestamptz,
+  override_by     text,
+  override_reason text,
+  constraint concurrency_limit_pkey primary key (name),
+  constraint concurrency_limit_name check (octet_length(name) <= 128 and name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'),
+  constraint concurrency_limit_in_bounds check (max >= 0 and override_max >= 0 and jsonb_typeof(tiers) = 'object'),
+  constraint concurrency_limit_policy check (on_limit in ('wait', 'drop-newest', 'latest-wins')),
+  constraint concurrency_limit_source check (source in ('code', 'runtime')),
+  constraint concurrency_limit_texts check (octet_length(override_by) <= 256 and octet_length(override_reason) <= 2000)
+);
+
+-- What one key has of a limit, beside all others.
+create table stint.limit_key (
+  name            text collate "C" not null,
+  key             text collate "C" not null,
+  max             integer,
+  weight          integer,
+  tier            text,
+  until           timestamptz     not null default 'infinity',
+  by              text,
+  reason          text,
+  updated_at      timestamptz     not null default stint.now(),
+  constraint limit_key_pkey primary key (name, key),
+  constraint limit_key_in_bounds check (octet_length(name) between 1 and 128 and octet_length(key) between 1 and 512
+                                        and max >= 0 and weight between 1 and 1000 and octet_length(tier) <= 128),
+  constraint limit_key_texts check (octet_length(by) <= 256 and octet_length(reason) <= 2000)
+);
+
+-- The jobs of a queue that ran when the row was written: all that was claimed up to `floor` and still runs is in `ids`. A count
+-- reads these and the claims above the floor, so it never reads past jobs that ended long ago. The newest row counts.
+create table stint.running_base (
+  queue           text collate "C" not null,
+  version         bigint          not null,
+  floor           bigint          not null,
+  ids             uuid[]          not null,
+  keys            text[]          not null,
+  made_at         timestamptz     not null default clock_timestamp(),
+  constraint running_base_pkey primary key (queue, version)
+) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
+
+create sequence stint.claim_order;
+-- The last_value of a sequence that was never used is its first value: the first job would lie at the floor and not above it.
+select nextval('stint.claim_order');
+
+-- The maximum of a tier. A value that is no number counts as none: another role may have written it.
+create function stint.tier_max(tiers jsonb, tier text) returns integer
+language sql immutable parallel safe
+as $$
+  select case when jsonb_typeof(tiers -> tier) = 'number'
+              then greatest(0, least(2147483647, floor((tiers ->> tier)::numeric)))::integer end
+$$;
+
+-- The concurrency limits that cover a queue, as they are now.
+create function stint.limits_of(of_queue text)
+returns table (name text, kinds text[], by_key boolean, max integer, tiers jsonb, on_limit text)
+language sql stable
+as $$
+  select rule.name, cover.kinds, rule.by_key,
+         case when rule.override_until > stint.now() then coalesce(rule.override_max, rule.max) else rule.max end,
+         rule.tiers, rule.on_limit
+    from stint.limit_cover as cover
+    join stint.concurrency_limit as rule on rule.name = cover.name
+   where cover.queue = of_queue
+     and cover.type = 'concurrency'
+$$;
+
+-- The jobs of a queue that run under limits: those claimed after the floor of its newest base, and those of the base that
+-- still run. A job that was given back and claimed again is among the first.
+create function stint.running_of(of_queue text) returns table (id uuid, key text, kind text)
+language sql stable
+as $$
+  with base as materialized (
+    select floor, ids from stint.running_base where queue = of_queue order by version desc limit 1
+  )
+  select job.id, job.key, job.kind
+    from stint.job
+   where job.queue = of_queue
+     and job.state = 'running'
+     and job.claim_seq is not null
+     and job.claim_seq > (select floor from base)
+  union all
+  select job.id, job.key, job.kind
+    from stint.job
+   where job.id = any(array(select unnest(ids) from base))
+     and job.lease_id is not null
+     and job.queue = of_queue
+     and coalesce(job.claim_seq, 0) <= (select floor from base)
+$$;
+
+-- The same for some keys: the jobs of the base that have other keys are not looked up.
+create function stint.running_of_keys(of_queue text, of_keys text[]) returns table (id uuid, key text, kind text)
+language sql stable
+as $$
+  with base as materialized (
+    select floor, ids, keys from stint.running_base where queue = of_queue order by version desc limit 1
+  ), lane as materialized (
+    select distinct lane.key from unnest(of_keys) as lane (key) where lane.key is not null
+  ), since as materialized (
+    select job.id, job.key, job.kind
+      from stint.job
+     where job.queue = of_queue
+       and job.state = 'running'
+       and job.claim_seq is not null
+       and job.claim_seq > (select floor from base)
+  )
+  select since.id, since.key, since.kind
+    from since
+    join lane on lane.key = since.key
+  union all
+  select job.id, job.key, job.kind
+    from stint.job
+   where job.id = any(array(
+           select old.id
+             from base
+            cross join unnest(base.ids, base.keys) as old (id, key)
+             join lane on lane.key = old.key))
+     and job.lease_id is not null
+     and job.queue = of_queue
+     and coalesce(job.claim_seq, 0) <= (select floor from base)
+$$;
+
+-- How many jobs of each limit of a queue run, in all queues that the limit covers: {"gpu": 3, "media/tenant acme": 2}. Where
+-- all limits are by key, only these keys are counted. One jsonb value: rows would be estimated as one and looped over.
+create function stint.used_of(of_queue text, of_keys text[]) returns jsonb
+language plpgsql stable
+as $$
+declare
+  counts jsonb;
+begin
+  with cover as materialized (
+    select cover.queue, cover.kinds, rule.name, rule.by_key
+      from stint.limits_of(of_queue) as rule
+      join stint.limit_cover as cover on cover.type = 'concurrency' and cover.name = rule.name
+  ), running as materialized (
+    select served.queue, r.key, r.kind
+      from (select distinct queue from cover where (select bool_and(by_key) from cover)) as served
+     cross join lateral stint.running_of_keys(served.queue, of_keys) as r
+    union all
+    select served.queue, r.key, r.kind
+      from (select distinct queue from cover where not (select bool_and(by_key) from cover)) as served
+     cross join lateral stint.running_of(served.queue) as r
+  )
+  select jsonb_object_agg(counted.name, counted.jobs)
+    into counts
+    from (select cover.name || case when cover.by_key then ' ' || running.key else '' end as name, count(*) as jobs
+            from running
+            join cover on cover.queue = running.queue and (cover.kinds is null or running.kind = any(cover.kinds))
+           group by 1) as counted
+   where counted.name is not null;
+  return coalesce(counts, '{}');
+end
+$$;
+
+-- The buckets that cover a queue, for these keys, as they are now; `have` is what jobs may take.
+create function stint.buckets_of(of_queue text, of_keys text[])
+returns table (name text, key text, kinds text[], by_key boolean, have double precision, per_ms double precision,
+               tokens double precision, seq bigint, at timestamptz, blocked_until timestamptz)
+language sql stable
+as $$
+  select rate.name, lane.key, cover.kinds, rate.by_key,
+         case when last.blocked_until > stint.now() then 0 else level.tokens - rate.keep end,
+         speed.per_ms, level.tokens, coalesce(last.seq, 0), greatest(stint.now(), last.at), last.blocked_until
+    from stint.limit_cover as cover
+    join stint.rate on rate.name = cover.name
+   cross join lateral (
+           select stint.tokens_per_ms(rate.tokens, rate.period_ms, rate.override_tokens, rate.override_until) as per_ms) as speed
+   cross join lateral (
+           select distinct case when rate.by_key then coalesce(k, '') else '' end as key from unnest(of_keys) as k) as lane
+    left join lateral (
+           select bucket.seq, bucket.tokens, bucket.at, bucket.blocked_until
+             from stint.rate_bucket as bucket
+            where bucket.name = rate.name
+              and bucket.key = lane.key
+            order by bucket.seq desc
+            limit 1) as last on true
+   cross join lateral (
+           select least(rate.burst,
+                        coalesce(last.tokens + greatest(extract(epoch from stint.now() - last.at), 0) * 1000 * speed.per_ms,
+                                 rate.burst)) as tokens) as level
+   where cover.queue = of_queue
+     and cover.type = 'rate'
+$$;
+
+-- Takes all locks of a claim, each sort in one order: of the queue, of each limit that it shares with other queues, of its
+-- buckets.
+create function stint.lock_limits(of_queue text, of_keys text[]) returns void
+language plpgsql
+as $$
+begin
+  perform pg_advisory_xact_lock(names.lock)
+     from (select hashtextextended('stint.claim ' || of_queue, 0) as lock
+           union
+           select hashtextextended('stint.limit ' || mine.name, 0)
+             from stint.limit_cover as mine
+             join stint.limit_cover as other
+               on other.type = 'concurrency' and other.name = mine.name and other.queue <> of_queue
+            where mine.queue = of_queue
+              and mine.type = 'concurrency'
+            order by lock) as names;
+  perform pg_advisory_xact_lock(buckets.lock)
+     from (select distinct stint.bucket_lock(rate.name, case when rate.by_key then coalesce(k, '') else '' end) as lock
+             from stint.limit_cover as cover
+             join stint.rate on rate.name = cover.name
+            cross join unnest(of_keys) as k
+            where cover.queue = of_queue
+              and cover.type = 'rate'
+            order by lock) as buckets;
+end
+$$;
+
+-- Under the lock: now and then writes down what runs, so that later claims need not read past what has ended since.
+create function stint.rebase(of_queue text) returns void
+language plpgsql
+as $$
+declare
+  base record;
+  last bigint := (select last_value from stint.claim_order);
+begin
+  select version, floor, cardinality(ids) as size, made_at into base
+    from stint.running_base where queue = of_queue order by version desc limit 1;
+  if base.version is null
+     or exists (select from stint.limit_cover
+                 where queue = of_queue and type = 'concurrency' and since > clock_timestamp() - interval '15 s') then
+    -- What was claimed before the limit was set has no number, and some of it may still commit: count everything.
+    insert into stint.running_base (queue, version, floor, ids, keys)
+    select of_queue, coalesce(base.version, 0) + 1, last, coalesce(array_agg(id), '{}'), coalesce(array_agg(key), '{}')
+      from stint.job where state = 'running' and queue = of_queue;
+  elsif last - base.floor > 1000 + base.size / 2 and base.made_at < clock_timestamp() - interval '100 ms' then
+    insert into stint.running_base (queue, version, floor, ids, keys)
+    select of_queue, base.version + 1, last, coalesce(array_agg(id), '{}'), coalesce(array_agg(key), '{}')
+      from stint.running_of(of_queue);
+  else
+    return;
+  end if;
+  delete from stint.running_base where queue = of_queue and version = base.version;
+end
+$$;
+
+-- Picks jobs of a limited queue that fit under all its limits and rates, locks their rows, and spends their tokens. The lanes are
+-- of the caller's ring, in turn; a lane without a key is a priority of jobs without one. The limits hold for jobs that are
+-- claimed in the same transaction.
+--
+-- `note` says what stopped others: { "closed": keys whose limit is reached now, "isFull": whether another limit or a rate held
+-- jobs back, "gaps": keys of which later jobs were picked than one that was held back ('' for jobs without a key), "waitMs":
+-- when tokens come }.
+--
+-- Each part is a statement of its own: in read committed that is a new snapshot, which sees all that was claimed before the
+-- lock was given. Custom plans are forbidden: the picking statement would be planned anew each time, 3 to 6 ms a claim.
+create function stint.pick_limited(
+  p_queue text, p_kinds jsonb, p_limit integer,
+  p_keys text[], p_priorities smallint[], p_floor_ats timestamptz[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[],
+  out picked uuid[], out note jsonb)
+language plpgsql set plan_cache_mode = force_generic_plan set lock_timeout = '2s'
+as $$
+#variable_conflict use_column
+declare
+  used       jsonb;
+  found_jobs integer;
+  room_left  integer;
+  closed     text[];
+  gaps       jsonb;
+  all_seen   jsonb;
+  wait_ms    double precision;
+begin
+  if current_setting('transaction_isolation') <> 'read committed' then
+    raise exception 'limits need read committed, not %', current_setting('transaction_isolation') using errcode = 'ST004';
+  end if;
+  perform stint.lock_limits(p_queue, p_keys);
+  if exists (select from stint.queue where name = p_queue and paused_until > stint.now()) then
+    note := '{}';
+    return;
+  end if;
+  perform stint.rebase(p_queue);
+  used := stint.used_of(p_queue, p_keys);
+
+  with rule as materialized (
+    select * from stint.limits_of(p_queue)
+  ), whole as materialized (
+    -- What the limits of the whole queue leave.
+    select min(greatest(rule.max - coalesce((used ->> rule.name)::integer, 0), 0)) as room
+      from rule
+     where not rule.by_key
+       and rule.kinds is null
+  ), open as materialized (
+    select lane.*,
+           least(lane.take, case when lane.is_ordered then 1 end,
+                 (select min(coalesce(own.max, stint.tier_max(rule.tiers, own.tier), rule.max)
+                             - coalesce((used ->> (rule.name || ' ' || lane.key))::integer, 0))
+                    from rule
+                    left join stint.limit_key as own on own.name = rule.name and own.key = lane.key and own.until > stint.now()
+                   where rule.by_key
+                     and rule.kinds is null
+                     and lane.key is not null)) as room
+      from unnest(p_keys, p_priorities, p_floor_ats, p_floor_ids, p_takes, p_ordered)
+             as lane (key, priority, floor_at, floor_id, take, is_ordered)
+  ), seen as materialized (
+    select mine.id, mine.kind, mine.cost, open.key, row_number() over () as place
+      from open
+     cross join lateral (
+             select keyed.*
+               from (select job.id, job.kind, coalesce((job.options ->> 'cost')::integer, 1) as cost
+                       from stint.job
+                      where job.queue = p_queue
+                        and job.key = open.key
+                        and job.key is not null
+                        and job.state = 'ready'
+                        and job.priority = open.priority
+                        and (job.run_at, job.id) > (open.floor_at, open.floor_id)
+                        and job.version <= (p_kinds ->> job.kind)::smallint
+                        and (job.options ? 'ordered') is not true
+                        and not open.is_ordered
+                      order by job.run_at, job.id
+                      limit greatest(open.room, 0)
+                        for update skip locked) as keyed
+             union all
+             select plain.*
+               from (select job.id, job.kind, coalesce((job.options ->> 'cost')::integer, 1) as cost
+                       from stint.job
+                      where job.queue = p_queue
+                        and job.key is null
+                        and job.state = 'ready'
+                        and job.priority = open.priority
+                        and (job.run_at, job.id) > (open.floor_at, open.floor_id)
+                        and job.version <= (p_kinds ->> job.kind)::smallint
+                        and open.key is null
+                      order by job.run_at, job.id
+                      limit greatest(open.room, 0)
+                        for update skip locked) as plain
+             union all
+             -- The first live job of the key, looked at without a lock: skip locked would pass over one that runs inside ctx.tx.
+             select head.id, head.kind, head.cost
+               from (select job.id, job.kind, coalesce((job.options ->> 'cost')::integer, 1) as cost, job.state, job.version
+                       from stint.job
+                      where job.queue = p_queue
+                        and job.key = open.key
+                        and job.options ? 'ordered'
+                        and (job.created_at, job.id) > (open.floor_at, open.floor_id)
+                        and open.is_ordered
+                      order by job.created_at, job.id
+                      limit 1) as head
+              cross join lateral (
+                      select
+                        from stint.job
+                       where job.id = head.id
+                         and job.state = head.state
+                         for update skip locked) as held
+              where head.state = 'ready'
+                and head.version <= (p_kinds ->> head.kind)::smallint) as mine
+     where open.room > 0
+     limit least(p_limit, (select room from whole))
+  ), within as materialized (
+    -- Limits of some kinds: they cut what was seen, in turn.
+    select *
+      from seen
+     where seen.id <> all(array(
+             select ranked.id
+               from (select seen.id,
+                            row_number() over (partition by rule.name, case when rule.by_key then seen.key end order by seen.place) as nth,
+                            coalesce(own.max, stint.tier_max(rule.tiers, own.tier), rule.max)
+                              - coalesce((used ->> (rule.name || case when rule.by_key then ' ' || seen.key else '' end))::integer, 0) as room
+                       from seen
+                       join rule on seen.kind = any(rule.kinds) and (not rule.by_key or seen.key is not null)
+                       left join stint.limit_key as own
+                         on rule.by_key and own.name = rule.name and own.key = seen.key and own.until > stint.now()) as ranked
+              where ranked.nth > ranked.room))
+  ), summed as materialized (
+    select within.id, bucket.have, bucket.per_ms, bucket.blocked_until,
+           sum(within.cost) over (partition by bucket.name, bucket.key order by within.place) as tokens
+      from within
+      join stint.buckets_of(p_queue, p_keys) as bucket
+        on (bucket.kinds is null or within.kind = any(bucket.kinds))
+       and bucket.key = case when bucket.by_key then coalesce(within.key, '') else '' end
+  )
+  select array_agg(within.id order by within.place)
+           filter (where within.id <> all(array(select summed.id from summed where summed.tokens > summed.have))),
+         (select array_agg(distinct open.key)
+            from open
+           where open.room < open.take
+             and open.room <= (select count(*) from seen where seen.key = open.key)),
+         (select min(greatest((summed.tokens - summed.have) / summed.per_ms,
+                              extract(epoch from summed.blocked_until - stint.now()) * 1000))
+            from summed where summed.tokens > summed.have),
+         (select count(*) from seen), (select room from whole), 
+         (select jsonb_agg(jsonb_build_object('id', seen.id, 'key', seen.key, 'place', seen.place)) from seen)
+    into picked, closed, wait_ms, found_jobs, room_left, all_seen
+    from within;
+  picked := coalesce(picked, '{}');
+  if cardinality(picked) between 1 and found_jobs - 1 then
+    gaps := (select jsonb_agg(distinct coalesce(held.key, ''))
+               from jsonb_to_recordset(all_seen) as held (id uuid, key text, place bigint)
+               join jsonb_to_recordset(all_seen) as later (id uuid, key text, place bigint)
+                 on coalesce(later.key, '') = coalesce(held.key, '') and later.place > held.place
+              where held.id <> all(picked)
+                and later.id = any(picked));
+  end if;
+
+  if cardinality(picked) > 0 and exists (select from stint.limit_cover where queue = p_queue and type = 'rate') then
+    with spent as (
+      insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
+      select bucket.name, bucket.key, bucket.seq + 1, greatest(-1e9, bucket.tokens - cost.sum), bucket.at, bucket.blocked_until
+        from stint.buckets_of(p_queue, p_keys) as bucket
+       cross join lateral (
+               select sum(coalesce((job.options ->> 'cost')::integer, 1))
+                 from stint.job
+                where job.id = any(picked)
+                  and (bucket.kinds is null or job.kind = any(bucket.kinds))
+                  and (not bucket.by_key or coalesce(job.key, '') = bucket.key)) as cost
+       where cost.sum > 0
+      returning name, key, seq
+    )
+    delete from stint.rate_bucket as bucket
+     using spent
+     where bucket.name = spent.name
+       and bucket.key = spent.key
+       and bucket.seq = spent.seq - 1;
+  end if;
+  note := jsonb_strip_nulls(jsonb_build_object(
+    'closed', closed, 'waitMs', wait_ms, 'gaps', gaps,
+    'isFull', nullif(found_jobs > cardinality(picked) or coalesce(room_left <= found_jobs, false), false)));
+end
+$$;
+
+-- Claims jobs of a limited queue. The last row, without a job, has the note of pick_limited().
+create function stint.claim_limited(
+  p_queue text, p_worker uuid, p_lease uuid, p_kinds jsonb, p_limit integer,
+  p_keys text[], p_priorities smallint[], p_floor_ats timestamptz[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[])
+returns table (job stint.job, note jsonb)
+language plpgsql
+as $$
+#variable_conflict use_column
+declare
+  choice record;
+begin
+  choice := stint.pick_limited(p_queue, p_kinds, p_limit, p_keys, p_priorities, p_floor_ats, p_floor_ids, p_takes, p_ordered);
+  return query
+    update stint.job as j
+       set state      = 'running',
+           worker_id  = p_worker,
+           lease_id   = p_lease,
+           attempt    = j.attempt + 1,
+           epoch      = j.epoch + 1,
+           started_at = stint.now(),
+           unique_key = case when j.unique_until_start then null else j.unique_key end,
+           claim_seq  = nextval('stint.claim_order')
+     where j.id = any(choice.picked)
+    returning j, null::jsonb;
+  return query select null::stint.job, choice.note;
+end
+$$;

@@ -1,0 +1,94 @@
+-- Breakers: while a downstream fails, the jobs that need it stay ready and burn no attempt.
+--
+-- Lock: none that matters; every object is new.
+-- breaking: no
+
+-- Changes when its state does, and by people: never per job.
+create table stint.breaker (
+  name            text collate "C" not null,
+  window_ms       double precision not null,                        -- outcomes of this last span decide
+  share           double precision not null,                        -- it opens at this share of failures
+  least           integer         not null,                         -- … of at least this many outcomes
+  open_ms         double precision not null,                        -- the first time; it doubles up to most_open_ms
+  most_open_ms    double precision not null,
+  probes          integer         not null,                         -- jobs that a half-open breaker lets through
+  counts          text[]          not null,                         -- the classes of failures that count
+  source          text            not null default 'code',
+  updated_at      timestamptz     not null default stint.now(),
+  state           text            not null default 'closed',
+  since           timestamptz     not null default stint.now(),
+  opens           integer         not null default 0,               -- how often it opened in a row
+  cause           jsonb,                                            -- { failed, of, error, fingerprint }
+  probe_at        timestamptz,
+  probe_by        uuid,
+  probe_until     timestamptz,
+  forced_until    timestamptz,                                      -- a person set the state, until then
+  forced_by       text,
+  forced_reason   text,
+  constraint breaker_pkey primary key (name),
+  constraint breaker_name check (octet_length(name) <= 128 and name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'),
+  constraint breaker_in_bounds check (window_ms between 1000 and 86400000 and share > 0 and share <= 1 and least between 1 and 1000000
+                                      and open_ms between 100 and 86400000 and most_open_ms between open_ms and 86400000
+                                      and probes between 1 and 1000 and opens >= 0 and cardinality(counts) <= 20),
+  constraint breaker_state check (state in ('closed', 'open', 'half-open')),
+  constraint breaker_source check (source in ('code', 'runtime')),
+  constraint breaker_texts check (octet_length(forced_by) <= 256 and octet_length(forced_reason) <= 2000)
+);
+
+-- Totals of a slot of time, each row written by one process only.
+create table stint.breaker_count (
+  name            text collate "C" not null,
+  slot            timestamptz     not null,
+  process         uuid            not null,
+  flush           integer         not null,
+  ok              bigint          not null,
+  failed          bigint          not null,
+  constraint breaker_count_pkey primary key (name, slot, process),
+  constraint breaker_count_in_bounds check (ok between 0 and 1000000000 and failed between 0 and 1000000000)
+) with (fillfactor = 80);
+
+-- Every change of a breaker's state, with its cause; kept for 30 days.
+create table stint.breaker_change (
+  name            text collate "C" not null,
+  at              timestamptz     not null default stint.now(),
+  was             text            not null,
+  state           text            not null,
+  cause           jsonb,
+  by              text,                                             -- a person, or null
+  reason          text
+);
+
+create index breaker_change_name on stint.breaker_change (name, at);
+
+-- What a worker of these queues must know before it claims, and what `why` tells people: one row for each queue with anything
+-- set. Times are milliseconds from now; -1 stands for "until someone ends it".
+create function stint.queue_rules(of_queues text[]) returns table (queue text, rules jsonb)
+language plpgsql stable
+as $$
+#variable_conflict use_column
+begin
+  return query
+  select served.name,
+         jsonb_strip_nulls(jsonb_build_object(
+           'isLimited', nullif(set_for.is_limited, false),
+           'pausedForMs', case when set_for.paused_until = 'infinity' then -1
+                               when set_for.paused_until > stint.now()
+                               then extract(epoch from least(set_for.paused_until, stint.now() + interval '1 day') - stint.now()) * 1000 end,
+           'pausedKinds', (select jsonb_agg(pause.kind)
+                             from stint.pause
+                            where pause.queue = served.name and pause.kind <> '' and pause.paused_until > stint.now()),
+           'pausedKeys', (select jsonb_agg(pause.key)
+                            from stint.pause
+                           where pause.queue = served.name and pause.key <> '' and pause.paused_until > stint.now()),
+           'breakers', (select jsonb_agg(jsonb_build_object(
+                                 'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
+                                 'isForced', coalesce(breaker.forced_until > stint.now(), false),
+                                 'probeInMs', extract(epoch from greatest(least(coalesce(breaker.probe_at, breaker.probe_until),
+                                                                                stint.now() + interval '1 day'), stint.now()) - stint.now()) * 1000))
+                          from stint.limit_cover as cover
+                          join stint.breaker on breaker.name = cover.name
+                         where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed')))
+    from unnest(of_queues) as served (name)
+    left join stint.queue as set_for on set_for.name = served.name;
+end
+$$;

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { defineJob, defineLimit } from '../../src/index.ts'
+import type { JobContract } from '../../src/index.ts'
+import { newName, startWorker, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+
+interface Input {
+  key: string
+}
+
+function newKeyed(): JobContract<string, Input, Input> {
+  return defineJob({
+    kind: newName('work'),
+    queue: newName(),
+    key: (input) => (input as Input).key,
+    retry: { backoff: () => 1 },
+  }) as JobContract<string, Input, Input>
+}
+
+/** Counts how many handlers run at once, by group. */
+class Gauge {
+  readonly most = new Map<string, number>()
+  readonly #now = new Map<string, number>()
+
+  async during(group: string, ms: number): Promise<void> {
+    const now = (this.#now.get(group) ?? 0) + 1
+    this.#now.set(group, now)
+    this.most.set(group, Math.max(now, this.most.get(group) ?? 0))
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    this.#now.set(group, (this.#now.get(group) ?? 1) - 1)
+  }
+}
+
+test('a limit by key holds for each key, and all jobs run', async () => {
+  const job = newKeyed()
+  const limit = defineLimit({ name: newName('limit'), covers: [{ queue: job.queue }], by: 'key', max: 2 })
+  const gauge = new Gauge()
+  const worker = await startWorker(scene, { queues: { [job.queue]: 10 }, flow: [limit] }, (one) =>
+    one.handle(job, async ({ key }) => gauge.during(key, 5)),
+  )
+  const inputs = Array.from({ length: 60 }, (_, n) => ({ key: `k${n % 3}` }))
+  await scene.stint.enqueueMany(job, inputs)
+  await worker.tells('succeeded', undefined, 60)
+  expect(Object.fromEntries(gauge.most)).toEqual({ k0: 2, k1: 2, k2: 2 })
+})
+
+test('a limit over two queues counts their jobs together', async () => {
+  const [one, two] = [newKeyed(), newKeyed()]
+  const limit = defineLimit({
+    name: newName('group'),
+    covers: [{ queue: one.queue }, { queue: two.queue, kinds: [two.kind] }],
+    max: 3,
+  })
+  const gauge = new Gauge()
+  const queues = { [one.queue]: 5, [two.queue]: 5 }
+  const worker = await startWorker(scene, { queues, flow: [limit] }, (started) =>
+    started.handle(one, async () => gauge.during('all', 5)).handle(two, async () => gauge.during('all', 5)),
+  )
+  await scene.stint.enqueueMany(
+    one,
+    Array.from({ length: 20 }, () => ({ key: 'a' })),
+  )
+  await scene.stint.enqueueMany(
+    two,
+    Array.from({ length: 20 }, () => ({ key: 'b' })),
+  )
+  await worker.tells('succeeded', undefined, 40)
+  expect(gauge.most.get('all')).toBe(3)
+})
+
+test('jobs that start in order never overtake one that failed', async () => {
+  const job = defineJob({
+    kind: newName('ordered'),
+    queue: newName(),
+    key: (input) => (input as Input).key,
+    order: 'key',
+    retry: { backoff: () => 1 },
+  })
+  const starts: string[] = []
+  const worker = await startWorker(scene, { queues: { [job.queue]: 10 } }, (one) =>
+    one.handle(job, (input, ctx) => {
+      const { key, n } = input as Input & { n: number }
+      starts.push(`${key}${n}`)
+      if (n % 3 === 0 && ctx.attempt === 1) throw new Error('once')
+    }),
+  )
+  for (let n = 0; n < 6; n++) for (const key of ['a', 'b']) await scene.stint.enqueue(job, { key, n })
+  await worker.tells('succeeded', undefined, 12)
+  for (const key of ['a', 'b'])
+    expect(starts.filter((start) => start.startsWith(key)).join(' ')).toBe(
+      `${key}0 ${key}0 ${key}1 ${key}2 ${key}3 ${key}3 ${key}4 ${key}5`,
+    )
+})
