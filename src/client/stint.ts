@@ -31,30 +31,31 @@ import type { GetOptions } from './calls.ts'
 import type { CancelOptions } from './jobs/cancel.ts'
 import { Connection } from './connection.ts'
 import { ConsoleStore } from './console/console-store.ts'
-import { DeadLetters } from './dead/dead-letters.ts'
+import type { DeadLetters } from './dead/dead-letters.ts'
 import { EnqueueStats } from './enqueue/enqueue-stats.ts'
 import { resolveDoctorOptions } from './doctor-options.ts'
 import type { DoctorOptions } from './doctor-options.ts'
 import { Enqueuer } from './enqueue/enqueuer.ts'
 import type { EnqueuedJob, EnqueuedJobs, EnqueueManyOptions, EnqueueOptions } from './enqueue/enqueuer.ts'
-import { ErrorGroups } from './dead/error-groups.ts'
-import { JobVerbs } from './jobs/job-verbs.ts'
-import type { When } from './jobs/job-verbs.ts'
+import type { ErrorGroups } from './dead/error-groups.ts'
+import type { JobVerbs, When } from './jobs/job-verbs.ts'
 import { resolveListOptions } from './jobs/list-options.ts'
 import type { JobPage, ListOptions } from './jobs/list-options.ts'
 import { resolveLogsOptions } from './jobs/log-options.ts'
 import type { LogsOptions } from './jobs/log-options.ts'
 import { Operations } from './operations/operations.ts'
 import { operatorOf } from './operator/operator.ts'
-import type { ClientParts, Operator } from './operator/operator.ts'
-import { Schedules } from './schedules.ts'
+import type { Operator } from './operator/operator.ts'
+import { partsOn } from './parts.ts'
+import type { ClientParts } from './parts.ts'
+import type { Schedules } from './schedules.ts'
 import { resolveSearchOptions } from './jobs/search-options.ts'
 import type { SearchOptions } from './jobs/search-options.ts'
 import { Announcer } from '../jobs/wake-up/announcer.ts'
 import { databaseKey } from '../jobs/wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
-import { Queues } from './queues.ts'
+import type { Queues } from './queues.ts'
 import { Replies } from './console/replies.ts'
 import { gaugedQueues, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
 import type { GaugesOptions, Stats, StatsOptions } from './stats.ts'
@@ -339,32 +340,8 @@ export class Stint<Tx = PgTransaction> {
     await this.#connection.close()
   }
 
-  /** The parts that change jobs, queues and schedules, on these calls. */
   #partsOn(calls: Calls): ClientParts {
-    const { blobs } = this.#config
-    const announcer = this.#announcer
-    const onReady = (job: Job): void => {
-      this.#announce(job)
-    }
-    return {
-      jobs: new JobVerbs(calls, {
-        onMoved: onReady,
-        onAsked: (worker) => {
-          announcer.askedToStop(worker)
-        },
-      }),
-      dead: new DeadLetters(calls, { blobs, onReady }),
-      queues: new Queues(calls),
-      errors: new ErrorGroups(calls),
-      schedules: new Schedules(calls, {
-        onReady: (hints) => {
-          announcer.stored(new Set(hints))
-        },
-        onChanged: () => {
-          announcer.schedulesChanged()
-        },
-      }),
-    }
+    return partsOn(calls, { blobs: this.#config.blobs, announcer: this.#announcer })
   }
 
   #operationsOf(actor: ActorConfig): Operations {
@@ -375,13 +352,6 @@ export class Stint<Tx = PgTransaction> {
         this.#announcer.stored(new Set([hint]))
       },
     })
-  }
-
-  /** Tells workers about a job's new time, queue or priority. */
-  #announce(job: Job): void {
-    const { queue, priority, key, runAt } = job
-    const inMs = Math.max(0, runAt.getTime() - Date.now())
-    this.#announcer.stored(new Set([{ queue, priority, keyed: key !== null, key: key ?? undefined, inMs }]))
   }
 }
 

@@ -2,24 +2,15 @@ import type { JobContract } from '../../contracts/contract.ts'
 import type { Duration } from '../../core/duration.ts'
 import { asSchedule } from '../../schedules/rules/define-schedule.ts'
 import type { Schedule, ScheduleDefinition } from '../../schedules/rules/define-schedule.ts'
-import type { DeadLetters, EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
-import type { ErrorGroups } from '../dead/error-groups.ts'
-import type { JobVerbs, When } from '../jobs/job-verbs.ts'
+import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
+import type { When } from '../jobs/job-verbs.ts'
 import type { Operations } from '../operations/operations.ts'
-import type { Queues, SetQueueOptions } from '../queues.ts'
-import type { BackfillOptions, Schedules } from '../schedules.ts'
+import type { SetQueueOptions } from '../queues.ts'
+import type { BackfillOptions } from '../schedules.ts'
+import type { ClientParts } from '../parts.ts'
 import { entryOf } from './actor.ts'
 import { auditing } from './auditing.ts'
 import type { AuditConfig } from './auditing.ts'
-
-/** The parts of a client that change something. */
-export interface ClientParts {
-  jobs: JobVerbs
-  dead: DeadLetters
-  queues: Queues
-  schedules: Schedules
-  errors: ErrorGroups
-}
 
 export interface OperatorConfig extends AuditConfig<ClientParts> {
   operations: Operations

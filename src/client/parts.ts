@@ -1,0 +1,53 @@
+import type { Job } from '../core/job.ts'
+import type { BlobConfig } from '../jobs/new/new-job.ts'
+import type { Announcer } from '../jobs/wake-up/announcer.ts'
+import type { Calls } from './calls.ts'
+import { DeadLetters } from './dead/dead-letters.ts'
+import { ErrorGroups } from './dead/error-groups.ts'
+import { JobVerbs } from './jobs/job-verbs.ts'
+import { Queues } from './queues.ts'
+import { Schedules } from './schedules.ts'
+
+/** The parts of a client that change something. */
+export interface ClientParts {
+  jobs: JobVerbs
+  dead: DeadLetters
+  queues: Queues
+  schedules: Schedules
+  errors: ErrorGroups
+}
+
+/** Makes the parts on these calls: those of the client itself, or those of a person's transaction. */
+export function partsOn(
+  calls: Calls,
+  { blobs, announcer }: { blobs: BlobConfig | undefined; announcer: Announcer },
+): ClientParts {
+  const onReady = (job: Job): void => {
+    announce(job, announcer)
+  }
+  return {
+    jobs: new JobVerbs(calls, {
+      onMoved: onReady,
+      onAsked: (worker) => {
+        announcer.askedToStop(worker)
+      },
+    }),
+    dead: new DeadLetters(calls, { blobs, onReady }),
+    queues: new Queues(calls),
+    errors: new ErrorGroups(calls),
+    schedules: new Schedules(calls, {
+      onReady: (hints) => {
+        announcer.stored(new Set(hints))
+      },
+      onChanged: () => {
+        announcer.schedulesChanged()
+      },
+    }),
+  }
+}
+
+/** Tells workers about a job's new time, queue or priority. */
+function announce({ queue, priority, key, runAt }: Job, announcer: Announcer): void {
+  const inMs = Math.max(0, runAt.getTime() - Date.now())
+  announcer.stored(new Set([{ queue, priority, keyed: key !== null, key: key ?? undefined, inMs }]))
+}
