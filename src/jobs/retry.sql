@@ -2,7 +2,8 @@
 --
 -- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint }. A failure that counts
 -- against the budget of its class burns no attempt: the attempt is given back. A job that was asked to stop meanwhile is
--- ready at once: the worker that claims it ends it. An attempt that reached its end was no crash.
+-- ready at once: the worker that claims it ends it. An attempt that reached its end was no crash. A job that others of its key
+-- may pass leaves the order.
 with back as (
   update stint.job
      set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0 and cancel_at is null
@@ -14,6 +15,7 @@ with back as (
          failures   = coalesce(failures, '{}') || jsonb_build_object(
                         :items::jsonb -> id::text ->> 'class',
                         coalesce((failures ->> (:items::jsonb -> id::text ->> 'class'))::integer, 0) + 1),
+         options    = case when options ->> 'ordered' = 'pass' then nullif(options - 'ordered', '{}') else options end,
          suspect    = false,
          worker_id  = null,
          lease_id   = null,

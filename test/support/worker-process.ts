@@ -23,6 +23,8 @@ export interface ProgramJob {
   isolate?: 'process'
   /** Handles up to this many jobs in one call. */
   batch?: number
+  /** Its jobs start in order, by the `key` of their input. */
+  isOrdered?: boolean
 }
 
 export interface WorkerSetup {

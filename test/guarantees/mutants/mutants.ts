@@ -17,6 +17,8 @@ function edit(from: string, to: string): { from: string; to: string }[] {
   return [{ from, to }]
 }
 
+const limits = 'schema/migrations/0011_limits.sql.js'
+
 /** The statements that end an attempt, and the parameter with the leases in each. */
 const settles = [
   { id: 'M01a', statement: 'succeed', leases: '$2' },
@@ -282,5 +284,59 @@ export const mutants: readonly Mutant[] = [
     caughtBy: 'blocked.keeps-lease',
     file: 'worker/lease/lease-thread.js',
     edits: edit('blockedMs > leaseMs && lateMs > 0', 'blockedMs > leaseMs'),
+  },
+  {
+    id: 'M32a',
+    what: 'a claim under limits counts what runs before it has the lock',
+    caughtBy: 'limits.exact',
+    file: limits,
+    edits: [
+      { from: 'used       jsonb;', to: 'used jsonb := stint.used_of(p_queue, p_keys);' },
+      { from: String.raw`\n  used := `, to: String.raw`\n  perform ` },
+    ],
+  },
+  {
+    id: 'M32b',
+    what: 'claims under limits do not exclude each other',
+    caughtBy: 'limits.exact',
+    file: limits,
+    edits: edit('pg_advisory_xact_lock(names.lock)', 'pg_advisory_xact_lock_shared(names.lock)'),
+  },
+  {
+    id: 'M32c',
+    what: 'claims of two queues under one limit do not exclude each other',
+    caughtBy: 'limits.exact',
+    file: limits,
+    edits: edit('other.queue <> of_queue', 'other.queue <> other.queue'),
+  },
+  {
+    id: 'M33',
+    what: 'a job that was given back and claimed again counts twice',
+    caughtBy: 'limits.count-once',
+    file: limits,
+    edits: edit(
+      String.raw`select unnest(ids) from base))\n     and job.lease_id is not null\n     and job.queue = of_queue\n     and coalesce(job.claim_seq, 0) <= (select floor from base)`,
+      String.raw`select unnest(ids) from base))\n     and job.lease_id is not null\n     and job.queue = of_queue`,
+    ),
+  },
+  {
+    id: 'M34',
+    what: 'jobs that start in order are ordered by run_at',
+    caughtBy: 'order.first-live',
+    file: limits,
+    edits: edit(
+      String.raw`order by job.created_at, job.id\n                      limit 1) as head`,
+      'order by job.run_at, job.id limit 1) as head',
+    ),
+  },
+  {
+    id: 'M35',
+    what: 'tokens are taken without a lock',
+    caughtBy: 'rates.exact',
+    file: 'schema/migrations/0010_rates.sql.js',
+    edits: edit(
+      String.raw`given once more.\n  perform set_config('synchronous_commit', 'off', true);\n  perform pg_advisory_xact_lock(`,
+      String.raw`given once more.\n  perform (`,
+    ),
   },
 ]

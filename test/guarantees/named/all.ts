@@ -11,6 +11,7 @@ import { crashBystander, crashLimit, releaseNoBurn } from './crashes.ts'
 import { batchCrossLease, zombieHeartbeat, zombieSettle, zombieSideWrites } from './fencing.ts'
 import { firesManySchedulers } from './fires.ts'
 import { abortFirst, blockedKeepsLease, txIdleBound } from './leases.ts'
+import { limitsCountOnce, limitsExact, orderFirstLive, ratesExact } from './limits.ts'
 import { claimLostReply, outageNoBlame, sweepLive, sweepOrphanClaim, sweepRace } from './recovery.ts'
 
 /**
@@ -41,6 +42,10 @@ export const named = {
   'abort.first': abortFirst,
   'tx.idle-bound': txIdleBound,
   'blocked.keeps-lease': blockedKeepsLease,
+  'limits.exact': limitsExact,
+  'limits.count-once': limitsCountOnce,
+  'order.first-live': orderFirstLive,
+  'rates.exact': ratesExact,
 } satisfies Record<string, (build: Build) => Promise<void>>
 
 export type GuaranteeName = keyof typeof named

@@ -73,6 +73,13 @@ export const acts = {
     await failures[failure](ctx)
   },
 
+  /** Works for a while, and fails at the first `times` tries. */
+  failOrWork: async ({ ms, failure, times }, ctx, tools) => {
+    await pause(ms)
+    if (times > 0) await acts.fail({ failure, times }, ctx, tools)
+    return { by: tools.name }
+  },
+
   /** Lets a zombie do one write after it lost its lease; any other worker succeeds. */
   zombie: async ({ write, held }, ctx, tools) => {
     const { name, told, note } = tools

@@ -95,8 +95,12 @@ for (const layer of middleware) {
   })
 }
 
-for (const { isStrict, isolate, batch, ...definition } of jobs) {
-  const contract = defineJob(isStrict ? { ...definition, input: numbered } : definition)
+for (const { isStrict, isolate, batch, isOrdered, ...definition } of jobs) {
+  const contract = defineJob({
+    ...definition,
+    ...(isStrict ? { input: numbered } : {}),
+    ...(isOrdered ? { key: (input) => input.key, order: 'key' } : {}),
+  })
   const handler = async (input, ctx) => {
     const { jobId: job, queue, attempt, fence } = ctx
     const about = { job, queue, attempt, epoch: fence.epoch, token: fence.token, n: input?.n }
