@@ -109,6 +109,8 @@ export interface Closed {
   gaps: ReadonlySet<string>
   /** When tokens come; undefined where none are missing. */
   waitMs: number | undefined
+  /** A limit that is reached does more than let jobs wait. */
+  hasPolicy: boolean
 }
 
 type LimitedRequest = Claimant & { lanes: readonly LimitedLane[] }
@@ -127,14 +129,16 @@ export async function claimLimited(
     return row
   })
   const jobs = rows.filter((row) => row.note === null).map(toJob)
-  const { closed = [], gaps = [], isFull = false, waitMs } = note
-  return { jobs: inOrder(jobs), closed: { keys: new Set(closed), gaps: new Set(gaps), isFull, waitMs } }
+  const { closed = [], gaps = [], isFull = false, hasPolicy = false, waitMs } = note
+  const keys = new Set(closed)
+  return { jobs: inOrder(jobs), closed: { keys, gaps: new Set(gaps), isFull, hasPolicy, waitMs } }
 }
 
 interface ClosedRow {
   closed?: string[]
   gaps?: string[]
   isFull?: boolean
+  hasPolicy?: boolean
   waitMs?: number
 }
 

@@ -1948,6 +1948,8 @@ begin
   end if;
   note := jsonb_strip_nulls(jsonb_build_object(
     'closed', closed, 'waitMs', wait_ms, 'gaps', gaps,
+    'hasPolicy', nullif((closed is not null or coalesce(room_left <= found_jobs, false) or found_jobs > cardinality(picked))
+                        and exists (select from stint.limits_of(p_queue) where on_limit <> 'wait'), false),
     'isFull', nullif(found_jobs > cardinality(picked) or coalesce(room_left <= found_jobs, false), false)));
 end
 $function$;

@@ -138,6 +138,8 @@ export function assemble(config: RuntimeConfig): Parts {
     troubles,
     numbers,
     report,
+    events,
+    announcer,
   })
   const recycling = new Recycling({
     afterMs: worker.stuck.recycleMs,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { defineJob, defineLimit } from '../../src/index.ts'
 import type { JobContract } from '../../src/index.ts'
-import { newName, startWorker, workerScene } from '../support/workers.ts'
+import { gate, newName, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
@@ -91,4 +91,72 @@ test('jobs that start in order never overtake one that failed', async () => {
     expect(starts.filter((start) => start.startsWith(key)).join(' ')).toBe(
       `${key}0 ${key}0 ${key}1 ${key}2 ${key}3 ${key}3 ${key}4 ${key}5`,
     )
+})
+
+test('under drop-newest a job that finds no room is cancelled, and names the limit', async () => {
+  const job = newKeyed()
+  const name = newName('limit')
+  const limit = defineLimit({
+    name,
+    covers: [{ queue: job.queue }],
+    by: 'key',
+    max: 1,
+    onLimit: 'drop-newest',
+  })
+  const { opened, open } = gate()
+  const worker = await startWorker(scene, { queues: { [job.queue]: 10 }, flow: [limit] }, (one) =>
+    one.handle(job, () => opened),
+  )
+  const first = await scene.stint.enqueue(job, { key: 'a' })
+  await worker.hears('started', first.id)
+  const second = await scene.stint.enqueue(job, { key: 'a' })
+  const other = await scene.stint.enqueue(job, { key: 'b' })
+  await worker.hears('started', other.id)
+  const [shed] = await worker.tells('shed')
+  expect(shed).toMatchObject({ id: second.id, key: 'a', wasRunning: false })
+  expect(await stored(scene, second.id)).toMatchObject({
+    state: 'cancelled',
+    reason: `limit ${name} was reached`,
+  })
+  open(undefined)
+  await worker.hears('succeeded', first.id)
+})
+
+test('under latest-wins the newest job replaces the others, also the running one', async () => {
+  const job = newKeyed()
+  const name = newName('limit')
+  const limit = defineLimit({
+    name,
+    covers: [{ queue: job.queue }],
+    by: 'key',
+    max: 1,
+    onLimit: 'latest-wins',
+  })
+  const worker = await startWorker(scene, { queues: { [job.queue]: 10 }, flow: [limit] }, (one) =>
+    one.handle(job, async ({ key }, { signal }) => {
+      if (key === 'last') return
+      await new Promise((_, reject) => {
+        signal.addEventListener('abort', () => {
+          reject(signal.reason as Error)
+        })
+      })
+    }),
+  )
+  const first = await scene.stint.enqueue(job, { key: 'a' })
+  await worker.hears('started', first.id)
+  const { jobs } = await scene.stint.enqueueMany(job, [{ key: 'last' }, { key: 'last' }, { key: 'last' }], {
+    key: 'a',
+  })
+  const [second, third, last] = jobs.map(({ id }) => id) as [string, string, string]
+  await worker.hears('succeeded', last)
+  expect(await stored(scene, first.id)).toMatchObject({
+    state: 'cancelled',
+    reason: `limit ${name}: job ${last} took its place`,
+  })
+  const told = worker.told('superseded').map(({ id, wasRunning }) => ({ id, wasRunning }))
+  expect(told).toContainEqual({ id: first.id, wasRunning: true })
+  for (const id of [second, third]) {
+    expect(told).toContainEqual({ id, wasRunning: false })
+    expect(await stored(scene, id)).toMatchObject({ state: 'cancelled' })
+  }
 })

@@ -163,6 +163,8 @@ const eventNames: readonly EventName[] = [
     'swept',
     'regressed',
     'unknownKinds',
+    'shed',
+    'superseded',
     'fired',
     'scheduleFailed',
     'workerLost',

@@ -274,7 +274,7 @@ $$;
 --
 -- `note` says what stopped others: { "closed": keys whose limit is reached now, "isFull": whether another limit or a rate held
 -- jobs back, "gaps": keys of which later jobs were picked than one that was held back ('' for jobs without a key), "waitMs":
--- when tokens come }.
+-- when tokens come, "hasPolicy": whether a limit that is reached does more than let jobs wait }.
 --
 -- Each part is a statement of its own: in read committed that is a new snapshot, which sees all that was claimed before the
 -- lock was given. Custom plans are forbidden: the picking statement would be planned anew each time, 3 to 6 ms a claim.
@@ -448,6 +448,8 @@ begin
   end if;
   note := jsonb_strip_nulls(jsonb_build_object(
     'closed', closed, 'waitMs', wait_ms, 'gaps', gaps,
+    'hasPolicy', nullif((closed is not null or coalesce(room_left <= found_jobs, false) or found_jobs > cardinality(picked))
+                        and exists (select from stint.limits_of(p_queue) where on_limit <> 'wait'), false),
     'isFull', nullif(found_jobs > cardinality(picked) or coalesce(room_left <= found_jobs, false), false)));
 end
 $$;

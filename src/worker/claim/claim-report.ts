@@ -1,8 +1,11 @@
 import { classify } from '../../db/classify.ts'
+import type { Displaced } from '../../limits/policies/policies.ts'
 import type { PutAside } from '../../jobs/claim.ts'
+import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import type { Bell } from '../../jobs/wake-up/bell.ts'
 import type { Poll } from '../../jobs/wake-up/poll.ts'
 import type { Activity } from '../report/activity.ts'
+import type { Events } from '../report/events.ts'
 import type { Numbers } from '../report/numbers.ts'
 import type { Report } from '../report/report.ts'
 import type { Troubles } from '../watch/troubles.ts'
@@ -18,6 +21,8 @@ export interface ClaimReportParts {
   troubles: Troubles
   numbers: Numbers
   report: Report
+  events: Events
+  announcer: Pick<Announcer, 'askedToStop'>
 }
 
 /** What the answers to claims mean for the rest of the worker. */
@@ -53,6 +58,17 @@ export class ClaimReport {
   partlyFailed(error: unknown): void {
     this.#mayHaveTaken(error)
     this.#parts.troubles.beside('claim', error)
+  }
+
+  /** A limit ended a ready job, or asked a running one to stop. */
+  displaced(queue: string, { policy, worker, ...job }: Displaced): void {
+    const { events, announcer } = this.#parts
+    if (worker !== null) announcer.askedToStop(worker)
+    events.emit(policy === 'drop-newest' ? 'shed' : 'superseded', {
+      ...job,
+      queue,
+      wasRunning: worker !== null,
+    })
   }
 
   /** A job became a dead letter because its row cannot be claimed. */

@@ -15,6 +15,7 @@ import {
 } from '../../jobs/claim.ts'
 import type { ClaimedJob, Claimant, LimitedLane } from '../../jobs/claim.ts'
 import { start } from '../../jobs/position.ts'
+import { applyPolicies } from '../../limits/policies/policies.ts'
 import { Parked } from '../recovery/parked.ts'
 import { tail, tailLanes } from '../../jobs/survey.ts'
 import type { ClaimReport } from './claim-report.ts'
@@ -44,7 +45,7 @@ export interface ClaimsConfig {
   kinds: string
   /** Jobs whose rows can neither be claimed nor put aside; they are skipped for a while. */
   parked?: Parked | undefined
-  report?: Pick<ClaimReport, 'putAside' | 'partlyFailed'> | undefined
+  report?: Pick<ClaimReport, 'putAside' | 'partlyFailed' | 'displaced'> | undefined
 }
 
 /** Sends claims for one worker, and knows the leases of claims whose reply has not arrived. */
@@ -56,6 +57,8 @@ export class Claims {
   readonly #parked: Parked
   /** Leases of claims whose jobs are not in our hands yet: rows under these are on their way to us, and no orphans. */
   readonly #pending = new Set<string>()
+  /** Queues whose policies are being applied. */
+  readonly #displacing = new Set<string>()
 
   constructor(config: ClaimsConfig) {
     this.#config = config
@@ -148,7 +151,26 @@ export class Claims {
     }
     if (closed.isFull)
       pool.closeUntil(performance.now() + Math.min(pool.config.pollFloorMs, closed.waitMs ?? Infinity))
+    if (closed.hasPolicy)
+      void this.#applyPolicies(
+        claimant.queue,
+        lanes.map(({ key }) => key),
+      )
     return { jobs, isAged }
+  }
+
+  /** Ends jobs that a limit does not let wait. The claimed jobs do not wait for it; the next claim asks again if it fails. */
+  async #applyPolicies(queue: string, keys: readonly (string | null)[]): Promise<void> {
+    if (this.#displacing.has(queue)) return
+    this.#displacing.add(queue)
+    try {
+      for (const displaced of await applyPolicies(this.#db, { queue, keys }))
+        this.#config.report?.displaced(queue, displaced)
+    } catch (error) {
+      this.#config.report?.partlyFailed(error)
+    } finally {
+      this.#displacing.delete(queue)
+    }
   }
 
   /** One claim; when it fails because of one row, the jobs that it would have taken without that row, under the same lock. */
@@ -161,7 +183,8 @@ export class Claims {
         const found = (await pickLimited(tx, request)).map((id) => ({ id }))
         return this.#takeThese(found, { claimant: request, error, tx })
       })
-      return { jobs, closed: { keys: new Set(), gaps: new Set(), isFull: true, waitMs: undefined } }
+      const closed = { keys: new Set<string>(), gaps: new Set<string>(), waitMs: undefined, hasPolicy: false }
+      return { jobs, closed: { ...closed, isFull: true } }
     }
   }
 

@@ -62,6 +62,10 @@ export interface WorkerEvents {
   regressed: [Regressed]
   /** Jobs wait here that this worker has no handler for. */
   unknownKinds: [readonly UnknownKind[]]
+  /** A job that found no room was cancelled: its limit has `onLimit: 'drop-newest'`. */
+  shed: [DisplacedJob]
+  /** A newer job replaced this one, which was cancelled or asked to stop: its limit has `onLimit: 'latest-wins'`. */
+  superseded: [DisplacedJob]
   /** This worker decided scheduled times: it made jobs, or not, and why. */
   fired: [Fired]
   /** A schedule could not be fired; it is tried again later. */
@@ -72,6 +76,18 @@ export interface WorkerEvents {
   trouble: [{ what: string; error: unknown; jobIds?: readonly string[] }]
   stopping: [{ reason: string }]
   stopped: []
+}
+
+/** A job that a limit did not let wait, or run on. */
+export interface DisplacedJob {
+  id: string
+  queue: string
+  kind: string
+  key: string | null
+  /** Names the limit and, where a newer job took its place, that job. */
+  reason: string
+  /** It ran, and was asked to stop. */
+  wasRunning: boolean
 }
 
 /** The only emitter. A listener that throws is reported and stops nothing. */

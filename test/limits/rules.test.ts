@@ -1,0 +1,153 @@
+import { expect, test } from 'vitest'
+import { defineBreaker, defineJob, defineLimit, defineRate } from '../../src/index.ts'
+import { newName, startWorker, stored, workerScene } from '../support/workers.ts'
+
+const scene = workerScene()
+
+test('a worker stores its rules, and a later worker with another rule of that name replaces it', async () => {
+  const queue = newName()
+  const name = newName('limit')
+  const job = defineJob({ kind: newName('work'), queue })
+  const warnings: unknown[] = []
+  const quiet = (): void => undefined
+  const log = { debug: quiet, info: quiet, error: quiet, warn: (about: unknown) => warnings.push(about) }
+  const start = (max: number): Promise<unknown> =>
+    startWorker(
+      scene,
+      { queues: { [queue]: 1 }, log, flow: [defineLimit({ name, covers: [{ queue }], max })] },
+      (worker) => worker.handle(job, () => undefined),
+    )
+  await start(3)
+  expect(warnings).toEqual([])
+  await start(5)
+  expect(warnings).toEqual([{ type: 'limit', name }])
+  expect(await scene.db.query('select max from stint.concurrency_limit where name = $1', [name])).toEqual([
+    { max: 5 },
+  ])
+})
+
+test('a worker does not start with a contract that names a rate or a breaker that does not exist', async () => {
+  for (const [names, code] of [
+    [{ rates: ['no-such-rate'] }, 'limit-not-found'],
+    [{ breakers: ['no-such-breaker'] }, 'breaker-not-found'],
+  ] as const) {
+    const job = defineJob({ kind: newName('work'), queue: newName(), ...names })
+    const starting = startWorker(scene, { queues: { [job.queue]: 1 } }, (worker) =>
+      worker.handle(job, () => undefined),
+    )
+    await expect(starting).rejects.toMatchObject({ code })
+  }
+})
+
+test('two programs that serve one queue each decide for their own kinds', async () => {
+  const queue = newName()
+  const rate = defineRate({ name: newName('rate'), tokens: 1_000, per: '1s' })
+  const breaker = defineBreaker({ name: newName('breaker') })
+  const [one, two] = [newName('one'), newName('two')]
+  const start = (kind: string, rates: string[]): Promise<unknown> =>
+    startWorker(scene, { queues: { [queue]: 1 }, flow: [rate, breaker] }, (worker) =>
+      worker.handle(defineJob({ kind, queue, rates, breakers: [breaker.name] }), () => undefined),
+    )
+  const covers = (): Promise<unknown[]> =>
+    scene.db.query('select type, kinds from stint.limit_cover where queue = $1 order by type', [queue])
+  await start(one, [rate.name])
+  await start(two, [rate.name])
+  expect(await covers()).toEqual([
+    { type: 'breaker', kinds: [one, two] },
+    { type: 'rate', kinds: [one, two] },
+  ])
+  await start(one, [])
+  expect(await covers()).toEqual([
+    { type: 'breaker', kinds: [one, two] },
+    { type: 'rate', kinds: [two] },
+  ])
+  await start(two, [])
+  expect(await covers()).toEqual([{ type: 'breaker', kinds: [one, two] }])
+})
+
+test('a limit that a later program no longer declares for a queue lets its waiting jobs run', async () => {
+  const [queue, other] = [newName(), newName()]
+  const name = newName('limit')
+  const job = defineJob({ kind: newName('work'), queue })
+  const start = (covered: string): ReturnType<typeof startWorker> =>
+    startWorker(
+      scene,
+      {
+        queues: { [queue]: 2 },
+        flow: [defineLimit({ name, covers: [{ queue: covered }], max: 0 })],
+      },
+      (worker) => worker.handle(job, () => undefined),
+    )
+  const first = await start(queue)
+  const { id } = await scene.stint.enqueue(job, {})
+  expect(await stored(scene, id)).toMatchObject({ state: 'ready' })
+  await first.worker.stop()
+  const second = await start(other)
+  await second.hears('succeeded', id)
+})
+
+test('with hold: false the later jobs of a key pass one that failed', async () => {
+  const job = defineJob({
+    kind: newName('ordered'),
+    queue: newName(),
+    key: () => 'a',
+    order: 'key',
+    hold: false,
+    retry: { backoff: ['1h'] },
+  })
+  const starts: unknown[] = []
+  const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
+    one.handle(job, (input) => {
+      starts.push(input)
+      if (input === 1) throw new Error('once')
+    }),
+  )
+  const failed = await scene.stint.enqueue(job, 1)
+  const passed = await scene.stint.enqueue(job, 2)
+  await worker.hears('succeeded', passed.id)
+  expect(starts).toEqual([1, 2])
+  expect(await stored(scene, failed.id)).toMatchObject({ state: 'retrying' })
+})
+
+test.each([
+  [{ priority: 1 }],
+  [{ delay: '1s' }],
+  [{ runAt: new Date(Date.now() + 60_000) }],
+  [{ queue: 'other' }],
+])('a job that starts in order takes no %j', async (options) => {
+  const job = defineJob({ kind: newName('ordered'), queue: newName(), key: () => 'a', order: 'key' })
+  await expect(scene.stint.enqueue(job, 1, options)).rejects.toMatchObject({
+    code: 'invalid-input',
+    issues: [{ path: `options.${Object.keys(options)[0]}` }],
+  })
+})
+
+test('values that another role wrote into the tables of limits do not stop a queue', async () => {
+  const queue = newName()
+  const name = newName('limit')
+  const job = defineJob({ kind: newName('work'), queue, key: (input) => (input as { key: string }).key })
+  const flow = [defineLimit({ name, covers: [{ queue }], by: 'key', max: 2, tiers: { gold: 5 } })]
+  const worker = await startWorker(scene, { queues: { [queue]: 4 }, flow }, (one) =>
+    one.handle(job, () => undefined),
+  )
+  await scene.db.query(
+    `update stint.concurrency_limit set tiers = '{"gold": "many", "iron": -3, "tin": 1e300, "clay": null}' where name = $1`,
+    [name],
+  )
+  const keys = ['gold', 'tin', 'clay', 'none']
+  for (const tier of keys)
+    await scene.db.query(`insert into stint.limit_key (name, key, tier) values ($1, $2, $2)`, [name, tier])
+  await scene.db.query(
+    `insert into stint.limit_cover (queue, type, name) values ($1, 'concurrency', 'no-such-limit')`,
+    [queue],
+  )
+  await scene.db.query(
+    `insert into stint.running_base (queue, version, floor, ids, keys) values ($1, 100000, 0, '{}', '{a,b}')`,
+    [queue],
+  )
+  await scene.stint.enqueueMany(
+    job,
+    keys.map((key) => ({ key })),
+  )
+  await worker.tells('succeeded', undefined, keys.length)
+})
