@@ -102,6 +102,17 @@ describe('stint.enqueue()', () => {
     await expect(stint.enqueue(job, JSON.parse(nested(101)))).rejects.toThrow('deeper than 100 levels')
   })
 
+  test('stint.enqueue() stores cost, order and timeout together, as the library does', async () => {
+    const { id } = await enqueue('q', 'k', 1, { cost: 7, order: 'hold', key: 'a', timeout: '5s' })
+    const job = defineJob({ kind: 'k', queue: 'q', key: () => 'a', order: 'key', cost: () => 7 })
+    const twin = await stint.enqueue(job, 1, { timeout: '5s' })
+    const [one, other] = await Promise.all(
+      [id, twin.id].map(async (each) => db.query('select options from stint.job where id = $1', [each])),
+    )
+    expect(one).toEqual([{ options: { cost: 7, ordered: 'hold', timeoutMs: 5_000 } }])
+    expect(one).toEqual(other)
+  })
+
   test('stint.enqueue() needs no more than queue and kind', async () => {
     const [row] = await db.query<{ id: string }>(`select (stint.enqueue('q', 'k')).id`)
     expect(await stint.get(row?.id ?? '')).toMatchObject({ state: 'ready', input: null, maxAttempts: 5 })
@@ -171,6 +182,10 @@ describe('stint.enqueue()', () => {
     [['q', 'k', '1', '{"priority": 101}'], /priority to be an integer from -100 to 100, got 101/],
     [['q', 'k', '1', '{"priority": 1.5}'], /priority to be an integer/],
     [['q', 'k', '1', '{"priority": "1"}'], /priority to be an integer/],
+    [['q', 'k', '1', '{"cost": 0}'], /cost to be an integer from 1/],
+    [['q', 'k', '1', '{"order": "key", "key": "a"}'], /order to be "hold" or "pass"/],
+    [['q', 'k', '1', '{"order": "hold"}'], /key to be given with order/],
+    [['q', 'k', '1', '{"order": "hold", "key": "a", "delay": 1}'], /order to be given without runAt, delay/],
     [['q', 'k', '1', '{"delay": "soon"}'], /delay to be an interval/],
     [['q', 'k', '1', '{"delay": "-1h"}'], /delay to be an interval/],
     [['q', 'k', '1', '{"delay": "11 years"}'], /delay to be an interval/],

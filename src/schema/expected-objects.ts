@@ -637,8 +637,9 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function checked_integer(field text, value jsonb, low integer, high integer)':
     '64ce30154e5b04419afc0f1fa2334874',
   'function checked_job(queue text, kind text, input jsonb, options jsonb)':
-    '43cd05e5a105b419f60cee4754be5f52',
+    '668fd1e485e935c89852622f5e0be395',
   'function checked_ms(field text, value jsonb, low double precision)': '277733db2b9cac80f5020b7ea86f034a',
+  'function checked_order(value jsonb, options jsonb)': '3bc45b18a919bec7f5ce4772e653139a',
   'function checked_search(search jsonb)': '6f5e481b8724661a7a7122fff87d8c1f',
   'function checked_text(field text, value jsonb, max_bytes integer)': '383d39f9344effb7acd3b58149f970d1',
   'function checked_time(field text, value jsonb)': 'bddb637e2264d151f46f444786a66c9c',

@@ -1175,7 +1175,12 @@ begin
       when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
       when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
       when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
-      when 'timeout' then jsonb_build_object('options', jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
+      when 'timeout' then jsonb_build_object('options', coalesce(job -> 'options', '{}')
+        || jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
+      when 'cost' then jsonb_build_object('options', coalesce(job -> 'options', '{}')
+        || jsonb_build_object('cost', stint.checked_integer('cost', option.value, 1, 999999999)))
+      when 'order' then jsonb_build_object('options', coalesce(job -> 'options', '{}')
+        || jsonb_build_object('ordered', stint.checked_order(option.value, options)))
       when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
       when 'deadline' then stint.checked_deadline(option.value)
       when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
@@ -1187,7 +1192,7 @@ begin
       when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
     end;
     if job is null then
-      perform stint.refuse('options', 'to hold only runAt, delay, priority, key, attempts, timeout, version, deadline, '
+      perform stint.refuse('options', 'to hold only runAt, delay, priority, key, attempts, timeout, version, deadline, cost, order, '
         'correlationId, traceparent, tracestate, search, unique, idempotencyKey and idempotencyFor', option.name);
     end if;
   end loop;
@@ -1218,6 +1223,23 @@ begin
     perform stint.refuse(field, format('to be an interval such as "30s" or a number of milliseconds, from %s ms to 10 years', low), value::text);
   end if;
   return ms;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.checked_order(value jsonb, options jsonb)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+begin
+  if value not in ('"hold"', '"pass"') then
+    perform stint.refuse('order', 'to be "hold" or "pass"', value::text);
+  elsif not options ? 'key' then
+    perform stint.refuse('key', 'to be given with order', null);
+  elsif options ?| array['runAt', 'delay', 'priority'] then
+    perform stint.refuse('order', 'to be given without runAt, delay and priority', value::text);
+  end if;
+  return value #>> '{}';
 end
 $function$;
 

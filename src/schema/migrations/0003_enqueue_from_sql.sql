@@ -164,6 +164,22 @@ begin
 end
 $$;
 
+-- A job that starts in order needs a key, and has no time or priority of its own.
+create function stint.checked_order(value jsonb, options jsonb) returns text
+language plpgsql set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if value not in ('"hold"', '"pass"') then
+    perform stint.refuse('order', 'to be "hold" or "pass"', value::text);
+  elsif not options ? 'key' then
+    perform stint.refuse('key', 'to be given with order', null);
+  elsif options ?| array['runAt', 'delay', 'priority'] then
+    perform stint.refuse('order', 'to be given without runAt, delay and priority', value::text);
+  end if;
+  return value #>> '{}';
+end
+$$;
+
 -- Turns the arguments of stint.enqueue() into one job, or raises the error that names the field, the value and the way out.
 create function stint.checked_job(queue text, kind text, input jsonb, options jsonb) returns jsonb
 language plpgsql set search_path = pg_catalog, pg_temp
@@ -197,7 +213,12 @@ begin
       when 'priority' then jsonb_build_object('priority', stint.checked_integer('priority', option.value, -100, 100))
       when 'key' then jsonb_build_object('key', stint.checked_text('key', option.value, 512))
       when 'attempts' then jsonb_build_object('maxAttempts', stint.checked_integer('attempts', option.value, 1, 1000))
-      when 'timeout' then jsonb_build_object('options', jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
+      when 'timeout' then jsonb_build_object('options', coalesce(job -> 'options', '{}')
+        || jsonb_build_object('timeoutMs', stint.checked_ms('timeout', option.value)))
+      when 'cost' then jsonb_build_object('options', coalesce(job -> 'options', '{}')
+        || jsonb_build_object('cost', stint.checked_integer('cost', option.value, 1, 999999999)))
+      when 'order' then jsonb_build_object('options', coalesce(job -> 'options', '{}')
+        || jsonb_build_object('ordered', stint.checked_order(option.value, options)))
       when 'version' then jsonb_build_object('version', stint.checked_integer('version', option.value, 1, 32767))
       when 'deadline' then stint.checked_deadline(option.value)
       when 'correlationId' then jsonb_build_object('correlationId', stint.checked_text('correlationId', option.value, 256))
@@ -209,7 +230,7 @@ begin
       when 'unique' then jsonb_build_object('unique', stint.checked_unique(option.value))
     end;
     if job is null then
-      perform stint.refuse('options', 'to hold only runAt, delay, priority, key, attempts, timeout, version, deadline, '
+      perform stint.refuse('options', 'to hold only runAt, delay, priority, key, attempts, timeout, version, deadline, cost, order, '
         'correlationId, traceparent, tracestate, search, unique, idempotencyKey and idempotencyFor', option.name);
     end if;
   end loop;
@@ -224,8 +245,8 @@ $$;
 --
 --   select * from stint.enqueue('media', 'image.resize', '{"imageId": "a1"}', '{"delay": "5m", "priority": 3}')
 --
--- Options: runAt, delay, priority, key, attempts, timeout, version, deadline, correlationId, traceparent, tracestate, search
--- (an object), unique ({key?, until: "started" | "finished", for, onConflict: "keep" | "replace" | "debounce" |
+-- Options: runAt, delay, priority, key, attempts, timeout, version, deadline, cost (tokens of its rates), order ("hold" or
+-- "pass", as `order` and `hold` of a contract), correlationId, traceparent, tracestate, search (an object), unique ({key?, until: "started" | "finished", for, onConflict: "keep" | "replace" | "debounce" |
 -- "error"}), idempotencyKey, idempotencyFor. Durations are intervals ("30s", "2 hours") or numbers of milliseconds.
 -- Errors: 22023 for a bad argument, ST001 when onConflict is "error" and a job is in the way, ST002 when the
 -- idempotency key was used with another input.
