@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { defineBreaker, defineJob, defineLimit, defineRate } from '../../src/index.ts'
-import { newName, startWorker, stored, workerScene } from '../support/workers.ts'
+import { gate, newName, startWorker, stored, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
 
@@ -107,6 +107,34 @@ test('with hold: false the later jobs of a key pass one that failed', async () =
   await worker.hears('succeeded', passed.id)
   expect(starts).toEqual([1, 2])
   expect(await stored(scene, failed.id)).toMatchObject({ state: 'retrying' })
+})
+
+test('a dead letter that is replayed starts before the later jobs of its key', async () => {
+  const job = defineJob({
+    kind: newName('ordered'),
+    queue: newName(),
+    key: () => 'a',
+    order: 'key',
+    retry: { attempts: 1 },
+  })
+  const starts: unknown[] = []
+  const { opened, open } = gate()
+  const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
+    one.handle(job, async (input) => {
+      starts.push(input)
+      if (input === 1 && starts.length === 1) throw new Error('once')
+      if (input === 2) await opened
+    }),
+  )
+  const first = await scene.stint.enqueue(job, 1)
+  await worker.hears('dead', first.id)
+  const second = await scene.stint.enqueue(job, 2)
+  await worker.hears('started', second.id)
+  const third = await scene.stint.enqueue(job, 3)
+  await scene.stint.dead.replay(first.id)
+  open(undefined)
+  await worker.hears('succeeded', third.id)
+  expect(starts).toEqual([1, 2, 1, 3])
 })
 
 test.each([

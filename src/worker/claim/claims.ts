@@ -136,6 +136,7 @@ export class Claims {
     const turns = level === undefined ? pool.lanes.next(claimant.limit, now, pool.config.agingAfterMs) : []
     if (level === undefined && turns.length === 0) return { jobs: [], isAged }
     const hints = level?.hints ?? 0
+    const sentAt = performance.now()
     const lanes =
       level === undefined ? turns.flatMap(limitedLanesOf(pool)) : [plainLane(level, claimant.limit)]
     const { jobs, closed } = await this.#claimLimited({ ...claimant, lanes }).catch((error: unknown) => {
@@ -144,7 +145,8 @@ export class Claims {
     })
     if (level === undefined) {
       const isOrdered = pool.ordering === 'all'
-      pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, isOrdered, now: performance.now() })
+      const isSlow = performance.now() - sentAt > slowClaimMs
+      pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, isOrdered, isSlow })
     } else {
       const last = closed.gaps.has('') ? undefined : jobs.at(-1)
       pool.floors.claimed(level, last, { isFull: jobs.length === claimant.limit || closed.isFull, hints })

@@ -124,19 +124,18 @@ export class Lanes {
   answeredUnderLimits(
     turns: readonly LaneTurn[],
     jobs: readonly ClaimedJob[],
-    { keys: closed, gaps, isFull, isOrdered, now }: Closed & { isOrdered: boolean; now: number },
+    { keys: closed, gaps, isFull, isOrdered, isSlow }: Closed & { isOrdered: boolean; isSlow: boolean },
   ): void {
     const byKey = jobsByKey(jobs)
     for (const turn of turns) {
       const { key, level, take, hints } = turn
       const found = byKey.get(key.name) ?? []
       const last = gaps.has(key.name) ? undefined : found.at(-1)
+      const floor = isOrdered ? orderedFloor(last, isSlow) : last
       const mayHaveMore = found.length >= take || isFull || closed.has(key.name) || isOrdered
       this.#moved(key, found.length)
-      // The first live job of an ordered key stays the first until it has ended: the floor must not hide it.
-      const floor = last !== undefined && isOrdered ? justBefore(last) : last
       key.floors.claimed(level, floor, { isFull: mayHaveMore, hints })
-      if (closed.has(key.name) || isOrdered) this.#close(key, now)
+      if (closed.has(key.name) || isOrdered) this.#close(key)
       else if (!key.floors.mayHaveWork) this.#rest(key)
     }
     this.#counted(turns, jobs)
@@ -151,9 +150,9 @@ export class Lanes {
     this.#ring.add(key)
   }
 
-  #close(key: Key, now: number): void {
+  #close(key: Key): void {
     this.#rest(key)
-    key.closedAt = now
+    key.closedAt = performance.now()
   }
 
   #moved(key: Key, found: number): void {
@@ -320,6 +319,14 @@ export interface FoundLane {
   readonly head: Position
   /** When its first job became ready, by this process's clock. */
   readonly since: number
+}
+
+/**
+ * The floor of an ordered key. Its first live job stays the first until it has ended, so the floor must not hide it. It is
+ * raised only where a claim had to read past much: a replay brings back a job that comes before all others.
+ */
+function orderedFloor(last: Position | undefined, isSlow: boolean): Position | undefined {
+  return last !== undefined && isSlow ? justBefore(last) : undefined
 }
 
 function jobsByKey(jobs: readonly ClaimedJob[]): Map<string | null, ClaimedJob[]> {
