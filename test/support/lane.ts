@@ -24,7 +24,7 @@ function laneOf(name: string | undefined): Lane | undefined {
  * browsers, the embedded server, the package, migrations, logins and their roles, the checks of the doctor, and the
  * drivers of other libraries.
  */
-const workers = ['test/work.test.ts', 'test/{guarantees,promises,worker}/**/*.test.ts']
+const workers = ['test/work.test.ts', 'test/{guarantees,limits,promises,worker}/**/*.test.ts']
 const clients = [
   'test/{change,commit-cut,dead-letters,enqueue,races,replay,status,unique}.test.ts',
   'test/{blobs,hostile,sql-enqueue}.test.ts',
@@ -47,12 +47,15 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
     'test/worker/{cancel,claims,lanes,notes,settle,tx,tx-retries}.test.ts',
     'test/{commit-cut,enqueue}.test.ts',
     'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
-    'test/guarantees/commit-cuts.test.ts',
+    'test/guarantees/{commit-cuts,limits}.test.ts',
+    'test/limits/*.test.ts',
   ],
   'no-notify': [
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
     'test/worker/{cancel,claims,lanes,order,settle,tx,tx-retries}.test.ts',
     'test/{status,work}.test.ts',
+    'test/guarantees/limits.test.ts',
+    'test/limits/*.test.ts',
     'test/console/{events,events-cost,events-http,events-outage,job-ends,prefer-wait}.test.ts',
   ],
 }
