@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { form } from '../support/form.ts'
 import { newJob, startWorker, workerScene } from '../support/workers.ts'
 
 const scene = workerScene()
@@ -23,12 +24,16 @@ async function tenSlots(
   return { worker, starts }
 }
 
+/** The jobs of the key that crowds a queue, and the keys of three jobs each beside it. */
+const crowd = form === 'short' ? 20_000 : 1_000_000
+const small = form === 'short' ? 300 : 10_000
+
 describe('fairness between keys', () => {
   test.each([true, false])(
-    'ten jobs of a new key start among the next 300, although another key has 20,000 (notify: %s)',
+    `ten jobs of a new key start among the next 300, although another key has ${crowd} (notify: %s)`,
     async (notify) => {
       const job = newJob()
-      await scene.stint.enqueueMany(job, Array.from({ length: 20_000 }), { key: 'a' })
+      await scene.stint.enqueueMany(job, Array.from({ length: crowd }), { key: 'a' })
       const { worker, starts } = await tenSlots(job, { notify })
       await worker.tells('succeeded', () => true, 200)
       await scene.stint.enqueueMany(job, Array.from({ length: 10 }), { key: 'b' })
@@ -40,6 +45,24 @@ describe('fairness between keys', () => {
       expect(last - before).toBeLessThan(notify ? 300 : 2_000)
     },
   )
+
+  test('keys with three jobs each have started all of them before the crowded key started as many', async () => {
+    const job = newJob()
+    await scene.stint.enqueueMany(job, Array.from({ length: crowd }), { key: 'a' })
+    const { worker, starts } = await tenSlots(job, { ms: 0 })
+    await worker.tells('succeeded', () => true, 200)
+    const before = starts.length
+    await scene.stint.enqueueMany(job, Array.from({ length: 3 * small }), {
+      each: (_, n) => ({ key: `k${Math.floor(n / 3)}` }),
+    })
+    await worker.tells('succeeded', ({ key }) => key !== 'a', 3 * small)
+    const last = starts.findLastIndex((key) => key !== 'a')
+    // While they are being stored and found, the crowded key has the slots to itself.
+    const first = starts.findIndex((key) => key !== 'a')
+    const ofTheCrowd = starts.slice(first, last).filter((key) => key === 'a').length
+    expect(before).toBeLessThanOrEqual(first)
+    expect(ofTheCrowd, 'starts of the crowded key meanwhile').toBeLessThan(3 * small)
+  })
 
   test('keys of weights 5, 3 and 1 get slots in that proportion, within 5 %', async () => {
     const job = newJob()
