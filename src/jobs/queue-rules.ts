@@ -1,3 +1,5 @@
+import { peek } from '../core/failures/thrown.ts'
+
 /** The rules of flow control that hold for a queue, as its workers must know them: see stint.queue_rules(). */
 export interface QueueRules {
   /** Its jobs are claimed under limits or rates. */
@@ -8,6 +10,14 @@ export interface QueueRules {
   readonly pausedKeys: readonly string[]
   /** The breakers of its kinds that are not closed. */
   readonly breakers: readonly OpenBreaker[]
+  readonly retryBudget: RetryBudget | undefined
+}
+
+/** How many retries of a queue may come: see defineQueue(). */
+export interface RetryBudget {
+  readonly share: number
+  readonly least: number
+  readonly windowMs: number
 }
 
 export interface OpenBreaker {
@@ -28,10 +38,14 @@ export const noRules: QueueRules = Object.freeze({
   pausedKinds: [],
   pausedKeys: [],
   breakers: [],
+  retryBudget: undefined,
 })
 
+/** As stint.queue_rules() returns it. What code or people stored as JSON is checked here. */
+export type QueueRulesRow = Partial<Omit<QueueRules, 'retryBudget'>> & { retryBudget?: unknown }
+
 /** Members that do not apply are left out of the row. */
-export function toQueueRules(row: Partial<QueueRules>): QueueRules {
+export function toQueueRules(row: QueueRulesRow): QueueRules {
   const { isLimited = false, pausedForMs = 0, pausedKinds = [], pausedKeys = [], breakers = [] } = row
   return {
     isLimited,
@@ -45,5 +59,18 @@ export function toQueueRules(row: Partial<QueueRules>): QueueRules {
       probeBy: breaker.probeBy ?? null,
       probeInMs: (breaker.probeInMs as number | null) ?? 0,
     })),
+    retryBudget: toRetryBudget(row.retryBudget),
   }
+}
+
+/** Undefined where the row was written by hand and has something else in it: then retries come at their own times. */
+function toRetryBudget(stored: unknown): RetryBudget | undefined {
+  const [share, least, windowMs] = [peek(stored, 'share'), peek(stored, 'least'), peek(stored, 'windowMs')]
+  if (!isBetween(share, 0, 1) || !isBetween(least, 1, 1_000_000) || !isBetween(windowMs, 1_000, 3_600_000))
+    return undefined
+  return { share, least, windowMs }
+}
+
+function isBetween(value: unknown, min: number, max: number): value is number {
+  return typeof value === 'number' && value >= min && value <= max
 }

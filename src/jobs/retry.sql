@@ -1,6 +1,6 @@
 -- Send failed jobs back to wait for their next attempt, where their lease still holds, and note what went wrong.
 --
--- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint }. A failure that counts
+-- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint, reason }. A failure that counts
 -- against the budget of its class burns no attempt: the attempt is given back. A job that was asked to stop meanwhile is
 -- ready at once: the worker that claims it ends it. An attempt that reached its end was no crash. A job that others of its key
 -- may pass leaves the order.
@@ -31,10 +31,10 @@ with back as (
    group by queue, kind
 ), noted as (
   insert into stint.attempt (
-    job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, error, fingerprint)
+    job_id, epoch, attempt, outcome, worker_id, lease_id, started_at, ended_at, error, fingerprint, reason)
   select id, epoch, attempt, item ->> 'outcome', :worker::uuid, (item ->> 'lease')::uuid,
          stint.now() - (item ->> 'ranMs')::float8 * interval '1 millisecond', stint.now(),
-         item -> 'error', item ->> 'fingerprint'
+         item -> 'error', item ->> 'fingerprint', item ->> 'reason'
     from back
    cross join lateral (select :items::jsonb -> id::text as item) as said
 )

@@ -3,7 +3,7 @@ import type { Queryable } from '../db/statement.ts'
 import { floorParams } from './position.ts'
 import type { Position } from './position.ts'
 import { toQueueRules } from './queue-rules.ts'
-import type { QueueRules } from './queue-rules.ts'
+import type { QueueRules, QueueRulesRow } from './queue-rules.ts'
 import { laneParams } from './claim.ts'
 import type { Lane } from './claim.ts'
 import { surveyLanesSql } from './survey-lanes.sql.ts'
@@ -37,7 +37,7 @@ interface FindingRow {
   runAt: string
   id: string
   ms: number
-  rules: Partial<QueueRules>
+  rules: QueueRulesRow
 }
 
 function toFinding({ type, queue, priority, runAt, id, ms, rules }: FindingRow): Finding {

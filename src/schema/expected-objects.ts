@@ -462,6 +462,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column stat_minute.kind': 'text collate "C" not null',
   'column stat_minute.lease_expired': 'bigint not null default 0',
   'column stat_minute.minute': 'timestamp with time zone not null',
+  'column stat_minute.moved': 'bigint not null default 0',
   'column stat_minute.process': 'uuid not null',
   'column stat_minute.queue': 'text collate "C" not null',
   'column stat_minute.refused': 'bigint not null default 0',
@@ -675,7 +676,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
     '85bebe28fd57e3228dc432d4c56eec3f',
-  'function queue_rules(of_queues text[])': '446347bb8da6f26620e1f9967fb8b789',
+  'function queue_rules(of_queues text[])': 'd175e082ec207b491c78b3b2fcaf65e7',
   'function rebase(of_queue text)': 'a7ac8d29b7adb73c047cc2a2ef6ffb19',
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
   'function running_of(of_queue text)': '664492cba1a06b1a31791dba3777ed34',

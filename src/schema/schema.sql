@@ -560,6 +560,7 @@ create table stint.stat_minute (
   dead bigint not null default 0,
   lease_expired bigint not null default 0,
   refused bigint not null default 0,
+  moved bigint not null default 0,
   cancelled bigint not null default 0,
   snoozed bigint not null default 0,
   released bigint not null default 0,
@@ -2084,7 +2085,8 @@ begin
                                                                                 stint.now() + interval '1 day'), stint.now()) - stint.now()) * 1000))
                           from stint.limit_cover as cover
                           join stint.breaker on breaker.name = cover.name
-                         where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed')))
+                         where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed'),
+           'retryBudget', set_for.retry_budget))
     from unnest(of_queues) as served (name)
     left join stint.queue as set_for on set_for.name = served.name;
 end

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { StintError } from '../core/errors.ts'
 import { Database } from '../db/database.ts'
+import { noRules } from '../jobs/queue-rules.ts'
 import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../jobs/leases/lease.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
@@ -39,6 +40,7 @@ import type { WorkerConfig } from './options.ts'
 import type { Part } from './part.ts'
 import { Report } from './report/report.ts'
 import { Scheduler } from './scheduler.ts'
+import { RetryBudgets } from './settle/retry-budgets.ts'
 import { Settler } from './settle/settler.ts'
 import { Recovery } from './recovery/recovery.ts'
 import { Deadlines } from './watch/deadlines.ts'
@@ -183,7 +185,12 @@ export function assemble(config: RuntimeConfig): Parts {
     },
   })
   const notes = new Notes({ db, held, report, troubles })
-  const settler = new Settler({ db, held, handlers, announcer, notes, troubles })
+  // Before the first survey has read the stored rules, those of this worker's code hold.
+  for (const rule of worker.flow)
+    if (rule.type === 'queue')
+      pools.get(rule.name)?.rules.set({ ...noRules, retryBudget: rule.retryBudget ?? undefined }, 0)
+  const budgets = new RetryBudgets(pools)
+  const settler = new Settler({ db, held, handlers, announcer, notes, troubles, budgets })
   const children = new Children({
     children: worker.children,
     handlers,
@@ -210,6 +217,7 @@ export function assemble(config: RuntimeConfig): Parts {
     deadlines,
     notes,
     settler,
+    budgets,
     scout,
     numbers,
     report,

@@ -148,6 +148,7 @@ const zeros = {
   cancelled: 0,
   snoozed: 0,
   released: 0,
+  moved: 0,
   crashed: 0,
   leaseExpired: 0,
   refused: 0,

@@ -140,6 +140,7 @@ type JobEventName =
   | 'started'
   | 'succeeded'
   | 'failed'
+  | 'budget'
   | 'dead'
   | 'cancelled'
   | 'snoozed'
@@ -154,6 +155,7 @@ type JobEventName =
 const eventNames: readonly EventName[] = [
   ...(['ready', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed', 'released'] as const),
   ...([
+    'budget',
     'crashed',
     'duplicateChild',
     'stuck',

@@ -53,6 +53,7 @@ function newSettler(): {
     announcer: { stored: () => undefined },
     notes: { log: () => undefined, flush: () => Promise.resolve() },
     troubles: { of: fail, ofJobs: fail, wentWell: () => undefined },
+    budgets: { place: (_, retry) => retry },
   })
   const settle = async (ended: Ended): Promise<void> => {
     const { type, held: one } = await settler.settle(ended)

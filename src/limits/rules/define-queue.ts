@@ -7,6 +7,7 @@ import {
   oneOfOption,
   rejectUnknown,
 } from '../../core/options.ts'
+import type { RetryBudget } from '../../jobs/queue-rules.ts'
 
 export const fullPolicies = ['reject', 'shed', 'warn'] as const
 /** What happens to an enqueue into a full queue. */
@@ -36,12 +37,6 @@ export interface QueueDefinition {
   whenFull?: FullPolicy | undefined
   /** Spreads the retries of this queue: a synchronised outage comes back at this pace. */
   retryBudget?: RetryBudgetOptions | undefined
-}
-
-export interface RetryBudget {
-  readonly share: number
-  readonly least: number
-  readonly windowMs: number
 }
 
 export interface Pressure {

@@ -42,6 +42,7 @@ create table stint.stat_minute (
   dead            bigint          not null default 0,
   lease_expired   bigint          not null default 0,               -- jobs taken back from lost workers
   refused         bigint          not null default 0,               -- late settles of workers that had lost their lease
+  moved           bigint          not null default 0,               -- retries that were put off by a retry budget
   cancelled       bigint          not null default 0,
   snoozed         bigint          not null default 0,
   released        bigint          not null default 0,

@@ -87,7 +87,8 @@ begin
                                                                                 stint.now() + interval '1 day'), stint.now()) - stint.now()) * 1000))
                           from stint.limit_cover as cover
                           join stint.breaker on breaker.name = cover.name
-                         where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed')))
+                         where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed'),
+           'retryBudget', set_for.retry_budget))
     from unnest(of_queues) as served (name)
     left join stint.queue as set_for on set_for.name = served.name;
 end

@@ -133,6 +133,7 @@ const counters: Readonly<Record<TotalName, readonly [name: string, help: string]
   crashed: ['stint_attempts_crashed_total', 'Attempts whose process ended.'],
   leaseExpired: ['stint_leases_expired_total', 'Jobs taken back from workers that were lost.'],
   refused: ['stint_settles_refused_total', 'Endings that came too late.'],
+  moved: ['stint_retries_moved_total', 'Retries that were put off by a retry budget.'],
 }
 
 function seconds(ms: number | null): number | null {

@@ -35,18 +35,18 @@ with oldest as materialized (
 ), counts as (
   select minute, queue, kind, least(sum(enqueued), 1e15)::bigint as enqueued, sum(started)::bigint as started,
          sum(succeeded)::bigint as succeeded, sum(failed)::bigint as failed, sum(dead)::bigint as dead,
-         sum(lease_expired)::bigint as lease_expired, sum(refused)::bigint as refused,
+         sum(lease_expired)::bigint as lease_expired, sum(refused)::bigint as refused, sum(moved)::bigint as moved,
          sum(cancelled)::bigint as cancelled, sum(snoozed)::bigint as snoozed, sum(released)::bigint as released,
          sum(crashed)::bigint as crashed, sum(attempts)::bigint as attempts
     from taken
    group by minute, queue, kind
 ), minutes as (
   insert into stint.stat_minute as known (
-    minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, lease_expired, refused,
+    minute, queue, kind, process, flush, enqueued, started, succeeded, failed, dead, lease_expired, refused, moved,
     cancelled, snoozed, released, crashed, attempts, wait, run
   )
   select minute, queue, kind, '00000000-0000-0000-0000-000000000000', 0, enqueued, started, succeeded, failed, dead,
-         lease_expired, refused, cancelled, snoozed, released, crashed, attempts,
+         lease_expired, refused, moved, cancelled, snoozed, released, crashed, attempts,
          coalesce(waits.bins, '{}'), coalesce(runs.bins, '{}')
     from counts
     left join waits using (minute, queue, kind)
@@ -60,6 +60,7 @@ with oldest as materialized (
          dead          = known.dead + excluded.dead,
          lease_expired = known.lease_expired + excluded.lease_expired,
          refused       = known.refused + excluded.refused,
+         moved         = known.moved + excluded.moved,
          cancelled     = known.cancelled + excluded.cancelled,
          snoozed       = known.snoozed + excluded.snoozed,
          released      = known.released + excluded.released,

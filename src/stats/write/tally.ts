@@ -4,7 +4,7 @@ import type { Bins } from '../../core/histogram.ts'
 import type { DatabaseClock } from './clock.ts'
 
 /** What a process counts, by the column it is stored in. Endings are counted by the statements that store them. */
-const counters = ['enqueued', 'started', 'refused'] as const
+const counters = ['enqueued', 'started', 'refused', 'moved'] as const
 type Counter = (typeof counters)[number]
 
 /** Totals of one minute, queue and kind: what a row of stint.stat_minute holds. */
@@ -33,6 +33,7 @@ export class Series {
   enqueued = 0
   started = 0
   refused = 0
+  moved = 0
   #wait: Uint32Array | undefined
   #run: Uint32Array | undefined
 

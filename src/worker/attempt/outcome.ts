@@ -22,7 +22,15 @@ export type Outcome =
   | { type: 'completed'; children: readonly Child[] }
   /** The handler stored it in a transaction of its own; `otherwise` applies if that has not committed. */
   | { type: 'handed-over'; children: readonly Child[]; otherwise: Ending }
-  | { type: 'retry'; delayMs: number; burnsAttempt: boolean; error: StoredError; timedOut: boolean }
+  | {
+      type: 'retry'
+      delayMs: number
+      burnsAttempt: boolean
+      error: StoredError
+      timedOut: boolean
+      /** How much of the delay is there because of the queue's retry budget. */
+      movedMs?: number
+    }
   | {
       type: 'dead'
       reason: DeadReason

@@ -5,6 +5,7 @@ import type { Children } from '../isolate/children.ts'
 import type { Tenure } from '../lease/tenure.ts'
 import type { Numbers } from '../report/numbers.ts'
 import type { Report } from '../report/report.ts'
+import type { RetryBudgets } from '../settle/retry-budgets.ts'
 import type { Settled, Settler } from '../settle/settler.ts'
 import type { Deadlines } from '../watch/deadlines.ts'
 import type { ContextServices } from './context.ts'
@@ -23,6 +24,7 @@ export interface AttemptParts {
   readonly deadlines: Deadlines
   readonly notes: Notes
   readonly settler: Settler
+  readonly budgets: RetryBudgets
   readonly scout: Scout
   readonly numbers: Numbers
   readonly report: Report
@@ -124,7 +126,8 @@ function callTogether(
   }
 }
 
-function started(held: HeldJob, { tenure, numbers, report }: AttemptParts): void {
+function started(held: HeldJob, { tenure, budgets, numbers, report }: AttemptParts): void {
+  budgets.started(held)
   tenure.mayLastUntil(held.deadlineAt)
   numbers.started(held)
   report.started(held)

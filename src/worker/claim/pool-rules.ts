@@ -1,5 +1,5 @@
 import { noRules } from '../../jobs/queue-rules.ts'
-import type { QueueRules } from '../../jobs/queue-rules.ts'
+import type { QueueRules, RetryBudget } from '../../jobs/queue-rules.ts'
 
 /**
  * The rules of flow control for one queue, as this worker last read them. They save claims that would find nothing: that a
@@ -37,6 +37,10 @@ export class PoolRules {
   /** Its jobs are claimed under limits or rates. */
   get isLimited(): boolean {
     return this.#rules.isLimited
+  }
+
+  get retryBudget(): RetryBudget | undefined {
+    return this.#rules.retryBudget
   }
 
   isPaused(now: number): boolean {

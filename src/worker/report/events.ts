@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events'
+import type { FailureClass } from '../../core/failures/failure.ts'
 import type { StoredError } from '../../core/failures/stored-error.ts'
 import type { Fired } from '../../schedules/fires/tick.ts'
 import type { UnknownKind } from '../../jobs/survey.ts'
@@ -25,6 +26,8 @@ export interface WorkerEvents {
   succeeded: [JobFacts & { ranMs: number }]
   /** An attempt failed and there will be another. */
   failed: [JobFacts & { ranMs: number; error: StoredError; delayMs: number }]
+  /** Its retry was put off because of the retry budget of its queue; `delayMs` has the `movedMs` in it. */
+  budget: [JobFacts & { class: FailureClass; delayMs: number; movedMs: number }]
   dead: [JobFacts & { ranMs: number; error: StoredError | null; reason: DeadReason }]
   cancelled: [JobFacts & { reason: string }]
   snoozed: [JobFacts & { delayMs: number; reason: string | null }]

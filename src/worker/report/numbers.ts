@@ -102,6 +102,7 @@ export class Numbers implements Part {
         return
       case 'retry':
         series.ran(ranMs)
+        if (outcome.movedMs !== undefined) series.moved++
         this.#errors.tally.add({ ...outcome.error, kind: job.kind }, { job: job.id, isDeath: false })
         return
       case 'dead':

@@ -34,18 +34,21 @@ export class Report {
         for (const child of outcome.children) this.#placed(held, child)
         return
       case 'retry': {
-        const { error, delayMs } = outcome
+        const { error, delayMs, movedMs } = outcome
         this.#events.emit('failed', { ...factsOf(held), ranMs, error, delayMs })
         this.#log.warn(
           {
             ...factsOf(held),
             ranMs,
             delayMs: Math.round(delayMs),
+            movedMs,
             class: error.class,
             error: `${error.name}: ${error.message}`,
           },
           'failed, will be tried again',
         )
+        if (movedMs !== undefined)
+          this.#events.emit('budget', { ...factsOf(held), class: error.class, delayMs, movedMs })
         return
       }
       case 'dead': {

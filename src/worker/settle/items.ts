@@ -1,3 +1,4 @@
+import { span } from '../../core/span.ts'
 import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
 import type { Ended, Outcome } from '../attempt/outcome.ts'
 
@@ -27,7 +28,7 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
   const common = { lease: held.job.leaseId, ranMs }
   switch (outcome.type) {
     case 'retry': {
-      const { delayMs, burnsAttempt, error, timedOut } = outcome
+      const { delayMs, burnsAttempt, error, timedOut, movedMs } = outcome
       const { fingerprint } = error
       return {
         ...common,
@@ -37,6 +38,7 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
         error,
         fingerprint,
         outcome: timedOut ? 'timed-out' : 'failed',
+        reason: movedMs === undefined ? undefined : `moved ${span(movedMs)} by the retry budget`,
       }
     }
     case 'dead': {

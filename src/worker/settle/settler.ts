@@ -17,13 +17,14 @@ import {
 } from '../../jobs/settle.ts'
 import type { Announcer } from '../../jobs/wake-up/announcer.ts'
 import { failedWith } from '../attempt/execute.ts'
-import type { HeldJobs } from '../attempt/held-job.ts'
+import type { HeldJob, HeldJobs } from '../attempt/held-job.ts'
 import type { Notes } from '../attempt/notes.ts'
-import type { Ended } from '../attempt/outcome.ts'
+import type { Ended, Outcome } from '../attempt/outcome.ts'
 import type { Handlers } from '../handlers.ts'
 import type { Part, Watched } from '../part.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import { itemsOf, leasesOf, resultsOf, statementOf, withoutContent } from './items.ts'
+import type { RetryBudgets } from './retry-budgets.ts'
 import { succeedIn } from './succeed-with-children.ts'
 
 /** How an ending was handled: stored, or refused because the job's lease is gone. `outcome` is the one that counts. */
@@ -40,6 +41,8 @@ export interface SettlerConfig {
   /** Notes in a job's log that a part of its row was cut. */
   notes: Pick<Notes, 'log' | 'flush'>
   troubles: Pick<Troubles, 'of' | 'ofJobs' | 'wentWell'>
+  /** Says when retries may come. */
+  budgets: Pick<RetryBudgets, 'place'>
 }
 
 /** An ending, and the promise of its result. */
@@ -96,9 +99,13 @@ export class Settler implements Part {
   /** Stores an ending. Resolves once it is stored or refused: only then there is room for another job. */
   settle({ held, outcome, ranMs }: Ended): Promise<Settled> {
     return new Promise((resolve) => {
-      this.#waiting.push({ held, outcome, ranMs, resolve })
+      this.#waiting.push({ held, outcome: this.#placed(held, outcome), ranMs, resolve })
       this.#schedule()
     })
+  }
+
+  #placed<Any extends Outcome>(held: HeldJob, outcome: Any): Any {
+    return outcome.type === 'retry' ? (this.#config.budgets.place(held, outcome) as Any) : outcome
   }
 
   /** Since when it has got no answer, while there is something to settle. */
@@ -196,7 +203,7 @@ export class Settler implements Part {
         if (isRefusal(error)) {
           const failed = group.map((ended) => {
             const { contract } = handlers.get(ended.held.job.kind)
-            return { ...ended, outcome: failedWith(ended.held, contract, error) }
+            return { ...ended, outcome: this.#placed(ended.held, failedWith(ended.held, contract, error)) }
           })
           await this.#send(failed, { wasUnknown: isRepeat })
           return
@@ -335,7 +342,9 @@ export class Settler implements Part {
     const { children, otherwise } = first.outcome
     const sinceMs = performance.now() - first.held.heldSince
     const found = await settled(this.#config.db, { ...leasesOf([first]), sinceMs })
-    return [{ ...first, outcome: found.length > 0 ? { type: 'completed', children } : otherwise }]
+    const outcome: Outcome =
+      found.length > 0 ? { type: 'completed', children } : this.#placed(first.held, otherwise)
+    return [{ ...first, outcome }]
   }
 }
 

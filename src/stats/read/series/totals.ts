@@ -4,7 +4,7 @@ import { totalsSql } from './totals.sql.ts'
 
 export const totalNames = [
   ...(['enqueued', 'started', 'succeeded', 'failed', 'dead', 'cancelled', 'snoozed'] as const),
-  ...(['released', 'crashed', 'leaseExpired', 'refused'] as const),
+  ...(['released', 'crashed', 'leaseExpired', 'refused', 'moved'] as const),
 ] as const
 export type TotalName = (typeof totalNames)[number]
 
