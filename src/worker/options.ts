@@ -9,6 +9,7 @@ import {
   rejectUnknown,
 } from '../core/options.ts'
 import { peek } from '../core/failures/thrown.ts'
+import { priorityRange } from '../core/priority.ts'
 import { resolveBlobs } from '../jobs/new/blob-options.ts'
 import type { BlobOptions } from '../jobs/new/blob-options.ts'
 import type { BlobConfig } from '../jobs/new/new-job.ts'
@@ -40,6 +41,8 @@ export interface QueueOptions {
   pollFloor?: Duration | undefined
   /** A lower priority whose oldest ready job has waited this long is served first. @default '10m' */
   agingAfter?: Duration | undefined
+  /** Slots of this queue, fewer than its `concurrency`, that only jobs of this priority and above may take. @default none */
+  reserve?: { slots: number; priority: number } | undefined
 }
 
 export interface WorkerOptions {
@@ -134,6 +137,7 @@ export interface QueueConfig {
   readonly keyWeight: (key: string) => number
   readonly agingAfterMs: number
   readonly pollFloorMs: number
+  readonly reserve?: { readonly slots: number; readonly priority: number } | undefined
 }
 
 export interface WorkerConfig {
@@ -290,13 +294,14 @@ function resolveQueue(name: string, options: QueueOptions | null, workerPollFloo
     keyWeight,
     agingAfter = '10m',
     pollFloor,
+    reserve,
     ...rest
   } = options
   const path = `queues.${name}`
   rejectUnknown(
     `queue '${name}'`,
     rest,
-    ['concurrency', 'prefetch', 'weight', 'keyWeight', 'agingAfter', 'pollFloor'],
+    ['concurrency', 'prefetch', 'weight', 'keyWeight', 'agingAfter', 'pollFloor', 'reserve'],
     `${path}.`,
   )
   return Object.freeze({
@@ -310,7 +315,22 @@ function resolveQueue(name: string, options: QueueOptions | null, workerPollFloo
       pollFloor === undefined
         ? workerPollFloorMs
         : durationOption(`${path}.pollFloor`, pollFloor, { minMs: 50 }),
+    reserve: reserve === undefined ? undefined : resolveReserve(`${path}.reserve`, reserve, concurrency),
   })
+}
+
+function resolveReserve(
+  path: string,
+  reserve: { slots: number; priority: number },
+  concurrency: number,
+): { slots: number; priority: number } {
+  if (!isObject(reserve)) throw invalidOption(path, 'an object such as { slots: 2, priority: 50 }', reserve)
+  const { slots, priority, ...rest } = reserve
+  rejectUnknown(path, rest, ['slots', 'priority'], `${path}.`)
+  integerOption(`${path}.slots`, slots, { min: 1 })
+  if (slots >= concurrency)
+    throw invalidOption(`${path}.slots`, `less than the queue's concurrency, ${concurrency}`, slots)
+  return Object.freeze({ slots, priority: integerOption(`${path}.priority`, priority, priorityRange) })
 }
 
 const keyWeightRange = { min: 1, max: 1_000 }

@@ -79,6 +79,7 @@ describe('options of a worker', () => {
     [{ queue: 'media' }, 'queues'],
     [{ queues: { media: { concurency: 4 } } }, 'concurrency'],
     [{ queues: { media: { agingafter: '1m' } } }, 'agingAfter'],
+    [{ queues: { media: { reserve: { slot: 1, priority: 5, slots: 1 } } } }, 'slots'],
     [{ health: { prot: 80, port: 80 } }, 'port'],
   ])('an unknown worker option is refused with a suggestion: %j', (options, near) => {
     expect(thrownBy(() => new Worker(options as WorkerOptions))).toMatchObject({
@@ -99,6 +100,15 @@ describe('options of a worker', () => {
     [{ queues: { media: { prefetch: -1 } } }, 'queues.media.prefetch'],
     [{ queues: { media: { weight: 0 } } }, 'queues.media.weight'],
     [{ queues: { media: { agingAfter: 'soon' } } }, 'queues.media.agingAfter'],
+    [
+      { queues: { media: { concurrency: 4, reserve: { slots: 4, priority: 5 } } } },
+      'queues.media.reserve.slots',
+    ],
+    [{ queues: { media: { reserve: { slots: 0, priority: 5 } } } }, 'queues.media.reserve.slots'],
+    [{ queues: { media: { reserve: { slots: 1 } } } }, 'queues.media.reserve.priority'],
+    [{ queues: { media: { reserve: { slots: 1, priority: 101 } } } }, 'queues.media.reserve.priority'],
+    [{ queues: { media: { reserve: 2 } } }, 'queues.media.reserve'],
+    [{ queues: { media: { reserve: { slots: 1, priority: 5, queue: 'x' } } } }, 'queues.media.reserve.queue'],
     [{ concurrency: 0 }, 'concurrency'],
     [{ order: 'random' }, 'order'],
     [{ lease: '999ms' }, 'lease'],

@@ -46,8 +46,8 @@ const waiting: HeldState = { phase: 'waiting' }
 /** A job that this process has claimed. Its state changes only through its methods. */
 export class HeldJob {
   readonly job: ClaimedJob
-  /** The highest starts first: its priority, or above all others if it has waited too long. */
-  readonly rank: number
+  /** It has waited too long: it starts before jobs of higher priority. */
+  readonly isAged: boolean
   readonly heldSince: number
   /** The worker it was claimed for: this process may have another id by the time it ends. */
   readonly workerId: string
@@ -69,7 +69,7 @@ export class HeldJob {
     }: { heldSince: number; workerId: string; isAged?: boolean | undefined },
   ) {
     this.job = job
-    this.rank = isAged ? Infinity : job.priority
+    this.isAged = isAged
     this.heldSince = heldSince
     this.workerId = workerId
   }

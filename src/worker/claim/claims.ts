@@ -20,8 +20,8 @@ import { Parked } from '../recovery/parked.ts'
 import { tail, tailLanes } from '../../jobs/survey.ts'
 import type { ClaimReport } from './claim-report.ts'
 import type { Level } from './floor.ts'
-import { laneOf } from './lanes.ts'
-import type { LaneTurn } from './lanes.ts'
+import { laneOf } from './lane-key.ts'
+import type { LaneTurn } from './lane-key.ts'
 import type { QueuePool } from './queue-pool.ts'
 
 /** A larger batch is no faster, and its jobs start later. */
@@ -35,9 +35,12 @@ const marginMs = 1_000
 
 export interface Taken {
   jobs: ClaimedJob[]
-  /** The jobs have a priority that waited too long: they start before jobs of higher priority. */
-  isAged: boolean
+  /** Whether a job has a priority that waited too long: it starts before jobs of higher priority. */
+  isAged: (job: ClaimedJob) => boolean
 }
+
+const always = (): boolean => true
+const never = (): boolean => false
 
 export interface ClaimsConfig {
   db: Queryable & Pick<Database, 'transaction'>
@@ -90,16 +93,15 @@ export class Claims {
     }
   }
 
-  async #take(pool: QueuePool, claimant: Claimant, now: number): Promise<Taken> {
-    const { limit } = claimant
-    const level = pool.floors.next(now, pool.config.agingAfterMs)
-    const sort = pool.nextSort(level !== undefined)
-    if (pool.rules.isLimited)
-      return this.#takeLimited(pool, claimant, sort === 'plain' ? level : undefined, now)
-    if (sort === 'keyed' || level === undefined)
-      return { jobs: await this.#takeLanes(pool, claimant, now), isAged: false }
+  async #take(pool: QueuePool, asked: Claimant, now: number): Promise<Taken> {
+    const found = pool.floors.next(now, pool.config.agingAfterMs, pool.leastPriority)
+    const level = pool.nextSort(found !== undefined) === 'plain' ? found : undefined
+    const limit = pool.most(asked.limit, level?.priority)
+    const claimant = limit === asked.limit ? asked : { ...asked, limit }
+    if (pool.rules.isLimited) return this.#takeLimited(pool, claimant, level, now)
+    if (level === undefined) return this.#takeLanes(pool, claimant, now)
     const { hints, floor, priority } = level
-    const isAged = level.hasAged(now, pool.config.agingAfterMs)
+    const isAged = level.hasAged(now, pool.config.agingAfterMs) ? always : never
     const sentAt = performance.now()
     let jobs: ClaimedJob[]
     try {
@@ -132,9 +134,15 @@ export class Claims {
     level: Level | undefined,
     now: number,
   ): Promise<Taken> {
-    const isAged = level?.hasAged(now, pool.config.agingAfterMs) ?? false
-    const turns = level === undefined ? pool.lanes.next(claimant.limit, now, pool.config.agingAfterMs) : []
-    if (level === undefined && turns.length === 0) return { jobs: [], isAged }
+    const turns = level === undefined ? turnsOf(pool, claimant.limit, now) : []
+    if (level === undefined && turns.length === 0) return { jobs: [], isAged: never }
+    const { agingAfterMs } = pool.config
+    const isAged =
+      level === undefined
+        ? agedOf(turns, now, agingAfterMs)
+        : level.hasAged(now, agingAfterMs)
+          ? always
+          : never
     const hints = level?.hints ?? 0
     const sentAt = performance.now()
     const lanes =
@@ -190,9 +198,10 @@ export class Claims {
     }
   }
 
-  async #takeLanes(pool: QueuePool, claimant: Claimant, now: number): Promise<ClaimedJob[]> {
-    const turns = pool.lanes.next(claimant.limit, now, pool.config.agingAfterMs)
-    if (turns.length === 0) return []
+  async #takeLanes(pool: QueuePool, claimant: Claimant, now: number): Promise<Taken> {
+    const turns = turnsOf(pool, claimant.limit, now)
+    if (turns.length === 0) return { jobs: [], isAged: never }
+    const isAged = agedOf(turns, now, pool.config.agingAfterMs)
     const sentAt = performance.now()
     let jobs: ClaimedJob[]
     try {
@@ -202,12 +211,12 @@ export class Claims {
       if (!isPerhapsOneRow(error)) throw error
       const listing = { ...this.#listing(claimant), limit: Math.max(claimant.limit, mostBad) }
       const found = await claimableKeyed(this.#db, listing)
-      return this.#takeThese(found, { claimant, error })
+      return { jobs: await this.#takeThese(found, { claimant, error }), isAged }
     }
     pool.lanes.answered(turns, jobs)
     const lookedMs = performance.now() - sentAt
     if (lookedMs > slowClaimMs) await this.#raiseShort(pool, turns, lookedMs)
-    return jobs
+    return { jobs, isAged }
   }
 
   /** As for jobs without keys: lanes that returned less than asked were read to their end, which is not read again. */
@@ -324,6 +333,21 @@ export class Claims {
       this.#parked.park(id, thrown)
     }
   }
+}
+
+/** The keys to ask next: only for priorities with reserved slots where no other slot is free. */
+function turnsOf({ lanes, leastPriority, config }: QueuePool, limit: number, now: number): LaneTurn[] {
+  return leastPriority === -Infinity
+    ? lanes.next(limit, now, config.agingAfterMs)
+    : lanes.nextReserved(limit, now, config.agingAfterMs)
+}
+
+/** Whether a job belongs to a lane whose first job had waited too long, before the claim moved its floor. */
+function agedOf(turns: readonly LaneTurn[], now: number, agingAfterMs: number): Taken['isAged'] {
+  const aged = turns.filter(({ level }) => level.hasAged(now, agingAfterMs))
+  if (aged.length === 0) return never
+  const keys = new Set(aged.map(({ key }) => key.name))
+  return ({ key }) => key !== null && keys.has(key)
 }
 
 function plainLane({ priority, floor }: Level, take: number): LimitedLane {

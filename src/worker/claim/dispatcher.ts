@@ -110,8 +110,9 @@ export class Dispatcher implements SlotOwner {
         const { claims } = this.#config.attempts.tenure
         const { jobs, isAged } = await claims.take(pool, wanted, now)
         const since = performance.now()
-        const claimed = { heldSince: since, workerId: claims.workerId, isAged }
-        for (const job of jobs) this.#hold(pool, new HeldJob(job, claimed))
+        const claimed = { heldSince: since, workerId: claims.workerId, isAged: false }
+        const aged = { ...claimed, isAged: true }
+        for (const job of jobs) this.#hold(pool, new HeldJob(job, isAged(job) ? aged : claimed))
         const isWell = pool.claimAnswered({ jobs: jobs.length, tookMs: since - now })
         claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell })
         // The next claim is sent first: handlers that end at once occupy the event loop until all have ended, and the
@@ -254,7 +255,7 @@ export class Dispatcher implements SlotOwner {
 
   #occupy(pool: QueuePool, batch: readonly HeldJob[]): Slot {
     this.#turn = pool.turn
-    pool.started(batch.length)
+    pool.started(batch)
     this.#running++
     return new Slot(batch)
   }
@@ -370,7 +371,7 @@ export class Dispatcher implements SlotOwner {
   }
 
   #vacate({ batch }: Slot): void {
-    this.#config.pools.get(batch[0]?.job.queue ?? '')?.vacated(batch.length)
+    this.#config.pools.get(batch[0]?.job.queue ?? '')?.vacated(batch)
     this.#running--
     for (const one of this.#pools) one.resumePrefetch()
   }

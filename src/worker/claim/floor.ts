@@ -26,26 +26,31 @@ export class Floors {
   /** Priorities that had no jobs in this round. */
   readonly #empty = new Set<number>()
 
-  /** The priority to claim from next: one that has aged, else the highest that may have work. */
-  next(now: number, agingAfterMs: number): Level | undefined {
+  /** The priority to claim from next, from `least` up: one that has aged, else the highest that may have work. */
+  next(now: number, agingAfterMs: number, least = -Infinity): Level | undefined {
     const agedBefore = now - agingAfterMs
-    const best = this.#best(agedBefore)
+    const best = this.#best(agedBefore, least)
     if (best !== undefined || this.#empty.size === 0) return best
     this.#beginRound()
-    return this.#best(agedBefore)
+    return this.#best(agedBefore, least)
   }
 
-  #best(agedBefore: number): Level | undefined {
+  #best(agedBefore: number, least: number): Level | undefined {
     let best: Level | undefined
     for (const level of this.#levels.values()) {
-      if (!level.mayHaveMore || this.#empty.has(level.priority)) continue
+      if (!level.mayHaveMore || level.priority < least || this.#empty.has(level.priority)) continue
       if (best === undefined || isServedBefore(level, best, agedBefore)) best = level
     }
     return best
   }
 
   get mayHaveWork(): boolean {
-    for (const level of this.#levels.values()) if (level.mayHaveMore) return true
+    return this.mayHaveWorkFrom(-Infinity)
+  }
+
+  /** Whether a priority from `least` up may have work. */
+  mayHaveWorkFrom(least: number): boolean {
+    for (const level of this.#levels.values()) if (level.mayHaveMore && level.priority >= least) return true
     return false
   }
 

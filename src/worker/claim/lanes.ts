@@ -1,8 +1,8 @@
-import type { ClaimedJob, Closed, Lane } from '../../jobs/claim.ts'
+import type { ClaimedJob, Closed } from '../../jobs/claim.ts'
 import { justBefore } from '../../jobs/position.ts'
 import type { Position } from '../../jobs/position.ts'
-import { Floors } from './floor.ts'
-import type { FloorBefore, Level } from './floor.ts'
+import { Key, turnOf } from './lane-key.ts'
+import type { LaneTurn } from './lane-key.ts'
 
 /**
  * Whose turn it is among the keys of one queue.
@@ -44,10 +44,18 @@ export class Lanes {
   #page = 0
 
   readonly #isPaused: (key: string) => boolean
+  /** Priorities from here up have reserved slots; Infinity if none has. */
+  readonly #reservedFrom: number
+  /** Keys that may have jobs of those priorities. */
+  readonly #reserved = new Set<Key>()
 
-  constructor(weightOf: (key: string) => number = () => 1, isPaused: (key: string) => boolean = () => false) {
+  constructor(
+    weightOf: (key: string) => number = () => 1,
+    { isPaused = () => false, reservedFrom = Infinity }: LanesOptions = {},
+  ) {
     this.#weightOf = weightOf
     this.#isPaused = isPaused
+    this.#reservedFrom = reservedFrom
   }
 
   /** Whether jobs with keys may wait. */
@@ -103,6 +111,31 @@ export class Lanes {
     return [...turns.values()]
   }
 
+  /** Whether jobs that may take reserved slots may wait. */
+  get mayHaveReserved(): boolean {
+    return this.#reserved.size > 0
+  }
+
+  /** The same as `next`, of the priorities that have reserved slots: one turn of each key that may have such jobs. */
+  nextReserved(limit: number, now: number, agingAfterMs: number): LaneTurn[] {
+    const turns: LaneTurn[] = []
+    let left = limit
+    for (const key of [...this.#reserved]) {
+      if (left <= 0 || turns.length >= this.#lanesFor(limit)) break
+      this.#reserved.delete(key)
+      const level = this.#isPaused(key.name)
+        ? undefined
+        : key.floors.next(now, agingAfterMs, this.#reservedFrom)
+      const turn = turnOf(key, level)
+      if (turn === undefined) continue
+      this.#reserved.add(key)
+      turn.take = Math.min(key.weight, left)
+      left -= turn.take
+      turns.push(turn)
+    }
+    return turns
+  }
+
   /** A claim of these lanes was answered with these jobs, those of a lane in order. */
   answered(turns: readonly LaneTurn[], jobs: readonly ClaimedJob[]): void {
     const byKey = jobsByKey(jobs)
@@ -148,6 +181,7 @@ export class Lanes {
     key.closedAt = undefined
     key.isWaiting = true
     this.#ring.add(key)
+    if (key.floors.mayHaveWorkFrom(this.#reservedFrom)) this.#reserved.add(key)
   }
 
   #close(key: Key): void {
@@ -170,7 +204,7 @@ export class Lanes {
   failed(turns: readonly LaneTurn[]): void {
     for (const { key, level } of turns) {
       level.hint()
-      this.#enter(key)
+      this.#enter(key, level.priority)
     }
   }
 
@@ -180,7 +214,7 @@ export class Lanes {
     if (known === undefined && this.#guesses >= mostGuesses) return false
     const key = known ?? this.#add(name)
     if (key === undefined || !key.floors.hint(priority)) return false
-    this.#enter(key)
+    this.#enter(key, priority)
     return true
   }
 
@@ -191,7 +225,7 @@ export class Lanes {
     this.#prove(key)
     key.closedAt = undefined
     key.floors.lower(priority, position)
-    this.#enter(key)
+    this.#enter(key, priority)
   }
 
   /** A survey reads a page of lanes now: floors that claims move meanwhile are noted. */
@@ -207,7 +241,7 @@ export class Lanes {
     this.#prove(key)
     const before = key.floorsAt(this.#page).get(priority)
     key.floors.found(priority, head, { since, before })
-    if (key.closedAt === undefined) this.#enter(key)
+    if (key.closedAt === undefined) this.#enter(key, priority)
     else if (performance.now() - key.closedAt > closedMs) this.reopen(name)
   }
 
@@ -247,9 +281,11 @@ export class Lanes {
     this.#current = key
   }
 
-  /** The key may have work: it waits for its turn, at the front where it had nothing before. */
-  #enter(key: Key): void {
-    if (key.isWaiting || key.closedAt !== undefined) return
+  /** The key may have work of this priority: it waits for its turn, at the front where it had nothing before. */
+  #enter(key: Key, priority: number): void {
+    if (key.closedAt !== undefined) return
+    if (priority >= this.#reservedFrom) this.#reserved.add(key)
+    if (key.isWaiting) return
     key.isWaiting = true
     this.#fresh.add(key)
   }
@@ -260,6 +296,7 @@ export class Lanes {
     key.credit = 0
     this.#fresh.delete(key)
     this.#ring.delete(key)
+    this.#reserved.delete(key)
     if (this.#current === key) this.#current = undefined
     if (key.isProven) return
     this.#keys.delete(key.name)
@@ -302,14 +339,9 @@ const closedMs = 500
 /** Keys that are asked on the word of hints alone. */
 const mostGuesses = 1_000
 
-/** What a claim asks of one key. */
-export interface LaneTurn {
-  readonly key: Key
-  readonly level: Level
-  readonly hints: number
-  take: number
-  /** It returned fewer jobs than it was asked for. */
-  isShort: boolean
+interface LanesOptions {
+  isPaused?: (key: string) => boolean
+  reservedFrom?: number
 }
 
 /** What a survey found of one lane. */
@@ -337,53 +369,4 @@ function jobsByKey(jobs: readonly ClaimedJob[]): Map<string | null, ClaimedJob[]
     else known.push(job)
   }
   return byKey
-}
-
-function turnOf(key: Key, level: Level | undefined): LaneTurn | undefined {
-  return level === undefined ? undefined : { key, level, hints: level.hints, take: 0, isShort: false }
-}
-
-/** A lane as the statements take it. */
-export function laneOf({ key, level, take }: LaneTurn): Lane {
-  return { key: key.name, priority: level.priority, floor: level.floor, take }
-}
-
-class Key {
-  readonly name: string
-  readonly weight: number
-  readonly floors = new Floors()
-  /** A job of this key was seen: it is known from more than hints. */
-  isProven = false
-  isWaiting = false
-  /** When its limit was found to be reached; undefined unless it is closed. */
-  closedAt: number | undefined
-  /** Jobs that it may still take in its turn. */
-  credit = 0
-  #tag = 0
-  /** The floors as they were when the survey's page `#page` began. */
-  #before: ReadonlyMap<number, FloorBefore> | undefined
-  #page = 0
-
-  constructor(name: string, weight: number) {
-    this.name = name
-    this.weight = weight
-  }
-
-  nextTag(time: number): number {
-    const tag = Math.max(time, this.#tag)
-    this.#tag = tag + 1 / this.weight
-    return tag
-  }
-
-  /** Its floors are about to move. */
-  noteFloors(page: number): void {
-    if (this.#page === page) return
-    this.#page = page
-    this.#before = this.floors.snapshot()
-  }
-
-  /** Its floors as they were when this page began. */
-  floorsAt(page: number): ReadonlyMap<number, FloorBefore> {
-    return this.#page === page && this.#before !== undefined ? this.#before : this.floors.snapshot()
-  }
 }

@@ -16,6 +16,9 @@ const worthMs = 50
 /** Ended but not confirmed jobs: beyond this many no more are claimed, even if slots are free. */
 const maxUnsettled = 4_000
 
+/** How long the highest priority is remembered after its last job was claimed. */
+const topForMs = 5_000
+
 /** The state of a queue's claims. */
 type ClaimState =
   | { readonly type: 'idle' }
@@ -69,6 +72,11 @@ export class QueuePool {
   /** Jobs that wait for a slot, by rank. */
   readonly #waiting = new Map<number, Hand>()
   #waitingCount = 0
+  /** The same of the jobs that may not take reserved slots; empty where none are reserved. */
+  readonly #lowWaiting = new Map<number, Hand>()
+  readonly #low = { waiting: 0, running: 0, runningJobs: 0 }
+  /** The highest priority of late, and when a job of it was claimed. */
+  #top = { priority: -Infinity, at: -Infinity }
   #meanRunMs: number | undefined
   /** A limit or a rate kept jobs back: no claim is sent before this. */
   #closedUntil = 0
@@ -77,7 +85,10 @@ export class QueuePool {
     this.config = config
     this.batchSize = batchSize
     this.ordering = ordering
-    this.lanes = new Lanes(config.keyWeight, (key) => this.rules.isKeyPaused(key))
+    this.lanes = new Lanes(config.keyWeight, {
+      isPaused: (key) => this.rules.isKeyPaused(key),
+      reservedFrom: config.reserve?.priority ?? Infinity,
+    })
     this.#slots = config.concurrency
   }
 
@@ -90,7 +101,37 @@ export class QueuePool {
   }
 
   get mayHaveWork(): boolean {
-    return this.lanes.mayHaveWork || this.floors.mayHaveWork
+    const least = this.leastPriority
+    if (least === -Infinity) return this.lanes.mayHaveWork || this.floors.mayHaveWork
+    return this.lanes.mayHaveReserved || this.floors.mayHaveWorkFrom(least)
+  }
+
+  /** Jobs below this priority are not claimed now: only reserved slots are free. -Infinity if all may be. */
+  get leastPriority(): number {
+    const { reserve } = this.config
+    return reserve === undefined || this.#lowRoom() > 0 ? -Infinity : reserve.priority
+  }
+
+  /** The most jobs to claim when some of them may be below the reserved priority. */
+  most(wanted: number, priority = -Infinity): number {
+    return this.#isLow(priority) && this.leastPriority === -Infinity
+      ? Math.min(wanted, Math.max(1, this.#lowRoom()))
+      : wanted
+  }
+
+  #isLow(priority: number): boolean {
+    const { reserve } = this.config
+    return reserve !== undefined && priority < reserve.priority
+  }
+
+  /** The slots that are not reserved. */
+  get #lowSlots(): number {
+    return this.config.concurrency - (this.config.reserve?.slots ?? 0)
+  }
+
+  #lowRoom(): number {
+    const { waiting, runningJobs } = this.#low
+    return this.#lowSlots * this.batchSize - runningJobs + this.ahead() - waiting
   }
 
   get isClaiming(): boolean {
@@ -159,17 +200,24 @@ export class QueuePool {
     this.#slots = slots
   }
 
-  /** A handler is called for this many of its jobs. */
-  started(jobs: number): void {
-    this.#turn += jobs / this.config.weight
-    this.#running++
-    this.#runningJobs += jobs
+  /** A handler is called for these of its jobs. */
+  started({ length, 0: first }: readonly HeldJob[]): void {
+    this.#turn += length / this.config.weight
+    this.#count(first, 1, length)
   }
 
-  /** The slot of a call for this many of its jobs is free. */
-  vacated(jobs: number): void {
-    this.#running--
-    this.#runningJobs -= jobs
+  /** The slot of a call for these of its jobs is free. */
+  vacated({ length, 0: first }: readonly HeldJob[]): void {
+    this.#count(first, -1, -length)
+  }
+
+  /** The first job of a slot decides whether the slot counts as one of those that are not reserved. */
+  #count(first: HeldJob | undefined, slots: number, jobs: number): void {
+    this.#running += slots
+    this.#runningJobs += jobs
+    if (!this.#isLow(first?.job.priority ?? 0)) return
+    this.#low.running += slots
+    this.#low.runningJobs += jobs
   }
 
   /** It had no work: it does not catch up on the turns it missed. */
@@ -210,12 +258,14 @@ export class QueuePool {
     const unsettled = this.#unsettled
     if (unsettled > maxUnsettled) return 0
     const slots = concurrency * this.batchSize - this.#runningJobs - (prefetch === 0 ? unsettled : 0)
-    return slots + this.ahead() - this.#waitingCount
+    // Jobs that wait for slots that are not reserved keep no others from being claimed.
+    return slots + this.ahead() - (this.#waitingCount - this.#low.waiting)
   }
 
   /** Jobs to ask for although the hand is full: of keys that had nothing waiting, so that none waits for others' jobs. */
   urgent(): number {
-    return this.#unsettled > maxUnsettled || this.config.prefetch === 0 ? 0 : this.lanes.urgent
+    if (this.#unsettled > maxUnsettled || this.config.prefetch === 0) return 0
+    return this.leastPriority === -Infinity ? this.lanes.urgent : 0
   }
 
   /** Jobs that have ended and are not confirmed as settled. */
@@ -232,8 +282,14 @@ export class QueuePool {
   get canStart(): boolean {
     const { concurrency, prefetch } = this.config
     if (this.#waitingCount === 0 || this.#running >= concurrency) return false
+    if (this.#waitingCount === this.#low.waiting && !this.#isLowOpen) return false
     // Without prefetch a slot is free only when its job's ending is stored.
     return prefetch > 0 || this.#held - this.#waitingCount < concurrency * this.batchSize
+  }
+
+  /** Whether a slot that is not reserved is free. */
+  get #isLowOpen(): boolean {
+    return this.#low.running < this.#lowSlots
   }
 
   /** Whether it would start a job if the jobs of its claim were here. */
@@ -253,18 +309,28 @@ export class QueuePool {
   }
 
   add(held: HeldJob): void {
-    const hand = this.#waiting.get(held.rank) ?? this.#addHand(held.rank)
-    const { key } = held.job
+    const { key, priority } = held.job
+    const isLow = this.#isLow(priority)
+    const hand = handOf(isLow ? this.#lowWaiting : this.#waiting, this.#rankOf(held))
     if (key === null) hand.add(held)
     else hand.addTagged(held, this.lanes.tag(key))
+    if (isLow) this.#low.waiting++
     this.#waitingCount++
     this.#held++
   }
 
-  #addHand(rank: number): Hand {
-    const hand = new Hand()
-    this.#waiting.set(rank, hand)
-    return hand
+  /**
+   * The highest rank starts first: a job's priority, unless it has waited too long. Then a job without a key goes before all
+   * others, and a job with a key has the rank of the highest priority: from there its key's turn decides, so that a key with
+   * many old jobs does not hold up the other keys.
+   */
+  #rankOf({ job: { key, priority }, heldSince, isAged }: HeldJob): number {
+    if (priority >= this.#top.priority || heldSince - this.#top.at > topForMs) {
+      this.#top.priority = priority
+      this.#top.at = heldSince
+    }
+    if (!isAged) return priority
+    return key === null ? Infinity : this.#top.priority
   }
 
   readonly #onTag = (tag: number): void => {
@@ -273,21 +339,23 @@ export class QueuePool {
 
   /** The job to start next: one of the highest rank. */
   take(): HeldJob | undefined {
-    let best: number | undefined
-    for (const [rank, hand] of this.#waiting) {
-      if (hand.size > 0 && (best === undefined || rank > best)) best = rank
-    }
-    if (best === undefined) return undefined
+    const best = highest(this.#waiting)
+    const low = this.#isLowOpen ? highest(this.#lowWaiting) : undefined
+    const isLow = low !== undefined && (best === undefined || low > best)
+    const rank = isLow ? low : best
+    if (rank === undefined) return undefined
     this.#waitingCount--
-    return this.#waiting.get(best)?.take(this.#onTag)
+    if (isLow) this.#low.waiting--
+    return (isLow ? this.#lowWaiting : this.#waiting).get(rank)?.take(this.#onTag)
   }
 
   /** Takes out the jobs that satisfy a test, at most `limit`, in order. */
   takeWhere(test: (held: HeldJob) => boolean, limit = Infinity): HeldJob[] {
     const taken: HeldJob[] = []
-    for (const [, hand] of [...this.#waiting].sort(([a], [b]) => (a < b ? 1 : -1)))
+    for (const [, hand] of [...this.#waiting, ...this.#lowWaiting].sort(([a], [b]) => (a < b ? 1 : -1)))
       taken.push(...hand.takeWhere(test, limit - taken.length))
     this.#waitingCount -= taken.length
+    for (const { job } of taken) if (this.#isLow(job.priority)) this.#low.waiting--
     return taken
   }
 
@@ -304,4 +372,19 @@ export class QueuePool {
     const { prefetch, concurrency } = this.config
     return Math.min(this.rules.isLimited ? Math.min(prefetch, concurrency) : prefetch, Math.floor(inMs))
   }
+}
+
+function handOf(hands: Map<number, Hand>, rank: number): Hand {
+  let hand = hands.get(rank)
+  if (hand === undefined) hands.set(rank, (hand = new Hand()))
+  return hand
+}
+
+/** The highest rank that has jobs. */
+function highest(hands: ReadonlyMap<number, Hand>): number | undefined {
+  let best: number | undefined
+  for (const [rank, hand] of hands) {
+    if (hand.size > 0 && (best === undefined || rank > best)) best = rank
+  }
+  return best
 }
