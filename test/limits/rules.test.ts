@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { defineBreaker, defineJob, defineLimit, defineRate } from '../../src/index.ts'
 import { gate, newName, startWorker, stored, workerScene } from '../support/workers.ts'
@@ -109,7 +110,7 @@ test('with hold: false the later jobs of a key pass one that failed', async () =
   expect(await stored(scene, failed.id)).toMatchObject({ state: 'retrying' })
 })
 
-test('a dead letter that is replayed starts before the later jobs of its key', async () => {
+test('a dead letter that is replayed runs beside no other job of its key', async () => {
   const job = defineJob({
     kind: newName('ordered'),
     queue: newName(),
@@ -118,12 +119,19 @@ test('a dead letter that is replayed starts before the later jobs of its key', a
     retry: { attempts: 1 },
   })
   const starts: unknown[] = []
+  let [running, most] = [0, 0]
   const { opened, open } = gate()
   const worker = await startWorker(scene, { queues: { [job.queue]: 4 } }, (one) =>
     one.handle(job, async (input) => {
       starts.push(input)
-      if (input === 1 && starts.length === 1) throw new Error('once')
-      if (input === 2) await opened
+      most = Math.max(most, ++running)
+      try {
+        if (input === 1 && starts.length === 1) throw new Error('once')
+        if (input === 2) await opened
+        else await pause(5)
+      } finally {
+        running--
+      }
     }),
   )
   const first = await scene.stint.enqueue(job, 1)
@@ -134,7 +142,11 @@ test('a dead letter that is replayed starts before the later jobs of its key', a
   await scene.stint.dead.replay(first.id)
   open(undefined)
   await worker.hears('succeeded', third.id)
-  expect(starts).toEqual([1, 2, 1, 3])
+  await worker.hears('succeeded', first.id)
+  expect(starts.slice(0, 2)).toEqual([1, 2])
+  // First, unless a slow claim of this worker has read past it.
+  expect(starts.slice(2).sort()).toEqual([1, 3])
+  expect(most).toBe(1)
 })
 
 test.each([

@@ -28,6 +28,8 @@ import type { QueuePool } from './queue-pool.ts'
 const maxBatch = 1_000
 /** A claim that took this long and found little has read past many jobs that this worker cannot run. */
 const slowClaimMs = 10
+/** The same for a claim in order: it reads past jobs only while a session holds an old snapshot. */
+const slowOrderedMs = 100
 /** Bad rows handled in one claim, at most. More of them may mean that the cause is not in single rows. */
 const mostBad = 20
 /** How long a claim may wait for a connection between its sending and its snapshot. */
@@ -153,7 +155,7 @@ export class Claims {
     })
     if (level === undefined) {
       const isOrdered = pool.ordering === 'all'
-      const isSlow = performance.now() - sentAt > slowClaimMs
+      const isSlow = performance.now() - sentAt > slowOrderedMs
       pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, isOrdered, isSlow })
     } else {
       const last = closed.gaps.has('') ? undefined : jobs.at(-1)
