@@ -26,7 +26,7 @@ function highestSecond(times: readonly number[]): number {
 /** When the retries start that have started, and when the others will. */
 async function retryTimes(queue: string): Promise<number[]> {
   const rows = await scene.db.query<{ at: Date }>(
-    `select run_at as at from stint.job where queue = $1 and state = 'retrying'
+    `select run_at as at from stint.job where queue = $1
      union all
      select started_at from stint.finished where queue = $1`,
     [queue],
