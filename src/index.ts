@@ -64,6 +64,9 @@ export type {
 } from './limits/rules/define-queue.ts'
 export { defineRate } from './limits/rules/define-rate.ts'
 export type { RateDefinition, RateRule } from './limits/rules/define-rate.ts'
+export type { PredicateName, Sees, WhyHolder, WhyPredicate } from './limits/why/predicates.ts'
+export type { Why, WhyOptions } from './limits/why/why.ts'
+export type { AttemptCause, WhyAttempt, WhyTwice } from './jobs/attempt/why-twice.ts'
 export type { FlowRule } from './limits/rules/rule.ts'
 export { defineSchedule } from './schedules/rules/define-schedule.ts'
 export type {

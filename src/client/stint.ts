@@ -13,6 +13,8 @@ import { examine } from '../doctor/examine.ts'
 import type { Examination } from '../doctor/examine.ts'
 import { attempts } from '../jobs/attempt/attempts.ts'
 import type { Attempt } from '../jobs/attempt/attempts.ts'
+import { whyTwice } from '../jobs/attempt/why-twice.ts'
+import type { WhyTwice } from '../jobs/attempt/why-twice.ts'
 import { checkWords } from '../jobs/search/check-words.ts'
 import { get } from '../jobs/get.ts'
 import { lastLogs, logs } from '../jobs/attempt/logs.ts'
@@ -20,13 +22,15 @@ import type { LogLine } from '../jobs/attempt/logs.ts'
 import { findJobs, search } from '../jobs/search/search.ts'
 import type { SearchPage } from '../jobs/search/search.ts'
 import { updateInput } from '../jobs/change/update-input.ts'
+import { why } from '../limits/why/why.ts'
+import type { Why, WhyOptions } from '../limits/why/why.ts'
 import { migrate, migrationStatus } from '../schema/migrate.ts'
 import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/migrate.ts'
 import { resolveActor } from './operator/actor.ts'
 import type { Actor, ActorConfig } from './operator/actor.ts'
 import { Audit } from './operator/audit.ts'
 import { Calls } from './calls.ts'
-import { checkId } from './job-id.ts'
+import { checkId, missingJob } from './job-id.ts'
 import type { GetOptions } from './calls.ts'
 import type { CancelOptions } from './jobs/cancel.ts'
 import { Connection } from './connection.ts'
@@ -203,6 +207,21 @@ export class Stint<Tx = PgTransaction> {
   async attempts(id: string): Promise<Attempt[]> {
     checkId(id)
     return this.#calls.send((db) => attempts(db, id))
+  }
+
+  /**
+   * Why a job does not run: all conditions of a claim in order, the first that does not hold, who holds it, and when it should
+   * clear. Also for jobs that run, have ended or do not exist.
+   */
+  async why(id: string, options?: WhyOptions): Promise<Why> {
+    checkId(id)
+    return this.#calls.send((db) => why(db, id, options))
+  }
+
+  /** Why a job ran more than once: each of its attempts, its cause, and whether it burned an attempt. */
+  async whyTwice(id: string): Promise<WhyTwice> {
+    checkId(id)
+    return (await this.#calls.send((db) => whyTwice(db, id))) ?? missingJob(id)
   }
 
   /** What a job's handler logged, in order. Pass the last line as `after` to get the lines after it. */

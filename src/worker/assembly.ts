@@ -338,6 +338,7 @@ export function assemble(config: RuntimeConfig): Parts {
 }
 
 function aboutWorker({ worker, handlers, schedules }: RuntimeConfig): AboutWorker {
+  const batches = worker.queues.map(({ name }) => [name, handlers.servedIn(name).batchSize] as const)
   return {
     host: hostname(),
     pid: process.pid,
@@ -345,6 +346,8 @@ function aboutWorker({ worker, handlers, schedules }: RuntimeConfig): AboutWorke
     stintVersion: stintVersion(),
     queues: Object.fromEntries(worker.queues.map(({ name, concurrency }) => [name, concurrency])),
     kinds: handlers.kinds,
+    versions: JSON.parse(handlers.versions()) as Record<string, number>,
+    batches: Object.fromEntries(batches.filter(([, size]) => size > 1)),
     schedules: schedules.map(({ name }) => name),
   }
 }

@@ -19,6 +19,10 @@ export interface AboutWorker {
   /** Queue → jobs at once. */
   queues: Readonly<Record<string, number>>
   kinds: readonly string[]
+  /** Kind → newest contract version that it handles. */
+  versions: Readonly<Record<string, number>>
+  /** Queue → jobs that one slot may take at once, where that is more than one. */
+  batches: Readonly<Record<string, number>>
   /** Schedules in its code. */
   schedules: readonly string[]
 }

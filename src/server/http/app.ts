@@ -33,12 +33,13 @@ import { jobRoutes } from '../routes/jobs.ts'
 import { jobVerbRoutes } from '../routes/job-verbs.ts'
 import { operationRoutes } from '../routes/operations.ts'
 import { scheduleRoutes } from '../routes/schedules.ts'
+import { whyRoutes } from '../routes/why.ts'
 import { isSafe } from './same-origin.ts'
 
 /** All routes under /v1, and /metrics; each resource has one entry. */
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
-  ...[jobRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
+  ...[jobRoutes, whyRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
   ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
 ]
 

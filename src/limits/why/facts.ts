@@ -1,0 +1,133 @@
+import type { JobState } from '../../core/job.ts'
+import { run } from '../../db/statement.ts'
+import type { Queryable } from '../../db/statement.ts'
+import { factsSql } from './facts.sql.ts'
+import { holdersSql } from './holders.sql.ts'
+
+/** A time as jsonb prints it: ISO 8601, or `infinity`. */
+type Stamp = string | null
+
+/** Another job that stands in the way. */
+export interface HolderFacts {
+  id: string
+  queue: string
+  kind: string
+  key: string | null
+  state: JobState
+  worker: string | null
+  /** Runs since. */
+  since: Stamp | Date
+  leaseUntil?: Stamp | Date
+  dueAt?: Stamp
+}
+
+export interface PauseFacts {
+  /** The kind that is paused; null: the key. */
+  kind?: string | null
+  by: string | null
+  reason: string | null
+  until: Stamp
+}
+
+/** What a live worker of the queue wrote about itself may have any shape. */
+export interface WorkerFacts {
+  id: string
+  slots: unknown
+  batch: unknown
+  handles: boolean | null
+  version: unknown
+  failing: unknown
+  /** Jobs of the queue that it holds. */
+  held: number
+}
+
+export interface BreakerFacts {
+  name: string
+  state: 'open' | 'half-open'
+  since: Stamp
+  cause: unknown
+  probeAt: Stamp
+  /** Set while a person forces its state. */
+  forcedBy: string | null
+  forcedReason: string | null
+  forcedUntil: Stamp
+}
+
+export interface BucketFacts {
+  name: string
+  key: string | null
+  /** Tokens that jobs may take. */
+  have: number
+  perMs: number
+  burst: number
+  keep: number
+  blockedUntil: Stamp
+}
+
+export interface LimitFacts {
+  name: string
+  byKey: boolean
+  max: number
+  used: number
+  onLimit: string
+}
+
+/** What decides whether a live job can be claimed: a row of facts.sql. */
+export interface Facts {
+  asOf: Date
+  id: string
+  state: JobState
+  queue: string
+  kind: string
+  key: string | null
+  runAt: Date
+  version: number
+  attempt: number
+  maxAttempts: number
+  epoch: number
+  cost: number
+  workerId: string | null
+  startedAt: Date | null
+  leaseUntil: Date | null
+  failedWith: string | null
+  queuePause: PauseFacts | null
+  pauses: PauseFacts[] | null
+  workers: WorkerFacts[] | null
+  /** Jobs of the queue that its workers hold, `most` at most. */
+  held: number
+  slotHolders: HolderFacts[] | null
+  lastWorker: { id: string; at: Stamp } | null
+  breakers: BreakerFacts[] | null
+  buckets: BucketFacts[] | null
+  limits: LimitFacts[] | null
+  /** The job that must start before this one. */
+  head: HolderFacts | null
+  /** Ready jobs ahead, of higher priority and of the same, each `most` at most. */
+  higher: number
+  earlier: number
+  /** Other keys of the queue that have ready jobs, `mostKeys` at most. */
+  otherKeys: number
+  pace: { started: number; runs: unknown }
+  mayLock: boolean
+}
+
+/** Entries of an index that one probe reads at most: a count that reaches it is shown as 1,000+. */
+export const most = 1_001
+export const mostKeys = 100
+
+/** Undefined for a job that is not live. */
+export async function readFacts(db: Queryable, id: string): Promise<Facts | undefined> {
+  const [facts] = await run(db, factsSql, { id, most, mostKeys }, (row: Facts) => row)
+  return facts
+}
+
+/** Holders that are named at most. */
+const mostHolders = 20
+
+/** The jobs that run under a limit, the longest first. */
+export function readHolders(
+  db: Queryable,
+  { name, key }: { name: string; key: string | null },
+): Promise<HolderFacts[]> {
+  return run(db, holdersSql, { name, key, limit: mostHolders }, (row: HolderFacts) => row)
+}

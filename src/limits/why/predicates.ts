@@ -1,0 +1,438 @@
+import { middleOf } from '../../core/histogram.ts'
+import { numberIn, numbersIn, textIn } from '../../core/json/stored-json.ts'
+import { printable } from '../../core/json/printable.ts'
+import { span } from '../../core/span.ts'
+import type { JobState } from '../../core/job.ts'
+import { most, mostKeys } from './facts.ts'
+import type {
+  BreakerFacts,
+  BucketFacts,
+  Facts,
+  HolderFacts,
+  LimitFacts,
+  PauseFacts,
+  WorkerFacts,
+} from './facts.ts'
+
+/*
+ * What must hold before a job is claimed, in the order in which people should look, with the sentence that is said where it does
+ * not hold. Library, CLI, HTTP and dashboard show these sentences and make none of their own.
+ */
+export const predicateNames = [
+  ...(['live', 'dependencies', 'due', 'open', 'worker', 'handler', 'slot'] as const),
+  ...(['breaker', 'rate', 'limit', 'order', 'turn', 'visible'] as const),
+] as const
+export type PredicateName = (typeof predicateNames)[number]
+
+/** Another job that stands in the way. */
+export interface WhyHolder {
+  id: string
+  queue: string
+  kind: string
+  key: string | null
+  state: JobState
+  workerId: string | null
+  /** How long it has been running; null if it does not run. */
+  heldMs: number | null
+}
+
+/** One of the conditions of a claim. */
+export interface WhyPredicate {
+  name: PredicateName
+  /** Null if it was not judged, because another one decides. */
+  holds: boolean | null
+  /** In words; empty if there is nothing to say. */
+  says: string
+  /** The jobs that stand in the way, the longest first. */
+  holders?: WhyHolder[] | undefined
+  /** When it should hold again. */
+  clearsInMs?: number | undefined
+}
+
+/** Which other jobs may be named or counted; a queue stands for all its jobs. */
+export type Sees = (resource: { queue: string; kind?: string; key?: string | null }) => boolean
+
+export interface Judging {
+  facts: Facts
+  /** Of the first limit that is reached. */
+  holders: readonly HolderFacts[]
+  /** Undefined: all. */
+  sees: Sees | undefined
+}
+
+type Verdict = Omit<WhyPredicate, 'name'>
+const holds: Verdict = { holds: true, says: '' }
+const open: Verdict = { holds: null, says: '' }
+
+/** The predicates of a job that waits, but for the last two. */
+export function judgeWaiting(judging: Judging): WhyPredicate[] {
+  const { facts } = judging
+  const workers = facts.workers ?? []
+  const able = workers.filter((worker) => canRun(worker, facts))
+  return [
+    { name: 'live', ...holds },
+    { name: 'dependencies', ...dependencies(facts) },
+    { name: 'due', ...due(facts, workers) },
+    { name: 'open', ...isOpen(facts) },
+    { name: 'worker', ...worker(facts, workers) },
+    { name: 'handler', ...(workers.length === 0 ? open : handler(facts, workers, able)) },
+    { name: 'slot', ...(able.length === 0 ? open : slot(judging, able)) },
+    { name: 'breaker', ...breaker(facts) },
+    { name: 'rate', ...rate(facts) },
+    { name: 'limit', ...limit(judging) },
+    { name: 'order', ...order(judging) },
+  ]
+}
+
+export function runningText({ workerId, startedAt, leaseUntil, epoch, asOf }: Facts): string {
+  const lease = leaseUntil === null ? -1 : leaseUntil.getTime() - asOf.getTime()
+  const rest = lease >= 0 ? `lease ${span(lease)}` : 'its lease is over: a worker takes it back soon'
+  const since = startedAt === null ? '' : ` for ${span(asOf.getTime() - startedAt.getTime())}`
+  return `running on ${workerId === null ? 'a worker' : shortId(workerId)}${since}, epoch ${epoch}, ${rest}`
+}
+
+function dependencies({ state }: Facts): Verdict {
+  return state === 'waiting' ? { holds: false, says: 'waiting: nothing in this release ends that' } : holds
+}
+
+function due(
+  { state, runAt, asOf, queue, attempt, maxAttempts, failedWith }: Facts,
+  workers: readonly unknown[],
+): Verdict {
+  if (state !== 'scheduled' && state !== 'retrying') return holds
+  const ms = runAt.getTime() - asOf.getTime()
+  if (ms <= 0) {
+    const who =
+      workers.length > 0 ? `a worker of ${queue} does that within a second` : `no live worker serves ${queue}`
+    return { holds: false, says: `due ${span(-ms)} ago, not promoted: ${who}` }
+  }
+  const failure =
+    state === 'retrying' && attempt > 0
+      ? `; attempt ${attempt}/${maxAttempts} failed${failedWith === null ? '' : ` with ${failedWith.slice(0, 4)}`}`
+      : ''
+  return { holds: false, says: `due in ${span(ms)}${failure}`, clearsInMs: ms }
+}
+
+function isOpen({ queuePause, pauses, kind, key, asOf }: Facts): Verdict {
+  const all: [what: string, pause: PauseFacts][] = [
+    ...(queuePause === null ? [] : [['queue', queuePause] as [string, PauseFacts]]),
+    ...(pauses ?? []).map((pause): [string, PauseFacts] => [
+      typeof pause.kind === 'string' ? `kind ${kind}` : `key ${shown(key ?? '')}`,
+      pause,
+    ]),
+  ]
+  if (all.length === 0) return holds
+  const says = all.map(([what, { by, reason, until }]) => {
+    const ms = msUntil(until, asOf)
+    const end = ms === Infinity ? 'it is resumed' : moment(asOf, ms)
+    return `${what} paused${by === null ? '' : ` by ${shown(by)}`} until ${end}${quoted(reason)}`
+  })
+  const last = Math.max(...all.map(([, { until }]) => msUntil(until, asOf)))
+  return { holds: false, says: says.join('; '), ...clears(last) }
+}
+
+function worker({ queue, lastWorker, asOf }: Facts, workers: readonly WorkerFacts[]): Verdict {
+  if (workers.length === 0) {
+    const last =
+      lastWorker === null
+        ? ''
+        : `; the last, ${shortId(lastWorker.id)}, went ${span(-msUntil(lastWorker.at, asOf))} ago`
+    return { holds: false, says: `no live worker serves ${queue}${last}` }
+  }
+  const failures = workers.map(({ failing }) => failureOf(failing, queue))
+  const [first] = failures
+  if (first === undefined || failures.includes(undefined)) return holds
+  const who = workers.length === 1 ? 'the worker' : `all ${workers.length} workers`
+  return { holds: false, says: `${who} of ${queue} cannot claim: ${shown(first)}` }
+}
+
+/** Why a worker cannot claim from the queue; undefined if it can. */
+function failureOf(failing: unknown, queue: string): string | undefined {
+  if (!Array.isArray(failing)) return undefined
+  const mine: unknown = failing.find((one) => textIn(one, 'queue') === queue)
+  return mine === undefined ? undefined : (textIn(mine, 'error') ?? 'no reason is known')
+}
+
+/** A worker of another release may not have said which versions it knows. */
+function canRun({ version, handles }: WorkerFacts, facts: Facts): boolean {
+  return typeof version === 'number' ? version >= facts.version : version === null && handles === true
+}
+
+function handler(
+  { queue, kind, version }: Facts,
+  workers: readonly WorkerFacts[],
+  able: readonly unknown[],
+): Verdict {
+  if (able.length > 0) return holds
+  const known = [...new Set(workers.flatMap((one) => (typeof one.version === 'number' ? [one.version] : [])))]
+  const serve =
+    workers.length === 1
+      ? `the worker of ${queue} does not handle`
+      : `${workers.length} workers serve ${queue}, none handles`
+  const knows =
+    known.length === 0
+      ? ''
+      : ` (known: ${known
+          .sort((a, b) => a - b)
+          .map((one) => `v${one}`)
+          .join(', ')})`
+  return { holds: false, says: `${serve} ${kind} v${version}${knows}: deploy the worker` }
+}
+
+function slot({ facts, sees }: Judging, able: readonly WorkerFacts[]): Verdict {
+  const slotsOf = ({ slots, batch }: WorkerFacts): number => count(slots) * Math.max(1, count(batch))
+  const isFree = able.some((one) => one.held < slotsOf(one))
+  // The probe stopped: it has not seen what the last workers hold.
+  if (facts.held >= most) return open
+  if (isFree) return holds
+  const slots = able.reduce((sum, one) => sum + slotsOf(one), 0)
+  const holders = (facts.slotHolders ?? []).filter((one) => sees === undefined || sees(one))
+  const [longest] = holders
+  const held =
+    longest === undefined
+      ? ''
+      : `; longest held by ${shortId(longest.id)}, ${span(-msUntil(longest.since, facts.asOf))}`
+  const says = mayCount(facts, sees) ? `0 of ${slots} slots free${held}` : `no slot is free${held}`
+  return { holds: false, says, holders: holders.map(toHolder(facts.asOf)) }
+}
+
+function breaker({ breakers, asOf }: Facts): Verdict {
+  if (breakers === null) return holds
+  const [first] = breakers
+  if (first === undefined) return holds
+  const ms = msUntil(first.forcedBy === null ? first.probeAt : first.forcedUntil, asOf)
+  return {
+    holds: false,
+    says: breakers.map((one) => breakerText(one, asOf)).join('; '),
+    ...clears(Math.max(0, ms)),
+  }
+}
+
+function breakerText({ name, state, since, cause, probeAt, ...forced }: BreakerFacts, asOf: Date): string {
+  if (forced.forcedBy !== null) {
+    const ms = msUntil(forced.forcedUntil, asOf)
+    return `${name} ${state}, forced by ${shown(forced.forcedBy)} until ${ms === Infinity ? 'it is reset' : moment(asOf, ms)}${quoted(forced.forcedReason)}`
+  }
+  if (state === 'half-open') return `${name} half-open: its probes decide whether it closes`
+  const [failed, of] = [numberIn(cause, 'failed'), numberIn(cause, 'of')]
+  const group = textIn(cause, 'fingerprint')
+  const why =
+    failed === null || of === null
+      ? ''
+      : ` after ${failed}/${of} failures${group === null ? '' : ` (${shown(group.slice(0, 4))})`}`
+  const probe = msUntil(probeAt, asOf)
+  const next = Number.isFinite(probe) ? `; probe ${probe > 0 ? `in ${span(probe)}` : 'due now'}` : ''
+  return `${name} open ${span(-msUntil(since, asOf))}${why}${next}`
+}
+
+function rate({ buckets, cost, asOf }: Facts): Verdict {
+  const short = (buckets ?? []).filter(({ have }) => cost > have)
+  if (short.length === 0) return holds
+  const waits = short.map((bucket) => tokensInMs(bucket, cost, asOf))
+  return {
+    holds: false,
+    says: short.map((bucket) => rateText(bucket, cost, asOf)).join('; '),
+    ...clears(Math.max(...waits)),
+  }
+}
+
+function tokensInMs(
+  { have, perMs, burst, keep, blockedUntil }: BucketFacts,
+  cost: number,
+  asOf: Date,
+): number {
+  if (cost > burst - keep) return Infinity
+  const blocked = blockedUntil === null ? 0 : Math.max(0, msUntil(blockedUntil, asOf))
+  return Math.max(blocked, blocked > 0 ? 0 : (cost - have) / perMs)
+}
+
+function rateText(bucket: BucketFacts, cost: number, asOf: Date): string {
+  const { name, key, have, burst, keep, blockedUntil } = bucket
+  const whose = key === null ? name : `${name} for key ${shown(key)}`
+  if (cost > burst - keep)
+    return `${whose} never has ${number(cost)} tokens: its bucket gives jobs ${number(burst - keep)} at most, so this job cannot run`
+  const inMs = tokensInMs(bucket, cost, asOf)
+  const level = `${whose} ${number(Math.max(0, Math.floor(have)))}/${number(burst)}`
+  if (blockedUntil !== null && msUntil(blockedUntil, asOf) > 0)
+    return `${whose} is closed for ${inMs === Infinity ? 'ever' : span(inMs)}: the provider asked to wait`
+  return `${level}; ${cost === 1 ? 'next token' : `${number(cost)} tokens`} in ${span(inMs)}`
+}
+
+/** The first limit that is reached. */
+export function reachedLimit({ limits }: Facts): LimitFacts | undefined {
+  return (limits ?? []).find(({ used, max }) => used >= max)
+}
+
+function limit(judging: Judging): Verdict {
+  const { facts, holders, sees } = judging
+  const first = reachedLimit(facts)
+  if (first === undefined) return holds
+  const { name, byKey, max, used } = first
+  const seen = holders.filter((one) => sees === undefined || sees(one))
+  // To a caller that does not see all jobs under the limit, their number would tell of the others.
+  const seesAll = sees === undefined || (seen.length === holders.length && used <= holders.length)
+  const whose = byKey ? `key ${shown(facts.key ?? '')}` : name
+  const full = `${whose} ${seesAll ? `${number(used)}/${number(max)}` : 'is full'}${byKey ? ` of ${name}` : ''}`
+  const ahead = byKey && mayCount(facts, sees) ? aheadOf(facts) : 0
+  const behind = ahead === 0 ? '' : `; ${bounded(ahead)} ahead within the key`
+  const runMs = meanRunMs(facts.pace)
+  const inMs = runMs === undefined || max === 0 ? Infinity : ((ahead + 1) * runMs) / max
+  return {
+    holds: false,
+    says:
+      max === 0
+        ? `${whose} 0/0${byKey ? ` of ${name}` : ''}: the limit lets no job start`
+        : `${full}${heldBy(seen, used, seesAll, facts)}${behind}`,
+    holders: seen.map(toHolder(facts.asOf)),
+    ...clears(inMs),
+  }
+}
+
+function heldBy(
+  [first, ...others]: readonly HolderFacts[],
+  used: number,
+  seesAll: boolean,
+  { asOf }: Facts,
+): string {
+  if (first === undefined) return seesAll ? '' : ', held by jobs that you may not see'
+  const lease = first.leaseUntil === undefined ? Infinity : msUntil(first.leaseUntil, asOf)
+  const facts = [
+    ...(first.worker === null ? [] : [shortId(first.worker)]),
+    span(-msUntil(first.since, asOf)),
+    ...(Number.isFinite(lease) ? [lease > 0 ? `lease expires in ${span(lease)}` : 'lease over'] : []),
+  ]
+  const more = !seesAll
+    ? ' and others'
+    : used > 1
+      ? ` and ${number(Math.max(others.length, used - 1))} more`
+      : ''
+  return `, held by ${shortId(first.id)} (${facts.join(', ')})${more}`
+}
+
+function order({ facts: { head, asOf }, sees }: Judging): Verdict {
+  if (head === null) return holds
+  if (sees !== undefined && !sees(head))
+    return { holds: false, says: 'ordered key: another job must start before it' }
+  const dueMs = msUntil(head.dueAt ?? null, asOf)
+  const when =
+    head.state === 'running'
+      ? `, ${span(-msUntil(head.since, asOf))}`
+      : head.state === 'ready' || !Number.isFinite(dueMs)
+        ? ''
+        : dueMs > 0
+          ? `, due in ${span(dueMs)}`
+          : ', due'
+  return {
+    holds: false,
+    says: `ordered key: ${shortId(head.id)} before it is ${head.state}${when}`,
+    holders: [toHolder(asOf)(head)],
+  }
+}
+
+/** For a job that nothing else stops. */
+export function turn({ facts, sees }: Pick<Judging, 'facts' | 'sees'>): Verdict {
+  const { key, higher, otherKeys, asOf, pace } = facts
+  const ahead = aheadOf(facts)
+  if (ahead === 0 && otherKeys === 0) return holds
+  if (!mayCount(facts, sees)) return { holds: false, says: 'other jobs of its queue come first' }
+  const priority = higher === 0 ? '' : ` (${bounded(higher)} of higher priority)`
+  if (key !== null) {
+    const keys = otherKeys >= mostKeys ? `${mostKeys}+` : String(otherKeys)
+    const turns =
+      otherKeys === 0 ? '' : `its key's turn comes within ${keys} ${otherKeys === 1 ? 'key' : 'keys'}`
+    const within = ahead === 0 ? '' : `${bounded(ahead)} ahead within its key${priority}`
+    return { holds: false, says: [within, turns].filter((part) => part !== '').join('; ') }
+  }
+  const perMs = startsPerMs(pace, asOf)
+  const inMs = perMs === 0 || ahead >= most ? Infinity : ahead / perMs
+  const perSecond = perMs * 1_000
+  const speed =
+    perMs === 0
+      ? ''
+      : `, ${perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toPrecision(2)}/s${inMs === Infinity ? '' : ` → ≈ ${span(inMs)}`}`
+  return { holds: false, says: `${bounded(ahead)} ahead${priority}${speed}`, ...clears(inMs) }
+}
+
+/** How long an attempt of this kind took in the last five minutes, on average. */
+function meanRunMs({ runs }: Facts['pace']): number | undefined {
+  let [jobs, ms] = [0, 0]
+  for (const run of Array.isArray(runs) ? (runs as unknown[]) : [])
+    for (const [bin, times] of Object.entries(numbersIn(run))) {
+      jobs += times
+      ms += times * middleOf(Number(bin))
+    }
+  return jobs > 0 && Number.isFinite(ms) ? ms / jobs : undefined
+}
+
+/** Jobs of the queue that started in the last five minutes, the running one included. */
+function startsPerMs({ started }: Facts['pace'], asOf: Date): number {
+  return count(started) / (4 * 60_000 + Math.max(1_000, asOf.getTime() % 60_000))
+}
+
+function aheadOf({ higher, earlier }: Facts): number {
+  return Math.min(most, higher + earlier)
+}
+
+/** Whether the caller may know how many jobs its queue has. */
+function mayCount({ queue }: Facts, sees: Sees | undefined): boolean {
+  return sees === undefined || sees({ queue })
+}
+
+function toHolder(asOf: Date): (facts: HolderFacts) => WhyHolder {
+  return ({ id, queue, kind, key, state, worker: workerId, since }) => {
+    const heldMs = state === 'running' ? -msUntil(since, asOf) : NaN
+    return {
+      id,
+      queue,
+      kind,
+      key,
+      state,
+      workerId,
+      heldMs: Number.isFinite(heldMs) ? Math.max(0, Math.round(heldMs)) : null,
+    }
+  }
+}
+
+/** Infinity for a time that no calendar has; 0 where there is none. */
+function msUntil(time: string | Date | null, asOf: Date): number {
+  if (time === null) return 0
+  const at = time instanceof Date ? time.getTime() : Date.parse(time)
+  if (!Number.isNaN(at)) return at - asOf.getTime()
+  return typeof time === 'string' && time.startsWith('-') ? -Infinity : Infinity
+}
+
+function clears(ms: number): Pick<Verdict, 'clearsInMs'> {
+  return Number.isFinite(ms) ? { clearsInMs: Math.round(ms) } : {}
+}
+
+function moment(asOf: Date, inMs: number): string {
+  return new Date(asOf.getTime() + inMs).toISOString().replace('T', ' ').replace(/\.\d+/, '')
+}
+
+function quoted(reason: string | null): string {
+  return reason === null || reason === '' ? '' : `: "${shown(reason)}"`
+}
+
+const longestShown = 200
+
+/** A stored text on one line. */
+function shown(text: string): string {
+  const line = printable(text.replace(/\s+/g, ' ').trim())
+  return line.length <= longestShown ? line : `${line.slice(0, longestShown - 1)}…`
+}
+
+export function shortId(id: string): string {
+  return `…${id.slice(-4)}`
+}
+
+function bounded(jobs: number): string {
+  return jobs >= most ? `${number(most - 1)}+` : number(jobs)
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+function count(value: unknown): number {
+  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, value) : 0
+}
