@@ -87,6 +87,8 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/jobs/{id}': () => [{}],
   'GET /v1/jobs/{id}/attempts': () => [{}],
   'GET /v1/jobs/{id}/logs': () => [{}],
+  'GET /v1/jobs/{id}/why': () => [{}],
+  'GET /v1/jobs/{id}/why-twice': () => [{}],
   'GET /v1/jobs/{id}/lineage': () => [{}],
   'GET /v1/jobs/{id}/result': () => [{}],
   'POST /v1/jobs/{id}/replay': () => [{ json: {} }],

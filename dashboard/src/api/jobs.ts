@@ -1,8 +1,9 @@
 import type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage } from '../../../src/server/api/job.ts'
+import type { Why, WhyPredicate } from '../../../src/server/api/why.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage }
+export type { JobAttempt, JobDetail, JobItem, JobLog, JobPage, Lineage, Why, WhyPredicate }
 export type { StoredError } from '../../../src/server/api/job.ts'
 
 export function jobsQuery(where: string, cursor: string | undefined, limit = 50): LiveQuery<JobPage> {
@@ -29,6 +30,16 @@ export function attemptsQuery(id: string): LiveQuery<{ items: JobAttempt[] }> {
     queryKey: ['job', id, 'attempts'],
     queryFn: ({ signal }) => get(at('jobs', id, 'attempts'), {}, signal),
     topic: `job:${id}`,
+  }
+}
+
+export function whyQuery(id: string): LiveQuery<Why> {
+  return {
+    queryKey: ['job', id, 'why'],
+    queryFn: ({ signal }) => get(at('jobs', id, 'why'), {}, signal),
+    topic: `job:${id}`,
+    // Workers, limits and pauses change without a message about this job.
+    anywayEveryMs: 5_000,
   }
 }
 

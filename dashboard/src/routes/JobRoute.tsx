@@ -19,6 +19,7 @@ import { StateBadge } from '../components/StateBadge.tsx'
 import { StoredErrorNote } from '../components/StoredErrorNote.tsx'
 import { Tabs } from '../components/Tabs.tsx'
 import { Time } from '../components/Time.tsx'
+import { WhyNotRunning } from '../components/WhyNotRunning.tsx'
 import { say } from '../components/toasts.tsx'
 import { undoing, useAct } from '../components/use-act.ts'
 import { useClosed, usePanel } from '../components/use-panel.ts'
@@ -153,6 +154,9 @@ const doneWords: Partial<Record<string, string>> = {
   restore: 'Restored',
 }
 
+/** The live states in which a job does not run. */
+const waiting = new Set<string>(['scheduled', 'waiting', 'ready', 'retrying'])
+
 function Detail({ job }: { job: JobDetail }) {
   const attempts = useLive(attemptsQuery(job.id))
   return (
@@ -182,9 +186,12 @@ function Detail({ job }: { job: JobDetail }) {
           </span>
         </div>
       )}
-      <Section title="Timeline">
-        <AttemptTimeline job={job} attempts={attempts.data?.items ?? []} />
-      </Section>
+      {waiting.has(job.state) ? <WhyNotRunning job={job} /> : null}
+      {waiting.has(job.state) && job.epoch === 0 ? null : (
+        <Section title="Timeline">
+          <AttemptTimeline job={job} attempts={attempts.data?.items ?? []} />
+        </Section>
+      )}
       {job.storedError === null ? null : (
         <Section title={job.state === 'dead' ? 'Final error' : 'Last error'}>
           <StoredErrorNote error={job.storedError} />
@@ -341,6 +348,8 @@ function Commands({ job }: { job: JobDetail }) {
   return (
     <div className="stack">
       <CliLine command={`stint job get ${job.id}`} />
+      <CliLine command={`stint job why ${job.id}`} label="why it does not run" />
+      <CliLine command={`stint job why-twice ${job.id}`} label="why it ran more than once" />
       {job.can.map((each) => (
         <CliLine key={each.verb} command={each.cli} label={each.verb} />
       ))}
