@@ -18,16 +18,19 @@ let operation = ''
 /** A paused operation, which can be resumed or aborted. */
 let paused = ''
 let ignored = ''
+/** A job of a queue that no worker serves. */
+let waitingJob = ''
 
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
   life = await beginLife({ db: given.db, stint: given.stint, connection: given.db.url })
   // A name without a place to break, and figures as wide as possible.
-  await given.stint.enqueue(
+  const { id: waiting } = await given.stint.enqueue(
     sendMail,
     { to: 'ana@example.com', template: 'welcome' },
     { queue: `tenants_${'x'.repeat(100)}` },
   )
+  waitingJob = waiting
   const ana = given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
   const started = await ana.operations.start({
     action: 'discard',
@@ -58,6 +61,7 @@ function screens(): Readonly<Record<string, string>> {
     'jobs-selected': `jobs?where=state:dead&sel=${life.deadJob}`,
     'job-dead': `jobs/${life.deadJob}`,
     'job-running': `jobs/${life.heldJob}?tab=logs`,
+    'job-waiting': `jobs/${waitingJob}`,
     'job-attempts': `jobs/${life.deadJob}?tab=attempts`,
     'job-edit': `jobs/${life.deadJob}?panel=edit-and-replay`,
     dead: 'dead',

@@ -1,6 +1,9 @@
 /** The output of EXPLAIN (FORMAT JSON) for a statement. */
 export interface Explained {
   Plan: Plan
+  /** In milliseconds, after ANALYZE. */
+  'Execution Time'?: number
+  'Planning Time'?: number
 }
 
 export interface Plan {

@@ -27,19 +27,23 @@ with recursive mine as materialized (
      and worker.about -> 'queues' ? mine.queue
    order by worker.started_at, worker.id
    limit 500
-), held as materialized (
-  -- The jobs of its queue that these workers hold.
-  select one.id, one.kind, one.key, one.started_at, one.worker_id
+), running as materialized (
+  -- The jobs that these workers hold, of all queues: the bound is on what is read.
+  select one.id, one.queue, one.kind, one.key, one.started_at, one.worker_id
     from mine
    cross join serving
    cross join lateral (
-           select job.id, job.kind::text as kind, job.key, job.started_at, job.worker_id
+           select job.id, job.queue::text as queue, job.kind::text as kind, job.key, job.started_at, job.worker_id
              from stint.job
             where job.state = 'running'
-              and job.worker_id = serving.id
-              and job.queue = mine.queue) as one
+              and job.worker_id = serving.id) as one
    where mine.state in ('ready', 'scheduled', 'retrying')
-   limit :most::integer
+   limit :mostHeld::integer
+), held as materialized (
+  select running.worker_id, count(*) as jobs
+    from running
+   where running.queue = (select mine.queue from mine)
+   group by running.worker_id
 ), must_count as materialized (
   -- Whether the next claim counts all running jobs of the queue anew: stint.rebase().
   select mine.is_limited
@@ -113,12 +117,6 @@ with recursive mine as materialized (
 select stint.now() as "asOf", mine.id, mine.state, mine.queue, mine.kind, mine.key, mine.run_at as "runAt", mine.version, mine.attempt,
        mine.max_attempts as "maxAttempts", mine.epoch, mine.cost, mine.worker_id as "workerId",
        mine.started_at as "startedAt", (select worker.lease_until from stint.worker where worker.id = mine.worker_id) as "leaseUntil",
-       (select failed.fingerprint
-          from stint.attempt as failed
-         where failed.job_id = mine.id
-           and mine.state = 'retrying'
-         order by failed.epoch desc
-         limit 1) as "failedWith",
        -- paused
        (select jsonb_build_object('by', queue.paused_by, 'reason', queue.pause_reason, 'until', queue.paused_until)
           from stint.queue
@@ -133,12 +131,18 @@ select stint.now() as "asOf", mine.id, mine.state, mine.queue, mine.kind, mine.k
        -- workers
        (select jsonb_agg(jsonb_build_object('id', serving.id, 'slots', serving.slots, 'batch', serving.batch, 'handles', serving.handles,
                                             'version', serving.version, 'failing', serving.failing,
-                                            'held', (select count(*) from held where held.worker_id = serving.id)))
-          from serving) as workers,
-       (select count(*)::integer from held) as held,
+                                            'held', coalesce(held.jobs, 0)))
+          from serving
+          left join held on held.worker_id = serving.id) as workers,
+       (select count(*)::integer from running) as running,
+       (select gauge.running::float8
+          from stint.queue_gauge as gauge
+         cross join stint.gauge_refresh as refresh
+         where gauge.queue = mine.queue
+           and refresh.refreshed_at > stint.now() - interval '10 s') as "gaugedRunning",
        (select jsonb_agg(jsonb_build_object('id', oldest.id, 'queue', mine.queue, 'kind', oldest.kind, 'key', oldest.key, 'state', 'running',
                                             'worker', oldest.worker_id, 'since', oldest.started_at))
-          from (select * from held order by held.started_at nulls last, held.id limit 3) as oldest) as "slotHolders",
+          from (select * from running where running.queue = mine.queue order by running.started_at nulls last, running.id limit 3) as oldest) as "slotHolders",
        (select jsonb_build_object('id', gone.id, 'at', least(gone.lost_at, gone.lease_until))
           from (select worker.id, worker.lost_at, worker.lease_until
                   from stint.worker

@@ -3,6 +3,7 @@ import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { factsSql } from './facts.sql.ts'
 import { holdersSql } from './holders.sql.ts'
+import { lastFailureSql } from './last-failure.sql.ts'
 
 /** A time as jsonb prints it: ISO 8601, or `infinity`. */
 type Stamp = string | null
@@ -89,12 +90,15 @@ export interface Facts {
   workerId: string | null
   startedAt: Date | null
   leaseUntil: Date | null
+  /** The error group of its last failure, if it retries. */
   failedWith: string | null
   queuePause: PauseFacts | null
   pauses: PauseFacts[] | null
   workers: WorkerFacts[] | null
-  /** Jobs of the queue that its workers hold, `most` at most. */
-  held: number
+  /** Jobs that the workers of the queue hold, of all queues, `mostHeld` at most. */
+  running: number
+  /** Running jobs of the queue, as the leader counted them within the last 10 s. */
+  gaugedRunning: number | null
   slotHolders: HolderFacts[] | null
   lastWorker: { id: string; at: Stamp } | null
   breakers: BreakerFacts[] | null
@@ -114,11 +118,18 @@ export interface Facts {
 /** Entries of an index that one probe reads at most: a count that reaches it is shown as 1,000+. */
 export const most = 1_001
 export const mostKeys = 100
+export const mostHeld = 501
 
 /** Undefined for a job that is not live. */
 export async function readFacts(db: Queryable, id: string): Promise<Facts | undefined> {
-  const [facts] = await run(db, factsSql, { id, most, mostKeys }, (row: Facts) => row)
-  return facts
+  type Row = Omit<Facts, 'failedWith'>
+  const [facts] = await run(db, factsSql, { id, most, mostKeys, mostHeld }, (row: Row) => row)
+  if (facts === undefined) return undefined
+  const [failure] =
+    facts.state === 'retrying'
+      ? await run(db, lastFailureSql, { id }, (row: { fingerprint: string }) => row.fingerprint)
+      : []
+  return { ...facts, failedWith: failure ?? null }
 }
 
 /** Holders that are named at most. */

@@ -3,7 +3,7 @@ import { numberIn, numbersIn, textIn } from '../../core/json/stored-json.ts'
 import { printable } from '../../core/json/printable.ts'
 import { span } from '../../core/span.ts'
 import type { JobState } from '../../core/job.ts'
-import { most, mostKeys } from './facts.ts'
+import { most, mostHeld, mostKeys } from './facts.ts'
 import type {
   BreakerFacts,
   BucketFacts,
@@ -181,11 +181,12 @@ function handler(
 
 function slot({ facts, sees }: Judging, able: readonly WorkerFacts[]): Verdict {
   const slotsOf = ({ slots, batch }: WorkerFacts): number => count(slots) * Math.max(1, count(batch))
-  const isFree = able.some((one) => one.held < slotsOf(one))
-  // The probe stopped: it has not seen what the last workers hold.
-  if (facts.held >= most) return open
-  if (isFree) return holds
   const slots = able.reduce((sum, one) => sum + slotsOf(one), 0)
+  if (facts.running >= mostHeld) {
+    // The probe stopped and has not seen what the last workers hold: the figure of the leader decides.
+    if (facts.gaugedRunning === null) return open
+    if (facts.gaugedRunning < slots) return holds
+  } else if (able.some((one) => one.held < slotsOf(one))) return holds
   const holders = (facts.slotHolders ?? []).filter((one) => sees === undefined || sees(one))
   const [longest] = holders
   const held =
@@ -267,7 +268,7 @@ function limit(judging: Judging): Verdict {
   const { facts, holders, sees } = judging
   const first = reachedLimit(facts)
   if (first === undefined) return holds
-  const { name, byKey, max, used } = first
+  const { name, byKey, max, used, onLimit } = first
   const seen = holders.filter((one) => sees === undefined || sees(one))
   // To a caller that does not see all jobs under the limit, their number would tell of the others.
   const seesAll = sees === undefined || (seen.length === holders.length && used <= holders.length)
@@ -282,10 +283,16 @@ function limit(judging: Judging): Verdict {
     says:
       max === 0
         ? `${whose} 0/0${byKey ? ` of ${name}` : ''}: the limit lets no job start`
-        : `${full}${heldBy(seen, used, seesAll, facts)}${behind}`,
+        : `${full}${heldBy(seen, used, seesAll, facts)}${behind}${fate(onLimit, facts)}`,
     holders: seen.map(toHolder(facts.asOf)),
     ...clears(inMs),
   }
+}
+
+/** What the limit does with jobs that find no room. */
+function fate(onLimit: string, { attempt }: Facts): string {
+  if (onLimit === 'drop-newest' && attempt === 0) return '; the limit cancels jobs that find no room'
+  return onLimit === 'latest-wins' ? '; the limit cancels older jobs for newer ones' : ''
 }
 
 function heldBy(
