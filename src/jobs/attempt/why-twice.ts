@@ -104,26 +104,26 @@ function lastOf({ state, epoch, attempt, startedAt, finishedAt, workerId }: Job)
 
 function causeOf({ outcome, reason }: Attempt): AttemptCause {
   switch (outcome) {
+    case 'failed':
     case 'timed-out':
-      return 'timeout'
-    case 'lease-lost':
-      return 'lease-lost'
+      return flowCause(reason) ?? (outcome === 'failed' ? 'error' : 'timeout')
     case 'crashed':
       return 'crash'
+    case 'lease-lost':
     case 'released':
     case 'snoozed':
     case 'cancelled':
     case 'expired':
       return outcome
     default:
-      return flowCause(reason) ?? 'error'
+      return 'error'
   }
 }
 
-/** What flow control noted with a failed attempt. */
+/** What flow control noted with a failed attempt; see items.ts of the settler. */
 function flowCause(reason: string | null): AttemptCause | undefined {
   if (reason === null) return undefined
-  if (reason.includes('budget')) return 'budget'
+  if (reason.endsWith('by the retry budget')) return 'budget'
   return reason.includes('breaker') ? 'breaker' : undefined
 }
 
