@@ -77,6 +77,8 @@ const lines: Record<string, Line> = {
   },
   'GET /v1/jobs/{id}': { given: async () => ({ id: await jobThat('ready') }), says: '{id}' },
   'GET /v1/jobs/{id}/attempts': { given: async () => ({ id: await jobThat('dead') }), says: 'exhausted' },
+  'GET /v1/jobs/{id}/why': { given: async () => ({ id: await jobThat('ready') }), says: '✓ live' },
+  'GET /v1/jobs/{id}/why-twice': { given: async () => ({ id: await jobThat('dead') }), says: 'error' },
   'GET /v1/jobs/{id}/logs': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
   'GET /v1/jobs/{id}/lineage': { given: async () => ({ id: await jobThat('ready') }), says: '{id}' },
   'GET /v1/jobs/{id}/result': { given: async () => ({ id: await jobThat('ready') }), says: '"result"' },
