@@ -17,10 +17,33 @@ test('the operator role can do all actions of an operator, through the library',
   await stint.update(job, id, { n: 2 })
   expect(await stint.get(id)).toMatchObject({ state: 'scheduled', priority: 3, input: { n: 2 } })
   expect((await stint.list({ queue: 'q', limit: 1 })).jobs).toHaveLength(1)
+  expect(await stint.why(id)).toMatchObject({ first: 'due' })
+  expect(await stint.whyTwice(id)).toEqual({ attempts: [] })
   expect(await stint.cancel(id)).toMatchObject({ state: 'cancelled' })
   expect(await may('operator', `update ${schema}.job set epoch = 0`)).toBe(false)
   expect(await may('operator', `delete from ${schema}.finished`)).toBe(false)
   expect(await may('operator', `select 1 from ${schema}.idempotency_key`)).toBe(false)
+})
+
+test('the operator and the worker role may ask why a job of a limited queue does not run', async () => {
+  const { id } = await scene.owner.enqueue(job, { n: 1 }, { queue: 'limited', key: 'acme' })
+  await scene.db.query(`
+    insert into ${schema}.concurrency_limit (name, by_key, max) values ('tenants', true, 0);
+    insert into ${schema}.rate (name, tokens, period_ms, burst) values ('api', 1, 1000, 1);
+    insert into ${schema}.limit_cover (queue, type, name) values ('limited', 'concurrency', 'tenants'), ('limited', 'rate', 'api');
+    insert into ${schema}.queue (name, is_limited) values ('limited', true)`)
+  for (const role of ['operator', 'worker'] as const) {
+    const { predicates } = await login(role).stint.why(id)
+    expect(
+      predicates.find(({ name }) => name === 'limit'),
+      role,
+    ).toMatchObject({
+      holds: false,
+      says: 'key acme 0/0 of tenants: the limit lets no job start',
+    })
+  }
+  await expect(login('producer').stint.why(id)).rejects.toMatchObject({ code: 'database-rejected' })
+  await scene.db.query(`delete from ${schema}.queue where name = 'limited'`)
 })
 
 test('the operator role sets how long queues keep their jobs, and the viewer role sees it', async () => {

@@ -51,6 +51,12 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     '/v1/jobs/{id}/attempts': about(one, 'id', 'created_at', 'started_at').flatMap(
       toLook('/v1/jobs/{id}/attempts'),
     ),
+    '/v1/jobs/{id}/why': about(one, 'id', 'key', 'run_at', 'options', 'started_at', 'reason').flatMap(
+      toLook('/v1/jobs/{id}/why'),
+    ),
+    '/v1/jobs/{id}/why-twice': about(one, 'id', 'attempt', 'attempts_before').flatMap(
+      toLook('/v1/jobs/{id}/why-twice'),
+    ),
     '/v1/jobs/{id}/logs': about(one, 'id', 'created_at').flatMap(toLook('/v1/jobs/{id}/logs')),
     '/v1/jobs/{id}/lineage': about(one, 'id', ...relatives).flatMap(toLook('/v1/jobs/{id}/lineage')),
     // A dead or cancelled job has no result, and the answer says so.
