@@ -17,6 +17,7 @@ export type { JobPage, ListOptions } from './client/jobs/list-options.ts'
 export type { LogsOptions } from './client/jobs/log-options.ts'
 export type { BlobOptions } from './jobs/new/blob-options.ts'
 export type { AmbientOptions, StintOptions } from './client/options.ts'
+export type { PausedPart, PauseOptions } from './client/pause-options.ts'
 export type { Queues, SetQueueOptions } from './client/queues.ts'
 export type { GaugesOptions, Stats, StatsOptions } from './client/stats.ts'
 export type { Overview, QueuesOverview, View } from './client/console/view.ts'
@@ -100,6 +101,7 @@ export type {
   StatSeries,
   StatSummary,
 } from './stats/read/series/read-stats.ts'
+export type { Pause } from './jobs/pauses/pauses.ts'
 export type { QueueSettings } from './jobs/queue-settings.ts'
 export type { LiveWorker } from './stats/read/fleet/workers.ts'
 export type { LeaderStatus, ServiceStatus, UpkeepStatus } from './stats/read/fleet/upkeep.ts'

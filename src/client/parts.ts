@@ -17,10 +17,10 @@ export interface ClientParts {
   errors: ErrorGroups
 }
 
-/** Makes the parts on these calls: those of the client itself, or those of a person's transaction. */
+/** Makes the parts on these calls: those of the client itself, or those of a person's transaction; `by` is who acts. */
 export function partsOn(
   calls: Calls,
-  { blobs, announcer }: { blobs: BlobConfig | undefined; announcer: Announcer },
+  { blobs, announcer, by }: { blobs: BlobConfig | undefined; announcer: Announcer; by: string },
 ): ClientParts {
   const onReady = (job: Job): void => {
     announce(job, announcer)
@@ -33,7 +33,12 @@ export function partsOn(
       },
     }),
     dead: new DeadLetters(calls, { blobs, onReady }),
-    queues: new Queues(calls),
+    queues: new Queues(calls, {
+      by,
+      onChanged: () => {
+        announcer.rulesChanged()
+      },
+    }),
     errors: new ErrorGroups(calls),
     schedules: new Schedules(calls, {
       onReady: (hints) => {

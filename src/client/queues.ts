@@ -3,7 +3,10 @@ import { nameOption } from '../core/names.ts'
 import { durationOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import { allSettings, setSettings, settingsOf } from '../jobs/queue-settings.ts'
 import type { QueueSettings } from '../jobs/queue-settings.ts'
+import { mostPauses, pause, resume } from '../jobs/pauses/pauses.ts'
 import type { Calls } from './calls.ts'
+import { resolvePause, resolveResume } from './pause-options.ts'
+import type { PausedPart, PauseOptions } from './pause-options.ts'
 
 export interface SetQueueOptions {
   /** How long finished jobs are kept; 0: a few minutes; 'default': 7 days. @default what it was */
@@ -12,20 +15,29 @@ export interface SetQueueOptions {
   keepDead?: Duration | undefined
 }
 
-/** Settings of queues, which apply to all workers that serve them: `stint.queues`. */
+export interface QueuesConfig {
+  /** Who pauses. */
+  by: string
+  /** Called when workers must read the rules of queues anew. */
+  onChanged: () => void
+}
+
+/** Settings and pauses of queues, which apply to all workers that serve them: `stint.queues`. */
 export class Queues {
   readonly #calls: Calls
+  readonly #config: QueuesConfig
 
-  constructor(calls: Calls) {
+  constructor(calls: Calls, config: QueuesConfig) {
     this.#calls = calls
+    this.#config = config
   }
 
-  /** The queues that have settings, by name. */
+  /** The queues that have settings or are paused, by name; of each queue up to 20 paused kinds and keys. */
   list(): Promise<QueueSettings[]> {
     return this.#calls.send(allSettings)
   }
 
-  /** The settings of a queue, with defaults for those that are not set. */
+  /** The settings of a queue, with defaults for those that are not set, and its pauses that are in effect. */
   async get(queue: string): Promise<QueueSettings> {
     const name = nameOption('queue', queue)
     return this.#calls.send((db) => settingsOf(db, name))
@@ -46,6 +58,40 @@ export class Queues {
       await setSettings(db, name, change)
       return settingsOf(db, name)
     })
+  }
+
+  /**
+   * Stops workers from starting jobs of a queue, or of one kind or key of it, until a time or until `resume()`. Running jobs
+   * go on; enqueues go on; no attempt is lost. A claim that begins after this call has returned takes no job of a paused
+   * queue; workers learn of a paused kind or key within a second. The queue need not exist yet.
+   */
+  async pause(queue: string, options: PauseOptions): Promise<QueueSettings> {
+    const request = resolvePause(queue, options, this.#config.by)
+    const settings = await this.#calls.write(async (db) => {
+      if (!(await pause(db, request)))
+        throw invalidOption(
+          request.kind === undefined ? 'key' : 'kind',
+          `one of at most ${mostPauses} paused kinds and keys of a queue (pause the queue, or resume some)`,
+          request.kind ?? request.key,
+        )
+      return settingsOf(db, request.queue)
+    })
+    this.#config.onChanged()
+    return settings
+  }
+
+  /**
+   * Ends a pause: of the queue itself, or of this kind or key of it. Each pause ends on its own: the pause of a key stays
+   * when its queue is resumed. Does nothing if there is no such pause.
+   */
+  async resume(queue: string, options: PausedPart = {}): Promise<QueueSettings> {
+    const request = resolveResume(queue, options)
+    const settings = await this.#calls.write(async (db) => {
+      await resume(db, request)
+      return settingsOf(db, request.queue)
+    })
+    this.#config.onChanged()
+    return settings
   }
 }
 

@@ -18,7 +18,7 @@ export interface Status {
   workers: LiveWorker[]
   /** The worker that leads upkeep, and the last success and error of each service. */
   upkeep: UpkeepStatus
-  /** By name: every queue that has jobs, had some within the last hour, or is served by a worker. */
+  /** By name: every queue that has jobs, had some within the last hour, is served by a worker, or is paused. */
   queues: QueueFigures[]
 }
 

@@ -87,7 +87,7 @@ export class Stint<Tx = PgTransaction> {
   readonly dead: DeadLetters
   /** Groups of errors with the same cause: how often, since when, and their status. */
   readonly errors: ErrorGroups
-  /** How long queues keep their jobs. */
+  /** How long queues keep their jobs, and which are paused. */
   readonly queues: Queues
   /** Rules that create jobs: set, read, pause, run now, backfill. */
   readonly schedules: Schedules
@@ -194,7 +194,7 @@ export class Stint<Tx = PgTransaction> {
     return operatorOf({
       actor: config,
       calls: this.#calls,
-      partsOn: (calls) => this.#partsOn(calls),
+      partsOn: (calls) => this.#partsOn(calls, config.actor),
       operations: this.#operationsOf(config),
       refusals: this.#refusals,
     })
@@ -359,8 +359,8 @@ export class Stint<Tx = PgTransaction> {
     await this.#connection.close()
   }
 
-  #partsOn(calls: Calls): ClientParts {
-    return partsOn(calls, { blobs: this.#config.blobs, announcer: this.#announcer })
+  #partsOn(calls: Calls, by = 'code'): ClientParts {
+    return partsOn(calls, { blobs: this.#config.blobs, announcer: this.#announcer, by })
   }
 
   #operationsOf(actor: ActorConfig): Operations {

@@ -1,4 +1,7 @@
 import { peek } from '../core/failures/thrown.ts'
+import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
+import { queueRulesSql } from './queue-rules.sql.ts'
 
 /** The rules of flow control that hold for a queue, as its workers must know them: see stint.queue_rules(). */
 export interface QueueRules {
@@ -8,6 +11,8 @@ export interface QueueRules {
   readonly pausedForMs: number
   readonly pausedKinds: readonly string[]
   readonly pausedKeys: readonly string[]
+  /** When the next of these pauses ends; Infinity if none ends by itself. */
+  readonly pauseEndsInMs: number
   /** The breakers of its kinds that are not closed. */
   readonly breakers: readonly OpenBreaker[]
   readonly retryBudget: RetryBudget | undefined
@@ -37,6 +42,7 @@ export const noRules: QueueRules = Object.freeze({
   pausedForMs: 0,
   pausedKinds: [],
   pausedKeys: [],
+  pauseEndsInMs: Infinity,
   breakers: [],
   retryBudget: undefined,
 })
@@ -46,13 +52,15 @@ export type QueueRulesRow = Partial<Omit<QueueRules, 'retryBudget'>> & { retryBu
 
 /** Members that do not apply are left out of the row. */
 export function toQueueRules(row: QueueRulesRow): QueueRules {
-  const { isLimited = false, pausedForMs = 0, pausedKinds = [], pausedKeys = [], breakers = [] } = row
+  const { isLimited = false, pausedForMs = 0, pausedKinds = [], pausedKeys = [] } = row
+  const { pauseEndsInMs = Infinity, breakers = [] } = row
   return {
     isLimited,
     // As the function says "until someone ends it".
     pausedForMs: pausedForMs === -1 ? Infinity : pausedForMs,
     pausedKinds,
     pausedKeys,
+    pauseEndsInMs,
     breakers: breakers.map((breaker) => ({
       ...breaker,
       kinds: (breaker.kinds as readonly string[] | null) ?? [],
@@ -73,4 +81,19 @@ function toRetryBudget(stored: unknown): RetryBudget | undefined {
 
 function isBetween(value: unknown, min: number, max: number): value is number {
   return typeof value === 'number' && value >= min && value <= max
+}
+
+/** The rules of those queues that have any. A survey reads them too: this is for times when a survey would cost too much. */
+export async function queueRules(
+  db: Queryable,
+  request: { queues: readonly string[] },
+): Promise<Map<string, QueueRules>> {
+  type Row = { queue: string; rules: QueueRulesRow }
+  const rows = await run(
+    db,
+    queueRulesSql,
+    request,
+    (row: Row) => [row.queue, toQueueRules(row.rules)] as const,
+  )
+  return new Map(rows)
 }

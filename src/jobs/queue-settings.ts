@@ -1,10 +1,12 @@
 import { run } from '../db/statement.ts'
 import type { Queryable } from '../db/statement.ts'
+import { allPauses, pausesOf } from './pauses/pauses.ts'
+import type { Pause } from './pauses/pauses.ts'
 import { setSql } from './set.sql.ts'
 import { settingSql } from './setting.sql.ts'
 import { settingsSql } from './settings.sql.ts'
 
-/** The settings of a queue. */
+/** The settings of a queue, and its pauses. */
 export interface QueueSettings {
   queue: string
   /** How long finished jobs are kept; null: the default, 7 days. */
@@ -13,6 +15,8 @@ export interface QueueSettings {
   keepDeadMs: number | null
   /** Null if nothing was ever set. */
   updatedAt: Date | null
+  /** The pauses in effect: that of the queue itself first, then those of its kinds and keys. */
+  pauses: Pause[]
 }
 
 interface SettingsRow {
@@ -22,13 +26,18 @@ interface SettingsRow {
   updated_at: Date | null
 }
 
-export function allSettings(db: Queryable): Promise<QueueSettings[]> {
-  return run(db, settingsSql, {}, (row: SettingsRow) => toSettings(row.name ?? '', row))
+export async function allSettings(db: Queryable): Promise<QueueSettings[]> {
+  const rows = await run(db, settingsSql, {}, (row: SettingsRow) => row)
+  const pauses = await allPauses(db)
+  const byName = new Map(rows.map((row) => [row.name ?? '', row]))
+  // A queue with a paused kind or key need not have a row of its own.
+  const names = [...new Set([...byName.keys(), ...pauses.keys()])].sort()
+  return names.map((name) => toSettings(name, byName.get(name), pauses.get(name) ?? []))
 }
 
 export async function settingsOf(db: Queryable, queue: string): Promise<QueueSettings> {
-  const [found] = await run(db, settingSql, { name: queue }, (row: SettingsRow) => toSettings(queue, row))
-  return found ?? { queue, keepMs: null, keepDeadMs: null, updatedAt: null }
+  const [found] = await run(db, settingSql, { name: queue }, (row: SettingsRow) => row)
+  return toSettings(queue, found, await pausesOf(db, queue))
 }
 
 /** Undefined: not changed; null: the default. */
@@ -47,6 +56,7 @@ export async function setSettings(
   await run(db, setSql, { name: queue, ...keep, ...keepDead }, () => undefined)
 }
 
-function toSettings(queue: string, row: SettingsRow): QueueSettings {
-  return { queue, keepMs: row.keep_ms, keepDeadMs: row.keep_dead_ms, updatedAt: row.updated_at }
+function toSettings(queue: string, row: SettingsRow | undefined, pauses: Pause[]): QueueSettings {
+  const { keep_ms: keepMs = null, keep_dead_ms: keepDeadMs = null, updated_at: updatedAt = null } = row ?? {}
+  return { queue, keepMs, keepDeadMs, updatedAt, pauses }
 }

@@ -4,12 +4,13 @@
 --
 -- The priorities of a queue come from a loose scan of job_ready. Enqueue allows -100 to 100; a row that was written by
 -- hand may have any smallint, so only the 32 highest of those above 100 are read, and at most 300 in all.
+-- The kinds are by queue: those that are paused are left out, so that no claim begins at a job that it may not take.
 -- `age` is how long the first one has waited. Times are bounded before they are subtracted: a run_at may be infinite,
 -- which a server before 17 cannot subtract.
 -- `lateral … limit 1`, not `exists`: that is a join to the planner, which hashed every job with a key to answer it.
 with recursive served as (
-  select queue
-    from unnest(:queues::text[]) as queue
+  select queue, kinds
+    from unnest(:queues::text[], :kinds::jsonb[]) as served (queue, kinds)
 ), levels as (
   select served.queue,
          (select job.priority
@@ -42,6 +43,8 @@ select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone
          * 1000 as ms,
        null::jsonb as rules
   from levels
+  join served
+    on served.queue = levels.queue
  cross join lateral (
          select job.run_at, job.id
            from stint.job
@@ -49,7 +52,7 @@ select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone
             and job.key is null
             and job.state = 'ready'
             and job.priority = levels.priority
-            and job.version <= (:kinds::jsonb ->> job.kind)::smallint
+            and job.version <= (served.kinds ->> job.kind)::smallint
           order by job.run_at, job.id
           limit 1) as head
  where levels.priority is not null

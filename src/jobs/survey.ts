@@ -25,8 +25,11 @@ export interface Served {
   kinds: string
 }
 
-/** Where a worker of these queues and kinds finds work. */
-export function survey(db: Queryable, served: Served): Promise<Finding[]> {
+/** Where a worker of these queues finds work; `kinds` are those of each queue. */
+export function survey(
+  db: Queryable,
+  served: { queues: readonly string[]; kinds: readonly string[] },
+): Promise<Finding[]> {
   return run(db, surveySql, served, toFinding)
 }
 

@@ -577,7 +577,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint pause.pause_of_one': "CHECK (((kind = ''::text) <> (key = ''::text)))",
   'constraint pause.pause_pkey': 'PRIMARY KEY (queue, kind, key)',
   'constraint pause.pause_texts':
-    'CHECK (((octet_length(paused_by) <= 256) AND (octet_length(reason) <= 2000)))',
+    'CHECK (((octet_length(paused_by) <= 512) AND (octet_length(reason) <= 4000)))',
   'constraint queue.queue_in_bounds':
     "CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)))",
   'constraint queue.queue_keeps':
@@ -585,7 +585,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint queue.queue_name':
     "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
   'constraint queue.queue_pause_texts':
-    'CHECK (((octet_length(paused_by) <= 256) AND (octet_length(pause_reason) <= 2000)))',
+    'CHECK (((octet_length(paused_by) <= 512) AND (octet_length(pause_reason) <= 4000)))',
   'constraint queue.queue_pkey': 'PRIMARY KEY (name)',
   'constraint queue_gauge.queue_gauge_pkey': 'PRIMARY KEY (queue)',
   'constraint rate.rate_in_bounds':
@@ -676,7 +676,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
     '85bebe28fd57e3228dc432d4c56eec3f',
-  'function queue_rules(of_queues text[])': 'd175e082ec207b491c78b3b2fcaf65e7',
+  'function queue_rules(of_queues text[])': 'f602f0cdfd1faa8186b8552cf8640e7d',
   'function rebase(of_queue text)': 'a7ac8d29b7adb73c047cc2a2ef6ffb19',
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
   'function running_of(of_queue text)': '664492cba1a06b1a31791dba3777ed34',

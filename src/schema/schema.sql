@@ -712,7 +712,7 @@ alter table stint.pause add constraint pause_of_one CHECK (((kind = ''::text) <>
 
 alter table stint.pause add constraint pause_pkey PRIMARY KEY (queue, kind, key);
 
-alter table stint.pause add constraint pause_texts CHECK (((octet_length(paused_by) <= 256) AND (octet_length(reason) <= 2000)));
+alter table stint.pause add constraint pause_texts CHECK (((octet_length(paused_by) <= 512) AND (octet_length(reason) <= 4000)));
 
 alter table stint.queue add constraint queue_in_bounds CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)));
 
@@ -720,7 +720,7 @@ alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00
 
 alter table stint.queue add constraint queue_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
-alter table stint.queue add constraint queue_pause_texts CHECK (((octet_length(paused_by) <= 256) AND (octet_length(pause_reason) <= 2000)));
+alter table stint.queue add constraint queue_pause_texts CHECK (((octet_length(paused_by) <= 512) AND (octet_length(pause_reason) <= 4000)));
 
 alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
 
@@ -2072,12 +2072,29 @@ begin
            'pausedForMs', case when set_for.paused_until = 'infinity' then -1
                                when set_for.paused_until > stint.now()
                                then extract(epoch from least(set_for.paused_until, stint.now() + interval '1 day') - stint.now()) * 1000 end,
-           'pausedKinds', (select jsonb_agg(pause.kind)
-                             from stint.pause
-                            where pause.queue = served.name and pause.kind <> '' and pause.paused_until > stint.now()),
-           'pausedKeys', (select jsonb_agg(pause.key)
-                            from stint.pause
-                           where pause.queue = served.name and pause.key <> '' and pause.paused_until > stint.now()),
+           'pausedKinds', (select jsonb_agg(paused.kind)
+                             from (select pause.kind
+                                     from stint.pause
+                                    where pause.queue = served.name and pause.kind <> '' and pause.paused_until > stint.now()
+                                    order by pause.kind
+                                    limit 1000) as paused),
+           'pausedKeys', (select jsonb_agg(paused.key)
+                            from (select pause.key
+                                    from stint.pause
+                                   where pause.queue = served.name and pause.kind = '' and pause.key <> ''
+                                     and pause.paused_until > stint.now()
+                                   order by pause.key
+                                   limit 1000) as paused),
+           'pauseEndsInMs', (select extract(epoch from least(min(ending.paused_until), stint.now() + interval '1 day') - stint.now()) * 1000
+                               from (select set_for.paused_until
+                                     union all
+                                     (select pause.paused_until
+                                        from stint.pause
+                                       where pause.queue = served.name
+                                       order by pause.kind, pause.key
+                                       limit 2000)) as ending
+                              where ending.paused_until > stint.now()
+                                and ending.paused_until < 'infinity'),
            'breakers', (select jsonb_agg(jsonb_build_object(
                                  'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
                                  'isForced', coalesce(breaker.forced_until > stint.now(), false),

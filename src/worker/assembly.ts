@@ -206,7 +206,7 @@ export function assemble(config: RuntimeConfig): Parts {
     deadlines,
   })
   const parked = troubles.parkedBy('promote')
-  const scout = new Scout({ db, pools, served, bell, parked, troubles })
+  const scout = new Scout({ db, pools, served, bell, parked, troubles, report })
   const transactions = new FencedTransactions(txDb, { leaseMs, graceMs })
   const services = { transactions, notes, logger: log, schema, blobs: worker.blobs }
   const attempts = {

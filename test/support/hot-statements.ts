@@ -30,6 +30,7 @@ import type { Batch } from './large-queue.ts'
 
 const kinds = JSON.stringify({ 'bulk.work': 1, 'mail.work': 1, 'keyed.work': 1, 'later.work': 1 })
 const queues = '{bulk,mail,foreign,keyed,strange,later}'
+const kindsByQueue = `{${Array.from({ length: 6 }, () => JSON.stringify(kinds)).join()}}`
 /** A worker that claims jobs, and the lease that its claims take. */
 export const claimant = {
   worker: liveWorker,
@@ -112,7 +113,7 @@ export function hotStatements(batch: Batch, lostIds: string): Record<string, Hot
     },
     survey: {
       statement: surveySql,
-      params: { queues, kinds },
+      params: { queues, kinds: kindsByQueue },
       uses: ['job_due', 'job_ready', 'job_ready_keyed'],
       isRecursive: true,
     },

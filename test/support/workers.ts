@@ -169,6 +169,8 @@ const eventNames: readonly EventName[] = [
     'superseded',
     'fired',
     'scheduleFailed',
+    'paused',
+    'resumed',
     'workerLost',
     'trouble',
     'stopping',

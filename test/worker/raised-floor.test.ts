@@ -51,7 +51,7 @@ async function lateReturn(tailMs = 0) {
     pool.floors.hint(0)
     return (await claims.take(pool, 10, performance.now())).jobs.map((one) => one.id)
   }
-  const look = (): ReturnType<typeof survey> => survey(db, { queues: [job.queue], kinds })
+  const look = (): ReturnType<typeof survey> => survey(db, { queues: [job.queue], kinds: [kinds] })
   return { pool, claim, look, id }
 }
 

@@ -31,7 +31,7 @@ import type { StatsOptions } from '../stats.ts'
 
 /** All queues, and the workers that serve them. */
 export interface QueuesOverview extends Fleet {
-  /** By name: every queue that has jobs, had some within the last hour, or is served by a worker. */
+  /** By name: every queue that has jobs, had some within the last hour, is served by a worker, or is paused. */
   queues: QueueFigures[]
   /** The last hour of each queue that has counts in it. */
   hours: ReadonlyMap<string, QueueHour>

@@ -5,6 +5,7 @@ import type { Schedule, ScheduleDefinition } from '../../schedules/rules/define-
 import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
 import type { When } from '../jobs/job-verbs.ts'
 import type { Operations } from '../operations/operations.ts'
+import type { PausedPart, PauseOptions } from '../pause-options.ts'
 import type { SetQueueOptions } from '../queues.ts'
 import type { BackfillOptions } from '../schedules.ts'
 import type { ClientParts } from '../parts.ts'
@@ -83,6 +84,19 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       'queue.set',
       ({ queues }, queue: string, options: SetQueueOptions) => queues.set(queue, options),
       { noted: ['keep', 'keepDead'] },
+    ),
+    /** Stops workers from starting jobs of a queue, or of one kind or key of it. */
+    pauseQueue: on(
+      'queue.pause',
+      ({ queues, reason }, queue: string, options: PauseOptions) =>
+        queues.pause(queue, { ...options, reason: reason ?? '' }),
+      { noted: ['kind', 'key', 'until', 'for'] },
+    ),
+    /** Ends the pause of a queue, or of one kind or key of it. */
+    resumeQueue: on(
+      'queue.resume',
+      ({ queues }, queue: string, options: PausedPart = {}) => queues.resume(queue, options),
+      { noted: ['kind', 'key'] },
     ),
     /** Schedules; each change gets an audit entry. */
     schedules: {

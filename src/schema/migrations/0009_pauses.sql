@@ -12,7 +12,7 @@ alter table stint.queue
   add column takes_jobs   boolean not null default true,            -- false: it drains, and enqueues are refused
   add column pressure     jsonb,                                    -- { maxDepth, maxAgeMs, keyMaxDepth, whenFull }
   add column retry_budget jsonb,                                    -- { share, least, windowMs }
-  add constraint queue_pause_texts check (octet_length(paused_by) <= 256 and octet_length(pause_reason) <= 2000);
+  add constraint queue_pause_texts check (octet_length(paused_by) <= 512 and octet_length(pause_reason) <= 4000);
 
 -- A pause of one kind or one key of a queue; '' stands for all.
 create table stint.pause (
@@ -26,7 +26,7 @@ create table stint.pause (
   constraint pause_pkey primary key (queue, kind, key),
   constraint pause_names check (octet_length(queue) between 1 and 128 and octet_length(kind) <= 128 and octet_length(key) <= 512),
   constraint pause_of_one check ((kind = '') <> (key = '')),
-  constraint pause_texts check (octet_length(paused_by) <= 256 and octet_length(reason) <= 2000)
+  constraint pause_texts check (octet_length(paused_by) <= 512 and octet_length(reason) <= 4000)
 );
 
 -- Whether a claim may take jobs of a queue without limits. Every plain claim asks this of its own snapshot, so a pause holds

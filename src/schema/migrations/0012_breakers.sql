@@ -61,7 +61,7 @@ create table stint.breaker_change (
 create index breaker_change_name on stint.breaker_change (name, at);
 
 -- What a worker of these queues must know before it claims, and what `why` tells people: one row for each queue with anything
--- set. Times are milliseconds from now; -1 stands for "until someone ends it".
+-- set. Times are milliseconds from now; -1 stands for "until someone ends it". `pauseEndsInMs` is when the next pause ends.
 create function stint.queue_rules(of_queues text[]) returns table (queue text, rules jsonb)
 language plpgsql stable
 as $$
@@ -74,12 +74,29 @@ begin
            'pausedForMs', case when set_for.paused_until = 'infinity' then -1
                                when set_for.paused_until > stint.now()
                                then extract(epoch from least(set_for.paused_until, stint.now() + interval '1 day') - stint.now()) * 1000 end,
-           'pausedKinds', (select jsonb_agg(pause.kind)
-                             from stint.pause
-                            where pause.queue = served.name and pause.kind <> '' and pause.paused_until > stint.now()),
-           'pausedKeys', (select jsonb_agg(pause.key)
-                            from stint.pause
-                           where pause.queue = served.name and pause.key <> '' and pause.paused_until > stint.now()),
+           'pausedKinds', (select jsonb_agg(paused.kind)
+                             from (select pause.kind
+                                     from stint.pause
+                                    where pause.queue = served.name and pause.kind <> '' and pause.paused_until > stint.now()
+                                    order by pause.kind
+                                    limit 1000) as paused),
+           'pausedKeys', (select jsonb_agg(paused.key)
+                            from (select pause.key
+                                    from stint.pause
+                                   where pause.queue = served.name and pause.kind = '' and pause.key <> ''
+                                     and pause.paused_until > stint.now()
+                                   order by pause.key
+                                   limit 1000) as paused),
+           'pauseEndsInMs', (select extract(epoch from least(min(ending.paused_until), stint.now() + interval '1 day') - stint.now()) * 1000
+                               from (select set_for.paused_until
+                                     union all
+                                     (select pause.paused_until
+                                        from stint.pause
+                                       where pause.queue = served.name
+                                       order by pause.kind, pause.key
+                                       limit 2000)) as ending
+                              where ending.paused_until > stint.now()
+                                and ending.paused_until < 'infinity'),
            'breakers', (select jsonb_agg(jsonb_build_object(
                                  'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
                                  'isForced', coalesce(breaker.forced_until > stint.now(), false),

@@ -72,7 +72,6 @@ export class Dispatcher implements SlotOwner {
     this.startAll()
     if (!this.#isOpen) return
     for (const pool of this.#pools) {
-      if (pool.rules.takeNews()) this.#giveBack(pool, now)
       if (!pool.isClaiming && now >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
@@ -82,6 +81,7 @@ export class Dispatcher implements SlotOwner {
    * back.
    */
   startAll(): void {
+    if (this.#isOpen) for (const pool of this.#pools) if (pool.rules.takeNews()) this.#giveBack(pool)
     if (this.#suspects.waiting > 0) this.#startSuspect()
     while (this.#hasSlot() && this.#isOpen && !this.#suspects.holdsOthers(performance.now())) {
       const pool = this.#nextToStart()
@@ -113,6 +113,8 @@ export class Dispatcher implements SlotOwner {
         const claimed = { heldSince: since, workerId: claims.workerId, isAged: false }
         const aged = { ...claimed, isAged: true }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, isAged(job) ? aged : claimed))
+        // The claim may have begun before a pause that this worker has read of meanwhile.
+        if (jobs.length > 0 && pool.rules.hasPauses(since)) this.#giveBack(pool)
         const isWell = pool.claimAnswered({ jobs: jobs.length, tookMs: since - now })
         claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell })
         // The next claim is sent first: handlers that end at once occupy the event loop until all have ended, and the
@@ -151,7 +153,7 @@ export class Dispatcher implements SlotOwner {
 
   /** How many jobs of a queue to claim now. */
   #wanted(pool: QueuePool): number {
-    if (this.#slots <= 0 || !pool.mayHaveWork || pool.rules.isPaused(performance.now())) return 0
+    if (this.#slots <= 0 || !pool.mayHaveWork) return 0
     if (this.#isWeighted) pool.share(this.#shareOf(pool))
     const urgent = pool.urgent()
     if (!pool.isHungry()) return urgent
@@ -292,11 +294,13 @@ export class Dispatcher implements SlotOwner {
   }
 
   /** Gives back the jobs in hand that a pause holds back now. */
-  #giveBack(pool: QueuePool, now: number): void {
-    for (const held of pool.takeWhere(({ job }) => pool.rules.whyNotStart(job, now) !== undefined)) {
-      const reason = pool.rules.whyNotStart(held.job, now) ?? ''
-      this.#endUnstarted(held, { type: 'released', reason })
-    }
+  #giveBack(pool: QueuePool): void {
+    const now = performance.now()
+    const whyNot = ({ job }: HeldJob): string | undefined => pool.rules.whyNotStart(job, now)
+    const isPaused = (held: HeldJob): boolean => whyNot(held) !== undefined
+    const suspects = this.#suspects.takeWhere((held) => held.job.queue === pool.config.name && isPaused(held))
+    for (const held of [...pool.takeWhere(isPaused), ...suspects])
+      this.#endUnstarted(held, { type: 'released', reason: whyNot(held) ?? '' })
   }
 
   /** Rings once for all endings that were stored together: otherwise the loop would turn once for each of them. */

@@ -100,7 +100,9 @@ export class QueuePool {
     return this.#turn
   }
 
+  /** Whether a claim may find jobs. A paused queue has none, so it keeps no slots from other queues. */
   get mayHaveWork(): boolean {
+    if (this.rules.isPaused(performance.now())) return false
     const least = this.leastPriority
     if (least === -Infinity) return this.lanes.mayHaveWork || this.floors.mayHaveWork
     return this.lanes.mayHaveReserved || this.floors.mayHaveWorkFrom(least)

@@ -1,6 +1,6 @@
 import type { Database } from '../../db/database.ts'
 import { waitAfterMs } from '../../db/wait.ts'
-import { noRules } from '../../jobs/queue-rules.ts'
+import { noRules, queueRules } from '../../jobs/queue-rules.ts'
 import type { QueueRules } from '../../jobs/queue-rules.ts'
 import { survey, surveyLanes } from '../../jobs/survey.ts'
 import type { Finding, Served } from '../../jobs/survey.ts'
@@ -10,6 +10,7 @@ import type { Returned } from '../recovery/promote.ts'
 import type { Bell } from '../../jobs/wake-up/bell.ts'
 import type { Hint } from '../../jobs/wake-up/hint.ts'
 import type { Part, Watched } from '../part.ts'
+import type { Report } from '../report/report.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import type { FloorBefore } from './floor.ts'
 import type { Pools } from './pools.ts'
@@ -23,6 +24,7 @@ export interface ScoutConfig {
   /** Due jobs that cannot be made ready; they are skipped for a while. */
   parked: Parked
   troubles: Pick<Troubles, 'of' | 'wentWell'>
+  report: Pick<Report, 'pauseChanged'>
 }
 
 /** Surveys may take this share of the time at most; while a session holds an old snapshot they are not cheap. */
@@ -54,6 +56,7 @@ export class Scout implements Part {
   #promotingSince: number | undefined
   #promotePaysAt = 0
   readonly #walks = new Map<QueuePool, Walk>()
+  #isReadingRules = false
   #surveyFailures = 0
   #promoteFailures = 0
 
@@ -64,7 +67,8 @@ export class Scout implements Part {
   /** When it has to act at the latest. */
   get wakeAt(): number {
     const walkAt = Math.min(...[...this.#walks].map(([pool, walk]) => nextPageAt(pool, walk)))
-    return Math.min(this.#nextDueAt, this.#nextSurveyAt, walkAt)
+    const pauseEndsAt = Math.min(...this.#config.pools.all.map(({ rules }) => rules.pauseEndsAt))
+    return Math.min(this.#nextDueAt, this.#nextSurveyAt, walkAt, pauseEndsAt)
   }
 
   readonly turns: readonly Watched[] = [
@@ -75,6 +79,7 @@ export class Scout implements Part {
 
   /** Starts a survey and a promote if they are due. */
   turn(now: number): void {
+    this.#endPauses(now)
     if (now >= this.#nextSurveyAt) void this.#survey()
     if (now >= this.#nextDueAt) void this.#promote()
     for (const [pool, walk] of this.#walks) if (now >= nextPageAt(pool, walk)) void this.#walk(pool, walk)
@@ -86,7 +91,48 @@ export class Scout implements Part {
    */
   poll(): void {
     if (performance.now() >= this.#surveyPaysAt) this.surveySoon()
-    else for (const pool of this.#config.pools.all) pool.floors.probe()
+    else {
+      for (const pool of this.#config.pools.all) pool.floors.probe()
+      void this.#readRules()
+    }
+  }
+
+  /** Where a pause ends now, the rules are read anew. */
+  #endPauses(now: number): void {
+    const ended = this.#config.pools.all.filter(({ rules }) => now >= rules.pauseEndsAt)
+    for (const { rules } of ended) rules.pauseEnded()
+    if (ended.length > 0) this.surveySoon()
+  }
+
+  /** Reads the rules alone: a survey that costs much comes rarely, and a pause must be known within a poll. */
+  async #readRules(): Promise<void> {
+    if (this.#isReadingRules) return
+    this.#isReadingRules = true
+    try {
+      const { queues } = this.#config.served
+      this.#setRules(queues, await queueRules(this.#config.db, { queues }))
+      this.#config.bell.ring()
+    } catch (error) {
+      this.#config.troubles.of('survey', error)
+    } finally {
+      this.#isReadingRules = false
+    }
+  }
+
+  #setRules(queues: Iterable<string>, found: ReadonlyMap<string, QueueRules>): void {
+    const { served, report } = this.#config
+    const now = performance.now()
+    let hasOtherKinds = false
+    for (const queue of queues) {
+      const pool = this.#config.pools.get(queue)
+      if (pool === undefined) continue
+      const kinds = pool.rules.kindsOf(served.kinds)
+      for (const change of pool.rules.set(found.get(queue) ?? noRules, now))
+        report.pauseChanged(queue, change)
+      if (pool.rules.kindsOf(served.kinds) !== kinds) hasOtherKinds = true
+    }
+    // The survey looked for jobs of the kinds that were open before.
+    if (hasOtherKinds) this.surveySoon()
   }
 
   /** Surveys every queue, without waiting for its time. */
@@ -119,7 +165,8 @@ export class Scout implements Part {
     try {
       const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
       const queues = pools.map(({ config }) => config.name)
-      const findings = await survey(this.#config.db, { queues, kinds: this.#config.served.kinds })
+      const kinds = pools.map(({ rules }) => rules.kindsOf(this.#config.served.kinds))
+      const findings = await survey(this.#config.db, { queues, kinds })
       this.#config.troubles.wentWell('survey')
       this.#surveyFailures = 0
       this.#take(findings, { floors, since: performance.now() })
@@ -157,28 +204,29 @@ export class Scout implements Part {
     let nextDueMs = Infinity
     const rules = new Map<string, QueueRules>()
     const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
+    for (const finding of findings)
+      if (finding.type === 'rules') rules.set(finding.queue, finding.rules)
+    // First of all: what is paused is not walked through.
+    this.#setRules(floors.keys(), rules)
     for (const finding of findings) {
       const pool = this.#config.pools.get(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
-      else if (finding.type === 'rules') rules.set(finding.queue, finding.rules)
       else if (finding.type === 'keyed') {
         if (pool !== undefined) this.#walkSoon(pool)
-      } else {
+      } else if (finding.type === 'ready') {
         const { priority, head, ageMs, queue } = finding
         named.get(queue)?.add(priority)
         pool?.floors.found(priority, head, { since: since - ageMs, before: floors.get(queue)?.get(priority) })
       }
     }
-    for (const [queue, priorities] of named) {
-      const pool = this.#config.pools.get(queue)
-      pool?.floors.forget(priorities)
-      pool?.rules.set(rules.get(queue) ?? noRules, since)
-    }
+    for (const [queue, priorities] of named) this.#config.pools.get(queue)?.floors.forget(priorities)
     this.dueIn(nextDueMs)
   }
 
   /** Jobs with keys may wait that the ring does not know of: a walk through the lanes begins, unless one is under way. */
   #walkSoon(pool: QueuePool): void {
+    // The first survey after the pause begins it.
+    if (pool.rules.isPaused(performance.now())) return
     const walk = this.#walks.get(pool) ?? {
       afterKey: '',
       since: undefined,
@@ -202,7 +250,8 @@ export class Scout implements Part {
     let isOver = true
     let restMs = pageEveryMs
     try {
-      const request = { queue: pool.config.name, kinds: this.#config.served.kinds, lanes: lanesAtOnce }
+      const kinds = pool.rules.kindsOf(this.#config.served.kinds)
+      const request = { queue: pool.config.name, kinds, lanes: lanesAtOnce }
       pool.lanes.beginPage()
       const page = await surveyLanes(this.#config.db, { ...request, afterKey: walk.afterKey })
       this.#config.troubles.wentWell('walk')

@@ -18,6 +18,13 @@ export interface JobFacts {
   correlationId: string
 }
 
+/** What a pause is of: the queue, or one kind or key of it. */
+export interface PauseFacts {
+  queue: string
+  kind: string | null
+  key: string | null
+}
+
 /** The events of a worker, by name. Job events are emitted once their ending is stored, not before. */
 export interface WorkerEvents {
   /** It has its lease and claims. */
@@ -73,6 +80,10 @@ export interface WorkerEvents {
   fired: [Fired]
   /** A schedule could not be fired; it is tried again later. */
   scheduleFailed: [{ schedule: string; error: unknown }]
+  /** This worker starts no jobs of a queue any more, or of one kind or key of it: it has read that they are paused. */
+  paused: [PauseFacts]
+  /** A pause is over: it was resumed, or its time has come. */
+  resumed: [PauseFacts]
   /** This worker was declared lost, and begins again under another id. */
   workerLost: [{ workerId: string }]
   /** The database cannot be reached, or refuses; the worker tries again. `jobIds` if only these jobs are the cause. */

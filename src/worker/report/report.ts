@@ -3,6 +3,7 @@ import type { PutAside } from '../../jobs/claim.ts'
 import type { Events, JobFacts } from './events.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { Logger } from './log.ts'
+import type { PauseChange } from '../claim/pool-rules.ts'
 import type { Child, Ended } from '../attempt/outcome.ts'
 
 /** Reports in events and log lines how jobs ended; no other code does. */
@@ -94,6 +95,13 @@ export class Report {
         else if (this.#isDebug) this.#log.debug({ ...factsOf(held), reason: outcome.reason }, 'released')
         return
     }
+  }
+
+  /** This worker has read that a pause began or ended. */
+  pauseChanged(queue: string, { type, kind, key }: PauseChange): void {
+    this.#events.emit(type, { queue, kind, key })
+    const what = kind === null && key === null ? 'the queue' : kind === null ? 'a key' : 'a kind'
+    this.#log.info({ queue, kind, key }, `${type}: ${what}`)
   }
 
   /** It became a dead letter before it could be claimed. */

@@ -1,3 +1,4 @@
+import type { Pause } from '../../../jobs/pauses/pauses.ts'
 import type { Percentiles } from '../series/read-stats.ts'
 
 /** The states whose jobs are counted by queue. Jobs that succeeded or were cancelled are history, and have no count. */
@@ -14,6 +15,8 @@ export interface QueueFigures {
   retrying: number
   /** Without dead letters in the trash and those edited into another job. */
   dead: number
+  /** The pauses in effect: that of the queue itself first, then up to 20 of its kinds and keys. */
+  pauses: readonly Pause[]
   /** States whose count is an estimate, shown as `≈12k`. */
   estimated: readonly CountedState[]
   /** States whose counting stopped at a limit, so that there may be more, shown as `10k+`. */

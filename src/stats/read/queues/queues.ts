@@ -1,5 +1,6 @@
 import { mergeBins, percentile } from '../../../core/histogram.ts'
 import type { Queryable } from '../../../db/statement.ts'
+import { allPauses } from '../../../jobs/pauses/pauses.ts'
 import { emptyInMs, percentilesOf, readRates } from '../series/read-stats.ts'
 import { countQueues } from './count-queues.ts'
 import { DeadLetterCounts } from './dead-counts.ts'
@@ -12,7 +13,7 @@ import type { GaugeRow } from './read-gauges.ts'
 
 /** All queues, and the last hour of each, which a summary of several queues is made from. */
 export interface AllQueues {
-  /** By name: every queue that has jobs, had some within the last hour, or is served by a worker. */
+  /** By name: every queue that has jobs, had some within the last hour, is served by a worker, or is paused. */
   queues: QueueFigures[]
   /** By queue; queues without counts within the hour have none. */
   hours: ReadonlyMap<string, QueueHour>
@@ -78,12 +79,14 @@ interface Parts {
 async function readQueues(db: Queryable, { counts, hours, served }: Parts): Promise<AllQueues> {
   const rates = new Map((await readRates(db)).map((rate) => [rate.queue, rate]))
   const counted = new Map(counts.map((count) => [count.queue, count]))
-  const names = new Set([...counted.keys(), ...hours.keys(), ...served.keys()])
+  const pauses = await allPauses(db)
+  const names = new Set([...counted.keys(), ...hours.keys(), ...served.keys(), ...pauses.keys()])
   const queues = [...names].sort().map((queue): QueueFigures => {
     const count = counted.get(queue) ?? notCounted(queue)
     const rate = rates.get(queue)
     return {
       ...count,
+      pauses: pauses.get(queue) ?? [],
       ...(served.get(queue) ?? { slots: 0, workers: 0 }),
       inPerSecond: rate?.inPerSecond ?? 0,
       outPerSecond: rate?.outPerSecond ?? 0,
