@@ -104,7 +104,7 @@ describe(`${jobs} jobs`, () => {
       tail-lanes
         Nested Loop(Function Scan, Limit(job_ready_keyed backward))
       survey
-        served = unnest
+        served = Function Scan
         levels = Recursive Union(served(Limit(job_ready)), levels(Limit(job_ready)))
         Append(Nested Loop(levels, Limit(job_ready)), Nested Loop(served, Limit(job_ready_keyed)), Nested Loop(served, Limit(job_due)), queue_rules)
       tail

@@ -12,7 +12,7 @@ with recursive served as (
   select queue, kinds
     from unnest(:queues::text[], :kinds::jsonb[]) as served (queue, kinds)
 ), levels as (
-  select served.queue,
+  select served.queue, served.kinds,
          (select job.priority
             from stint.job
            where job.queue = served.queue
@@ -23,7 +23,7 @@ with recursive served as (
          1 as seen
     from served
   union all
-  select levels.queue,
+  select levels.queue, levels.kinds,
          (select job.priority
             from stint.job
            where job.queue = levels.queue
@@ -43,8 +43,6 @@ select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone
          * 1000 as ms,
        null::jsonb as rules
   from levels
-  join served
-    on served.queue = levels.queue
  cross join lateral (
          select job.run_at, job.id
            from stint.job
@@ -52,7 +50,7 @@ select 'ready' as type, levels.queue, levels.priority, (head.run_at at time zone
             and job.key is null
             and job.state = 'ready'
             and job.priority = levels.priority
-            and job.version <= (served.kinds ->> job.kind)::smallint
+            and job.version <= (levels.kinds ->> job.kind)::smallint
           order by job.run_at, job.id
           limit 1) as head
  where levels.priority is not null

@@ -6,6 +6,7 @@ import type { JobContract } from '../../src/index.ts'
 import { Database } from '../../src/db/database.ts'
 import { Claims } from '../../src/worker/claim/claims.ts'
 import type { ClaimsConfig } from '../../src/worker/claim/claims.ts'
+import { noRules } from '../../src/jobs/queue-rules.ts'
 import { QueuePool } from '../../src/worker/claim/queue-pool.ts'
 import { HeldJob } from '../../src/worker/attempt/held-job.ts'
 import { claimOne } from '../support/claimed.ts'
@@ -222,6 +223,7 @@ describe('claims of one queue', () => {
   test('claims of a queue end when neither jobs with keys nor jobs without are left', async () => {
     const job = newJob()
     const { pool, next } = claimer(job)
+    pool.rules.set(noRules, 0)
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }), { each: (_, n) => ({ key: `k${n % 2}` }) })
     await scene.stint.enqueueMany(job, Array.from({ length: 20 }))
     pool.floors.hint(0)
