@@ -25,7 +25,7 @@ test('stint queue sets, gets and lists how long jobs are kept', async () => {
   expect(JSON.parse(json.stdout)).toMatchObject({ queue: 'mail', keepMs: 0, keepDeadMs: 2_592_000_000 })
   expect((await run('queue', 'set', 'mail', '--keep', 'default')).stdout).toMatch(/keep +7d \(default\)\n/)
   expect((await run('queue', 'list')).stdout).toMatch(
-    /^QUEUE +KEEP +KEEP DEAD +SET\nmail +7d \(default\) +30d /,
+    /^QUEUE +KEEP +KEEP DEAD +SET +PAUSED\nmail +7d \(default\) +30d /,
   )
 })
 
@@ -36,6 +36,44 @@ test.each([
   [['queue', 'set', 'mail', '--keep', 'soon']],
   [['queue', 'get', 'a b']],
   [['queue', 'get', 'mail', 'more']],
+])('stint %j is a usage error', async (args) => {
+  expect((await run(...args)).code).toBe(2)
+})
+
+test('stint queue pauses and resumes a queue, a kind and a key, and shows what is paused', async () => {
+  const paused = await run('queue', 'pause', 'media', '--for', '2h', '--reason', 'the provider is down')
+  expect(paused).toMatchObject({ code: 0, stderr: '' })
+  expect(paused.stdout).toMatch(/\npaused +all jobs, by cli:\S+ .*, until \d{4}-.*: the provider is down\n$/)
+  await run('queue', 'pause', 'media', '--key', 'acme', '--reason', 'uploads')
+  await run(
+    'queue',
+    'pause',
+    'media',
+    '--kind',
+    'video.cut',
+    '--until',
+    '2100-01-01T00:00:00Z',
+    '--reason',
+    'x',
+  )
+  const { stdout } = await run('queue', 'get', 'media')
+  expect(stdout).toMatch(/\npaused +key acme, by cli:\S+ .*, until it is resumed: uploads\n/)
+  expect(stdout).toMatch(/\npaused +kind video\.cut, by cli:\S+ .*, until 2100-01-01.*: x\n/)
+  expect((await run('queue', 'list')).stdout).toMatch(/\nmedia .* all, 1 kind, 1 key\n/)
+  expect((await run('status')).stderr).toContain('paused: media (all, 1 kind, 1 key)')
+  await run('queue', 'resume', 'media')
+  await run('queue', 'resume', 'media', '--key', 'acme')
+  const json = await run('queue', 'resume', 'media', '--kind', 'video.cut', '-o', 'json')
+  expect(JSON.parse(json.stdout)).toMatchObject({ queue: 'media', pauses: [] })
+})
+
+test.each([
+  [['queue', 'pause', 'media']],
+  [['queue', 'pause', '--reason', 'x']],
+  [['queue', 'pause', 'media', '--for', 'long', '--reason', 'x']],
+  [['queue', 'pause', 'media', '--until', '2001-01-01T00:00:00Z', '--reason', 'x']],
+  [['queue', 'pause', 'media', '--kind', 'a', '--key', 'b', '--reason', 'x']],
+  [['queue', 'resume']],
 ])('stint %j is a usage error', async (args) => {
   expect((await run(...args)).code).toBe(2)
 })

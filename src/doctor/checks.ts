@@ -9,6 +9,7 @@ import { invalidIndexes } from './checks/invalid-indexes.ts'
 import { kinds } from './checks/kinds.ts'
 import { notifyQueue } from './checks/notify-queue.ts'
 import { partitions } from './checks/partitions.ts'
+import { pauses } from './checks/pauses.ts'
 import { queues } from './checks/queues.ts'
 import { schedules } from './checks/schedules.ts'
 import { schema } from './checks/schema.ts'
@@ -38,6 +39,7 @@ export const checks = {
   'notify-queue': notifyQueue,
   upkeep,
   queues,
+  pauses,
   claims,
   kinds,
   versions,

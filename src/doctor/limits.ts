@@ -27,6 +27,8 @@ export interface Limits {
   deployMs: number
   /** How late a schedule may be. */
   lateMs: number
+  /** How long a pause may hold a ready job. */
+  pausedMs: number
 }
 
 const minuteMs = 60_000
@@ -50,4 +52,5 @@ export const defaultLimits: Limits = {
   daysAhead: 7,
   deployMs: 15 * minuteMs,
   lateMs: 2 * minuteMs,
+  pausedMs: 24 * hourMs,
 }

@@ -53,6 +53,16 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/queues': () => [{}],
   'GET /v1/queues/{queue}': () => [{}],
   'PATCH /v1/queues/{queue}': () => [{ json: { keep: '2d', reason: 'disk' } }],
+  'POST /v1/queues/{queue}/pause': ({ contract: { kind }, key }) => [
+    { json: { reason: 'try' } },
+    { json: { kind, reason: 'try' } },
+    { json: { key, for: '1h', reason: 'try' } },
+  ],
+  'POST /v1/queues/{queue}/resume': ({ contract: { kind }, key }) => [
+    { json: {} },
+    { json: { kind } },
+    { json: { key } },
+  ],
   'GET /v1/stats': ({ contract: { queue, kind } }) => [
     {},
     { query: `?queue=${queue}` },

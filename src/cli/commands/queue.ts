@@ -1,24 +1,22 @@
-import type { QueueSettings } from '../../jobs/queue-settings.ts'
 import { asTyped } from '../actor.ts'
-import { databaseHelp, databaseOptions, helpOption, noMore, parse, UsageError } from '../arguments.ts'
+import { databaseHelp, noMore, parse, UsageError } from '../arguments.ts'
 import { withStint } from '../connect.ts'
-import { moment, relative, span } from '../output/format.ts'
-import { facts, formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output/output.ts'
+import { relative } from '../output/format.ts'
+import { formatHelp, isJson, note, say, sayJson, table } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
+import { nameOf, options } from './queue/arguments.ts'
+import { pause, resume } from './queue/pause.ts'
+import { keepDeadText, keepText, pausedText, show } from './queue/show.ts'
 
-const help = `stint queue list    queues with their own settings
-stint queue get     how long a queue keeps its jobs
+const help = `stint queue list    queues with their own settings, and paused ones
+stint queue get     how long a queue keeps its jobs, and what of it is paused
 stint queue set     change how long a queue keeps its jobs
+stint queue pause   start no more jobs of a queue, or of one kind or key of it
+stint queue resume  end a pause
 
 stint queue <command> --help has options and examples.`
 
-const options = {
-  ...outputOption,
-  ...databaseOptions,
-  ...helpOption,
-} as const
-
-const listHelp = `stint queue list    queues with their own settings; all others use the defaults
+const listHelp = `stint queue list    queues with their own settings, and paused ones; all others use the defaults
 
 ${formatHelp}
 ${databaseHelp}
@@ -40,19 +38,20 @@ async function list(args: readonly string[]): Promise<number> {
   else
     say(
       table(
-        ['QUEUE', 'KEEP', 'KEEP DEAD', 'SET'],
+        ['QUEUE', 'KEEP', 'KEEP DEAD', 'SET', 'PAUSED'],
         found.map((one) => [
           one.queue,
           keepText(one.keepMs),
           keepDeadText(one.keepDeadMs),
           one.updatedAt === null ? '' : relative(one.updatedAt, now),
+          { text: pausedText(one.pauses), style: 'yellow' as const },
         ]),
       ),
     )
   return 0
 }
 
-const getHelp = `stint queue get NAME    how long a queue keeps its finished jobs and its dead letters
+const getHelp = `stint queue get NAME    how long a queue keeps its finished jobs and its dead letters, and what of it is paused
 
 ${formatHelp}
 ${databaseHelp}
@@ -99,36 +98,9 @@ async function set(args: readonly string[]): Promise<number> {
   return show(await withStint(values, (stint) => asTyped(stint).setQueue(name, change)), asJson)
 }
 
-function show(settings: QueueSettings, asJson: boolean): number {
-  if (asJson) return sayJson(settings)
-  return say(
-    facts([
-      ['queue', settings.queue],
-      ['keep', keepText(settings.keepMs)],
-      ['keep dead', keepDeadText(settings.keepDeadMs)],
-      ['set', moment(settings.updatedAt, new Date())],
-    ]),
-  )
-}
-
-function nameOf([name, ...more]: readonly string[]): string {
-  if (name === undefined) throw new UsageError('Missing argument: the name of the queue.')
-  noMore(more)
-  return name
-}
-
 /** `0` needs no unit. */
 function durationOf(text: string | undefined): string | number | undefined {
   return text === '0' ? 0 : text
 }
 
-function keepText(keepMs: number | null): string {
-  if (keepMs === null) return '7d (default)'
-  return keepMs === 0 ? 'a few minutes' : span(keepMs)
-}
-
-function keepDeadText(keepDeadMs: number | null): string {
-  return keepDeadMs === null ? 'forever' : span(keepDeadMs)
-}
-
-export const queue = nounOf(help, { list, get, set })
+export const queue = nounOf(help, { list, get, set, pause, resume })

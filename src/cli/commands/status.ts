@@ -3,6 +3,7 @@ import { databaseHelp, databaseOptions, helpOption, noMore, parse } from '../arg
 import { withStint } from '../connect.ts'
 import { figureText, relative, short, span } from '../output/format.ts'
 import { formatHelp, isJson, note, outputOption, say, sayJson, table } from '../output/output.ts'
+import { pausedText } from './queue/show.ts'
 
 const help = `stint status    job counts by queue and state, live workers, and upkeep
 
@@ -97,12 +98,16 @@ function upkeepTable({ upkeep: { leader, services }, asOf }: Status): string {
 }
 
 function warnings({ pendingMigrations, queues, workers, upkeep }: Status): string[] {
+  const paused = queues.filter(({ pauses }) => pauses.length > 0)
   const unserved = queues.filter((one) => one.ready > 0 && one.workers === 0)
   return [
     ...(pendingMigrations.length > 0
       ? [`${pendingMigrations.length} migrations not applied: run stint migrate`]
       : []),
     ...(queues.length === 0 ? ['no jobs'] : []),
+    ...(paused.length > 0
+      ? [`paused: ${paused.map(({ queue, pauses }) => `${queue} (${pausedText(pauses)})`).join(', ')}`]
+      : []),
     ...(workers.length > 0 && upkeep.leader === null ? ['no maintenance leader at the moment'] : []),
     ...(unserved.length > 0
       ? [`no live worker serves: ${unserved.map(({ queue }) => queue).join(', ')}`]

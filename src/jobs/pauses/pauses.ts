@@ -38,10 +38,6 @@ export interface NewPause extends Pausable {
 
 /** Paused kinds and keys that one queue may have. */
 export const mostPauses = 1_000
-/** Kinds and keys that a list of all queues has of each. */
-const mostOfEach = 20
-/** Rows of stint.pause that a list of all queues reads. */
-const mostRows = 10_000
 
 /** False if too many kinds and keys of the queue are paused already. */
 export async function pause(db: Queryable, request: NewPause): Promise<boolean> {
@@ -69,7 +65,7 @@ export function pausesOf(db: Queryable, queue: string): Promise<Pause[]> {
 
 /** The pauses in effect by queue, up to 20 kinds and keys of each; queues without any are left out. */
 export async function allPauses(db: Queryable): Promise<Map<string, Pause[]>> {
-  const rows = await run(db, pausesSql, { each: mostOfEach, most: mostRows }, (row: PauseRow) => row)
+  const rows = await run(db, pausesSql, {}, (row: PauseRow) => row)
   const byQueue = new Map<string, Pause[]>()
   for (const row of rows) {
     const known = byQueue.get(row.queue)
@@ -80,7 +76,9 @@ export async function allPauses(db: Queryable): Promise<Map<string, Pause[]>> {
 }
 
 /** The pause of the queue itself, among its pauses. */
-export function pauseOfQueue<One extends Pick<Pause, 'kind' | 'key'>>(pauses: readonly One[]): One | undefined {
+export function pauseOfQueue<One extends Pick<Pause, 'kind' | 'key'>>(
+  pauses: readonly One[],
+): One | undefined {
   return pauses.find(({ kind, key }) => kind === null && key === null)
 }
 

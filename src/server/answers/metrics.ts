@@ -1,3 +1,4 @@
+import { pauseOfQueue } from '../../jobs/pauses/pauses.ts'
 import type { QueuesOverview } from '../../client/console/view.ts'
 import { countedStates } from '../../stats/read/queues/figures.ts'
 import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
@@ -36,6 +37,9 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
   }
   each('stint_queue_oldest_ready_seconds', 'How long the oldest ready job has waited.', (queue) =>
     queue.ready === 0 ? 0 : seconds(queue.oldestReadyMs),
+  )
+  each('stint_queue_paused', '1 if the whole queue is paused, else 0.', ({ pauses }) =>
+    pauseOfQueue(pauses) === undefined ? 0 : 1,
   )
   each('stint_queue_slots', 'Jobs of a queue that live workers run at once.', ({ slots }) => slots)
   each('stint_queue_workers', 'Live workers that serve a queue.', ({ workers }) => workers)

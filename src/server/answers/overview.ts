@@ -2,6 +2,7 @@ import { estimateText } from '../../core/estimate.ts'
 import type { Trouble } from '../../stats/read/trouble.ts'
 import type { QueuesOverview } from '../../client/console/view.ts'
 import { failureRateOf, waitP95Of } from '../../stats/read/queues/queues.ts'
+import { pauseOfQueue } from '../../jobs/pauses/pauses.ts'
 import { operationQueue } from '../../operations/contract.ts'
 import type { Finding } from '../api/system.ts'
 import type { Overview, OverviewProblem } from '../api/overview.ts'
@@ -9,6 +10,7 @@ import type { Caller, Resource } from '../auth/caller.ts'
 import { everything, mayAll } from '../auth/scope.ts'
 import { hidePasswords } from '../auth/secret-names.ts'
 import { wire } from '../http/wire.ts'
+import { resourceOfPause, withPausesFor } from './pauses.ts'
 import { workersFor } from './worker-list.ts'
 
 /** The data that the overview is made from. */
@@ -22,7 +24,9 @@ export interface OverviewFacts {
 /** The overview as this caller may see it: all figures are those of the queues that it may see. */
 export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): Overview {
   const { queues: all } = facts
-  const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
+  const queues = all.queues
+    .filter(({ queue }) => caller.can('view', { queue }))
+    .map((one) => withPausesFor(caller, one))
   const hours = queues.flatMap(({ queue }) => all.hours.get(queue) ?? [])
   const workers = workersFor(caller, all.workers)
   // Workers that only execute operations run no jobs of the app.
@@ -55,7 +59,10 @@ export function overviewFor(caller: Pick<Caller, 'can'>, facts: OverviewFacts): 
 
 /** The resources that the overview is about: a caller who may see all of them may see the whole overview. */
 export function aboutOverview(facts: OverviewFacts): Resource[] {
-  const queues = facts.queues.queues.map(({ queue }): Resource => ({ queue }))
+  const queues = facts.queues.queues.flatMap(({ queue, pauses }): Resource[] => [
+    { queue },
+    ...pauses.map((pause) => resourceOfPause(queue, pause)),
+  ])
   // Each once: several problems may be about everything.
   return [...new Set([...queues, ...problemsIn(facts).flatMap(({ of = [] }) => of)])]
 }
@@ -122,7 +129,7 @@ function ofFindings({ findings }: OverviewFacts): Found[] {
 }
 
 function ofQueues({ queues }: QueuesOverview): Found[] {
-  return queues.flatMap(({ queue, ready, workers, oldestReadyMs, estimated }): Found[] => {
+  return queues.flatMap(({ queue, ready, workers, oldestReadyMs, estimated, pauses }): Found[] => {
     const link = `/queues/${encodeURIComponent(queue)}`
     const about = { about: 'queue', link } as const
     const many = estimated.includes('ready')
@@ -134,7 +141,8 @@ function ofQueues({ queues }: QueuesOverview): Found[] {
       const detail = `${many} wait${ready === 1 ? 's' : ''}${oldest}, and no live worker serves this queue.`
       return [{ problem: { level: 'fail', ...about, title, detail }, of: [{ queue }] }]
     }
-    if (oldestReadyMs === null || oldestReadyMs <= oldMs) return []
+    // A paused queue is expected to be behind, and shown as paused.
+    if (oldestReadyMs === null || oldestReadyMs <= oldMs || pauseOfQueue(pauses) !== undefined) return []
     const title = `${queue} is behind`
     const detail = `${many}${oldest}.`
     return [{ problem: { level: 'warn', ...about, title, detail }, of: [{ queue }] }]

@@ -37,6 +37,7 @@ export const actions = [
   'operation',
   'triage',
   'schedule.run',
+  'pause',
   'edit',
   'schedule.edit',
   'queue.edit',

@@ -1,6 +1,23 @@
 import { z } from '@hono/zod-openapi'
 import { countedStates } from '../../stats/read/queues/figures.ts'
-import { DurationText, Reason, Time } from './common.ts'
+import { DurationText, Name, Reason, Time } from './common.ts'
+
+/** A pause that is in effect. */
+export const Pause = z
+  .object({
+    kind: z.string().nullable().describe('Only jobs of this kind are paused; null: of any kind.'),
+    key: z.string().nullable().describe('Only jobs with this key are paused; null: with any key, or none.'),
+    since: Time.nullable(),
+    until: Time.nullable().describe('Null: until it is resumed.'),
+    by: z.string().nullable(),
+    reason: z.string().nullable(),
+  })
+  .openapi('Pause')
+export type Pause = z.infer<typeof Pause>
+
+const Pauses = z
+  .array(Pause)
+  .describe('The pauses in effect: that of the queue itself first, then up to 20 of its kinds and keys.')
 
 const Percentiles = z.object({
   p50: z.number().nullable(),
@@ -20,6 +37,7 @@ export const QueueFigures = z
     running: z.int(),
     retrying: z.int(),
     dead: z.int().describe('Without those in the trash and those edited into another job.'),
+    pauses: Pauses,
     estimated: States.describe('The states whose count is an estimate.'),
     atLeast: States.describe('The states whose counting stopped at a limit: there may be more.'),
     oldestReadyMs: z.number().nullable(),
@@ -71,6 +89,18 @@ export const QueueSettingsBody = z.strictObject({
   reason: Reason.optional(),
 })
 
+const Part = {
+  kind: Name.optional().describe('Only jobs of this kind; not with `key`.'),
+  key: z.string().min(1).max(512).optional().describe('Only jobs with this key; not with `kind`.'),
+}
+export const PauseQueueBody = z.strictObject({
+  ...Part,
+  until: Time.optional().describe('When the pause ends by itself; left out: when it is resumed.'),
+  for: DurationText.optional().describe('How long it lasts, instead of `until`.'),
+  reason: Reason,
+})
+export const ResumeQueueBody = z.strictObject({ ...Part, reason: Reason.optional() })
+
 /** The settings of a queue; null: the default. */
 export const QueueSettings = z
   .object({
@@ -78,6 +108,7 @@ export const QueueSettings = z
     keepMs: z.number().nullable(),
     keepDeadMs: z.number().nullable(),
     updatedAt: Time.nullable(),
+    pauses: z.array(Pause).describe('The pauses in effect.'),
     asOf: Time,
   })
   .openapi('QueueSettings')

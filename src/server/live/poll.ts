@@ -1,6 +1,7 @@
 import type { Board, Watched } from './board.ts'
+import { pauseOfQueue } from '../../jobs/pauses/pauses.ts'
 import type { State } from './delta.ts'
-import type { JobBrief, LiveSource } from './source.ts'
+import type { JobBrief, LiveQueue, LiveSource } from './source.ts'
 import type { Topic } from './topic.ts'
 import { tellEnded } from './waits.ts'
 import type { Waits } from './waits.ts'
@@ -74,7 +75,7 @@ export class Poll {
     this.#board.setView('overview', view)
     this.#readAt.queues = now
     for (const watched of overviews) this.#board.found(watched, view.all, view.about)
-    const byName = new Map(view.all.queues.map((queue) => [queue.queue, queue as NonNullable<State>]))
+    const byName = new Map(view.all.queues.map((queue) => [queue.queue, forAll(queue)]))
     for (const watched of queues) {
       const queue = ofTopic(watched)
       this.#board.found(watched, byName.get(queue) ?? null, [{ queue }])
@@ -97,4 +98,10 @@ function isOver({ state, isFresh }: Watched): boolean {
 
 function ofTopic({ topic }: Watched): string {
   return 'of' in topic ? topic.of : topic.name
+}
+
+/** A queue as every caller sees it who may see the queue: without the kinds and keys that are paused. */
+function forAll(queue: LiveQueue): NonNullable<State> {
+  const own = pauseOfQueue(queue.pauses)
+  return { ...queue, pauses: own === undefined ? [] : [own] }
 }

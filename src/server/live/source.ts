@@ -1,4 +1,5 @@
 import type { Stint } from '../../client/stint.ts'
+import type { Pause } from '../../jobs/pauses/pauses.ts'
 import type { JobBrief as Brief } from '../../stats/read/briefs.ts'
 import type { Caller, Resource } from '../auth/caller.ts'
 import type { SharedReads } from '../answers/shared-reads.ts'
@@ -27,8 +28,13 @@ export interface LiveView<Whole> {
 }
 
 export type LiveOverview = LiveView<
-  { readonly queues: readonly { readonly queue: string }[] } & Readonly<Record<string, unknown>>
+  { readonly queues: readonly LiveQueue[] } & Readonly<Record<string, unknown>>
 >
+
+export interface LiveQueue {
+  readonly queue: string
+  readonly pauses: readonly Pick<Pause, 'kind' | 'key'>[]
+}
 
 /** What the streams compare and send of a job. */
 export type JobBrief = Pick<Brief, 'id' | 'state' | 'queue' | 'kind' | 'key'>

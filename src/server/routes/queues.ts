@@ -1,7 +1,18 @@
 import { createRoute, z } from '@hono/zod-openapi'
 import { Name } from '../api/common.ts'
-import { QueueDetails, QueueList, QueueSettings, QueueSettingsBody } from '../api/queue.ts'
-import type { Routes } from '../context.ts'
+import type { Context } from 'hono'
+import type { Operator } from '../../client/operator/operator.ts'
+import { withPausesFor } from '../answers/pauses.ts'
+import {
+  PauseQueueBody,
+  QueueDetails,
+  QueueList,
+  QueueSettings,
+  QueueSettingsBody,
+  ResumeQueueBody,
+} from '../api/queue.ts'
+import { AllOf, tooWide } from '../auth/scope.ts'
+import type { ConsoleParts, Env, Routes } from '../context.ts'
 import { requirePermission } from '../auth/require-permission.ts'
 import { requireOperator } from '../auth/operator.ts'
 import { HttpProblem } from '../http/problem.ts'
@@ -12,7 +23,7 @@ const list = createRoute({
   method: 'get',
   path: '/v1/queues',
   tags: ['Queues'],
-  summary: 'Every queue that has jobs, had some within the last hour, or is served by a worker',
+  summary: 'Every queue that has jobs, had some within the last hour, is served by a worker, or is paused',
   'x-action': 'view',
   'x-cli': 'stint status',
   responses: {
@@ -49,12 +60,43 @@ const set = createRoute({
   },
 })
 
+const settings = {
+  200: {
+    description: 'The settings and pauses.',
+    content: { 'application/json': { schema: QueueSettings } },
+  },
+  ...problems(400, 401, 403, 404, 413, 415, 422, 503),
+}
+const pause = createRoute({
+  method: 'post',
+  path: '/v1/queues/{queue}/pause',
+  tags: ['Queues'],
+  summary: 'Start no more jobs of a queue, or of one kind or key of it; the queue need not exist yet',
+  'x-action': 'pause',
+  'x-cli': 'stint queue pause {queue} --reason {reason}',
+  request: { params: z.object({ queue: Name }), body: accepts(PauseQueueBody) },
+  responses: settings,
+})
+
+const resume = createRoute({
+  method: 'post',
+  path: '/v1/queues/{queue}/resume',
+  tags: ['Queues'],
+  summary: 'End the pause of a queue, or of one kind or key of it',
+  'x-action': 'pause',
+  'x-cli': 'stint queue resume {queue}',
+  request: { params: z.object({ queue: Name }), body: accepts(ResumeQueueBody) },
+  responses: settings,
+})
+
 export const queueRoutes: Routes = (app, parts) => {
   const { reads, stint } = parts
   app.openapi(list, async (c) => {
     const caller = requirePermission(c, 'view')
     const { queues, asOf } = await reads.queues.get()
-    const items = queues.filter(({ queue }) => caller.can('view', { queue }))
+    const items = queues
+      .filter(({ queue }) => caller.can('view', { queue }))
+      .map((one) => withPausesFor(caller, one))
     return c.json(wire({ items, asOf }), 200)
   })
   app.openapi(one, async (c) => {
@@ -64,7 +106,7 @@ export const queueRoutes: Routes = (app, parts) => {
     if (found === undefined) throw unknownQueue(queue)
     const kinds = found.kinds.filter(({ kind }) => caller.can('view', { queue, kind }))
     const topKeys = found.topKeys.filter(({ key }) => caller.can('view', { queue, key }))
-    return c.json(wire({ ...found, kinds, topKeys }), 200)
+    return c.json(wire({ ...withPausesFor(caller, found), kinds, topKeys }), 200)
   })
   app.openapi(set, async (c) => {
     const { queue } = c.req.valid('param')
@@ -76,13 +118,49 @@ export const queueRoutes: Routes = (app, parts) => {
       resource: { queue },
       reason,
     })
-    const settings = await operator.setQueue(queue, {
-      keep: keep === '0' ? 0 : keep,
-      keepDead,
-      reason,
-    })
-    return c.json(wire({ ...settings, asOf: new Date() }), 200)
+    const after = await operator.setQueue(queue, { keep: keep === '0' ? 0 : keep, keepDead, reason })
+    return c.json(wire({ ...withPausesFor(c.get('caller'), after), asOf: new Date() }), 200)
   })
+  app.openapi(pause, async (c) => {
+    const { queue } = c.req.valid('param')
+    const body = c.req.valid('json')
+    const operator = await requirePause(c, parts, { act: 'queue.pause', queue, ...body })
+    const after = await operator.pauseQueue(queue, body)
+    return c.json(wire({ ...withPausesFor(c.get('caller'), after), asOf: new Date() }), 200)
+  })
+  app.openapi(resume, async (c) => {
+    const { queue } = c.req.valid('param')
+    const body = c.req.valid('json')
+    const operator = await requirePause(c, parts, { act: 'queue.resume', queue, ...body })
+    const after = await operator.resumeQueue(queue, body)
+    return c.json(wire({ ...withPausesFor(c.get('caller'), after), asOf: new Date() }), 200)
+  })
+}
+
+/** The operator, if the caller may pause all jobs that the pause is of. */
+async function requirePause(
+  c: Context<Env>,
+  parts: ConsoleParts,
+  {
+    act,
+    queue,
+    kind,
+    key,
+    reason,
+  }: {
+    act: string
+    queue: string
+    kind?: string | undefined
+    key?: string | undefined
+    reason?: string | undefined
+  },
+): Promise<Operator> {
+  const resource = { queue, ...(kind !== undefined && { kind }), ...(key !== undefined && { key }) }
+  const operator = await requireOperator(c, parts, { action: 'pause', act, target: queue, resource, reason })
+  if (c.get('caller').can('pause', new AllOf(resource))) return operator
+  const why = `You may pause only some of these jobs of '${queue}'.`
+  await operator.refused({ action: act, target: queue, why, reason })
+  throw tooWide(why, 'Name a kind or key that you may pause.')
 }
 
 function unknownQueue(queue: string): HttpProblem {

@@ -5,15 +5,19 @@ import { pruneEffectsSql } from './prune-effects.sql.ts'
 import { pruneKeysSql } from './prune-keys.sql.ts'
 import { pruneOperationJobsSql } from './prune-operation-jobs.sql.ts'
 import { pruneOperationsSql } from './prune-operations.sql.ts'
+import { prunePausesSql } from './prune-pauses.sql.ts'
 import { pruneRepliesSql } from './prune-replies.sql.ts'
 import { pruneWorkersSql } from './prune-workers.sql.ts'
 import type { ServiceContext } from '../service.ts'
 
-/** Removes keys, effects, kept answers and notes of the audit whose time is over, and workers and operations of long ago. */
+/**
+ * Removes keys, effects, kept answers, notes of the audit and pauses whose time is over, and workers and operations of long
+ * ago.
+ */
 export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
   const statements = [
     ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql],
-    ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql],
+    ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql, prunePausesSql],
   ]
   await prune(
     db,
