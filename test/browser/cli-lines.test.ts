@@ -187,6 +187,24 @@ test('the command line of a queue sets how long it keeps its jobs', async () => 
   expect(await noted('queue.set', queue)).toBe(reason)
 })
 
+test('the command lines of a queue pause and resume a key of it', async () => {
+  const queue = `paused.${randomUUID().slice(0, 8)}`
+  await given.stint.enqueue(chargeCard, charge(2), { queue })
+  const page = await given.open(`queues/${queue}?panel=pause`)
+  await page.getByRole('radio', { name: 'key' }).check()
+  await page.getByLabel('Key', { exact: true }).fill("-it's")
+  await page.getByLabel('End').fill('2h')
+  await because(page)
+  await type(await lineOf(page, '--key=-it', '--for 2h', '--reason'))
+  expect((await given.stint.queues.get(queue)).pauses).toMatchObject([{ key: "-it's", reason }])
+  expect(await noted('queue.pause', queue)).toBe(reason)
+  await page.goto(`${given.url}queues/${queue}`)
+  const line = page.locator('main .cli code', { hasText: 'queue resume' })
+  await line.waitFor()
+  await type((await line.textContent()) ?? '')
+  expect((await given.stint.queues.get(queue)).pauses).toEqual([])
+})
+
 test('the command lines of a schedule run, backfill, pause and resume it', async () => {
   const name = await schedule()
   const page = await given.open(`schedules?schedule=${name}`)

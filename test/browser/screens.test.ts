@@ -32,6 +32,8 @@ beforeAll(async () => {
   )
   waitingJob = waiting
   const ana = given.stint.as({ actor: 'ana', role: 'operator', origin: 'cli' })
+  await ana.pauseQueue('exports', { for: '2h', reason: 'the warehouse is moved, see ticket OPS-4711' })
+  await ana.pauseQueue('exports', { key: `tenant-${'x'.repeat(60)}`, reason: 'y'.repeat(200) })
   const started = await ana.operations.start({
     action: 'discard',
     where: 'state:dead kind:image.resize',
@@ -56,6 +58,8 @@ function screens(): Readonly<Record<string, string>> {
     overview: '',
     queues: 'queues',
     queue: 'queues/billing',
+    'queue-paused': 'queues/exports',
+    'queue-pause': 'queues/billing?panel=pause',
     jobs: 'jobs',
     'jobs-dead': 'jobs?where=state:dead',
     'jobs-selected': `jobs?where=state:dead&sel=${life.deadJob}`,

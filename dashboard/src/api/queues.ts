@@ -1,11 +1,17 @@
 import type { Overview, OverviewProblem } from '../../../src/server/api/overview.ts'
-import type { QueueDetails, QueueFigures, QueueList, StatSeries } from '../../../src/server/api/queue.ts'
+import type {
+  Pause,
+  QueueDetails,
+  QueueFigures,
+  QueueList,
+  StatSeries,
+} from '../../../src/server/api/queue.ts'
 import { ranges } from '../url/use-range.ts'
 import type { Range } from '../url/use-range.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { Overview, OverviewProblem, QueueDetails, QueueFigures, QueueList, StatSeries }
+export type { Overview, OverviewProblem, Pause, QueueDetails, QueueFigures, QueueList, StatSeries }
 
 export function overviewQuery(): LiveQuery<Overview> {
   return {
@@ -25,6 +31,8 @@ export function queueQuery(queue: string): LiveQuery<QueueDetails> {
     queryKey: ['queue', queue],
     queryFn: ({ signal }) => get(at('queues', queue), {}, signal),
     topic: `queue:${queue}`,
+    // The stream does not tell of paused kinds and keys.
+    anywayEveryMs: 10_000,
   }
 }
 
@@ -71,6 +79,14 @@ function stepFor(ms: number): string {
 
 export function setQueue(queue: string, body: object): Promise<unknown> {
   return send('PATCH', at('queues', queue), body)
+}
+
+export function pauseQueue(queue: string, body: object): Promise<unknown> {
+  return send('POST', at('queues', queue, 'pause'), body)
+}
+
+export function resumeQueue(queue: string, body: object): Promise<unknown> {
+  return send('POST', at('queues', queue, 'resume'), body)
 }
 
 /** The steps that are over: in the last one, a few seconds old, everything would look as if it had stopped or failed. */

@@ -5,6 +5,7 @@ import { token, whereOf } from '../text/where.ts'
 import { query } from '../url/use-url.ts'
 import { NewRows } from './NewRows.tsx'
 import { OfSlots } from './OfSlots.tsx'
+import { pausedAs } from './PauseBand.tsx'
 import { Sparkline } from './Sparkline.tsx'
 import { useHeld } from './use-held.ts'
 
@@ -71,6 +72,7 @@ export function QueueTable({ queues }: { queues: readonly QueueFigures[] }) {
                     {item.queue}
                   </Link>
                   {item.workers === 0 ? <span className="tag tag-warn">no worker</span> : null}
+                  <PausedTag item={item} />
                 </th>
                 <StateCount item={item} state="ready" />
                 <td className="num">
@@ -130,8 +132,14 @@ function StateCount({
   )
 }
 
+function PausedTag({ item }: { item: QueueFigures }) {
+  const paused = pausedAs(item.pauses)
+  return paused === undefined ? null : <span className="tag tag-warn">{paused}</span>
+}
+
 function emptyIn(item: QueueFigures) {
   if (item.ready === 0) return <span className="muted">empty</span>
+  if (pausedAs(item.pauses) === 'paused') return <span className="warn-text">paused</span>
   if (item.emptyInMs !== null) return span(item.emptyInMs)
   return <span className="warn-text">{item.workers === 0 ? 'never' : 'growing'}</span>
 }

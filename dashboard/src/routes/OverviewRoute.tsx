@@ -8,6 +8,7 @@ import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { NewRows } from '../components/NewRows.tsx'
 import { Page, Section } from '../components/Page.tsx'
+import { PauseBand } from '../components/PauseBand.tsx'
 import { queueTimes, QueueTable } from '../components/QueueTable.tsx'
 import { RangePicker } from '../components/RangePicker.tsx'
 import { Sparkline } from '../components/Sparkline.tsx'
@@ -33,6 +34,7 @@ export function OverviewRoute() {
         {(answer) => (
           <>
             <Problems problems={answer.problems} />
+            <PauseBand queues={answer.queues} isOverview />
             <Headline overview={answer} points={points} />
             <QueueSection overview={answer} />
             {stats.data === undefined || answer.queues.length === 0 ? null : (

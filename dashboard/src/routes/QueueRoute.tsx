@@ -3,9 +3,12 @@ import type { State } from '../../../src/server/api/common.ts'
 import { queueQuery, statsQuery } from '../api/queues.ts'
 import type { QueueDetails } from '../api/queues.ts'
 import { useLive } from '../api/use-live.ts'
+import { CliLine } from '../components/CliLine.tsx'
 import { Icon } from '../components/Icon.tsx'
 import { Loaded } from '../components/Loaded.tsx'
 import { Page, Section } from '../components/Page.tsx'
+import { PauseBand } from '../components/PauseBand.tsx'
+import { PauseDialog } from '../components/PauseDialog.tsx'
 import { QueueSettings } from '../components/QueueSettings.tsx'
 import { RangePicker } from '../components/RangePicker.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
@@ -13,6 +16,7 @@ import { useMe } from '../components/use-me.ts'
 import { usePanel } from '../components/use-panel.ts'
 import { useRowKeys } from '../components/use-row-keys.ts'
 import { figureText, percent, plural, rate, slotsText, span } from '../text/format.ts'
+import { shell } from '../text/shell.ts'
 import { token, whereOf } from '../text/where.ts'
 import { useRange } from '../url/use-range.ts'
 import { query } from '../url/use-url.ts'
@@ -35,6 +39,17 @@ export function QueueRoute({ queue }: { queue: string }) {
       }
       actions={
         <>
+          {can('pause') ? (
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                panel.open('pause')
+              }}
+            >
+              Pause…
+            </button>
+          ) : null}
           {can('queue.edit') ? (
             <button
               type="button"
@@ -53,6 +68,8 @@ export function QueueRoute({ queue }: { queue: string }) {
       <Loaded query={detail}>
         {(answer) => (
           <>
+            <PauseBand queues={[answer]} />
+            {can('pause') ? <ResumeLines detail={answer} /> : null}
             <Counts detail={answer} />
             {stats.data === undefined ? null : <StatCharts series={stats.data} />}
             <div className="columns">
@@ -60,11 +77,28 @@ export function QueueRoute({ queue }: { queue: string }) {
               <Keys detail={answer} />
             </div>
             <Kept detail={answer} />
+            {panel.name === 'pause' && can('pause') ? (
+              <PauseDialog detail={answer} close={panel.close} />
+            ) : null}
             {panel.name === 'settings' ? <QueueSettings detail={answer} close={panel.close} /> : null}
           </>
         )}
       </Loaded>
     </Page>
+  )
+}
+
+/** How to end its first pauses on the command line. */
+function ResumeLines({ detail }: { detail: QueueDetails }) {
+  if (detail.pauses.length === 0) return null
+  return (
+    <div className="cli-lines">
+      {detail.pauses.slice(0, 3).map(({ kind, key }) => {
+        const part = kind !== null ? [`--kind=${kind}`] : key !== null ? [`--key=${key}`] : []
+        const command = shell('stint', 'queue', 'resume', detail.queue, ...part)
+        return <CliLine key={command} command={command} label="Resume, on the command line" />
+      })}
+    </div>
   )
 }
 
