@@ -223,6 +223,19 @@ const lines: Record<string, Line> = {
     becomes: async () => (await scene.stint.queues.get('mail')).keepMs,
     to: 2 * 86_400_000,
   },
+  'POST /v1/queues/{queue}/pause': {
+    given: () => ({ queue: 'media', reason: 'busy' }),
+    becomes: async () => (await scene.stint.queues.get('media')).pauses[0]?.reason,
+    to: 'busy',
+  },
+  'POST /v1/queues/{queue}/resume': {
+    given: async () => {
+      await scene.stint.queues.pause('slow', { reason: 'busy' })
+      return { queue: 'slow' }
+    },
+    becomes: async () => (await scene.stint.queues.get('slow')).pauses.length,
+    to: 0,
+  },
   'GET /v1/stats': { says: '' },
   'GET /v1/workers': { says: '' },
   'GET /v1/leases': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },
