@@ -72,6 +72,7 @@ describe('status', () => {
       dead: 2,
       estimated: [],
       atLeast: [],
+      pauses: [],
       oldestReadyMs: expect.any(Number) as number,
       slots: 0,
       workers: 0,

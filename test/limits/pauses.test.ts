@@ -207,7 +207,7 @@ test('a claim that begins after the commit of a pause takes nothing, and none is
       await scene.stint.queues.pause(job.queue, { reason })
       paused = true
       generation++
-      await claimOne(job).then((count) => expect(count).toBe(0))
+      expect(await claimOne(job)).toBe(0)
       paused = false
       generation++
       await scene.stint.queues.resume(job.queue)

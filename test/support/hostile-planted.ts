@@ -79,6 +79,7 @@ const usualRows: Readonly<Record<string, () => Row>> = {
   }),
   blob: () => ({ key: `blob-${++count}`, job_id: nextId() }),
   queue: () => ({ name: `set.${++count}`, keep_finished: '1 day', keep_dead: '1 day' }),
+  pause: () => ({ queue: `paused.${++count}`, key: 'acme', paused_by: 'ana' }),
   queue_gauge: () => ({
     queue: `gauge.${++count}`,
     ready: '1',

@@ -117,6 +117,7 @@ describe('settings of a queue', () => {
       keepMs: null,
       keepDeadMs: null,
       updatedAt: null,
+      pauses: [],
     })
     await scene.stint.queues.set('mail', { keep: '2d' })
     expect(await scene.stint.queues.set('mail', { keepDead: '30d' })).toMatchObject({

@@ -54,7 +54,7 @@ export class Poll {
     for (const one of open) {
       const job = jobs.get(ofTopic(one))
       const about = job === undefined ? [] : [{ queue: job.queue, kind: job.kind, key: job.key }]
-      this.#board.found(one, (job ?? null) as State, about)
+      this.#board.found(one, job ?? null, about)
     }
     tellEnded(waits, jobs)
   }

@@ -204,8 +204,7 @@ export class Scout implements Part {
     let nextDueMs = Infinity
     const rules = new Map<string, QueueRules>()
     const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
-    for (const finding of findings)
-      if (finding.type === 'rules') rules.set(finding.queue, finding.rules)
+    for (const finding of findings) if (finding.type === 'rules') rules.set(finding.queue, finding.rules)
     // First of all: what is paused is not walked through.
     this.#setRules(floors.keys(), rules)
     for (const finding of findings) {

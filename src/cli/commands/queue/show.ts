@@ -31,7 +31,7 @@ export function pausedText(pauses: readonly Pause[]): string {
 
 function pauseText({ kind, key, since, until, by, reason }: Pause, now: Date): string {
   const what = kind !== null ? `kind ${kind}` : key !== null ? `key ${key}` : 'all jobs'
-  const end = until === null ? 'until it is resumed' : `until ${moment(until, now) ?? ''}`
+  const end = until === null ? 'until it is resumed' : `until ${moment(until, now)}`
   const start = since === null ? '' : ` ${relative(since, now)}`
   return `${what}, by ${by ?? '?'}${start}, ${end}: ${reason ?? 'no reason'}`
 }
