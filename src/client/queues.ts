@@ -7,6 +7,10 @@ import { mostPauses, pause, resume } from '../jobs/pauses/pauses.ts'
 import type { Calls } from './calls.ts'
 import { resolvePause, resolveResume } from './pause-options.ts'
 import type { PausedPart, PauseOptions } from './pause-options.ts'
+import { closeQueue, openQueue } from '../limits/pressure/read-pressure.ts'
+import type { PressureReport } from '../limits/pressure/state.ts'
+import { reasonOption } from './operator/actor.ts'
+import { pressureOf } from './pressure.ts'
 
 export interface SetQueueOptions {
   /** How long finished jobs are kept; 0: a few minutes; 'default': 7 days. @default what it was */
@@ -22,7 +26,12 @@ export interface QueuesConfig {
   onChanged: () => void
 }
 
-/** Settings and pauses of queues, which apply to all workers that serve them: `stint.queues`. */
+export interface DrainOptions {
+  /** Why, for those whose enqueues are refused; up to 1,000 characters. */
+  reason?: string | undefined
+}
+
+/** Settings, pauses and drains of queues, which apply to all workers and producers: `stint.queues`. */
 export class Queues {
   readonly #calls: Calls
   readonly #config: QueuesConfig
@@ -92,6 +101,30 @@ export class Queues {
     })
     this.#config.onChanged()
     return settings
+  }
+
+  /**
+   * Closes a queue for enqueues and lets it run empty: `queue-closed`. Its jobs run on, retries too. A producer that is
+   * enqueueing learns of it within 2 s, stint.enqueue() in SQL at once. The queue need not exist yet.
+   */
+  async drain(queue: string, options: DrainOptions = {}): Promise<PressureReport> {
+    const name = nameOption('queue', queue)
+    const { reason, ...rest } = options
+    rejectUnknown('queues.drain()', rest, ['reason'])
+    const why = reasonOption(reason)
+    return this.#calls.write(async (db) => {
+      await closeQueue(db, name, why)
+      return pressureOf(db, { queue: name, key: null })
+    })
+  }
+
+  /** Lets a closed queue take jobs again; does nothing if it is not closed. */
+  async open(queue: string): Promise<PressureReport> {
+    const name = nameOption('queue', queue)
+    return this.#calls.write(async (db) => {
+      await openQueue(db, name)
+      return pressureOf(db, { queue: name, key: null })
+    })
   }
 }
 

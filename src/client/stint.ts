@@ -51,6 +51,9 @@ import { Operations } from './operations/operations.ts'
 import { operatorOf } from './operator/operator.ts'
 import type { Operator } from './operator/operator.ts'
 import { partsOn } from './parts.ts'
+import { pressureOf, resolvePressureOptions } from './pressure.ts'
+import type { PressureOptions } from './pressure.ts'
+import type { PressureReport } from '../limits/pressure/state.ts'
 import type { ClientParts } from './parts.ts'
 import type { Schedules } from './schedules.ts'
 import { resolveSearchOptions } from './jobs/search-options.ts'
@@ -325,6 +328,15 @@ export class Stint<Tx = PgTransaction> {
   }
 
   /**
+   * How full a queue is, or one key of it, and whether it takes jobs: at most 2 s old if it has a rule. Enqueues check this
+   * by themselves; ask to slow down before they are refused.
+   */
+  async pressure(queue: string, options?: PressureOptions): Promise<PressureReport> {
+    const asked = resolvePressureOptions(queue, options)
+    return this.#calls.send((db) => pressureOf(db, asked))
+  }
+
+  /**
    * The schema's version, the live workers, upkeep, and the figures of every queue: its jobs counted now, up to 10,000 in
    * each state. For more than that, `estimated` and `atLeast` say what the figure is.
    */
@@ -353,7 +365,7 @@ export class Stint<Tx = PgTransaction> {
 
   /** Waits for the enqueues in progress, then closes the connections. */
   async close(): Promise<void> {
-    await this.#enqueuer.drained()
+    await this.#enqueuer.close()
     await this.#enqueueStats.close()
     await this.#refusals.close()
     await this.#connection.close()

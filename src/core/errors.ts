@@ -6,6 +6,8 @@ export const errorCodes = [
   'invalid-input',
   'duplicate-job',
   'idempotency-conflict',
+  'queue-full',
+  'queue-closed',
   'job-not-found',
   'error-group-not-found',
   'schedule-not-found',
@@ -58,6 +60,8 @@ export interface ErrorDetails {
   jobIds?: readonly string[] | undefined
   /** The current state, if another one was expected. */
   current?: unknown
+  /** When to try again, for `queue-full`. */
+  retryAfterMs?: number | undefined
 }
 
 /** The one error class of Stint. `code` says what happened, the message what to do about it. */
@@ -65,13 +69,15 @@ export class StintError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[]
   readonly jobIds: readonly string[]
-  /** The current state, if another one was expected: a job. */
+  /** The current state, if another one was expected: a job, or the depth of a queue. */
   readonly current: unknown
+  /** When to try again, for `queue-full`. */
+  readonly retryAfterMs: number | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    { cause, issues = [], jobIds = [], current }: ErrorDetails = {},
+    { cause, issues = [], jobIds = [], current, retryAfterMs }: ErrorDetails = {},
   ) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'StintError'
@@ -79,6 +85,7 @@ export class StintError extends Error {
     this.issues = issues
     this.jobIds = jobIds
     this.current = current
+    this.retryAfterMs = retryAfterMs
   }
 }
 

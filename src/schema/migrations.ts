@@ -11,6 +11,7 @@ import { pausesScript } from './migrations/0009_pauses.sql.ts'
 import { ratesScript } from './migrations/0010_rates.sql.ts'
 import { limitsScript } from './migrations/0011_limits.sql.ts'
 import { breakersScript } from './migrations/0012_breakers.sql.ts'
+import { pressureScript } from './migrations/0013_pressure.sql.ts'
 
 export interface Migration {
   version: number
@@ -31,6 +32,7 @@ export const migrations: readonly Migration[] = [
   ratesScript,
   limitsScript,
   breakersScript,
+  pressureScript,
 ].map((script, index) => ({ version: index + 1, script }))
 
 export const latestVersion = migrations.length

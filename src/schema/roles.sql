@@ -132,6 +132,9 @@ grant execute on function stint.running_of_keys(text, text[]) to stint_worker, s
 grant execute on function stint.used_of(text, text[]) to stint_worker, stint_operator;
 grant execute on function stint.buckets_of(text, text[]) to stint_worker, stint_viewer, stint_operator;
 grant execute on function stint.queue_rules(text[]) to stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.refresh_pressure(text[]) to stint_worker;
+grant execute on function stint.pressure_of(text[]) to stint_producer, stint_worker, stint_viewer, stint_operator;
+grant execute on function stint.note_refused(jsonb) to stint_producer, stint_worker, stint_operator;
 grant execute on function stint.lock_limits(text, text[]) to stint_worker;
 grant execute on function stint.rebase(text) to stint_worker;
 grant execute on function stint.pick_limited(text, jsonb, integer, text[], smallint[], timestamptz[], uuid[], integer[], boolean[])

@@ -429,7 +429,9 @@ create table stint.queue (
   pause_reason text,
   takes_jobs boolean not null default true,
   pressure jsonb,
-  retry_budget jsonb
+  retry_budget jsonb,
+  closed_at timestamp with time zone,
+  close_reason text
 );
 
 create table stint.queue_gauge (
@@ -444,6 +446,16 @@ create table stint.queue_gauge (
   kinds jsonb not null default '{}'::jsonb,
   priorities jsonb not null default '{}'::jsonb,
   top_keys jsonb not null default '[]'::jsonb
+);
+
+create table stint.queue_pressure (
+  queue text not null,
+  counted_at timestamp with time zone,
+  depth bigint not null default 0,
+  is_estimate boolean not null default false,
+  oldest_ready_at timestamp with time zone,
+  keys jsonb not null default '{}'::jsonb,
+  refused bigint not null default 0
 );
 
 create table stint.rate (
@@ -714,6 +726,8 @@ alter table stint.pause add constraint pause_pkey PRIMARY KEY (queue, kind, key)
 
 alter table stint.pause add constraint pause_texts CHECK (((octet_length(paused_by) <= 512) AND (octet_length(reason) <= 4000)));
 
+alter table stint.queue add constraint queue_close_reason CHECK ((octet_length(close_reason) <= 4000));
+
 alter table stint.queue add constraint queue_in_bounds CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)));
 
 alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
@@ -725,6 +739,10 @@ alter table stint.queue add constraint queue_pause_texts CHECK (((octet_length(p
 alter table stint.queue add constraint queue_pkey PRIMARY KEY (name);
 
 alter table stint.queue_gauge add constraint queue_gauge_pkey PRIMARY KEY (queue);
+
+alter table stint.queue_pressure add constraint queue_pressure_in_bounds CHECK ((((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (depth >= 0) AND (refused >= 0) AND (jsonb_typeof(keys) = 'object'::text)));
+
+alter table stint.queue_pressure add constraint queue_pressure_pkey PRIMARY KEY (queue);
 
 alter table stint.rate add constraint rate_in_bounds CHECK (((tokens > (0)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND (override_tokens > (0)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)));
 
@@ -815,6 +833,8 @@ alter table stint.leader set (fillfactor=50, autovacuum_vacuum_threshold=100, au
 alter table stint.operation set (fillfactor=50);
 
 alter table stint.queue_gauge set (fillfactor=50);
+
+alter table stint.queue_pressure set (fillfactor=50);
 
 alter table stint.rate_bucket set (autovacuum_vacuum_threshold=1000, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_cost_delay=0);
 
@@ -1379,6 +1399,57 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.count_waiting(of_queue text, most integer, with_keys boolean, OUT jobs bigint, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+begin
+  with part as materialized (
+    select null::text as key, count(*) as found, min(seen.run_at) as oldest
+      from (select job.run_at
+              from stint.job
+             where state = 'ready' and key is null and job.queue = of_queue
+             order by job.queue, job.priority desc, job.run_at, job.id
+             limit most) as seen
+    union all
+    select seen.key, count(*), min(seen.run_at)
+      from (select case when with_keys then job.key end as key, job.run_at
+              from stint.job
+             where state = 'ready' and job.key is not null and job.queue = of_queue
+             order by job.queue, job.key, job.priority desc, job.run_at, job.id
+             limit most) as seen
+     group by seen.key
+    union all
+    select seen.key, count(*), null
+      from (select case when with_keys then job.key end as key
+              from stint.job
+             where state in ('scheduled', 'retrying') and job.queue = of_queue
+             order by job.queue, job.run_at
+             limit most) as seen
+     group by seen.key
+    union all
+    select seen.key, count(*), null
+      from (select case when with_keys then job.key end as key
+              from stint.job
+             where state = 'waiting' and job.queue = of_queue
+             order by job.queue, job.run_at
+             limit most) as seen
+     group by seen.key
+  )
+  select coalesce(sum(part.found), 0)::bigint, min(part.oldest),
+         (select coalesce(jsonb_object_agg(deepest.key, deepest.found), '{}')
+            from (select part.key, sum(part.found)::bigint as found
+                    from part
+                   where part.key is not null
+                   group by part.key
+                   order by 2 desc, 1
+                   limit 1000) as deepest)
+    into jobs, oldest_ready_at, keys
+    from part;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.death_of(worker uuid)
  RETURNS text
  LANGUAGE sql
@@ -1413,6 +1484,7 @@ declare
   placed record;
 begin
   job := stint.checked_job(enqueue.queue, enqueue.kind, coalesce(enqueue.input, 'null'), coalesce(options, '{}'));
+  perform stint.refuse_when_full(enqueue.queue, coalesce((job ->> 'priority')::float8, 0), job ->> 'key');
   placed := stint.enqueue_one(job, false);
   if placed.outcome = 'conflict' then
     raise exception 'Job % already stands for this unique key', placed.job_id
@@ -1749,6 +1821,32 @@ CREATE OR REPLACE FUNCTION stint.made_at(id uuid)
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$ select to_timestamp(('x' || substr(translate(id::text, '-', ''), 1, 12))::bit(48)::bigint / 1000.0) $function$;
 
+CREATE OR REPLACE FUNCTION stint.measure_pressure(of_queue text, max_depth double precision, key_max_depth double precision, OUT depth bigint, OUT is_estimate boolean, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)
+ RETURNS record
+ LANGUAGE plpgsql
+ STABLE
+AS $function$
+declare
+  most    constant integer := case when key_max_depth is not null then 50000
+                                   else least(coalesce(2 * max_depth + 1, 10000), 50000) end;
+  counted record;
+  gauge   record;
+begin
+  select * into counted from stint.count_waiting(of_queue, most, key_max_depth is not null);
+  depth := counted.jobs;
+  is_estimate := counted.jobs >= most;
+  oldest_ready_at := counted.oldest_ready_at;
+  keys := counted.keys;
+  if is_estimate then
+    select g.ready + g.scheduled + g.retrying + g.waiting as jobs, g.oldest_ready_at into gauge
+      from stint.queue_gauge as g
+     where g.queue = of_queue;
+    depth := greatest(depth, gauge.jobs);
+    oldest_ready_at := least(oldest_ready_at, gauge.oldest_ready_at);
+  end if;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)
  RETURNS void
  LANGUAGE sql
@@ -1776,6 +1874,31 @@ BEGIN ATOMIC
    WHERE (known.flush < excluded.flush);
  SELECT stint.now() AS now;
 END;
+
+CREATE OR REPLACE FUNCTION stint.note_refused(refused jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  said record;
+begin
+  for said in
+    select queue.name, least(stint.rule_number(refused, queue.name), 1e9)::bigint as jobs
+      from stint.queue
+     where queue.name = any(array(select jsonb_object_keys(refused) limit 1000))
+       and (queue.pressure is not null or not queue.takes_jobs)
+     order by queue.name
+  loop
+    continue when said.jobs is null;
+    insert into stint.queue_pressure as total (queue, refused)
+    values (said.name, said.jobs)
+    on conflict on constraint queue_pressure_pkey do update
+       set refused = least(total.refused, 1000000000000000) + excluded.refused;
+  end loop;
+end
+$function$;
 
 CREATE OR REPLACE FUNCTION stint.now()
  RETURNS timestamp with time zone
@@ -1977,6 +2100,79 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.pressure_of(of_queues text[])
+ RETURNS TABLE(queue text, takes_jobs boolean, closed_at timestamp with time zone, close_reason text, max_depth double precision, max_age_ms double precision, key_max_depth double precision, when_full text, is_broken boolean, depth double precision, is_estimate boolean, oldest_ms double precision, keys jsonb, counted_at timestamp with time zone, counted_ago_ms double precision, refused double precision)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+#variable_conflict use_column
+begin
+  perform stint.refresh_pressure(of_queues);
+  return query
+  with asked as materialized (
+    select distinct name
+      from unnest(of_queues) as name
+     where name is not null
+  ), shown as (
+    (select queue.name
+       from stint.queue
+      where queue.pressure is not null
+         or not queue.takes_jobs
+      order by queue.name
+      limit 10000)
+    union
+    select name from asked
+  )
+  select shown.name, coalesce(set_for.takes_jobs, true), set_for.closed_at, set_for.close_reason,
+         rule.max_depth, rule.max_age_ms, rule.key_max_depth, rule.when_full,
+         set_for.pressure is not null and rule.is_broken,
+         figure.depth::double precision, figure.is_estimate,
+         (extract(epoch from stint.now() - figure.oldest_ready_at) * 1000)::double precision,
+         case when rule.key_max_depth is not null then figure.keys end,
+         figure.counted_at,
+         (extract(epoch from stint.now() - figure.counted_at) * 1000)::double precision,
+         coalesce(last.refused, 0)::double precision
+    from shown
+    left join stint.queue as set_for on set_for.name = shown.name
+    left join lateral stint.pressure_rule(set_for.pressure) as rule on set_for.pressure is not null
+    left join stint.queue_pressure as last on last.queue = shown.name
+    left join lateral (
+           select last.depth, last.is_estimate, last.oldest_ready_at, last.keys, last.counted_at
+            where rule.is_broken is false
+              and last.counted_at is not null
+           union all
+           select gauge.ready + gauge.scheduled + gauge.retrying + gauge.waiting, true, gauge.oldest_ready_at, null, refresh.refreshed_at
+             from stint.queue_gauge as gauge
+            cross join stint.gauge_refresh as refresh
+            where rule.is_broken is not false
+              and gauge.queue = shown.name) as figure on shown.name = any(of_queues);
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.pressure_rule(pressure jsonb, OUT max_depth double precision, OUT max_age_ms double precision, OUT key_max_depth double precision, OUT when_full text, OUT is_broken boolean)
+ RETURNS record
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when read.is_sound then read.max_depth end,
+         case when read.is_sound then read.max_age_ms end,
+         case when read.is_sound then read.key_max_depth end,
+         case when read.is_sound then pressure ->> 'whenFull' end,
+         not read.is_sound
+    from (select maximum.*,
+                 jsonb_typeof(pressure) = 'object'
+                   and coalesce(pressure ->> 'whenFull' in ('reject', 'shed', 'warn'), false)
+                   and num_nonnulls(maximum.max_depth, maximum.max_age_ms, maximum.key_max_depth)
+                       = (select count(*)
+                            from unnest(array['maxDepth', 'maxAgeMs', 'keyMaxDepth']) as name
+                           where jsonb_typeof(pressure -> name) <> 'null')
+                   and num_nonnulls(maximum.max_depth, maximum.max_age_ms, maximum.key_max_depth) > 0 as is_sound
+            from (select stint.rule_number(pressure, 'maxDepth') as max_depth,
+                         stint.rule_number(pressure, 'maxAgeMs') as max_age_ms,
+                         stint.rule_number(pressure, 'keyMaxDepth') as key_max_depth) as maximum) as read
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.prune_audit(skip integer, most integer)
  RETURNS integer
  LANGUAGE sql
@@ -2137,6 +2333,43 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.refresh_pressure(of_queues text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  due record;
+begin
+  if current_setting('transaction_read_only')::boolean then
+    return;
+  end if;
+  for due in
+    select queue.name, rule.max_depth, rule.key_max_depth
+      from stint.queue
+     cross join lateral stint.pressure_rule(queue.pressure) as rule
+      left join stint.queue_pressure as last on last.queue = queue.name
+     where queue.name = any(of_queues)
+       and queue.pressure is not null
+       and not rule.is_broken
+       and coalesce(last.counted_at not between stint.now() - interval '2 seconds' and stint.now(), true)
+     order by queue.name
+  loop
+    continue when not pg_try_advisory_xact_lock(hashtextextended('stint.queue_pressure ' || due.name, 0));
+    insert into stint.queue_pressure as last (queue, counted_at, depth, is_estimate, oldest_ready_at, keys)
+    select due.name, stint.now(), measured.*
+      from stint.measure_pressure(due.name, due.max_depth, due.key_max_depth) as measured
+    on conflict on constraint queue_pressure_pkey do update
+       set counted_at      = excluded.counted_at,
+           depth           = excluded.depth,
+           is_estimate     = excluded.is_estimate,
+           oldest_ready_at = excluded.oldest_ready_at,
+           keys            = excluded.keys;
+  end loop;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.refuse(field text, problem text, received text)
  RETURNS void
  LANGUAGE plpgsql
@@ -2146,6 +2379,64 @@ begin
   raise exception 'stint.enqueue: expected % %, got %', field, problem, coalesce(left(received, 200), 'null')
     using errcode = 'invalid_parameter_value', column = field;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.refuse_when_full(of_queue text, of_priority double precision, of_key text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+declare
+  rule  record;
+  last  record;
+  share double precision;
+  full_by text;
+begin
+  select queue.takes_jobs, queue.close_reason, queue.pressure is not null as has_rule, of_rule.* into rule
+    from stint.queue
+    left join lateral stint.pressure_rule(queue.pressure) as of_rule on queue.pressure is not null
+   where queue.name = of_queue;
+  if not found then
+    return;
+  elsif not rule.takes_jobs then
+    raise exception 'The queue "%" is closed and takes no jobs', of_queue
+      using errcode = 'ST006', detail = coalesce(rule.close_reason, ''), hint = 'Open it with: stint queue open ' || of_queue;
+  elsif not rule.has_rule or rule.is_broken or rule.when_full = 'warn' then
+    return;
+  end if;
+
+  select p.depth, p.oldest_ready_at, p.keys into last
+    from stint.queue_pressure as p
+   where p.queue = of_queue
+     and p.counted_at between stint.now() - interval '4 seconds' and stint.now();
+  if not found then
+    select m.depth, m.oldest_ready_at, m.keys into last
+      from stint.measure_pressure(of_queue, rule.max_depth, rule.key_max_depth) as m;
+  end if;
+  share := case when rule.when_full = 'shed' then stint.shed_share(of_priority) else 1 end;
+  full_by := case
+    when last.depth + 1 > ceil(rule.max_depth * share)
+    then format('depth %s of %s', last.depth, rule.max_depth)
+    when extract(epoch from stint.now() - last.oldest_ready_at) * 1000 > rule.max_age_ms * share
+    then format('its oldest ready job waited %s s of %s s',
+                round(extract(epoch from stint.now() - last.oldest_ready_at)), round(rule.max_age_ms / 1000))
+    when of_key is not null and coalesce(stint.rule_number(last.keys, of_key), 0) + 1 > ceil(rule.key_max_depth * share)
+    then format('key "%s": depth %s of %s', of_key, coalesce(stint.rule_number(last.keys, of_key), 0), rule.key_max_depth)
+  end;
+  if full_by is not null then
+    raise exception 'The queue "%" is full: %', of_queue, full_by
+      using errcode = 'ST005', detail = full_by, hint = 'Try again in some seconds, or later than others with a low priority.';
+  end if;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.rule_number(rule jsonb, name text)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select case when jsonb_typeof(rule -> name) = 'number'
+              then case when (rule ->> name)::numeric between 1 and 1e12 then (rule ->> name)::double precision end end
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.running_of(of_queue text)
@@ -2202,6 +2493,14 @@ AS $function$
      and job.lease_id is not null
      and job.queue = of_queue
      and coalesce(job.claim_seq, 0) <= (select floor from base)
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.shed_share(priority double precision)
+ RETURNS double precision
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select 0.75 + 0.25 * sign(priority) * sqrt(least(abs(priority), 100) / 100)
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)

@@ -51,6 +51,11 @@ export class KeptBatches {
     return this.#kept[index]
   }
 
+  /** Prepares and keeps all batches. */
+  async all(): Promise<void> {
+    while ((await this.at(this.#kept.length)) !== undefined);
+  }
+
   hints(): Set<JobHint> {
     return new Set(this.#kept.flatMap((batch) => batch.map(({ hint }) => hint)))
   }

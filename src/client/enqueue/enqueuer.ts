@@ -9,6 +9,8 @@ import type { Database } from '../../db/database.ts'
 import type { Bound, Queryable } from '../../db/statement.ts'
 import { isPlain } from '../../jobs/enqueue.ts'
 import type { Placed } from '../../jobs/enqueue.ts'
+import { Admission } from './admission.ts'
+import type { Admitted } from './admission.ts'
 import { batchesOf, KeptBatches } from './batches.ts'
 import { Coalescer } from './coalesce.ts'
 import type { Flushed } from './coalesce.ts'
@@ -78,6 +80,7 @@ export class Enqueuer<Tx> {
   readonly #connection: Connection
   readonly #announcer: Announcer
   readonly #stats: EnqueueStats
+  readonly #admission: Admission
   /** Two coalescers, so that one unique job among many does not send all of them through the deciding function. */
   readonly #plain = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
   readonly #deciding = new Coalescer((jobs: readonly PreparedJob[]) => this.#flush(jobs), flushLimits)
@@ -90,6 +93,7 @@ export class Enqueuer<Tx> {
     this.#connection = connection
     this.#announcer = announcer
     this.#stats = stats
+    this.#admission = new Admission(connection)
   }
 
   async enqueue(contract: JobContract, input: unknown, options: EnqueueOptions<Tx>): Promise<EnqueuedJob> {
@@ -97,12 +101,17 @@ export class Enqueuer<Tx> {
     const { tx, ...jobOptions } = options
     const preparing = this.#prepare(contract, input, jobOptions)
     const prepared = preparing instanceof Promise ? await preparing : preparing
-    let placed: Placed
+    const looking = this.#admission.look(prepared.queue)
+    if (looking !== undefined) await looking
+    const admitted = this.#admission.admit([prepared])
+    let placed: Placed | undefined
     try {
       placed = tx === undefined ? await this.#gather(prepared) : await this.#storeIn(tx, prepared)
     } catch (error) {
       // Many callers share a flush: a new error gets the stack of this caller.
       throw tx === undefined ? forJob(error, prepared.job.id) : error
+    } finally {
+      this.#admission.done(admitted, placed?.placement === 'stored')
     }
     const job = this.#answer(prepared, placed)
     this.#stats.stored([job])
@@ -118,8 +127,12 @@ export class Enqueuer<Tx> {
     checkInputs(inputs)
     checkOptions(options)
     const { each, tx, onProgress, signal, ...common } = options
-    const batches = batchesOf(inputs, (input: InputOf<Contract>, index) =>
-      this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
+    const admitted: Admitted[] = []
+    const batches = this.#admitting(
+      batchesOf(inputs, (input: InputOf<Contract>, index) =>
+        this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
+      ),
+      admitted,
     )
     const total = Array.isArray(inputs) ? inputs.length : undefined
     const report = (sent: number): void => {
@@ -127,24 +140,57 @@ export class Enqueuer<Tx> {
       signal?.throwIfAborted()
     }
     signal?.throwIfAborted()
-    if (tx === undefined && Symbol.asyncIterator in inputs)
-      return this.#summary(await this.#storeStream(batches, report))
-    const kept = new KeptBatches(batches)
+    let isStored = false
+    try {
+      const stored =
+        tx === undefined && Symbol.asyncIterator in inputs
+          ? await this.#storeStream(batches, { admitted, report })
+          : await this.#storeKept(new KeptBatches(batches), {
+              tx,
+              report,
+              isWatched: onProgress !== undefined || signal !== undefined,
+            })
+      isStored = true
+      return this.#summary(stored)
+    } finally {
+      this.#admission.done(admitted.flat(), isStored)
+    }
+  }
+
+  /** All or none, in the caller's transaction or in one of ours. */
+  async #storeKept(
+    kept: KeptBatches,
+    { tx, report, isWatched }: { tx: Tx | undefined; report: (sent: number) => void; isWatched: boolean },
+  ): Promise<EnqueuedJob[]> {
     if (tx !== undefined) {
+      // Before anything is sent: a refused batch must leave nothing in the caller's transaction.
+      await kept.at(0)
+      if (this.#admission.hasRules) await kept.all()
       const stored = await this.#storeAllIn(this.#foreign(tx), kept, { isRepeat: false, report }).catch(
         unwrap,
       )
       this.#announcer.storedInTransaction(kept.hints())
       this.#drop(stored.unused)
-      return this.#summary(stored.jobs)
+      return stored.jobs
     }
-    const isWatched = onProgress !== undefined || signal !== undefined
     const stored = await this.#storeAll(kept, { isWatched, report })
     this.#announcer.stored(kept.hints())
     // Only after the commit: a transaction that was rolled back and sent again may store a job that was a duplicate the
     // first time.
     this.#drop(stored.unused)
-    return this.#summary(stored.jobs)
+    return stored.jobs
+  }
+
+  /** Each batch once its queues are known to take it. Throws `queue-full` or `queue-closed` otherwise. */
+  async *#admitting(
+    batches: AsyncIterable<PreparedJob[]>,
+    admitted: Admitted[],
+  ): AsyncGenerator<PreparedJob[]> {
+    for await (const batch of batches) {
+      await this.#admission.lookAll(batch)
+      admitted.push(this.#admission.admit(batch))
+      yield batch
+    }
   }
 
   #summary(jobs: EnqueuedJob[]): EnqueuedJobs {
@@ -156,6 +202,12 @@ export class Enqueuer<Tx> {
   /** Resolves when every enqueue so far has its result. */
   async drained(): Promise<void> {
     await Promise.all([this.#plain.drained(), this.#deciding.drained()])
+  }
+
+  /** Waits for the enqueues in progress. */
+  async close(): Promise<void> {
+    await this.drained()
+    await this.#admission.close()
   }
 
   #prepare(contract: JobContract, input: unknown, options: JobOptions): PreparedJob | Promise<PreparedJob> {
@@ -242,11 +294,12 @@ export class Enqueuer<Tx> {
   /** A stream may never end, so it is stored as it comes, a statement at a time. */
   async #storeStream(
     batches: AsyncIterable<PreparedJob[]>,
-    report: (sent: number) => void,
+    { admitted, report }: { admitted: Admitted[]; report: (sent: number) => void },
   ): Promise<EnqueuedJob[]> {
     const jobs: EnqueuedJob[] = []
     for await (const batch of batches) {
       this.#answerAll(batch, await this.#deliver(batch), jobs)
+      this.#admission.done(admitted.splice(0).flat(), true)
       report(jobs.length)
     }
     return jobs

@@ -98,6 +98,10 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       ({ queues }, queue: string, options: PausedPart = {}) => queues.resume(queue, options),
       { noted: ['kind', 'key'] },
     ),
+    /** Closes a queue for enqueues and lets it run empty. */
+    drainQueue: on('queue.drain', ({ queues, reason }, queue: string) => queues.drain(queue, { reason })),
+    /** Lets a closed queue take jobs again. */
+    openQueue: on('queue.open', ({ queues }, queue: string) => queues.open(queue)),
     /** Schedules; each change gets an audit entry. */
     schedules: {
       /** Stores a schedule, new or changed. */

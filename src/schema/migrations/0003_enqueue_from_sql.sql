@@ -249,7 +249,7 @@ $$;
 -- "pass", as `order` and `hold` of a contract), correlationId, traceparent, tracestate, search (an object), unique ({key?, until: "started" | "finished", for, onConflict: "keep" | "replace" | "debounce" |
 -- "error"}), idempotencyKey, idempotencyFor. Durations are intervals ("30s", "2 hours") or numbers of milliseconds.
 -- Errors: 22023 for a bad argument, ST001 when onConflict is "error" and a job is in the way, ST002 when the
--- idempotency key was used with another input.
+-- idempotency key was used with another input, ST005 when the queue is full, ST006 when it is closed.
 create function stint.enqueue(
   queue text, kind text, input jsonb default 'null', options jsonb default '{}',
   out id uuid, out duplicate boolean, out replaced boolean)
@@ -260,6 +260,7 @@ declare
   placed record;
 begin
   job := stint.checked_job(enqueue.queue, enqueue.kind, coalesce(enqueue.input, 'null'), coalesce(options, '{}'));
+  perform stint.refuse_when_full(enqueue.queue, coalesce((job ->> 'priority')::float8, 0), job ->> 'key');
   placed := stint.enqueue_one(job, false);
   if placed.outcome = 'conflict' then
     raise exception 'Job % already stands for this unique key', placed.job_id

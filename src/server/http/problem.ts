@@ -127,6 +127,13 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   },
   'duplicate-job': { status: 409, title: 'A duplicate of this job exists' },
   'idempotency-conflict': { status: 409, title: 'The idempotency key was used with another input' },
+  'queue-full': {
+    status: 429,
+    title: 'The queue is full',
+    hint: 'Send the request again after the time in Retry-After.',
+    headers: { 'Retry-After': '3' },
+  },
+  'queue-closed': { status: 409, title: 'The queue takes no jobs', hint: 'stint queue open' },
   'job-not-found': { status: 404, title: 'No such job' },
   'error-group-not-found': { status: 404, title: 'No such error group' },
   'schedule-not-found': { status: 404, title: 'No such schedule' },
@@ -252,7 +259,8 @@ function ofStintError(error: StintError): HttpProblem {
   // The code may come from another copy of this package, which may be newer.
   const entry = Object.hasOwn(known, error.code) ? known[error.code] : undefined
   if (entry === undefined) return internal()
-  const { status, title, detail = error.message, hint, headers } = entry
+  const { status, title, detail = error.message, hint } = entry
+  const headers = { ...entry.headers, ...retryAfter(error) }
   const errors = status === 422 ? error.issues.map(toPointed) : []
   return new HttpProblem({
     status,
@@ -261,8 +269,13 @@ function ofStintError(error: StintError): HttpProblem {
     detail,
     hint,
     ...(errors.length === 0 ? {} : { errors }),
-    ...(headers === undefined ? {} : { headers }),
+    headers,
   })
+}
+
+/** The error may come from another copy of this package. */
+function retryAfter({ retryAfterMs }: StintError): Record<string, string> {
+  return Number.isFinite(retryAfterMs) ? { 'Retry-After': String(Math.ceil(Number(retryAfterMs) / 1_000)) } : {}
 }
 
 /** `input.items[3].width` → `/input/items/3/width`. A request has options beside the input: `options.runAt` → `/runAt`. */

@@ -1,0 +1,2 @@
+-- Add to the totals of jobs that were refused: { queue: jobs }.
+select stint.note_refused(:refused::jsonb)
