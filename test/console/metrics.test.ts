@@ -133,6 +133,7 @@ describe('metrics', () => {
       caller: { can: () => true },
       queues: { queues: [], hours: new Map(), workers: [], leader: null, services: [], asOf: new Date() },
       totals: [totals],
+      pressures: [],
       console: { viewers: 0, waits: 0, dropped: 0, refused: 0 },
     })
     expect(valueOf(parse(text).samples, 'stint_jobs_succeeded_total', { queue: name, kind: name })).toBe(1)

@@ -63,6 +63,9 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
     { json: { kind } },
     { json: { key } },
   ],
+  'GET /v1/queues/{queue}/pressure': ({ key }) => [{}, { query: `?key=${key}` }],
+  'POST /v1/queues/{queue}/drain': () => [{ json: { reason: 'moving' } }],
+  'POST /v1/queues/{queue}/open': () => [{ json: {} }],
   'GET /v1/stats': ({ contract: { queue, kind } }) => [
     {},
     { query: `?queue=${queue}` },

@@ -6,12 +6,22 @@ import type {
   QueueList,
   StatSeries,
 } from '../../../src/server/api/queue.ts'
+import type { QueuePressure } from '../../../src/server/api/pressure.ts'
 import { ranges } from '../url/use-range.ts'
 import type { Range } from '../url/use-range.ts'
 import { at, get, send } from './client.ts'
 import type { LiveQuery } from './use-live.ts'
 
-export type { Overview, OverviewProblem, Pause, QueueDetails, QueueFigures, QueueList, StatSeries }
+export type {
+  Overview,
+  OverviewProblem,
+  Pause,
+  QueueDetails,
+  QueueFigures,
+  QueueList,
+  QueuePressure,
+  StatSeries,
+}
 
 export function overviewQuery(): LiveQuery<Overview> {
   return {
@@ -33,6 +43,14 @@ export function queueQuery(queue: string): LiveQuery<QueueDetails> {
     topic: `queue:${queue}`,
     // The stream does not tell of paused kinds and keys.
     anywayEveryMs: 10_000,
+  }
+}
+
+export function pressureQuery(queue: string): LiveQuery<QueuePressure> {
+  return {
+    queryKey: ['pressure', queue],
+    queryFn: ({ signal }) => get(at('queues', queue, 'pressure'), {}, signal),
+    everyMs: 5_000,
   }
 }
 

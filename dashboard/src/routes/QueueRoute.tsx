@@ -9,6 +9,7 @@ import { Loaded } from '../components/Loaded.tsx'
 import { Page, Section } from '../components/Page.tsx'
 import { PauseBand } from '../components/PauseBand.tsx'
 import { PauseDialog } from '../components/PauseDialog.tsx'
+import { QueuePressure } from '../components/QueuePressure.tsx'
 import { QueueSettings } from '../components/QueueSettings.tsx'
 import { RangePicker } from '../components/RangePicker.tsx'
 import { StatCharts } from '../components/StatCharts.tsx'
@@ -71,6 +72,7 @@ export function QueueRoute({ queue }: { queue: string }) {
             <PauseBand queues={[answer]} />
             {can('pause') ? <ResumeLines detail={answer} /> : null}
             <Counts detail={answer} />
+            <QueuePressure queue={queue} canEdit={can('queue.edit')} />
             {stats.data === undefined ? null : <StatCharts series={stats.data} />}
             <div className="columns">
               <Kinds detail={answer} />

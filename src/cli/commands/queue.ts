@@ -6,13 +6,17 @@ import { formatHelp, isJson, note, say, sayJson, table } from '../output/output.
 import { nounOf } from '../verbs.ts'
 import { nameOf, options } from './queue/arguments.ts'
 import { pause, resume } from './queue/pause.ts'
+import { drain, open, pressure } from './queue/pressure.ts'
 import { keepDeadText, keepText, pausedText, show } from './queue/show.ts'
 
-const help = `stint queue list    queues with their own settings, and paused ones
-stint queue get     how long a queue keeps its jobs, and what of it is paused
-stint queue set     change how long a queue keeps its jobs
-stint queue pause   start no more jobs of a queue, or of one kind or key of it
-stint queue resume  end a pause
+const help = `stint queue list      queues with their own settings, and paused ones
+stint queue get       how long a queue keeps its jobs, and what of it is paused
+stint queue set       change how long a queue keeps its jobs
+stint queue pause     start no more jobs of a queue, or of one kind or key of it
+stint queue resume    end a pause
+stint queue pressure  how full a queue is, and whether it takes jobs
+stint queue drain     close a queue for new jobs and let it run empty
+stint queue open      let a closed queue take jobs again
 
 stint queue <command> --help has options and examples.`
 
@@ -103,4 +107,4 @@ function durationOf(text: string | undefined): string | number | undefined {
   return text === '0' ? 0 : text
 }
 
-export const queue = nounOf(help, { list, get, set, pause, resume })
+export const queue = nounOf(help, { list, get, set, pause, resume, pressure, drain, open })

@@ -23,9 +23,11 @@ import type { Totals } from '../../stats/read/series/totals.ts'
 import { readTrouble } from '../../stats/read/trouble.ts'
 import type { Trouble } from '../../stats/read/trouble.ts'
 import { channelOf, hintsIn } from '../../jobs/wake-up/hint.ts'
+import type { PressureReport } from '../../limits/pressure/state.ts'
 import type { Calls } from '../calls.ts'
 import { checkId } from '../job-id.ts'
 import type { Connection } from '../connection.ts'
+import { allPressures } from '../pressure.ts'
 import { resolveStatsOptions } from '../stats.ts'
 import type { StatsOptions } from '../stats.ts'
 
@@ -96,6 +98,11 @@ export class View {
         return { ...(await readQueue(tx, found, { gauge, workers })), asOf }
       })
     })
+  }
+
+  /** How full every queue with a rule is, and which queues are closed. */
+  pressures(): Promise<PressureReport[]> {
+    return this.#calls.send(allPressures)
   }
 
   /**

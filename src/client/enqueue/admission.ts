@@ -57,6 +57,7 @@ export class Admission {
   #hasRead = false
   #troubleUntil = -Infinity
   #reading: Promise<void> | undefined
+  readonly #waiting = new Set<Promise<void>>()
   #timer: NodeJS.Timeout | undefined
   #refused = new Map<string, number>()
   #notedAt = -Infinity
@@ -70,7 +71,10 @@ export class Admission {
   look(queue: string): Promise<void> | undefined {
     this.#isActive = true
     if (this.#timer === undefined) this.#arm()
-    return this.#isKnown(queue) || !this.#mayWait() ? undefined : this.#wait(queue)
+    if (this.#isKnown(queue) || !this.#mayWait()) return undefined
+    const waiting = this.#wait(queue).finally(() => this.#waiting.delete(waiting))
+    this.#waiting.add(waiting)
+    return waiting
   }
 
   /** The same for the queues of many jobs. */
@@ -105,8 +109,25 @@ export class Admission {
     return parts
   }
 
+  /** Each batch once its queues are known to take it; what it admits goes into `admitted`. */
+  async *admitting(
+    batches: AsyncIterable<PreparedJob[]>,
+    admitted: Admitted[],
+  ): AsyncGenerator<PreparedJob[]> {
+    for await (const batch of batches) {
+      await this.lookAll(batch)
+      admitted.push(this.admit(batch))
+      yield batch
+    }
+  }
+
   done(admitted: Admitted, isStored: boolean): void {
     for (const part of admitted) part.ruled.own.end(part, isStored)
+  }
+
+  /** Resolves when no enqueue waits to be decided. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#waiting)
   }
 
   /** Waits for the last totals to be written, for a moment. */
@@ -114,7 +135,10 @@ export class Admission {
     this.#isClosed = true
     clearTimeout(this.#timer)
     if (this.#refused.size > 0 && this.#connection.url !== undefined)
-      await atMost(patienceMs, this.#noteRefused().catch(() => undefined))
+      await atMost(
+        patienceMs,
+        this.#noteRefused().catch(() => undefined),
+      )
   }
 
   #mayWait(): boolean {

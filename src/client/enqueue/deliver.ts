@@ -19,6 +19,20 @@ export class CallerError extends Error {
   }
 }
 
+/** Runs the caller's code inside a database call, and marks its errors, so that the call is not tried again. */
+export async function callersOwn<Result>(work: () => Result): Promise<Awaited<Result>> {
+  try {
+    return await work()
+  } catch (error) {
+    throw new CallerError(error)
+  }
+}
+
+/** Throws what the caller's code threw. */
+export function unwrap(error: unknown): never {
+  throw error instanceof CallerError ? error.cause : error
+}
+
 /** How long a client without any connection so far keeps trying: a mistake in its settings should be reported soon. */
 const firstPatienceMs = 1_500
 

@@ -15,7 +15,7 @@ import { batchesOf, KeptBatches } from './batches.ts'
 import { Coalescer } from './coalesce.ts'
 import type { Flushed } from './coalesce.ts'
 import type { Connection } from '../connection.ts'
-import { CallerError, deliver, rejected } from './deliver.ts'
+import { callersOwn, deliver, rejected, unwrap } from './deliver.ts'
 import type { EnqueueStats } from './enqueue-stats.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import { prepareJob } from '../../jobs/new/new-job.ts'
@@ -128,7 +128,7 @@ export class Enqueuer<Tx> {
     checkOptions(options)
     const { each, tx, onProgress, signal, ...common } = options
     const admitted: Admitted[] = []
-    const batches = this.#admitting(
+    const batches = this.#admission.admitting(
       batchesOf(inputs, (input: InputOf<Contract>, index) =>
         this.#prepare(contract, input, each === undefined ? common : overlay(common, each(input, index))),
       ),
@@ -181,18 +181,6 @@ export class Enqueuer<Tx> {
     return stored.jobs
   }
 
-  /** Each batch once its queues are known to take it. Throws `queue-full` or `queue-closed` otherwise. */
-  async *#admitting(
-    batches: AsyncIterable<PreparedJob[]>,
-    admitted: Admitted[],
-  ): AsyncGenerator<PreparedJob[]> {
-    for await (const batch of batches) {
-      await this.#admission.lookAll(batch)
-      admitted.push(this.#admission.admit(batch))
-      yield batch
-    }
-  }
-
   #summary(jobs: EnqueuedJob[]): EnqueuedJobs {
     this.#stats.stored(jobs)
     const duplicates = jobs.filter(({ duplicate }) => duplicate).length
@@ -200,13 +188,11 @@ export class Enqueuer<Tx> {
   }
 
   /** Resolves when every enqueue so far has its result. */
-  async drained(): Promise<void> {
-    await Promise.all([this.#plain.drained(), this.#deciding.drained()])
-  }
-
-  /** Waits for the enqueues in progress. */
   async close(): Promise<void> {
-    await this.drained()
+    await this.#admission.settled()
+    // Those that were waiting are sent in this turn.
+    await nextTurn()
+    await Promise.all([this.#plain.drained(), this.#deciding.drained()])
     await this.#admission.close()
   }
 
@@ -391,19 +377,6 @@ function checkInputs(inputs: unknown): void {
     inputs !== null &&
     (Symbol.iterator in inputs || Symbol.asyncIterator in inputs)
   if (!isMany) throw invalidOption('inputs', 'an array, or another iterable, of inputs', inputs)
-}
-
-/** Runs the caller's code inside a database call, and marks its errors, so that the call is not tried again. */
-async function callersOwn<Result>(work: () => Result): Promise<Awaited<Result>> {
-  try {
-    return await work()
-  } catch (error) {
-    throw new CallerError(error)
-  }
-}
-
-function unwrap(error: unknown): never {
-  throw error instanceof CallerError ? error.cause : error
 }
 
 /** The error of a shared flush, for the caller of this job: with only its id. */

@@ -1,5 +1,6 @@
 import { pauseOfQueue } from '../../jobs/pauses/pauses.ts'
 import type { QueuesOverview } from '../../client/console/view.ts'
+import type { PressureReport } from '../../limits/pressure/state.ts'
 import { countedStates } from '../../stats/read/queues/figures.ts'
 import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
 import type { Caller } from '../auth/caller.ts'
@@ -9,13 +10,15 @@ export interface MetricFacts {
   caller: Pick<Caller, 'can'>
   queues: QueuesOverview
   totals: readonly Totals[]
+  /** Of queues that have a rule or are closed. */
+  pressures: readonly PressureReport[]
   console: { viewers: number; waits: number; dropped: number; refused: number }
 }
 
 type Labels = Readonly<Record<string, string>>
 
 /** The figures that this caller may see, in the text format of Prometheus. */
-export function metricsText({ caller, queues: all, totals, console: own }: MetricFacts): string {
+export function metricsText({ caller, queues: all, totals, pressures, console: own }: MetricFacts): string {
   const page = new Page()
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
 
@@ -62,6 +65,11 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
       metric({ queue: queue.queue, quantile: '0.99' }, seconds(queue[of].p99))
     }
   }
+
+  pressureMetrics(
+    page,
+    pressures.filter(({ queue }) => caller.can('view', { queue })),
+  )
 
   const visible = totals.filter(({ queue, kind }) => caller.can('view', { queue, kind }))
   for (const [name, [metricName, help]] of Object.entries(counters)) {
@@ -123,6 +131,23 @@ export function metricsText({ caller, queues: all, totals, console: own }: Metri
     'Requests refused because of a limit of this console, since it started.',
   )({}, own.refused)
   return page.text
+}
+
+function pressureMetrics(page: Page, pressures: readonly PressureReport[]): void {
+  const share = page.metric(
+    'stint_queue_pressure',
+    'gauge',
+    'The share of its maximum depth or age that a queue with a rule has reached; 1: full.',
+  )
+  for (const pressure of pressures) share({ queue: pressure.queue }, pressure.share)
+  const closed = page.metric('stint_queue_closed', 'gauge', '1 if a queue drains and takes no jobs, else 0.')
+  for (const { queue, state } of pressures) closed({ queue }, state === 'closed' ? 1 : 0)
+  const refused = page.metric(
+    'stint_enqueue_refused_total',
+    'counter',
+    'Jobs that producers were refused, because the queue was full or closed.',
+  )
+  for (const pressure of pressures) refused({ queue: pressure.queue }, pressure.refused)
 }
 
 const counters: Readonly<Record<TotalName, readonly [name: string, help: string]>> = {

@@ -72,6 +72,7 @@ export class SharedReads {
   readonly workers: Shared<Awaited<ReturnType<View['workers']>>>
   readonly leases: Shared<Awaited<ReturnType<View['leases']>>>
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
+  readonly pressures: Shared<Awaited<ReturnType<View['pressures']>>>
   readonly findings: Shared<Examined>
 
   constructor(stint: Pick<Stint, 'view' | 'doctor'>) {
@@ -81,6 +82,7 @@ export class SharedReads {
     this.workers = new Shared(() => view.workers(), 900)
     this.leases = new Shared(() => view.leases(), 900)
     this.totals = new Shared(() => view.totals(), 900)
+    this.pressures = new Shared(() => view.pressures(), 900)
     this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 

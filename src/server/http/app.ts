@@ -23,6 +23,7 @@ import { metricRoutes } from '../routes/metrics.ts'
 import { openapiRoutes } from '../routes/openapi.ts'
 import { overviewRoutes } from '../routes/overview.ts'
 import { producerRoutes } from '../routes/producers.ts'
+import { pressureRoutes } from '../routes/pressure.ts'
 import { queueRoutes } from '../routes/queues.ts'
 import { statRoutes } from '../routes/stats.ts'
 import { systemRoutes } from '../routes/system.ts'
@@ -40,7 +41,16 @@ import { isSafe } from './same-origin.ts'
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
   ...[jobRoutes, whyRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
-  ...[overviewRoutes, queueRoutes, statRoutes, workerRoutes, systemRoutes, metricRoutes, eventRoutes],
+  ...[
+    overviewRoutes,
+    queueRoutes,
+    pressureRoutes,
+    statRoutes,
+    workerRoutes,
+    systemRoutes,
+    metricRoutes,
+    eventRoutes,
+  ],
 ]
 
 export interface AppOptions {

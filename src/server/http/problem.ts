@@ -275,7 +275,9 @@ function ofStintError(error: StintError): HttpProblem {
 
 /** The error may come from another copy of this package. */
 function retryAfter({ retryAfterMs }: StintError): Record<string, string> {
-  return Number.isFinite(retryAfterMs) ? { 'Retry-After': String(Math.ceil(Number(retryAfterMs) / 1_000)) } : {}
+  return Number.isFinite(retryAfterMs)
+    ? { 'Retry-After': String(Math.ceil(Number(retryAfterMs) / 1_000)) }
+    : {}
 }
 
 /** `input.items[3].width` → `/input/items/3/width`. A request has options beside the input: `options.runAt` → `/runAt`. */

@@ -35,7 +35,7 @@ const addJob = createRoute({
       description: 'With `Prefer: wait`: the job ended in time.',
       content: { 'application/json': { schema: AcceptedJob } },
     },
-    ...problems(400, 401, 403, 409, 413, 415, 422, 503),
+    ...problems(400, 401, 403, 409, 413, 415, 422, 429, 503),
   },
 })
 
@@ -51,7 +51,7 @@ const addJobs = createRoute({
       description: 'All jobs are stored, or are duplicates of existing jobs; in the order of the request.',
       content: { 'application/json': { schema: AcceptedJobs } },
     },
-    ...problems(400, 401, 403, 409, 413, 415, 422, 503),
+    ...problems(400, 401, 403, 409, 413, 415, 422, 429, 503),
   },
 })
 

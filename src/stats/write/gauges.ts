@@ -2,6 +2,7 @@ import { run } from '../../db/statement.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { gaugeProbeSql } from './gauge-probe.sql.ts'
 import { gaugeSampleSql } from './gauge-sample.sql.ts'
+import { refreshPressureSql } from './refresh-pressure.sql.ts'
 import { writeGaugesSql } from './write-gauges.sql.ts'
 
 /** How often the gauges are refreshed while they change. */
@@ -83,6 +84,7 @@ export class Gauges {
       await run(db, writeGaugesSql, { gauges: told, tookMs }, () => undefined)
       this.#written = told
     }
+    if (gauges.length > 0) await run(db, refreshPressureSql, {}, () => undefined)
     const now = performance.now()
     this.#restUntil = now + Math.min(longestRestMs, rest * tookMs)
     // A little less, so that the first turn after that time refreshes.
