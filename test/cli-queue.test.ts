@@ -77,3 +77,38 @@ test.each([
 ])('stint %j is a usage error', async (args) => {
   expect((await run(...args)).code).toBe(2)
 })
+
+test('stint queue pressure, drain and open say how full a queue is and whether it takes jobs', async () => {
+  await db.query(
+    `insert into stint.queue (name, pressure) values ('full', '{"maxDepth": 1000, "whenFull": "reject"}')`,
+  )
+  const pressure = await run('queue', 'pressure', 'full')
+  expect(pressure).toMatchObject({ code: 0, stderr: '' })
+  expect(pressure.stdout).toMatch(
+    /^queue +full\nstate +open\ndepth +0 of 1,000\nwhen full +reject\ncounted +\d/,
+  )
+  const ofKey = await run('queue', 'pressure', 'full', '--key', 'acme', '-o', 'json')
+  expect(JSON.parse(ofKey.stdout)).toMatchObject({ queue: 'full', key: 'acme', state: 'open' })
+  const drained = await run('queue', 'drain', 'full', '--reason', 'moving')
+  expect(drained.stdout).toMatch(/state +closed\n[^]*closed +\d[^]*reason +moving\n/)
+  const opened = await run('queue', 'open', 'full', '-o', 'json')
+  expect(JSON.parse(opened.stdout)).toMatchObject({ state: 'open', closedAt: null })
+  const [audited] = await db.query<{ actions: string }>(
+    `select string_agg(action, ' ' order by at) as actions from stint.audit where target = 'full'`,
+  )
+  expect(audited?.actions).toBe('queue.drain queue.open')
+})
+
+test('a broken rule is shown as broken', async () => {
+  await db.query(`insert into stint.queue (name, pressure) values ('broken', '{"maxDepth": []}')`)
+  expect((await run('queue', 'pressure', 'broken')).stdout).toContain('the stored rule is broken and ignored')
+})
+
+test.each([
+  [['queue', 'pressure']],
+  [['queue', 'pressure', 'a', '--key', '']],
+  [['queue', 'drain', 'a b']],
+  [['queue', 'open']],
+])('stint %j is a usage error too', async (args) => {
+  expect((await run(...args)).code).toBe(2)
+})

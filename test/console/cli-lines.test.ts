@@ -236,6 +236,20 @@ const lines: Record<string, Line> = {
     becomes: async () => (await scene.stint.queues.get('slow')).pauses.length,
     to: 0,
   },
+  'GET /v1/queues/{queue}/pressure': { given: () => ({ queue: 'mail' }), says: 'mail' },
+  'POST /v1/queues/{queue}/drain': {
+    given: () => ({ queue: 'drained' }),
+    becomes: async () => (await scene.stint.pressure('drained')).state,
+    to: 'closed',
+  },
+  'POST /v1/queues/{queue}/open': {
+    given: async () => {
+      await scene.stint.queues.drain('opened')
+      return { queue: 'opened' }
+    },
+    becomes: async () => (await scene.stint.pressure('opened')).state,
+    to: 'open',
+  },
   'GET /v1/stats': { says: '' },
   'GET /v1/workers': { says: '' },
   'GET /v1/leases': { given: async () => ({ id: await jobThat('running') }), says: '{id}' },

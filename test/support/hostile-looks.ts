@@ -46,6 +46,10 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     '/v1/queues/{queue}': [...about(rowsOf('queue', 'queue_gauge'), 'name', 'queue'), ...gauges].flatMap(
       toLook('/v1/queues/{queue}', { isKnown: false }),
     ),
+    '/v1/queues/{queue}/pressure': about(
+      rowsOf('queue'),
+      ...['name', 'pressure', 'closed_at', 'close_reason', 'takes_jobs'],
+    ).flatMap(toLook('/v1/queues/{queue}/pressure', { isKnown: false })),
     '/v1/jobs': [],
     '/v1/jobs/{id}': one.flatMap(toLook('/v1/jobs/{id}')),
     '/v1/jobs/{id}/attempts': about(one, 'id', 'created_at', 'started_at').flatMap(
@@ -147,6 +151,7 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
     ['schedule get', 'schedule'],
     ['schedule next', 'schedule'],
     ['queue get', 'queue'],
+    ['queue pressure', 'queue'],
   ] as const
   const seen = new Set<string>()
   return [
@@ -164,7 +169,7 @@ export function commandsAbout(shown: readonly Planted[]): Command[] {
           args: [...name.split(' '), row.id],
           about: `${name} ${describePlanted(row)}`,
           // Commands refuse a name that could not be stored today.
-          isKnown: !row.isBarred && name !== 'queue get' && name !== 'schedule next',
+          isKnown: !row.isBarred && !name.startsWith('queue ') && name !== 'schedule next',
         })),
     ),
   ].filter(({ args }) => args.every((arg) => arg.length < 8_000))
