@@ -63,6 +63,8 @@ import { databaseKey } from '../jobs/wake-up/local.ts'
 import { resolveStintOptions } from './options.ts'
 import type { StintConfig, StintOptions } from './options.ts'
 import type { Queues } from './queues.ts'
+import { Rates } from '../limits/rates/rates.ts'
+import type { RateLimit } from '../limits/rates/rates.ts'
 import { Replies } from './console/replies.ts'
 import { gaugedQueues, resolveGaugesOptions, resolveStatsOptions, stats } from './stats.ts'
 import type { GaugesOptions, Stats, StatsOptions } from './stats.ts'
@@ -103,6 +105,7 @@ export class Stint<Tx = PgTransaction> {
   readonly #queueReader = new QueueReader()
   readonly #jobs: JobVerbs
   readonly #refusals: Refusals
+  readonly #rates: Rates
   /** @internal Answers that the console keeps. */
   readonly replies: Replies
   /** @internal Data that all consoles share. */
@@ -119,6 +122,7 @@ export class Stint<Tx = PgTransaction> {
       localKey: () => (connection.url === undefined ? undefined : databaseKey(connection.url, schema)),
       notify,
     })
+    this.#rates = new Rates(() => connection.database())
     this.#enqueueStats = new EnqueueStats(connection)
     this.#enqueuer = new Enqueuer(this.#config, {
       connection,
@@ -353,6 +357,11 @@ export class Stint<Tx = PgTransaction> {
     return this.#calls.send((db) => examine(db, { only }))
   }
 
+  /** A rate, to take tokens of it outside of jobs; handlers use `ctx.limit`. */
+  limit(name: string): RateLimit {
+    return this.#rates.limit(name)
+  }
+
   /** Deletes inputs from the blob store that no job refers to any more. */
   async pruneBlobs({ grace = '24h' }: { grace?: Duration | undefined } = {}): Promise<PruneResult> {
     const { blobs } = this.#config
@@ -366,6 +375,7 @@ export class Stint<Tx = PgTransaction> {
   /** Waits for the enqueues in progress, then closes the connections. */
   async close(): Promise<void> {
     await this.#enqueuer.close()
+    await this.#rates.close()
     await this.#enqueueStats.close()
     await this.#refusals.close()
     await this.#connection.close()

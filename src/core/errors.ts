@@ -14,6 +14,7 @@ export const errorCodes = [
   'limit-not-found',
   'breaker-not-found',
   'operation-not-found',
+  'rate-limited',
   'too-many-matches',
   'state-changed',
   'enqueue-unknown',

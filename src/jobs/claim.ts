@@ -111,6 +111,10 @@ export interface Closed {
   waitMs: number | undefined
   /** A limit that is reached does more than let jobs wait. */
   hasPolicy: boolean
+  /** Nothing but a lack of tokens kept jobs back. */
+  isOnlyRate: boolean
+  /** Keys whose own buckets lack tokens, and for how many milliseconds. */
+  dry: ReadonlyMap<string, number>
 }
 
 type LimitedRequest = Claimant & { lanes: readonly LimitedLane[] }
@@ -129,9 +133,7 @@ export async function claimLimited(
     return row
   })
   const jobs = rows.filter((row) => row.note === null).map(toJob)
-  const { closed = [], gaps = [], isFull = false, hasPolicy = false, waitMs } = note
-  const keys = new Set(closed)
-  return { jobs: inOrder(jobs), closed: { keys, gaps: new Set(gaps), isFull, hasPolicy, waitMs } }
+  return { jobs: inOrder(jobs), closed: toClosed(note) }
 }
 
 interface ClosedRow {
@@ -140,6 +142,22 @@ interface ClosedRow {
   isFull?: boolean
   hasPolicy?: boolean
   waitMs?: number
+  isOnlyRate?: boolean
+  dry?: Record<string, number>
+}
+
+/** Members that do not apply are left out of the row. */
+export function toClosed({ closed = [], gaps = [], dry = {}, ...rest }: ClosedRow): Closed {
+  const { isFull = false, hasPolicy = false, isOnlyRate = false, waitMs } = rest
+  return {
+    keys: new Set(closed),
+    gaps: new Set(gaps),
+    dry: new Map(Object.entries(dry)),
+    isFull,
+    hasPolicy,
+    isOnlyRate,
+    waitMs,
+  }
 }
 
 /** The ids that a limited claim would take; it holds them for the rest of the transaction. */

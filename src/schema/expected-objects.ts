@@ -381,14 +381,18 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column rate.override_tokens': 'double precision',
   'column rate.override_until': 'timestamp with time zone',
   'column rate.period_ms': 'double precision not null',
+  'column rate.refused': 'double precision not null default 0',
   'column rate.source': "text not null default 'code'::text",
+  'column rate.taken': 'double precision not null default 0',
   'column rate.tokens': 'double precision not null',
   'column rate.updated_at': 'timestamp with time zone not null default stint.now()',
   'column rate_bucket.at': 'timestamp with time zone not null',
   'column rate_bucket.blocked_until': 'timestamp with time zone',
   'column rate_bucket.key': 'text collate "C" not null default \'\'::text',
   'column rate_bucket.name': 'text collate "C" not null',
+  'column rate_bucket.refused': 'double precision not null default 0',
   'column rate_bucket.seq': 'bigint not null',
+  'column rate_bucket.taken': 'double precision not null default 0',
   'column rate_bucket.tokens': 'double precision not null',
   'column retention.audit': "interval not null default '400 days'::interval",
   'column retention.id': 'boolean not null default true',
@@ -589,7 +593,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint queue.queue_pkey': 'PRIMARY KEY (name)',
   'constraint queue_gauge.queue_gauge_pkey': 'PRIMARY KEY (queue)',
   'constraint rate.rate_in_bounds':
-    "CHECK (((tokens > (0)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND (override_tokens > (0)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)))",
+    "CHECK ((((tokens >= (0.001)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND ((override_tokens >= (0.001)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)) AND ((taken >= (0)::double precision) AND (taken <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision)) AND ((refused >= (0)::double precision) AND (refused <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision))))",
   'constraint rate.rate_name':
     "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
   'constraint rate.rate_pkey': 'PRIMARY KEY (name)',
@@ -597,7 +601,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint rate.rate_texts':
     'CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)))',
   'constraint rate_bucket.rate_bucket_in_bounds':
-    "CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone))))",
+    "CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((seq >= 0) AND (seq <= '8999999999999999999'::bigint)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((blocked_until >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (blocked_until <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((taken >= (0)::double precision) AND (taken <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision)) AND ((refused >= (0)::double precision) AND (refused <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision))))",
   'constraint rate_bucket.rate_bucket_pkey': 'PRIMARY KEY (name, key, seq)',
   'constraint retention.retention_audit':
     "CHECK (((audit >= '1 day'::interval) AND (audit <= '36525 days'::interval)))",
@@ -631,9 +635,9 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'domain job_tracestate': 'text CHECK (((octet_length(VALUE) >= 1) AND (octet_length(VALUE) <= 512)))',
   'function add_bins(one jsonb, other jsonb)': '0255f8c6b81f449789c8a0201a347af9',
   'function bucket_lock(of_name text, of_key text)': '4943fb79e2b5627cdb8a6e8dee42d552',
-  'function buckets_of(of_queue text, of_keys text[])': '0fb24f563521b7ef4337a3f94b3833cc',
-  'function change_bucket(of_name text, of_key text, given double precision, blocked timestamp with time zone)':
-    '4358f76009ccab9069951ceae3b35d89',
+  'function buckets_of(of_queue text, of_keys text[])': '167453e762beff4a5663b5487919f286',
+  'function change_bucket(of_name text, of_key text, given double precision, close_ms double precision)':
+    '2c3f4667d993eb2f46c0862342338864',
   'function checked_deadline(value jsonb)': 'ecdbc866687cecf680f5d3f86f24ce66',
   'function checked_integer(field text, value jsonb, low integer, high integer)':
     '64ce30154e5b04419afc0f1fa2334874',
@@ -648,6 +652,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function checked_unique(rule jsonb)': '6fa49c64f563ce16f7692b757ec09b92',
   'function claim_limited(p_queue text, p_worker uuid, p_lease uuid, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[])':
     'b8a3a27a5ed8b373effbd48b94d6bdf4',
+  'function closed_ms(of_name text, of_key text)': 'dbb32f8ac5c3f277939f19ed87f38d27',
   'function death_of(worker uuid)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function drop_day(old_table text)': '39f9c48c46d021b16bd0c4f3a0e58663',
   'function enqueue(queue text, kind text, input jsonb, options jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)':
@@ -666,13 +671,15 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function limits_of(of_queue text)': '9c4a2ea8c0ff6ef37c9a305b1fe91370',
   'function lock_limits(of_queue text, of_keys text[])': 'b0c75840d5be7bb69206e75f984e8518',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
+  'function most_cost(of_queue text, of_kinds jsonb)': 'e3562d54d9247eae5e6e4a16c0021c68',
+  'function next_seq(seq bigint)': '43ec9afd5835476659130b318baf87ec',
   'function note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)':
     'd41d8cd98f00b204e9800998ecf8427e',
   'function note_enqueued(process uuid, flush integer, rows jsonb)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function now()': '9959d2fe4fe59854d42c65d5ab220c58',
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
   'function pick_limited(p_queue text, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[], OUT picked uuid[], OUT note jsonb)':
-    '455314cb9ba0db579c15fedf94f81182',
+    '527554bab92847f948a907ddbe05bb2d',
   'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
     '85bebe28fd57e3228dc432d4c56eec3f',
@@ -683,8 +690,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function running_of_keys(of_queue text, of_keys text[])': 'e3287717259c752f1b83228fbe93b215',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',
-  'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, keep double precision, OUT granted double precision, OUT wait_ms double precision, OUT per_ms double precision)':
-    '956485048be59b9ce60b24d6bc398aac',
+  'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, for_job boolean, more_refused integer, OUT granted double precision, OUT wait_ms double precision, OUT closed_ms double precision, OUT per_ms double precision, OUT most double precision, OUT by_key boolean)':
+    '7b2cfabbc8824ae9ab7bdcd79f087459',
   'function tier_max(tiers jsonb, tier text)': 'fe4ec996621e5b3d77dc2e9e5838114b',
   'function tokens_per_ms(tokens double precision, period_ms double precision, override_tokens double precision, override_until timestamp with time zone)':
     '1b6ed70d8818077cb001efae7b345d96',

@@ -119,10 +119,13 @@ grant insert (name, is_limited, pressure, retry_budget), update (is_limited, pre
    on stint.queue to stint_worker;
 grant select, usage on sequence stint.claim_order to stint_worker;
 grant execute on function stint.is_open(text) to stint_worker, stint_viewer, stint_operator;
-grant execute on function stint.take_tokens(text, text, double precision, double precision, double precision, double precision)
+grant execute on function stint.take_tokens(text, text, double precision, double precision, double precision, boolean, integer)
    to stint_producer, stint_worker, stint_operator;
-grant execute on function stint.change_bucket(text, text, double precision, timestamptz)
+grant execute on function stint.change_bucket(text, text, double precision, double precision)
    to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.closed_ms(text, text) to stint_producer, stint_worker, stint_operator;
+grant execute on function stint.next_seq(bigint) to stint_worker;
+grant execute on function stint.most_cost(text, jsonb) to stint_worker, stint_viewer, stint_operator;
 grant execute on function stint.bucket_lock(text, text) to stint_worker, stint_viewer, stint_operator;
 grant execute on function stint.tokens_per_ms(double precision, double precision, double precision, timestamptz) to stint_worker, stint_viewer, stint_operator;
 grant execute on function stint.tier_max(jsonb, text) to stint_worker, stint_viewer, stint_operator;

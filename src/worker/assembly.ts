@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { StintError } from '../core/errors.ts'
 import { Database } from '../db/database.ts'
 import { noRules } from '../jobs/queue-rules.ts'
+import { Rates } from '../limits/rates/rates.ts'
 import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../jobs/leases/lease.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
@@ -81,6 +82,7 @@ export interface Parts {
   readonly settler: Settler
   readonly children: Children
   readonly numbers: Numbers
+  readonly rates: Rates
   readonly dispatcher: Dispatcher
   readonly recycling: Recycling
   readonly scheduler: Scheduler
@@ -208,7 +210,8 @@ export function assemble(config: RuntimeConfig): Parts {
   const parked = troubles.parkedBy('promote')
   const scout = new Scout({ db, pools, served, bell, parked, troubles, report })
   const transactions = new FencedTransactions(txDb, { leaseMs, graceMs })
-  const services = { transactions, notes, logger: log, schema, blobs: worker.blobs }
+  const rates = new Rates(() => Promise.resolve(db))
+  const services = { transactions, notes, logger: log, schema, blobs: worker.blobs, rates }
   const attempts = {
     handlers,
     services,
@@ -222,6 +225,7 @@ export function assemble(config: RuntimeConfig): Parts {
     numbers,
     report,
     activity,
+    troubles,
   }
   const dispatcher = new Dispatcher({ worker, db, pools, held, bell, claimReport, attempts })
   const givingUp = { db, held, handlers, dispatcher, recycling, report, troubles }
@@ -325,6 +329,7 @@ export function assemble(config: RuntimeConfig): Parts {
     settler,
     children,
     numbers,
+    rates,
     dispatcher,
     recycling,
     scheduler,

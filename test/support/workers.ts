@@ -147,6 +147,7 @@ type JobEventName =
   | 'released'
   | 'leaseLost'
   | 'slow'
+  | 'penalised'
   | 'crashed'
   | 'duplicateChild'
   | 'stuck'
@@ -162,6 +163,7 @@ const eventNames: readonly EventName[] = [
     'thrownLate',
     'leaseLost',
     'slow',
+    'penalised',
     'swept',
     'regressed',
     'unknownKinds',

@@ -92,6 +92,7 @@ const classByCode = new Map<string, FailureClass>([
   ...each('connection', 'CONNECTION_CLOSED', 'CONNECTION_ENDED', 'CONNECTION_DESTROYED'),
   ...each('connection', 'database-unavailable', 'enqueue-unknown'),
   ...each('conflict', '40001', '40P01', '55P03', 'P2034'),
+  ...each('rate-limited', 'rate-limited'),
 ])
 
 function each(failureClass: FailureClass, ...codes: string[]): [string, FailureClass][] {

@@ -186,12 +186,14 @@ $$;
 -- The buckets that cover a queue, for these keys, as they are now; `have` is what jobs may take.
 create function stint.buckets_of(of_queue text, of_keys text[])
 returns table (name text, key text, kinds text[], by_key boolean, have double precision, per_ms double precision,
-               tokens double precision, seq bigint, at timestamptz, blocked_until timestamptz)
+               tokens double precision, seq bigint, at timestamptz, blocked_until timestamptz, burst double precision,
+               taken double precision, refused double precision)
 language sql stable
 as $$
   select rate.name, lane.key, cover.kinds, rate.by_key,
-         case when last.blocked_until > stint.now() then 0 else level.tokens - rate.keep end,
-         speed.per_ms, level.tokens, coalesce(last.seq, 0), greatest(stint.now(), last.at), last.blocked_until
+         case when last.blocked_until > stint.now() then least(0, level.tokens - rate.keep) else level.tokens - rate.keep end,
+         speed.per_ms, level.tokens, last.seq, greatest(stint.now(), last.at), last.blocked_until, rate.burst,
+         coalesce(last.taken, 0), coalesce(last.refused, 0)
     from stint.limit_cover as cover
     join stint.rate on rate.name = cover.name
    cross join lateral (
@@ -199,7 +201,7 @@ as $$
    cross join lateral (
            select distinct case when rate.by_key then coalesce(k, '') else '' end as key from unnest(of_keys) as k) as lane
     left join lateral (
-           select bucket.seq, bucket.tokens, bucket.at, bucket.blocked_until
+           select bucket.seq, bucket.tokens, bucket.at, bucket.blocked_until, bucket.taken, bucket.refused
              from stint.rate_bucket as bucket
             where bucket.name = rate.name
               and bucket.key = lane.key
@@ -240,6 +242,21 @@ begin
 end
 $$;
 
+-- What a job of each of these kinds may cost at most: {"note.embed": 18000}. A job that costs more waits for ever, and must not
+-- keep others behind it. Null where no rate covers the queue.
+create function stint.most_cost(of_queue text, of_kinds jsonb) returns jsonb
+language sql stable
+as $$
+  select jsonb_object_agg(each.kind, each.most)
+    from (select kind.name as kind, min(rate.burst - rate.keep) as most
+            from stint.limit_cover as cover
+            join stint.rate on rate.name = cover.name
+            join jsonb_object_keys(of_kinds) as kind (name) on cover.kinds is null or kind.name = any(cover.kinds)
+           where cover.queue = of_queue
+             and cover.type = 'rate'
+           group by kind.name) as each
+$$;
+
 -- Under the lock: now and then writes down what runs, so that later claims need not read past what has ended since.
 create function stint.rebase(of_queue text) returns void
 language plpgsql
@@ -272,9 +289,14 @@ $$;
 -- of the caller's ring, in turn; a lane without a key is a priority of jobs without one. The limits hold for jobs that are
 -- claimed in the same transaction.
 --
--- `note` says what stopped others: { "closed": keys whose limit is reached now, "isFull": whether another limit or a rate held
--- jobs back, "gaps": keys of which later jobs were picked than one that was held back ('' for jobs without a key), "waitMs":
--- when tokens come, "hasPolicy": whether a limit that is reached does more than let jobs wait }.
+-- `note` says what stopped others: { "closed": keys whose limit is reached now, "dry": keys whose own buckets lack tokens, and
+-- for how many ms, "isFull": whether another limit or a rate held jobs back, "waitMs": when the tokens of that rate come,
+-- "isOnlyRate": whether nothing but rates did, "gaps": keys of which later jobs were picked than one that was held back ('' for
+-- jobs without a key), "hasPolicy": whether a limit that is reached does more than let jobs wait }.
+--
+-- Jobs pay in turn: one that lacks tokens keeps those behind it from the same bucket. A job that lacks tokens of one bucket does
+-- not count for its other buckets. The wait is for some jobs at once, a quarter of the bucket and at most 100 ms: a claim for
+-- each token would cost more than the jobs.
 --
 -- Each part is a statement of its own: in read committed that is a new snapshot, which sees all that was claimed before the
 -- lock was given. Custom plans are forbidden: the picking statement would be planned anew each time, 3 to 6 ms a claim.
@@ -293,6 +315,10 @@ declare
   gaps       jsonb;
   all_seen   jsonb;
   wait_ms    double precision;
+  most_cost  jsonb;
+  allowed    integer;
+  dry        jsonb;
+  dry_jobs   integer;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'limits need read committed, not %', current_setting('transaction_isolation') using errcode = 'ST004';
@@ -304,6 +330,7 @@ begin
   end if;
   perform stint.rebase(p_queue);
   used := stint.used_of(p_queue, p_keys);
+  most_cost := stint.most_cost(p_queue, p_kinds);
 
   with rule as materialized (
     select * from stint.limits_of(p_queue)
@@ -339,6 +366,7 @@ begin
                         and job.priority = open.priority
                         and (job.run_at, job.id) > (open.floor_at, open.floor_id)
                         and job.version <= (p_kinds ->> job.kind)::smallint
+                        and (most_cost is null or coalesce((job.options ->> 'cost')::integer, 1) <= coalesce((most_cost ->> job.kind)::float8, 1e9))
                         and (job.options ? 'ordered') is not true
                         and not open.is_ordered
                       order by job.run_at, job.id
@@ -354,6 +382,7 @@ begin
                         and job.priority = open.priority
                         and (job.run_at, job.id) > (open.floor_at, open.floor_id)
                         and job.version <= (p_kinds ->> job.kind)::smallint
+                        and (most_cost is null or coalesce((job.options ->> 'cost')::integer, 1) <= coalesce((most_cost ->> job.kind)::float8, 1e9))
                         and open.key is null
                       order by job.run_at, job.id
                       limit greatest(open.room, 0)
@@ -377,7 +406,8 @@ begin
                          and job.state = head.state
                          for update skip locked) as held
               where head.state = 'ready'
-                and head.version <= (p_kinds ->> head.kind)::smallint) as mine
+                and head.version <= (p_kinds ->> head.kind)::smallint
+                and (most_cost is null or head.cost <= coalesce((most_cost ->> head.kind)::float8, 1e9))) as mine
      where open.room > 0
      limit least(p_limit, (select room from whole))
   ), within as materialized (
@@ -395,26 +425,39 @@ begin
                        left join stint.limit_key as own
                          on rule.by_key and own.name = rule.name and own.key = seen.key and own.until > stint.now()) as ranked
               where ranked.nth > ranked.room))
-  ), summed as materialized (
-    select within.id, bucket.have, bucket.per_ms, bucket.blocked_until,
-           sum(within.cost) over (partition by bucket.name, bucket.key order by within.place) as tokens
+  ), asked as materialized (
+    select within.id, within.place, within.cost, bucket.*,
+           count(*) filter (where within.cost > bucket.have) over (partition by within.id) as lacking
       from within
       join stint.buckets_of(p_queue, p_keys) as bucket
         on (bucket.kinds is null or within.kind = any(bucket.kinds))
        and bucket.key = case when bucket.by_key then coalesce(within.key, '') else '' end
+  ), summed as materialized (
+    select asked.*,
+           sum(case when lacking > 0 and cost <= have then 0 else cost end) over (partition by name, key order by place) as sum
+      from asked
+  ), refused as materialized (
+    select id, key, by_key and key <> '' as is_of_key, burst / 4 / per_ms as quarter,
+           greatest((sum - have) / per_ms, extract(epoch from blocked_until - stint.now()) * 1000, 0) as wait
+      from summed
+     where sum > have
   )
   select array_agg(within.id order by within.place)
-           filter (where within.id <> all(array(select summed.id from summed where summed.tokens > summed.have))),
+           filter (where within.id <> all(array(select refused.id from refused))),
          (select array_agg(distinct open.key)
             from open
            where open.room < open.take
              and open.room <= (select count(*) from seen where seen.key = open.key)),
-         (select min(greatest((summed.tokens - summed.have) / summed.per_ms,
-                              extract(epoch from summed.blocked_until - stint.now()) * 1000))
-            from summed where summed.tokens > summed.have),
-         (select count(*) from seen), (select room from whole), 
+         (select greatest(min(wait), least(max(wait), min(quarter), 100)) from refused where not is_of_key),
+         (select jsonb_object_agg(of_key.key, of_key.ms)
+            from (select key, greatest(min(wait), least(max(wait), min(quarter), 100)) as ms
+                    from refused
+                   where is_of_key
+                   group by key) as of_key),
+         (select count(*) from (select id from refused group by id having bool_and(is_of_key)) as only_dry),
+         count(*), (select count(*) from seen), (select room from whole),
          (select jsonb_agg(jsonb_build_object('id', seen.id, 'key', seen.key, 'place', seen.place)) from seen)
-    into picked, closed, wait_ms, found_jobs, room_left, all_seen
+    into picked, closed, wait_ms, dry, dry_jobs, allowed, found_jobs, room_left, all_seen
     from within;
   picked := coalesce(picked, '{}');
   if cardinality(picked) between 1 and found_jobs - 1 then
@@ -428,8 +471,9 @@ begin
 
   if cardinality(picked) > 0 and exists (select from stint.limit_cover where queue = p_queue and type = 'rate') then
     with spent as (
-      insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
-      select bucket.name, bucket.key, bucket.seq + 1, greatest(-1e9, bucket.tokens - cost.sum), bucket.at, bucket.blocked_until
+      insert into stint.rate_bucket (name, key, seq, tokens, at, taken, refused)
+      select bucket.name, bucket.key, stint.next_seq(bucket.seq), greatest(-1e9, bucket.tokens - cost.sum), bucket.at,
+             bucket.taken + cost.sum, bucket.refused
         from stint.buckets_of(p_queue, p_keys) as bucket
        cross join lateral (
                select sum(coalesce((job.options ->> 'cost')::integer, 1))
@@ -444,13 +488,14 @@ begin
      using spent
      where bucket.name = spent.name
        and bucket.key = spent.key
-       and bucket.seq = spent.seq - 1;
+       and bucket.seq = case when spent.seq = 0 then 8999999999999999999 else spent.seq - 1 end;
   end if;
   note := jsonb_strip_nulls(jsonb_build_object(
-    'closed', closed, 'waitMs', wait_ms, 'gaps', gaps,
-    'hasPolicy', nullif((closed is not null or coalesce(room_left <= found_jobs, false) or found_jobs > cardinality(picked))
+    'closed', closed, 'dry', dry, 'waitMs', wait_ms, 'gaps', gaps,
+    'hasPolicy', nullif((closed is not null or coalesce(room_left <= found_jobs, false) or found_jobs > allowed)
                         and exists (select from stint.limits_of(p_queue) where on_limit <> 'wait'), false),
-    'isFull', nullif(found_jobs > cardinality(picked) or coalesce(room_left <= found_jobs, false), false)));
+    'isOnlyRate', nullif(allowed = found_jobs and coalesce(room_left > found_jobs, true), false),
+    'isFull', nullif(found_jobs > cardinality(picked) + dry_jobs or coalesce(room_left <= found_jobs, false), false)));
 end
 $$;
 

@@ -140,6 +140,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'limit-not-found': { status: 404, title: 'No such limit' },
   'breaker-not-found': { status: 404, title: 'No such breaker' },
   'operation-not-found': { status: 404, title: 'No such operation' },
+  'rate-limited': { status: 429, title: 'The rate has no tokens', headers: soon },
   'too-many-matches': { status: 422, title: 'More jobs match than allowed' },
   'state-changed': {
     status: 409,

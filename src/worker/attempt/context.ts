@@ -8,6 +8,7 @@ import type { Storable } from '../../core/json/storable.ts'
 import { isError, peek } from '../../core/failures/thrown.ts'
 import { Snooze } from '../../core/failures/verdict.ts'
 import type { PgTransaction, TxAdapter } from '../../db/foreign-tx.ts'
+import type { RateLimit, Rates } from '../../limits/rates/rates.ts'
 import { foreignTx, pgAdapter } from '../../db/foreign-tx.ts'
 import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import { prepareJob } from '../../jobs/new/new-job.ts'
@@ -18,6 +19,7 @@ import type { FencedTransactions } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
 import type { Logger } from '../report/log.ts'
 import type { Notes } from './notes.ts'
+import { takingJob } from './taking-job.ts'
 import type { Child, Ended } from './outcome.ts'
 import { succeedIn } from '../settle/succeed-with-children.ts'
 
@@ -100,6 +102,8 @@ export interface HandlerContext {
    * Reports how far the job is: 0 to 100. Cheap to call often: only the newest value is written, a few times a second.
    */
   progress(percent: number, note?: string): Promise<void>
+  /** A rate, to take tokens of it. A wait ends with `signal`; one that is too long snoozes the job. */
+  limit(name: string): RateLimit
   /** Ends this attempt and tries again later, without counting it. Never returns. */
   snooze(when: Duration | Date, reason?: string): never
 }
@@ -111,6 +115,7 @@ export interface ContextServices {
   readonly logger: Logger
   readonly schema: string
   readonly blobs: BlobConfig | undefined
+  readonly rates: Rates
 }
 
 export class JobContext implements HandlerContext {
@@ -284,10 +289,14 @@ export class JobContext implements HandlerContext {
       refused.catch(() => undefined)
       return refused
     }
-    const stored = isNothing(note) ? undefined : textOf(note, maxNoteBytes)
+    const stored = (note ?? undefined) === undefined ? undefined : textOf(note, maxNoteBytes)
     this.#services.notes.progress(this.held, percent, stored?.text ?? null)
     if (stored !== undefined) this.#flag('A note of progress', stored.changed)
     return Promise.resolve()
+  }
+
+  limit(name: string): RateLimit {
+    return this.#services.rates.limit(name, takingJob(this))
   }
 
   snooze(when: Duration | Date, reason?: string): never {
@@ -386,8 +395,4 @@ type Output = keyof typeof outputs
 function textOf(said: unknown, maxBytes: number): Storable {
   const text = isError(said) ? peek(said, 'message') : said
   return typeof text === 'string' ? toStorableText(text, maxBytes) : toStorable(text, { maxBytes })
-}
-
-function isNothing(value: unknown): boolean {
-  return value === undefined || value === null
 }

@@ -239,7 +239,7 @@ function decided(
   const { job } = held
   if (isLeaseLost(thrown)) return released('its lease was lost')
   // A failure of our own statements is never a failure of the handler.
-  if (isOwnTrouble(thrown)) return released('the database did not answer ctx.tx or ctx.once')
+  if (isOwnTrouble(thrown)) return released('the database did not answer ctx.tx, ctx.once or ctx.limit')
   const now = Date.now()
   const verdict = verdictOf(thrown, now)
   if (verdict === undefined && held.abortedFor === 'shutdown') return released('the worker stopped')
@@ -249,11 +249,14 @@ function decided(
   const timedOut = held.abortedFor === 'timeout'
   const failureClass =
     verdict?.type === 'permanent' ? 'permanent' : classOf(thrown, { contract, timedOut, hasInput })
+  const askedMs = retryAfterMs(thrown, now)
+  const isRateLimited = verdict === undefined && failureClass === 'rate-limited'
+  const penaltyMs = verdict?.type === 'retry-after' ? verdict.delayMs : isRateLimited ? askedMs : undefined
   const before = job.more?.attemptsBefore ?? 0
   const decision = decide({
     failureClass,
     verdict,
-    retryAfterMs: retryAfterMs(thrown, now),
+    retryAfterMs: askedMs,
     attempt: job.attempt - before,
     maxAttempts: job.maxAttempts - before,
     classFailures: job.more?.failures ?? {},
@@ -282,6 +285,7 @@ function decided(
           timeout: timedOut ? held.abortReason : undefined,
         }),
         timedOut,
+        penaltyMs,
       }
     }
     case 'dead':
@@ -294,6 +298,7 @@ function decided(
           timeout: timedOut ? held.abortReason : undefined,
         }),
         timedOut,
+        penaltyMs,
       }
   }
 }

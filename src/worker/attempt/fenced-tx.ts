@@ -184,7 +184,11 @@ const ownTroubles = new WeakSet()
 /** For a block that could not begin, because the database did not answer for the time of a lease. */
 function ownTrouble(cause: unknown): StintError {
   const message = `The database did not answer: ${messageOf(cause)}.`
-  const error = new StintError('database-unavailable', message, { cause })
+  return asOwnTrouble(new StintError('database-unavailable', message, { cause }))
+}
+
+/** Notes that an error is no fault of the handler that got it. */
+export function asOwnTrouble(error: StintError): StintError {
   ownTroubles.add(error)
   return error
 }

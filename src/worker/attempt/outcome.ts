@@ -30,6 +30,8 @@ export type Outcome =
       timedOut: boolean
       /** How much of the delay is there because of the queue's retry budget. */
       movedMs?: number
+      /** How long the other side asked all to wait, if it did. */
+      penaltyMs?: number | undefined
     }
   | {
       type: 'dead'
@@ -38,6 +40,7 @@ export type Outcome =
       timedOut: boolean
       /** How often its process ended under it, if that is the reason. */
       crashes?: number
+      penaltyMs?: number | undefined
     }
   /** The process it ran in ended under it. */
   | { type: 'crashed'; delayMs: number; reason: string }

@@ -13,10 +13,12 @@ import { endedBefore, execute, executeBatch } from './execute.ts'
 import type { HeldJob, Slot } from './held-job.ts'
 import type { Notes } from './notes.ts'
 import type { Ended, Outcome } from './outcome.ts'
+import { penaliseRates } from './penalty.ts'
+import type { PenaltyParts } from './penalty.ts'
 import { invalidRow } from './row-fault.ts'
 
 /** The parts of the worker that an attempt uses. */
-export interface AttemptParts {
+export interface AttemptParts extends PenaltyParts {
   readonly handlers: Handlers
   readonly services: ContextServices
   readonly children: Children
@@ -65,6 +67,8 @@ async function runAttempt(
     // Attempts end in outcomes and do not throw: this error comes from a row that passed all checks.
     outcome = invalidRow(held.job, undefined, thrown)
   }
+  const { contract } = registered
+  if (contract.rates.length > 0) void penaliseRates(held, { outcome, contract }, parts)
   const ranMs = performance.now() - held.startedAt
   const isInTime = held.end()
   if (isInTime) deadlines.ended(held, ranMs)

@@ -12,6 +12,7 @@ import {
   claimThese,
   pickLimited,
   putAside,
+  toClosed,
 } from '../../jobs/claim.ts'
 import type { ClaimedJob, Claimant, LimitedLane } from '../../jobs/claim.ts'
 import { start } from '../../jobs/position.ts'
@@ -156,13 +157,13 @@ export class Claims {
     if (level === undefined) {
       const isOrdered = pool.ordering === 'all'
       const isSlow = performance.now() - sentAt > slowOrderedMs
-      pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, isOrdered, isSlow })
+      const keys = new Set([...closed.keys, ...closed.dry.keys()])
+      pool.lanes.answeredUnderLimits(turns, jobs, { ...closed, keys, isOrdered, isSlow })
     } else {
       const last = closed.gaps.has('') ? undefined : jobs.at(-1)
       pool.floors.claimed(level, last, { isFull: jobs.length === claimant.limit || closed.isFull, hints })
     }
-    if (closed.isFull)
-      pool.closeUntil(performance.now() + Math.min(pool.config.pollFloorMs, closed.waitMs ?? Infinity))
+    pool.answered(closed, performance.now())
     if (closed.hasPolicy)
       void this.#applyPolicies(
         claimant.queue,
@@ -195,8 +196,7 @@ export class Claims {
         const found = (await pickLimited(tx, request)).map((id) => ({ id }))
         return this.#takeThese(found, { claimant: request, error, tx })
       })
-      const closed = { keys: new Set<string>(), gaps: new Set<string>(), waitMs: undefined, hasPolicy: false }
-      return { jobs, closed: { ...closed, isFull: true } }
+      return { jobs, closed: toClosed({ isFull: true }) }
     }
   }
 

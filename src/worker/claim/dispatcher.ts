@@ -62,9 +62,10 @@ export class Dispatcher implements SlotOwner {
     return this.#stuck
   }
 
-  /** When a queue may be claimed from again after a failure; Infinity if no queue has to wait. */
+  /** When a queue, or a key, may be claimed from again after a failure or a lack of tokens; Infinity if none has to wait. */
   heldUntil(now: number): number {
-    return Math.min(...this.#pools.map(({ holdUntil }) => (holdUntil > now ? holdUntil : Infinity)))
+    const times = this.#pools.flatMap(({ holdUntil, dryUntil }) => [holdUntil, dryUntil])
+    return Math.min(...times.map((time) => (time > now ? time : Infinity)))
   }
 
   /** Claims from each queue that may have work, if there is room for it. */
@@ -72,6 +73,7 @@ export class Dispatcher implements SlotOwner {
     this.startAll()
     if (!this.#isOpen) return
     for (const pool of this.#pools) {
+      pool.reopenDue(now)
       if (!pool.isClaiming && now >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
@@ -289,7 +291,7 @@ export class Dispatcher implements SlotOwner {
 
   /** A job under limits has ended: its key, and queues that share a limit with it, may have room again. */
   #reopen(pool: QueuePool, { job }: HeldJob): void {
-    if (job.key !== null) pool.lanes.reopen(job.key)
+    if (job.key !== null) pool.reopenKey(job.key)
     for (const one of this.#pools) one.reopen()
   }
 

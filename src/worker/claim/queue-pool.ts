@@ -1,4 +1,6 @@
 import { waitAfterMs } from '../../db/wait.ts'
+import type { Closed } from '../../jobs/claim.ts'
+import { DryKeys } from './dry-keys.ts'
 import { Floors } from './floor.ts'
 import { Hand } from './hand.ts'
 import { Lanes } from './lanes.ts'
@@ -80,6 +82,9 @@ export class QueuePool {
   #meanRunMs: number | undefined
   /** A limit or a rate kept jobs back: no claim is sent before this. */
   #closedUntil = 0
+  /** Tokens come with time: the end of a job brings none. */
+  #isClosedByRate = false
+  readonly #dry = new DryKeys()
 
   constructor(config: QueueConfig, { batchSize = 1, ordering = 'none' }: Partial<ServedKinds> = {}) {
     this.config = config
@@ -150,13 +155,32 @@ export class QueuePool {
     return Math.max(this.#closedUntil, this.#claims.type === 'holding' ? this.#claims.until : 0)
   }
 
-  /** Its limits or rates keep jobs back until this time, or until a job of a limited queue ends here. */
-  closeUntil(time: number): void {
-    this.#closedUntil = time
+  /** When the next key that lacks tokens may be asked again. */
+  get dryUntil(): number {
+    return this.#dry.nextAt
   }
 
+  /** What kept a claim from taking more: no claim is sent until tokens come, or until a job of a limited queue ends here. */
+  answered({ isFull, isOnlyRate, waitMs = Infinity, dry }: Closed, now: number): void {
+    for (const [key, ms] of dry) this.#dry.add(key, now + Math.min(this.config.pollFloorMs, ms))
+    if (!isFull) return
+    this.#closedUntil = now + Math.min(this.config.pollFloorMs, waitMs)
+    this.#isClosedByRate = isOnlyRate && Number.isFinite(waitMs)
+  }
+
+  /** A job of a limited queue has ended here: its limits may have room again. */
   reopen(): void {
-    this.#closedUntil = 0
+    if (!this.#isClosedByRate) this.#closedUntil = 0
+  }
+
+  /** The same for the limits of a key. */
+  reopenKey(key: string): void {
+    if (!this.#dry.has(key)) this.lanes.reopen(key)
+  }
+
+  /** Keys whose tokens have come get their turn again. */
+  reopenDue(now: number): void {
+    for (const key of this.#dry.takeDue(now)) this.lanes.reopen(key)
   }
 
   /** A claim is sent now. */

@@ -6,6 +6,7 @@ import { show } from '../../core/options.ts'
 import { cleanText } from '../../core/json/storable.ts'
 import { isError, peek } from '../../core/failures/thrown.ts'
 import { Database } from '../../db/database.ts'
+import { Rates } from '../../limits/rates/rates.ts'
 import { tellEntry } from '../../node/entry.ts'
 import { loadFile } from '../../node/load-file.ts'
 import type { ContextServices } from '../attempt/context.ts'
@@ -109,13 +110,15 @@ async function load(introduction: Introduction): Promise<void> {
   if (isTold) tellEntry(entry)
   try {
     lent = (await lenderIn(introduction)).worker[lending]()
-    database = new Database({ url, schema, poolSize, deadlineMs, applicationName: 'stint child' })
+    const db = new Database({ url, schema, poolSize, deadlineMs, applicationName: 'stint child' })
+    database = db
     services = {
-      transactions: new FencedTransactions(database, { leaseMs, graceMs }),
+      transactions: new FencedTransactions(db, { leaseMs, graceMs }),
       notes: { progress, log, finish },
       logger,
       schema,
       blobs: lent.blobs,
+      rates: new Rates(() => Promise.resolve(db)),
     }
     tell({ type: 'ready', kinds: lent.handlers.kinds, rssBytes: process.memoryUsage.rss() })
   } catch (error) {
@@ -235,6 +238,7 @@ function errorOf({ cause, reason }: ToChild & { type: 'abort' }): Error {
 
 async function leave(): Promise<void> {
   const timer = setTimeout(() => process.exit(0), politeMs)
+  await services?.rates.close()
   await database?.close()
   clearTimeout(timer)
   process.exit(0)

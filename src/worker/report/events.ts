@@ -61,6 +61,8 @@ export interface WorkerEvents {
   leaseLost: [JobFacts & { ranMs: number }]
   /** It has been running for much longer than its kind usually does. */
   slow: [JobFacts & { ranMs: number; usualMs: number }]
+  /** The other side asked it to come back later: a rate of its contract is closed for all processes, for `forMs`. */
+  penalised: [JobFacts & { rate: string; forMs: number }]
   /** Jobs of lost workers were taken back or put aside. */
   swept: [
     {

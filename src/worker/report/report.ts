@@ -164,6 +164,12 @@ export class Report {
     )
   }
 
+  penalised(held: HeldJob, { rate, forMs }: { rate: string; forMs: number }): void {
+    const facts = { ...factsOf(held), rate, forMs: Math.round(forMs) }
+    this.#events.emit('penalised', facts)
+    this.#log.warn(facts, 'penalised: its rate is closed for all processes')
+  }
+
   slow(held: HeldJob, { ranMs, usualMs }: { ranMs: number; usualMs: number }): void {
     const facts = { ...factsOf(held), ranMs: Math.round(ranMs), usualMs: Math.round(usualMs) }
     this.#events.emit('slow', facts)
