@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../db/statement.ts'
 import { prune } from './batches.ts'
 import { pruneAuditSql } from './prune-audit.sql.ts'
+import { pruneBucketsSql } from './prune-buckets.sql.ts'
 import { pruneEffectsSql } from './prune-effects.sql.ts'
 import { pruneKeysSql } from './prune-keys.sql.ts'
 import { pruneOperationJobsSql } from './prune-operation-jobs.sql.ts'
@@ -18,6 +19,13 @@ export async function pruneExpired(db: Queryable, context: ServiceContext): Prom
   const statements = [
     ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql],
     ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql, prunePausesSql],
+ * Removes keys, effects, kept answers and notes of the audit whose time is over, workers and operations of long ago, and
+ * buckets of rates that are full again.
+ */
+export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
+  const statements = [
+    ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql, pruneBucketsSql],
+    ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql],
   ]
   await prune(
     db,
