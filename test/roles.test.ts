@@ -34,6 +34,21 @@ describe('the producer', () => {
     expect((await scene.owner.list({ queue: 'q', limit: 200 })).jobs.length).toBeGreaterThan(2)
   })
 
+  test('the producer role takes, corrects and penalises tokens of a rate', async () => {
+    await scene.db.query(
+      `insert into ${schema}.rate (name, tokens, period_ms, burst) values ('openai', 1, 3600000, 10)`,
+    )
+    const limit = login('producer').stint.limit('openai')
+    await limit.take(4)
+    expect(await limit.tryTake(6)).toEqual({ granted: true, retryAfterMs: 0 })
+    await limit.correct({ taken: 6, used: 1 })
+    await limit.penalise('1s')
+    expect((await limit.tryTake(1)).granted).toBe(false)
+    expect(await may('viewer', `select * from ${schema}.take_tokens('openai', '', 1, 1, 0, false, 0)`)).toBe(
+      false,
+    )
+  })
+
   test('the producer role reads nothing: no table, no view, no column', async () => {
     for (const table of await tables()) {
       expect(await may('producer', `select 1 from ${schema}.${table} limit 1`), table).toBe(false)

@@ -110,6 +110,32 @@ describe('metrics', () => {
     expect(types.get('stint_jobs_succeeded_total')).toBe('counter')
   })
 
+  test('metrics report the tokens of rates, and a total that never falls', async () => {
+    await db.query(
+      `insert into stint.rate (name, by_key, tokens, period_ms, burst)
+       values ('one', false, 1, 3600000, 10), ('keyed', true, 1, 3600000, 10)`,
+    )
+    const served = openConsole(db.url)
+    await stint.limit('one').take(4)
+    await stint.limit('one').tryTake(7)
+    await stint.limit('one').take(1)
+    for (const key of ['a', 'b']) await stint.limit('keyed').take(3, { key })
+    const { samples, types } = parse((await call(served, 'GET /metrics', viewer)).text)
+    expect(valueOf(samples, 'stint_rate_tokens', { rate: 'one' })).toBeCloseTo(5, 1)
+    expect(valueOf(samples, 'stint_rate_tokens', { rate: 'keyed' })).toBeUndefined()
+    expect(valueOf(samples, 'stint_rate_taken_total', { rate: 'one' })).toBe(5)
+    expect(valueOf(samples, 'stint_rate_taken_total', { rate: 'keyed' })).toBe(6)
+    expect(valueOf(samples, 'stint_rate_refused_total', { rate: 'one' })).toBe(1)
+    expect(types.get('stint_rate_taken_total')).toBe('counter')
+    const own = new Stint({ connection: db.url })
+    const taken = async (): Promise<number | undefined> =>
+      (await own.view.rates()).find(({ name }) => name === 'one')?.taken
+    expect(await taken()).toBe(5)
+    await stint.limit('one').correct({ taken: 2, used: 0 })
+    expect(await taken()).toBe(5)
+    await own.close()
+  })
+
   test('metrics only grow, in whichever order processes write their minutes', async () => {
     const queue = randomUUID()
     const own = new Stint({ connection: db.url })
@@ -134,6 +160,7 @@ describe('metrics', () => {
       queues: { queues: [], hours: new Map(), workers: [], leader: null, services: [], asOf: new Date() },
       totals: [totals],
       pressures: [],
+      rates: [{ name, queues: [], tokens: 1, taken: 2, refused: 3 }],
       console: { viewers: 0, waits: 0, dropped: 0, refused: 0 },
     })
     expect(valueOf(parse(text).samples, 'stint_jobs_succeeded_total', { queue: name, kind: name })).toBe(1)

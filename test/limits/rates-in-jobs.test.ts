@@ -35,7 +35,7 @@ test('a claim spends what its jobs cost, and the next jobs start when their toke
   const starts: number[] = []
   const worker = await startWorker(
     scene,
-    { queues: { [job.queue]: 20 }, flow: [rate], pollFloor: '5s' },
+    { queues: { [job.queue]: 20 }, flow: [rate], pollFloor: '1m' },
     (one) =>
       one.handle(job, () => {
         starts.push(performance.now())
@@ -50,7 +50,7 @@ test('a claim spends what its jobs cost, and the next jobs start when their toke
   // 40 tokens, of which 10 were there. Without a wake-up in time each claim would wait for the poll.
   const took = (starts.at(-1) ?? 0) - startedAt
   expect(took).toBeGreaterThan(290)
-  expect(took).toBeLessThan(3_000)
+  expect(took).toBeLessThan(20_000)
   expect(await bucketsOf(scene, rate)).toMatchObject([{ key: '', taken: 40 }])
 })
 
@@ -59,7 +59,7 @@ test('a dry key does not hold the others', async () => {
   const job = newSpender([rate.name])
   const worker = await startWorker(
     scene,
-    { queues: { [job.queue]: 2 }, flow: [rate], pollFloor: '10s' },
+    { queues: { [job.queue]: 2 }, flow: [rate], pollFloor: '1m' },
     (one) => one.handle(job, () => undefined),
   )
   await scene.stint.enqueueMany(
@@ -70,7 +70,7 @@ test('a dry key does not hold the others', async () => {
   const startedAt = performance.now()
   for (let n = 0; n < 20; n++) await scene.stint.enqueueMany(job, [{ key: `k${n}` }, { key: `k${n}` }])
   await worker.tells('succeeded', ({ key }) => key !== 'dry', 40)
-  expect(performance.now() - startedAt).toBeLessThan(5_000)
+  expect(performance.now() - startedAt).toBeLessThan(20_000)
   expect(worker.told('succeeded').filter(({ key }) => key === 'dry')).toHaveLength(2)
 })
 
@@ -80,7 +80,7 @@ test('the jobs of a dry key go on when its tokens have come', async () => {
   const startedAt = performance.now()
   const worker = await startWorker(
     scene,
-    { queues: { [job.queue]: 20 }, flow: [rate], pollFloor: '10s' },
+    { queues: { [job.queue]: 20 }, flow: [rate], pollFloor: '1m' },
     (one) => one.handle(job, () => undefined),
   )
   const inputs = Array.from({ length: 60 }, (_, n) => ({ key: `k${n % 2}` }))
@@ -88,7 +88,7 @@ test('the jobs of a dry key go on when its tokens have come', async () => {
   await worker.tells('succeeded', undefined, 60)
   const took = performance.now() - startedAt
   expect(took).toBeGreaterThan(490)
-  expect(took).toBeLessThan(4_000)
+  expect(took).toBeLessThan(20_000)
 })
 
 test('a job that costs more than a lowered burst waits, and keeps no job behind it', async () => {
@@ -152,20 +152,36 @@ test('a job that lacks tokens of one rate does not use up another rate', async (
   expect(worker.told('succeeded').filter(({ kind }) => kind === both.kind)).toEqual([])
 })
 
-test('a handler waits for tokens, and a wait that is too long snoozes its job without burning an attempt', async () => {
+test('a handler waits for tokens', async () => {
   const rate = await newRate(scene, { tokens: 10, per: '1s', burst: 1 })
   const job = defineJob({ kind: newName('take'), queue: newName() })
-  const worker = await startWorker(scene, { queues: { [job.queue]: 1 }, pollFloor: '50ms' }, (one) =>
-    one.handle(job, async (_, ctx) => {
-      await ctx.limit(rate.name).take(1, { timeout: '50ms' })
-    }),
+  const worker = await startWorker(scene, { queues: { [job.queue]: 5 } }, (one) =>
+    one.handle(job, (_, ctx) => ctx.limit(rate.name).take(1)),
+  )
+  const startedAt = performance.now()
+  await scene.stint.enqueueMany(
+    job,
+    Array.from({ length: 5 }, () => ({})),
+  )
+  await worker.tells('succeeded', undefined, 5)
+  expect(performance.now() - startedAt).toBeGreaterThanOrEqual(399)
+  expect(worker.told('snoozed')).toEqual([])
+})
+
+test('a wait that is too long snoozes the job of a handler until then, without burning an attempt', async () => {
+  const rate = await newRate(scene, { tokens: 1, per: '1h', burst: 1 })
+  const job = defineJob({ kind: newName('take'), queue: newName(), retry: { attempts: 1 } })
+  const worker = await startWorker(scene, { queues: { [job.queue]: 1 } }, (one) =>
+    one.handle(job, (_, ctx) => ctx.limit(rate.name).take(1)),
   )
   await scene.stint.limit(rate.name).take(1)
   const { id } = await scene.stint.enqueue(job, {})
   const { delayMs, reason } = await worker.hears('snoozed', id)
-  expect(delayMs).toBeGreaterThan(0)
-  expect(delayMs).toBeLessThanOrEqual(110)
+  expect(delayMs).toBeGreaterThan(3_500_000)
+  expect(delayMs).toBeLessThan(1.11 * 3_600_000)
   expect(reason).toBe(`waits for tokens of the rate '${rate.name}'`)
+  await scene.stint.limit(rate.name).correct({ taken: 1, used: 0 })
+  await scene.stint.reschedule(id, { delay: '1ms' })
   const done = await worker.hears('succeeded', id)
   expect(done.attempt).toBe(1)
   expect(await attemptsOf(scene, id)).toMatchObject([{ attempt: 1, outcome: 'snoozed' }])

@@ -45,6 +45,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
   pgbouncer: [
     'test/promises/{crash,drain,lost-reply,wake-up,zombie}.test.ts',
     'test/worker/{cancel,claims,lanes,notes,settle,tx,tx-retries}.test.ts',
+    'test/limits/{rates,rates-in-jobs}.test.ts',
     'test/{commit-cut,enqueue}.test.ts',
     'test/database-trouble/{connections,cut-in-tx,partition,wrong-node}.test.ts',
     'test/guarantees/{commit-cuts,limits}.test.ts',
@@ -53,6 +54,7 @@ const slices: Readonly<Record<Lane, readonly string[]>> = {
   'no-notify': [
     'test/promises/{crash,drain,fires,order,wake-up}.test.ts',
     'test/worker/{cancel,claims,lanes,order,settle,tx,tx-retries}.test.ts',
+    'test/limits/rates-in-jobs.test.ts',
     'test/{status,work}.test.ts',
     'test/guarantees/limits.test.ts',
     'test/limits/*.test.ts',

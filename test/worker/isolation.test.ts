@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { IsolateMode } from '../../src/worker.ts'
 import { attemptsOf, eventually, newName, stored } from '../support/workers.ts'
+import { newRate } from '../limits/rates-scene.ts'
 import { isolationScene } from './isolation-scene.ts'
 
 const { scene, isolated, shared, resultOf, whereabouts } = isolationScene()
@@ -69,6 +70,15 @@ describe.each(modes)('a handler isolated in a %s', (mode) => {
     const id = await one.send('once', { key: newName('key') })
     expect(await resultOf(one, id)).toEqual([{ at: 1 }, { at: 1 }])
     expect(await effectsOf(id)).toBe(1)
+  })
+
+  test('an isolated handler takes tokens of a rate, and is snoozed when they come too late', async () => {
+    const rate = await newRate(scene, { tokens: 1, per: '1h', burst: 3 })
+    const one = group.get()
+    const answer = await resultOf(one, await one.send('take', { rate: rate.name }))
+    expect(answer).toMatchObject({ granted: false, retryAfterMs: expect.any(Number) as number })
+    const { reason } = await one.worker.hears('snoozed', await one.send('take', { rate: rate.name }))
+    expect(reason).toContain(rate.name)
   })
 
   test('an isolated handler enqueues children when it succeeds, and not when it fails', async () => {

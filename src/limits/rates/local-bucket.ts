@@ -14,7 +14,7 @@ interface Taker {
   /** When it stops waiting. */
   readonly until: number
   readonly resolve: (answer: TokenAnswer) => void
-  readonly reject: (error: unknown) => void
+  readonly reject: (error: Error) => void
 }
 
 /** A process takes what it uses in this time at once. */
@@ -33,9 +33,9 @@ const leastPauseMs = 5
 /**
  * What one process knows and has of a bucket.
  *
- * Tokens *in hand* are taken and usable now. Takers form a line: the first one asks the database, for itself and for what
- * this process uses in 100 ms. Tokens to come are reserved, and reach the takers as they come. Those who only try are not in
- * that line: they get what is in hand while no taker waits, or ask for themselves.
+ * Tokens *in hand* are taken and usable now. Takers form a line: the first one asks the database, for all of
+ * the line, and for what this process uses in 100 ms. Tokens to come are reserved, and reach the takers as they come. Those who only try are not in
+ * the line: they get what is in hand while no taker waits, or ask for themselves.
  *
  * Nothing here grants more than the database has granted: a process that is killed takes its tokens with it.
  */
@@ -46,6 +46,8 @@ export class LocalBucket {
   #hand = 0
   #handTimer: NodeJS.Timeout | undefined
   readonly #takers: Taker[] = []
+  /** Tokens that takers wait for. */
+  #line = 0
   #isServing = false
   readonly #tries: Taker[] = []
   #isAnswering = false
@@ -80,8 +82,9 @@ export class LocalBucket {
   ): Promise<TokenAnswer> {
     signal?.throwIfAborted()
     await this.#mustFit(tokens)
-    const before = this.#takers.reduce((sum, taker) => sum + taker.tokens, 0)
-    const comesInMs = this.#perMs === undefined || before === 0 ? 0 : (before + tokens - this.#hand) / this.#perMs
+    const before = this.#line
+    const comesInMs =
+      this.#perMs === undefined || before === 0 ? 0 : (before + tokens - this.#hand) / this.#perMs
     if (comesInMs > waitMs) return this.#refuse(comesInMs)
     const until = performance.now() + waitMs
     return new Promise((resolve, reject) => {
@@ -98,11 +101,11 @@ export class LocalBucket {
         },
         reject: (error) => {
           done()
-          reject(error as Error)
+          reject(error)
         },
       }
       const onAbort = (): void => {
-        if (this.#leave(taker)) taker.reject(signal?.reason)
+        if (this.#leave(taker)) taker.reject(signal?.reason as Error)
       }
       // For a taker that is not the first: those before it may get their tokens later than was known.
       const timer = setTimeout(
@@ -113,6 +116,7 @@ export class LocalBucket {
       )
       signal?.addEventListener('abort', onAbort)
       this.#takers.push(taker)
+      this.#line += tokens
       void this.#serve()
     })
   }
@@ -136,7 +140,7 @@ export class LocalBucket {
   /** Gives back what is in hand, and ends all waits. */
   async close(): Promise<void> {
     const error = new StintError('client-closed', 'This Stint client was closed; make a new one.')
-    for (const taker of [...this.#takers.splice(0), ...this.#tries.splice(0)]) taker.reject(error)
+    for (const taker of [...this.#leaveAll(), ...this.#tries.splice(0)]) taker.reject(error)
     this.#wake()
     await this.#giveBack(this.#takeHand())
   }
@@ -150,7 +154,7 @@ export class LocalBucket {
         else await this.#fetch(first)
       }
     } catch (error) {
-      for (const taker of this.#takers.splice(0)) taker.reject(error)
+      for (const taker of this.#leaveAll()) taker.reject(error as Error)
     } finally {
       this.#isServing = false
     }
@@ -159,7 +163,7 @@ export class LocalBucket {
   /** Gets tokens for the first taker, or tells it that they come too late. */
   async #fetch(first: Taker): Promise<void> {
     const maxWaitMs = Math.max(0, first.until - performance.now())
-    const grant = await this.#ask(first.tokens - this.#hand, maxWaitMs)
+    const grant = await this.#ask(first.tokens - this.#hand, { maxWaitMs, line: this.#line - this.#hand })
     const { granted, waitMs } = grant
     if (granted > 0 && waitMs === 0) this.#keep(granted)
     else if (granted > 0) await this.#spread(grant)
@@ -221,7 +225,7 @@ export class LocalBucket {
         else first.resolve(answer)
       }
     } catch (error) {
-      for (const one of this.#tries.splice(0)) one.reject(error)
+      for (const one of this.#tries.splice(0)) one.reject(error as Error)
     } finally {
       this.#isAnswering = false
     }
@@ -239,7 +243,7 @@ export class LocalBucket {
   }
 
   async #answerByAsking(tokens: number): Promise<TokenAnswer | 'too-many'> {
-    const { granted, waitMs } = await this.#ask(tokens, 0)
+    const { granted, waitMs } = await this.#ask(tokens, { maxWaitMs: 0, line: 0 })
     if (granted > 0) {
       this.#keep(granted)
       this.#use(tokens, tokens)
@@ -251,8 +255,9 @@ export class LocalBucket {
     return this.#refuse(waitMs)
   }
 
-  async #ask(least: number, maxWaitMs: number): Promise<TokenGrant> {
-    const wanted = Math.max(least, Math.min(this.#ahead() - this.#hand, this.#most))
+  /** Asks for all that wait in line too: where processes compete, each gets a share by what waits in it. */
+  async #ask(least: number, { maxWaitMs, line }: { maxWaitMs: number; line: number }): Promise<TokenGrant> {
+    const wanted = Math.max(least, Math.min(Math.max(line, this.#ahead() - this.#hand), this.#most))
     const refused = this.#refused
     const grant = await this.#calls.take({
       ...this.#address,
@@ -301,8 +306,14 @@ export class LocalBucket {
     const at = this.#takers.indexOf(taker)
     if (at === -1) return false
     this.#takers.splice(at, 1)
+    this.#line -= taker.tokens
     if (at === 0) this.#wake()
     return true
+  }
+
+  #leaveAll(): Taker[] {
+    this.#line = 0
+    return this.#takers.splice(0)
   }
 
   #rejectFirst(first: Taker, error: StintError): void {
@@ -313,7 +324,7 @@ export class LocalBucket {
   /** More than a full bucket never waits in line. The database decides: the rate may have changed. */
   async #mustFit(tokens: number): Promise<void> {
     if (tokens <= this.#most) return
-    const { granted, waitMs } = await this.#ask(tokens, 0)
+    const { granted, waitMs } = await this.#ask(tokens, { maxWaitMs: 0, line: 0 })
     if (granted > 0) this.#keep(granted)
     if (waitMs === null) throw this.#tooMany(tokens)
   }
@@ -345,16 +356,15 @@ export class LocalBucket {
 
   /** Ends early when the first taker leaves. A timer may fire a little early, hence the loop. */
   async #sleepUntil(time: number): Promise<void> {
-    let isWoken = false
-    for (let left = time - performance.now(); left > 0 && !isWoken; left = time - performance.now()) {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(Math.ceil(left), 2 ** 31 - 1))
+    for (let left = time - performance.now(); left > 0; left = time - performance.now()) {
+      const isWoken = await new Promise<boolean>((resolve) => {
+        const timer = setTimeout(resolve, Math.min(Math.ceil(left), 2 ** 31 - 1), false)
         this.#wake = () => {
-          isWoken = true
           clearTimeout(timer)
-          resolve()
+          resolve(true)
         }
       })
+      if (isWoken) break
     }
     this.#wake = () => undefined
   }

@@ -1,7 +1,13 @@
 import type { Duration } from '../../core/duration.ts'
 import { isStintError, StintError } from '../../core/errors.ts'
 import { boundedText, nameOption } from '../../core/names.ts'
-import { durationOption, integerOption, invalidOption, oneOfOption, rejectUnknown } from '../../core/options.ts'
+import {
+  durationOption,
+  integerOption,
+  invalidOption,
+  oneOfOption,
+  rejectUnknown,
+} from '../../core/options.ts'
 import type { Queryable } from '../../db/statement.ts'
 import { tokensRange } from '../rules/define-rate.ts'
 import { BucketCalls } from './bucket-calls.ts'
@@ -115,7 +121,11 @@ export class Rates {
 
   async #correct(
     name: string,
-    { use, options = {}, job }: Omit<Asked<BucketOptions>, 'tokens'> & { use: { taken: number; used: number } },
+    {
+      use,
+      options = {},
+      job,
+    }: Omit<Asked<BucketOptions>, 'tokens'> & { use: { taken: number; used: number } },
   ): Promise<void> {
     const { key, ...rest } = options
     rejectUnknown('correct()', rest, ['key'])

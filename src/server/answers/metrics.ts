@@ -4,6 +4,7 @@ import type { PressureReport } from '../../limits/pressure/state.ts'
 import { countedStates } from '../../stats/read/queues/figures.ts'
 import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
 import type { Caller } from '../auth/caller.ts'
+import type { RateFigures } from '../../limits/rates/rate-figures.ts'
 import { workersFor } from './worker-list.ts'
 
 export interface MetricFacts {
@@ -12,13 +13,21 @@ export interface MetricFacts {
   totals: readonly Totals[]
   /** Of queues that have a rule or are closed. */
   pressures: readonly PressureReport[]
+  rates: readonly RateFigures[]
   console: { viewers: number; waits: number; dropped: number; refused: number }
 }
 
 type Labels = Readonly<Record<string, string>>
 
 /** The figures that this caller may see, in the text format of Prometheus. */
-export function metricsText({ caller, queues: all, totals, pressures, console: own }: MetricFacts): string {
+export function metricsText({
+  caller,
+  queues: all,
+  totals,
+  pressures,
+  rates,
+  console: own,
+}: MetricFacts): string {
   const page = new Page()
   const queues = all.queues.filter(({ queue }) => caller.can('view', { queue }))
 
@@ -76,6 +85,8 @@ export function metricsText({ caller, queues: all, totals, pressures, console: o
     const metric = page.metric(metricName, 'counter', help)
     for (const total of visible) metric({ queue: total.queue, kind: total.kind }, total[name as TotalName])
   }
+
+  rateMetrics(page, rates.filter(isVisible(caller)))
 
   const fleet = workersFor(caller, all.workers)
   const workers = page.metric(
@@ -148,6 +159,25 @@ function pressureMetrics(page: Page, pressures: readonly PressureReport[]): void
     'Jobs that producers were refused, because the queue was full or closed.',
   )
   for (const pressure of pressures) refused({ queue: pressure.queue }, pressure.refused)
+}
+
+/** A rate without queues is of no use to a caller who sees only some. */
+function isVisible(caller: Pick<Caller, 'can'>): (rate: RateFigures) => boolean {
+  return ({ queues }) =>
+    queues.length === 0 ? caller.can('view') : queues.every((queue) => caller.can('view', { queue }))
+}
+
+function rateMetrics(page: Page, rates: readonly RateFigures[]): void {
+  const tokens = page.metric(
+    'stint_rate_tokens',
+    'gauge',
+    'Tokens of a rate that has one bucket; below zero: promised to takers that wait.',
+  )
+  for (const rate of rates) tokens({ rate: rate.name }, rate.tokens)
+  const taken = page.metric('stint_rate_taken_total', 'counter', 'Tokens that were taken of a rate.')
+  for (const rate of rates) taken({ rate: rate.name }, rate.taken)
+  const refused = page.metric('stint_rate_refused_total', 'counter', 'Takers that a rate had no tokens for.')
+  for (const rate of rates) refused({ rate: rate.name }, rate.refused)
 }
 
 const counters: Readonly<Record<TotalName, readonly [name: string, help: string]>> = {

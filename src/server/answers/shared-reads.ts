@@ -73,6 +73,7 @@ export class SharedReads {
   readonly leases: Shared<Awaited<ReturnType<View['leases']>>>
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
   readonly pressures: Shared<Awaited<ReturnType<View['pressures']>>>
+  readonly rates: Shared<Awaited<ReturnType<View['rates']>>>
   readonly findings: Shared<Examined>
 
   constructor(stint: Pick<Stint, 'view' | 'doctor'>) {
@@ -83,6 +84,7 @@ export class SharedReads {
     this.leases = new Shared(() => view.leases(), 900)
     this.totals = new Shared(() => view.totals(), 900)
     this.pressures = new Shared(() => view.pressures(), 900)
+    this.rates = new Shared(() => view.rates(), 900)
     this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 

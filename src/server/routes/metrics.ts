@@ -26,16 +26,18 @@ export const metricRoutes: Routes = (app, parts) => {
     app.openapi(metricsAt(path), async (c) => {
       const caller = requirePermission(c, 'view')
       const { reads, live, limits } = parts
-      const [queues, totals, pressures] = await Promise.all([
+      const [queues, totals, pressures, rates] = await Promise.all([
         reads.queues.get(),
         reads.totals.get(),
         reads.pressures.get(),
+        reads.rates.get(),
       ])
       const text = metricsText({
         caller,
         queues,
         totals,
         pressures,
+        rates,
         console: { viewers: live.viewers, waits: live.waits, dropped: live.dropped, refused: limits.refused },
       })
       return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })

@@ -55,6 +55,11 @@ export const acts = {
     await client.end()
     return 'returned'
   },
+  take: async (input, ctx) => {
+    const limit = ctx.limit(input.rate)
+    await limit.take(2)
+    return limit.tryTake(2)
+  },
   once: async (input, ctx) => {
     const work = async (tx) => {
       await tx.query('insert into effect (job_id) values ($1)', [ctx.jobId])

@@ -12,19 +12,12 @@ import { pruneWorkersSql } from './prune-workers.sql.ts'
 import type { ServiceContext } from '../service.ts'
 
 /**
- * Removes keys, effects, kept answers, notes of the audit and pauses whose time is over, and workers and operations of long
- * ago.
+ * Removes keys, effects, kept answers, notes of the audit and pauses whose time is over, workers and operations of long ago,
+ * and buckets of rates that are full again.
  */
 export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
   const statements = [
-    ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql],
-    ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql, prunePausesSql],
- * Removes keys, effects, kept answers and notes of the audit whose time is over, workers and operations of long ago, and
- * buckets of rates that are full again.
- */
-export async function pruneExpired(db: Queryable, context: ServiceContext): Promise<void> {
-  const statements = [
-    ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql, pruneBucketsSql],
+    ...[pruneKeysSql, pruneEffectsSql, pruneWorkersSql, pruneBucketsSql, prunePausesSql],
     ...[pruneRepliesSql, pruneOperationJobsSql, pruneOperationsSql, pruneAuditSql],
   ]
   await prune(
