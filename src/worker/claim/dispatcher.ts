@@ -64,7 +64,7 @@ export class Dispatcher implements SlotOwner {
 
   /** When a queue, or a key, may be claimed from again after a failure or a lack of tokens; Infinity if none has to wait. */
   heldUntil(now: number): number {
-    const times = this.#pools.flatMap(({ holdUntil, dryUntil }) => [holdUntil, dryUntil])
+    const times = this.#pools.flatMap(({ holdUntil, closing }) => [holdUntil, closing.dryUntil])
     return Math.min(...times.map((time) => (time > now ? time : Infinity)))
   }
 
@@ -73,7 +73,7 @@ export class Dispatcher implements SlotOwner {
     this.startAll()
     if (!this.#isOpen) return
     for (const pool of this.#pools) {
-      pool.reopenDue(now)
+      pool.closing.reopenDue(now)
       if (!pool.isClaiming && now >= pool.holdUntil && this.#wanted(pool) > 0) void this.#claim(pool)
     }
   }
@@ -291,8 +291,8 @@ export class Dispatcher implements SlotOwner {
 
   /** A job under limits has ended: its key, and queues that share a limit with it, may have room again. */
   #reopen(pool: QueuePool, { job }: HeldJob): void {
-    if (job.key !== null) pool.reopenKey(job.key)
-    for (const one of this.#pools) one.reopen()
+    if (job.key !== null) pool.closing.reopenKey(job.key)
+    for (const one of this.#pools) one.closing.reopen()
   }
 
   /** Gives back the jobs in hand that a pause holds back now. */

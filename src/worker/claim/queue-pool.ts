@@ -1,6 +1,5 @@
 import { waitAfterMs } from '../../db/wait.ts'
-import type { Closed } from '../../jobs/claim.ts'
-import { DryKeys } from './dry-keys.ts'
+import { Closing } from './closing.ts'
 import { Floors } from './floor.ts'
 import { Hand } from './hand.ts'
 import { Lanes } from './lanes.ts'
@@ -47,6 +46,8 @@ export class QueuePool {
   readonly floors = new Floors()
   readonly rules = new PoolRules()
   readonly lanes: Lanes
+  /** What limits and rates keep back. */
+  readonly closing: Closing
   /** Jobs that one slot may take at once, where a batch handler serves this queue. */
   readonly batchSize: number
   readonly ordering: ServedKinds['ordering']
@@ -80,11 +81,6 @@ export class QueuePool {
   /** The highest priority of late, and when a job of it was claimed. */
   #top = { priority: -Infinity, at: -Infinity }
   #meanRunMs: number | undefined
-  /** A limit or a rate kept jobs back: no claim is sent before this. */
-  #closedUntil = 0
-  /** Tokens come with time: the end of a job brings none. */
-  #isClosedByRate = false
-  readonly #dry = new DryKeys()
 
   constructor(config: QueueConfig, { batchSize = 1, ordering = 'none' }: Partial<ServedKinds> = {}) {
     this.config = config
@@ -94,6 +90,7 @@ export class QueuePool {
       isPaused: (key) => this.rules.isKeyPaused(key),
       reservedFrom: config.reserve?.priority ?? Infinity,
     })
+    this.closing = new Closing(this.lanes, config.pollFloorMs)
     this.#slots = config.concurrency
   }
 
@@ -152,35 +149,7 @@ export class QueuePool {
 
   /** When a claim may be sent after one that failed or met a limit; 0 if at once. */
   get holdUntil(): number {
-    return Math.max(this.#closedUntil, this.#claims.type === 'holding' ? this.#claims.until : 0)
-  }
-
-  /** When the next key that lacks tokens may be asked again. */
-  get dryUntil(): number {
-    return this.#dry.nextAt
-  }
-
-  /** What kept a claim from taking more: no claim is sent until tokens come, or until a job of a limited queue ends here. */
-  answered({ isFull, isOnlyRate, waitMs = Infinity, dry }: Closed, now: number): void {
-    for (const [key, ms] of dry) this.#dry.add(key, now + Math.min(this.config.pollFloorMs, ms))
-    if (!isFull) return
-    this.#closedUntil = now + Math.min(this.config.pollFloorMs, waitMs)
-    this.#isClosedByRate = isOnlyRate && Number.isFinite(waitMs)
-  }
-
-  /** A job of a limited queue has ended here: its limits may have room again. */
-  reopen(): void {
-    if (!this.#isClosedByRate) this.#closedUntil = 0
-  }
-
-  /** The same for the limits of a key. */
-  reopenKey(key: string): void {
-    if (!this.#dry.has(key)) this.lanes.reopen(key)
-  }
-
-  /** Keys whose tokens have come get their turn again. */
-  reopenDue(now: number): void {
-    for (const key of this.#dry.takeDue(now)) this.lanes.reopen(key)
+    return Math.max(this.closing.until, this.#claims.type === 'holding' ? this.#claims.until : 0)
   }
 
   /** A claim is sent now. */
