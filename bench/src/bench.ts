@@ -36,6 +36,14 @@ export interface Sizes {
   trialSteadyMs: number
   idleSettleMs: number
   idleMs: number
+  /** The drains of flow control are shorter than those of `drain`, because there are many. */
+  flowJobs: number
+  flowTrialJobs: number
+  flowLimitMs: number
+  /** Jobs of 200 ms. */
+  slowJobs: number
+  slowWarmUpJobs: number
+  pausedJobs: number
 }
 
 export const fullSizes: Sizes = {
@@ -66,6 +74,12 @@ export const fullSizes: Sizes = {
   // A new leader does all upkeep once when it becomes leader, which is up to half a minute after its start.
   idleSettleMs: 45_000,
   idleMs: 60_000,
+  flowJobs: 200_000,
+  flowTrialJobs: 30_000,
+  flowLimitMs: 20_000,
+  slowJobs: 2_400,
+  slowWarmUpJobs: 800,
+  pausedJobs: 1_000_000,
 }
 
 export const quickSizes: Sizes = {
@@ -94,6 +108,12 @@ export const quickSizes: Sizes = {
   trialSteadyMs: 3_000,
   idleSettleMs: 5_000,
   idleMs: 5_000,
+  flowJobs: 20_000,
+  flowTrialJobs: 20_000,
+  flowLimitMs: 20_000,
+  slowJobs: 400,
+  slowWarmUpJobs: 80,
+  pausedJobs: 20_000,
 }
 
 /** What a workload works with: the chosen systems, the sizes, and a way to measure. */
@@ -187,7 +207,7 @@ function limitMs(measure: Measure): number {
     case 'fires':
       return 90_000 + measure.samples * 1_000
     case 'idle':
-      return 60_000 + measure.settleMs + measure.durationMs
+      return 60_000 + (measure.paused ?? 0) / 5 + measure.settleMs + measure.durationMs
     default:
       return measure satisfies never
   }

@@ -34,6 +34,10 @@ async function carryOut(order: Order): Promise<Sample> {
   const { measure: asked } = order
   const session = await systemNamed(order.system).setup(order.url, { ...producing(asked), ...order.tuning })
   if (asked.type === 'idle') {
+    if (asked.paused !== undefined) {
+      await fill(session, { type: 'fill', table: 'stint.job', rows: asked.paused }, order)
+      await session.pause?.()
+    }
     // The store is ready; from here on only the worker may be connected.
     await session.teardown()
     return measureIdle(asked, order)

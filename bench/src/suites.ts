@@ -10,8 +10,10 @@ import { keyed } from './workloads/keyed.ts'
 import { latency } from './workloads/latency.ts'
 import { lone } from './workloads/lone.ts'
 import { memory } from './workloads/memory.ts'
+import { paused } from './workloads/paused.ts'
 import { processes } from './workloads/processes.ts'
 import { single20 } from './workloads/single20.ts'
+import { slowJobs } from './workloads/slow-jobs.ts'
 import { steady } from './workloads/steady.ts'
 import type { Workload } from './workloads/workload.ts'
 
@@ -39,7 +41,7 @@ export const suites: readonly Suite[] = [
   },
   { name: 'drain', title: 'Drain', rule: drainedRule, workloads: [drain] },
   { name: 'held', title: 'Drain under a held snapshot', rule: drainedRule, workloads: [held] },
-  { name: 'flow-control', title: 'Flow control', rule: drainedRule, workloads: [keyed] },
+  { name: 'flow-control', title: 'Flow control', rule: drainedRule, workloads: [keyed, slowJobs, paused] },
   { name: 'latency', title: 'Enqueue to start', rule: startedRule, workloads: [latency] },
   { name: 'steady', title: 'Steady load', rule: startedRule, workloads: [steady] },
   {

@@ -47,15 +47,8 @@ async function carryOut(message: ToWorker): Promise<FromWorker> {
   }
 }
 
-function prepare({
-  system,
-  url,
-  tuning,
-  concurrency,
-  schedules,
-  note,
-}: WorkerOrder): Promise<PreparedWorker> {
-  return systemNamed(system).prepareWorker(url, tuning, { concurrency, schedules, run: handler(note) })
+function prepare({ system, url, tuning, note, ...work }: WorkerOrder): Promise<PreparedWorker> {
+  return systemNamed(system).prepareWorker(url, tuning, { ...work, run: handler(note) })
 }
 
 /** Recording is as cheap as possible, because it is part of what is measured. */

@@ -21,19 +21,20 @@ const stuckAfterMs = 30_000
  * more than many of them. The end comes from the store.
  */
 export async function measureDrain(session: Session, measure: DrainMeasure, order: Order): Promise<Sample> {
-  const { processes, concurrency, isHeld, limitMs, warmUpJobs } = measure
+  const { processes, concurrency, keyLimit, jobMs, isHeld, limitMs, warmUpJobs } = measure
   const jobs = warmUpJobs + measure.jobs
   const db = order.url.startsWith('postgres:') ? await openDatabase(order.url) : undefined
   const holder = isHeld ? new pg.Client({ connectionString: order.url }) : undefined
   let workers: WorkerProcess[] = []
   try {
+    if (keyLimit !== undefined) await session.limitKeys?.(keyLimit)
     await enqueueAll(keyed(session, measure.keys), inputs(jobs), { chunk: 5_000, inFlight: 4 })
     await db?.settle()
     if (holder) await hold(holder)
     const walBefore = await db?.walBytes()
     const marks = warmUpJobs > 0 ? marksPerRun.several : marksPerRun.one
     const note = { type: 'marks', every: Math.max(1, Math.floor(jobs / marks)) } as const
-    workers = await startWorkers({ ...order, concurrency, note }, processes)
+    workers = await startWorkers({ ...order, concurrency, keyLimit, jobMs, note }, processes)
     const endsAt = now() + limitMs
     const isRun = (await untilRun(workers, { jobs, endsAt })) >= jobs
     if (isRun) await untilSettled(session, endsAt)

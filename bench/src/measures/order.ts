@@ -11,13 +11,17 @@ export type Measure =
   | { type: 'latency'; samples: number; concurrency: number }
   | { type: 'steady'; perSecond: number; warmUpMs: number; durationMs: number; concurrency: number }
   | { type: 'fires'; samples: number; schedules: number; concurrency: number }
-  | { type: 'idle'; settleMs: number; durationMs: number; concurrency: number }
+  | IdleMeasure
 
 export interface DrainMeasure {
   type: 'drain'
   jobs: number
   /** Keys that the jobs have in turn; absent: jobs without keys. */
   keys?: number
+  /** How many jobs of one key may run at once; absent: no limit. */
+  keyLimit?: number
+  /** How long each job takes; absent: its handler returns at once. */
+  jobMs?: number
   /** Warm-up jobs, run before those that count, by all processes together. */
   warmUpJobs: number
   processes: number
@@ -27,6 +31,15 @@ export interface DrainMeasure {
   isHeld: boolean
   /** After this time the jobs done so far are the answer, and it is marked. */
   limitMs: number
+}
+
+export interface IdleMeasure {
+  type: 'idle'
+  settleMs: number
+  durationMs: number
+  concurrency: number
+  /** The queue is paused, and so many jobs are ready in it; absent: it is empty. */
+  paused?: number
 }
 
 export interface Order {

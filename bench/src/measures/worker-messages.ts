@@ -1,4 +1,4 @@
-import type { Tuning } from '../systems/system.ts'
+import type { Tuning, Work } from '../systems/system.ts'
 
 /** Messages of the measuring process to a worker process, each answered by one message. */
 export type ToWorker =
@@ -18,13 +18,11 @@ export type FromWorker =
   /** Sent without a request, once per job, if the order says so. */
   | { type: 'ran'; started: Started }
 
-export interface WorkerOrder {
+/** The handler is made in the worker process, from `note`. */
+export interface WorkerOrder extends Omit<Work, 'run'> {
   system: string
   url: string
   tuning: Tuning
-  concurrency: number
-  /** How many schedules of every second it has in its code; none where absent. */
-  schedules?: number
   note: Note
 }
 

@@ -22,7 +22,8 @@ export const pgBoss: System = {
       'again at once; sizes tried that give its handler 100 jobs at a time, as many as the others may run. With more ' +
       '(`--only pg-boss-wide`) it is faster. For ' +
       'latency a queue with `notify` and `useListenNotify`, and `pollingIntervalSeconds` at its minimum. `supervise` ' +
-      'and `schedule` off. Finished jobs are kept in their table, as by default.',
+      'and `schedule` off. Finished jobs are kept in their table, as by default. A limit by key is its ' +
+      '`groupConcurrency`, which it documents as not exact.',
   },
   tunings: {
     single: poolTunings,
@@ -112,6 +113,11 @@ async function open(
         queue,
         inputs.map((input) => ({ data: input })),
       ),
+    enqueueKeyed: (inputs, keys) =>
+      boss.insert(
+        queue,
+        inputs.map((input) => ({ data: input, group: { id: `key-${input.n % keys}` } })),
+      ),
     enqueueInTx: (client, input) =>
       boss.send(queue, input, { db: { executeSql: (text, values) => client.query(toQuery(text, values)) } }),
     count: () => countRows(url, 'pgboss.job'),
@@ -124,7 +130,7 @@ async function open(
 async function prepareWorker(
   url: string,
   { batch = 1, pollers = 1, notify = false }: Tuning,
-  { run }: Work,
+  { keyLimit, run }: Work,
 ): Promise<PreparedWorker> {
   const { PgBoss } = await import('pg-boss')
   // A connection for each loop and one more, so that none waits for another's.
@@ -140,6 +146,7 @@ async function prepareWorker(
     localConcurrency: pollers,
     burstWhenBatchFull: true,
     pollingIntervalSeconds: 0.5,
+    ...(keyLimit !== undefined && { groupConcurrency: keyLimit }),
   }
   return {
     start: () =>

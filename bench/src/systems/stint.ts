@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
-import type { Client } from 'pg'
+import pg, { type Client } from 'pg'
 import { countRows } from './count-rows.ts'
 import type { Input, PreparedWorker, Session, System, Work } from './system.ts'
 import { bulkTunings } from './system.ts'
@@ -17,6 +18,7 @@ interface StintModule {
     startsAt: Date
     input: (fireAt: Date) => Input
   }) => unknown
+  defineLimit: (definition: { name: string; covers: { queue: string }[]; by: 'key'; max: number }) => unknown
 }
 
 interface StintClient {
@@ -34,6 +36,7 @@ interface WorkerModule {
   Worker: new (options: {
     connection: string
     queues: Record<string, { concurrency: number }>
+    flow?: unknown[]
     log: false
   }) => StintWorker
 }
@@ -84,7 +87,7 @@ function stintAt(name: string, root: URL | undefined): System {
         ? 'STINT_BEFORE does not name a checkout'
         : 'It is not built (npm run build)',
     missingWorker: existsSync(workerEntry) ? undefined : 'no worker in this build',
-    setup: (url) => setup(entry, url),
+    setup: (url) => setup({ entry, workerEntry }, url),
     prepareWorker: (url, _tuning, work) => prepareWorker({ entry, workerEntry }, url, work),
   }
 }
@@ -99,7 +102,13 @@ function readManifest(file: URL): Manifest {
   return { version: '', exports: { '.': 'missing', './worker': 'missing' } }
 }
 
-async function setup(entry: URL, url: string): Promise<Session> {
+interface Entries {
+  entry: URL
+  workerEntry: URL
+}
+
+async function setup(entries: Entries, url: string): Promise<Session> {
+  const { entry } = entries
   const { Stint, defineJob } = (await import(entry.href)) as StintModule
   const client = new Stint({ connection: url })
   await client.migrate()
@@ -109,6 +118,8 @@ async function setup(entry: URL, url: string): Promise<Session> {
     enqueueBulk: (inputs) => client.enqueueMany(noop, inputs),
     enqueueKeyed: (inputs, keys) =>
       client.enqueueMany(noop, inputs, { each: ({ n }) => ({ key: `key-${n % keys}` }) }),
+    limitKeys: (max) => storeLimit(entries, url, max),
+    pause: () => runSql(url, "insert into stint.queue (name, paused_until) values ('bench', 'infinity')"),
     enqueueInTx: (tx, input) => client.enqueue(noop, input, { tx }),
     count: () => countRows(url, 'stint.job'),
     unfinished: () => countRows(url, 'stint.job'),
@@ -117,19 +128,42 @@ async function setup(entry: URL, url: string): Promise<Session> {
   }
 }
 
+/** A worker stores the rules of its code when it starts. For its first seconds a new limit costs more than later. */
+async function storeLimit(entries: Entries, url: string, keyLimit: number): Promise<void> {
+  const worker = await prepareWorker(entries, url, { concurrency: 1, keyLimit, run: () => undefined })
+  await worker.start()
+  await worker.stop()
+  await runSql(url, "update stint.limit_cover set since = since - interval '1 hour'")
+}
+
+async function runSql(url: string, text: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  try {
+    await client.query(text)
+  } finally {
+    await client.end()
+  }
+}
+
 async function prepareWorker(
-  { entry, workerEntry }: { entry: URL; workerEntry: URL },
+  { entry, workerEntry }: Entries,
   url: string,
   work: Work,
 ): Promise<PreparedWorker> {
-  const { concurrency, schedules = 0, run } = work
-  const { defineJob, defineSchedule } = (await import(entry.href)) as StintModule
+  const { concurrency, schedules = 0, keyLimit, jobMs, run } = work
+  const { defineJob, defineSchedule, defineLimit } = (await import(entry.href)) as StintModule
   const { Worker } = (await import(workerEntry.href)) as WorkerModule
-  const worker = new Worker({ connection: url, queues: { bench: { concurrency } }, log: false })
+  const { queue } = contract
+  const flow =
+    keyLimit === undefined
+      ? {}
+      : { flow: [defineLimit({ name: 'per-key', covers: [{ queue }], by: 'key', max: keyLimit })] }
+  const worker = new Worker({ connection: url, queues: { [queue]: { concurrency } }, ...flow, log: false })
   const noop = defineJob(contract)
   worker.handle(noop, ({ n }) => {
     run(n)
-    return Promise.resolve()
+    return jobMs === undefined ? Promise.resolve() : sleep(jobMs)
   })
   for (let place = 0; place < schedules; place++) {
     const name = `every-second-${place}`

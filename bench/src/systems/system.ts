@@ -65,6 +65,10 @@ export interface Work {
    * such.
    */
   schedules?: number | undefined
+  /** How many jobs of one key may run at once, in all processes; absent: no limit. For a system with such limits. */
+  keyLimit?: number | undefined
+  /** How long each job takes; absent: the handler returns at once. Only Stint is asked for it. */
+  jobMs?: number | undefined
   /** The handler: called with the `n` of each job that starts. It only records. */
   run: (n: number) => void
 }
@@ -80,8 +84,12 @@ export interface PreparedWorker {
 export interface Session {
   enqueueOne(input: Input): Promise<unknown>
   enqueueBulk(inputs: readonly Input[]): Promise<unknown>
-  /** As enqueueBulk, job n with key n modulo `keys`; absent where a system has no fair keys. */
+  /** As enqueueBulk, job n with key n modulo `keys`; absent where a system has no keys, or none that it is measured with. */
   enqueueKeyed?(inputs: readonly Input[], keys: number): Promise<unknown>
+  /** Stores a limit by key as one that was set long ago; absent where only the workers know of it. */
+  limitKeys?(max: number): Promise<unknown>
+  /** Pauses the queue; absent where a system has no pause, or none that it is measured with. */
+  pause?(): Promise<unknown>
   enqueueInTx?(client: Client, input: Input): Promise<unknown>
   /** Jobs in its store, read from the store and not from the library. */
   count(): Promise<number>

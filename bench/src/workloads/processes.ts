@@ -40,7 +40,8 @@ export const processes: Workload = {
   },
 }
 
-const ofOneProcess = [
+/** What a measurement of several processes cannot say. */
+export const ofOneProcess = [
   'firstTenth',
   'lastTenth',
   'lastOfFirst',
