@@ -257,10 +257,15 @@ export class QueuePool {
     return slots + this.ahead() - (this.#waitingCount - this.#low.waiting)
   }
 
-  /** Jobs to ask for although the hand is full: of keys that had nothing waiting, so that none waits for others' jobs. */
+  /**
+   * Jobs to ask for although the hand is full: of keys that had nothing waiting, so that none waits for others' jobs. No more
+   * than its slots: further ones would wait here, where other workers cannot start them.
+   */
   urgent(): number {
     if (this.#unsettled > maxUnsettled || this.config.prefetch === 0) return 0
-    return this.leastPriority === -Infinity ? this.lanes.urgent : 0
+    if (this.leastPriority > -Infinity) return 0
+    const most = this.config.concurrency * this.batchSize + this.ahead() - this.#waitingCount
+    return Math.max(0, Math.min(this.lanes.urgent, most))
   }
 
   /** Jobs that have ended and are not confirmed as settled. */
