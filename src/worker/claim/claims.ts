@@ -163,6 +163,7 @@ export class Claims {
       const last = closed.gaps.has('') ? undefined : jobs.at(-1)
       pool.floors.claimed(level, last, { isFull: jobs.length === claimant.limit || closed.isFull, hints })
     }
+    pool.isBound = jobs.length < claimant.limit && (closed.isFull || closed.keys.size > 0)
     pool.closing.answered(closed, performance.now())
     if (closed.hasPolicy)
       void this.#applyPolicies(

@@ -81,6 +81,8 @@ export class QueuePool {
   /** The highest priority of late, and when a job of it was claimed. */
   #top = { priority: -Infinity, at: -Infinity }
   #meanRunMs: number | undefined
+  /** Limits gave the last claim less than it asked for. */
+  isBound = true
 
   constructor(config: QueueConfig, { batchSize = 1, ordering = 'none' }: Partial<ServedKinds> = {}) {
     this.config = config
@@ -368,9 +370,10 @@ export class QueuePool {
   ahead(): number {
     if (this.#meanRunMs === undefined || this.#isPrefetchPaused) return 0
     const inMs = (this.#slots * (aheadMs + this.#claimMs)) / Math.max(this.#meanRunMs, 0.001)
-    // Under limits a job in hand keeps others from running elsewhere.
+    // A job in hand counts as running: where limits bind, it keeps others from running elsewhere.
     const { prefetch, concurrency } = this.config
-    return Math.min(this.rules.isLimited ? Math.min(prefetch, concurrency) : prefetch, Math.floor(inMs))
+    const isBound = this.rules.isLimited && this.isBound
+    return Math.min(isBound ? Math.min(prefetch, concurrency) : prefetch, Math.floor(inMs))
   }
 }
 
