@@ -2,7 +2,7 @@
 -- is a priority of jobs without one. The last row has no id and says what stopped others.
 --
 -- Jobs that start in order are placed by created_at, the others by run_at.
-select key, note, (options ? 'ordered') is true as "isOrdered", (created_at at time zone 'utc')::text as "createdAt",
+select key, note, case when options ? 'ordered' then (created_at at time zone 'utc')::text end as "createdAt",
        -- include: jobs/claimed
   from (select (claimed.job).*, claimed.note
           from stint.claim_limited(

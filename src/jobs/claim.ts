@@ -124,12 +124,12 @@ export async function claimLimited(
   db: Queryable,
   { lanes, ...request }: LimitedRequest,
 ): Promise<{ jobs: ClaimedJob[]; closed: Closed }> {
-  type Row = ClaimedRow & { note: ClosedRow | null; isOrdered: boolean; createdAt: string }
+  type Row = ClaimedRow & { note: ClosedRow | null; createdAt: string | null }
   const toJob = held(request)
   let note: ClosedRow = {}
   const rows = await run(db, claimLimitedSql, { ...request, ...limitedParams(lanes) }, (row: Row) => {
     if (row.note !== null) note = row.note
-    else if (row.isOrdered) row.runAt = row.createdAt
+    else if (row.createdAt !== null) row.runAt = row.createdAt
     return row
   })
   const jobs = rows.filter((row) => row.note === null).map(toJob)

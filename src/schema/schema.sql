@@ -1937,7 +1937,8 @@ declare
   room_left  integer;
   closed     text[];
   gaps       jsonb;
-  all_seen   jsonb;
+  seen_ids   uuid[];
+  seen_keys  text[];
   wait_ms    double precision;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -2058,15 +2059,15 @@ begin
          (select min(greatest((summed.tokens - summed.have) / summed.per_ms,
                               extract(epoch from summed.blocked_until - stint.now()) * 1000))
             from summed where summed.tokens > summed.have),
-         (select count(*) from seen), (select room from whole), 
-         (select jsonb_agg(jsonb_build_object('id', seen.id, 'key', seen.key, 'place', seen.place)) from seen)
-    into picked, closed, wait_ms, found_jobs, room_left, all_seen
+         (select count(*) from seen), (select room from whole),
+         (select array_agg(seen.id order by seen.place) from seen), (select array_agg(seen.key order by seen.place) from seen)
+    into picked, closed, wait_ms, found_jobs, room_left, seen_ids, seen_keys
     from within;
   picked := coalesce(picked, '{}');
   if cardinality(picked) between 1 and found_jobs - 1 then
     gaps := (select jsonb_agg(distinct coalesce(held.key, ''))
-               from jsonb_to_recordset(all_seen) as held (id uuid, key text, place bigint)
-               join jsonb_to_recordset(all_seen) as later (id uuid, key text, place bigint)
+               from unnest(seen_ids, seen_keys) with ordinality as held (id, key, place)
+               join unnest(seen_ids, seen_keys) with ordinality as later (id, key, place)
                  on coalesce(later.key, '') = coalesce(held.key, '') and later.place > held.place
               where held.id <> all(picked)
                 and later.id = any(picked));
