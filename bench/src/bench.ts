@@ -44,6 +44,7 @@ export interface Sizes {
   slowJobs: number
   slowWarmUpJobs: number
   pausedJobs: number
+  tokensMs: number
 }
 
 export const fullSizes: Sizes = {
@@ -80,6 +81,7 @@ export const fullSizes: Sizes = {
   slowJobs: 2_400,
   slowWarmUpJobs: 800,
   pausedJobs: 1_000_000,
+  tokensMs: 6_000,
 }
 
 export const quickSizes: Sizes = {
@@ -114,6 +116,7 @@ export const quickSizes: Sizes = {
   slowJobs: 400,
   slowWarmUpJobs: 80,
   pausedJobs: 20_000,
+  tokensMs: 2_000,
 }
 
 /** What a workload works with: the chosen systems, the sizes, and a way to measure. */
@@ -180,6 +183,7 @@ function needsWorker(measure: Measure): boolean {
     case 'steady':
     case 'fires':
     case 'idle':
+    case 'tokens':
       return true
     default:
       return measure satisfies never
@@ -206,6 +210,8 @@ function limitMs(measure: Measure): number {
       return 150_000 + measure.warmUpMs + measure.durationMs
     case 'fires':
       return 90_000 + measure.samples * 1_000
+    case 'tokens':
+      return 60_000 + measure.durationMs
     case 'idle':
       return 60_000 + (measure.paused ?? 0) / 5 + measure.settleMs + measure.durationMs
     default:

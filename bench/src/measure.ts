@@ -10,6 +10,7 @@ import { measureIdle } from './measures/idle.ts'
 import { measureLatency } from './measures/latency.ts'
 import type { Answer, Measure, Order, Sample } from './measures/order.ts'
 import { measureSteady } from './measures/steady.ts'
+import { measureTokens } from './measures/tokens.ts'
 import { measureTransactions } from './measures/transactions.ts'
 import { systemNamed } from './systems/all.ts'
 import type { Session, Tuning } from './systems/system.ts'
@@ -75,6 +76,8 @@ function measure(session: Session, asked: Exclude<Measure, { type: 'idle' }>, or
       return measureSteady(session, asked, order)
     case 'fires':
       return measureFires(session, asked, order)
+    case 'tokens':
+      return measureTokens(session, asked, order)
     default:
       return asked satisfies never
   }

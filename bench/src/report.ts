@@ -55,6 +55,10 @@ function toTable(workload: Workload, results: readonly Result[]) {
     { title: 'from cold', cell: ({ fromCold }) => whole(fromCold) },
     { title: 'CPU µs/job', cell: ({ cpuMicrosPerJob }) => cpuMicrosPerJob?.toFixed(1) },
     { title: 'WAL B/job', cell: ({ walBytesPerJob }) => whole(walBytesPerJob) },
+    {
+      title: 'of the quota',
+      cell: ({ quotaShare }) => (quotaShare === undefined ? undefined : `${(quotaShare * 100).toFixed(1)} %`),
+    },
     { title: 'CPU %', cell: ({ cpuPercent }) => cpuPercent?.toFixed(2) },
     { title: 'MB start', cell: ({ rssStartMb }) => whole(rssStartMb) },
     { title: 'MB middle', cell: ({ rssMiddleMb }) => whole(rssMiddleMb) },

@@ -73,6 +73,7 @@ const detailNames = [
   'cpuMicrosPerJob',
   'cpuPercent',
   'walBytesPerJob',
+  'quotaShare',
   'rssStartMb',
   'rssMiddleMb',
   'rssEndMb',

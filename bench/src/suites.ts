@@ -15,6 +15,7 @@ import { processes } from './workloads/processes.ts'
 import { single20 } from './workloads/single20.ts'
 import { slowJobs } from './workloads/slow-jobs.ts'
 import { steady } from './workloads/steady.ts'
+import { tokens } from './workloads/tokens.ts'
 import type { Workload } from './workloads/workload.ts'
 
 /** What `npm run bench -- <suite>` runs and which section of docs/benchmarks.md it rewrites. */
@@ -41,7 +42,12 @@ export const suites: readonly Suite[] = [
   },
   { name: 'drain', title: 'Drain', rule: drainedRule, workloads: [drain] },
   { name: 'held', title: 'Drain under a held snapshot', rule: drainedRule, workloads: [held] },
-  { name: 'flow-control', title: 'Flow control', rule: drainedRule, workloads: [keyed, slowJobs, paused] },
+  {
+    name: 'flow-control',
+    title: 'Flow control',
+    rule: drainedRule,
+    workloads: [keyed, slowJobs, tokens, paused],
+  },
   { name: 'latency', title: 'Enqueue to start', rule: startedRule, workloads: [latency] },
   { name: 'steady', title: 'Steady load', rule: startedRule, workloads: [steady] },
   {

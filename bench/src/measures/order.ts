@@ -1,4 +1,4 @@
-import type { Tuning } from '../systems/system.ts'
+import type { Rate, Tuning } from '../systems/system.ts'
 
 /** The orders to the measuring process. A new workload adds its measure here and in measure.ts. */
 export type Measure =
@@ -12,6 +12,7 @@ export type Measure =
   | { type: 'steady'; perSecond: number; warmUpMs: number; durationMs: number; concurrency: number }
   | { type: 'fires'; samples: number; schedules: number; concurrency: number }
   | IdleMeasure
+  | { type: 'tokens'; rate: Rate; processes: number; callers: number; durationMs: number }
 
 export interface DrainMeasure {
   type: 'drain'
@@ -65,6 +66,8 @@ export interface Details {
   cpuMicrosPerJob?: number
   cpuPercent?: number
   walBytesPerJob?: number
+  /** What was granted, as a share of what the bucket allows in that time. */
+  quotaShare?: number
   rssStartMb?: number
   rssMiddleMb?: number
   rssEndMb?: number

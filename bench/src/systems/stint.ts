@@ -19,6 +19,7 @@ interface StintModule {
     input: (fireAt: Date) => Input
   }) => unknown
   defineLimit: (definition: { name: string; covers: { queue: string }[]; by: 'key'; max: number }) => unknown
+  defineRate: (definition: { name: string; tokens: number; per: string; burst: number }) => unknown
 }
 
 interface StintClient {
@@ -29,6 +30,7 @@ interface StintClient {
     inputs: readonly Input[],
     options?: { each: (input: Input) => { key: string } },
   ): Promise<unknown>
+  limit(name: string): { take(tokens: number): Promise<void> }
   close(): Promise<void>
 }
 
@@ -118,6 +120,9 @@ async function setup(entries: Entries, url: string): Promise<Session> {
     enqueueBulk: (inputs) => client.enqueueMany(noop, inputs),
     enqueueKeyed: (inputs, keys) =>
       client.enqueueMany(noop, inputs, { each: ({ n }) => ({ key: `key-${n % keys}` }) }),
+    storeRate: ({ name, perSecond: tokens, burst }) =>
+      storeRule(entries, url, ({ defineRate }) => defineRate({ name, tokens, per: '1s', burst })),
+    takeToken: (name) => client.limit(name).take(1),
     limitKeys: (max) => storeLimit(entries, url, max),
     pause: () => runSql(url, "insert into stint.queue (name, paused_until) values ('bench', 'infinity')"),
     enqueueInTx: (tx, input) => client.enqueue(noop, input, { tx }),
@@ -128,12 +133,29 @@ async function setup(entries: Entries, url: string): Promise<Session> {
   }
 }
 
-/** A worker stores the rules of its code when it starts. For its first seconds a new limit costs more than later. */
-async function storeLimit(entries: Entries, url: string, keyLimit: number): Promise<void> {
-  const worker = await prepareWorker(entries, url, { concurrency: 1, keyLimit, run: () => undefined })
+/** For its first seconds a new limit costs more than later. */
+async function storeLimit(entries: Entries, url: string, max: number): Promise<void> {
+  await storeRule(entries, url, ({ defineLimit }) => defineLimit(perKey(max)))
+  await runSql(url, "update stint.limit_cover set since = since - interval '1 hour'")
+}
+
+/** A worker stores the rules of its code when it starts. */
+async function storeRule(
+  { entry, workerEntry }: Entries,
+  url: string,
+  define: (module: StintModule) => unknown,
+): Promise<void> {
+  const module = (await import(entry.href)) as StintModule
+  const { Worker } = (await import(workerEntry.href)) as WorkerModule
+  const queues = { [contract.queue]: { concurrency: 1 } }
+  const worker = new Worker({ connection: url, queues, flow: [define(module)], log: false })
+  worker.handle(module.defineJob(contract), () => Promise.resolve())
   await worker.start()
   await worker.stop()
-  await runSql(url, "update stint.limit_cover set since = since - interval '1 hour'")
+}
+
+function perKey(max: number) {
+  return { name: 'per-key', covers: [{ queue: contract.queue }], by: 'key' as const, max }
 }
 
 async function runSql(url: string, text: string): Promise<void> {
@@ -154,12 +176,9 @@ async function prepareWorker(
   const { concurrency, schedules = 0, keyLimit, jobMs, run } = work
   const { defineJob, defineSchedule, defineLimit } = (await import(entry.href)) as StintModule
   const { Worker } = (await import(workerEntry.href)) as WorkerModule
-  const { queue } = contract
-  const flow =
-    keyLimit === undefined
-      ? {}
-      : { flow: [defineLimit({ name: 'per-key', covers: [{ queue }], by: 'key', max: keyLimit })] }
-  const worker = new Worker({ connection: url, queues: { [queue]: { concurrency } }, ...flow, log: false })
+  const queues = { [contract.queue]: { concurrency } }
+  const flow = keyLimit === undefined ? {} : { flow: [defineLimit(perKey(keyLimit))] }
+  const worker = new Worker({ connection: url, queues, ...flow, log: false })
   const noop = defineJob(contract)
   worker.handle(noop, ({ n }) => {
     run(n)

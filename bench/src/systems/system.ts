@@ -80,6 +80,13 @@ export interface PreparedWorker {
   stop(): Promise<unknown>
 }
 
+/** A token bucket: so many tokens a second, and so many at once after a quiet time. */
+export interface Rate {
+  name: string
+  perSecond: number
+  burst: number
+}
+
 /** A system that is connected and may enqueue. */
 export interface Session {
   enqueueOne(input: Input): Promise<unknown>
@@ -88,6 +95,10 @@ export interface Session {
   enqueueKeyed?(inputs: readonly Input[], keys: number): Promise<unknown>
   /** Stores a limit by key as one that was set long ago; absent where only the workers know of it. */
   limitKeys?(max: number): Promise<unknown>
+  /** Stores a token bucket of this name; absent where a system has none that it is measured with. */
+  storeRate?(rate: Rate): Promise<unknown>
+  /** Waits for one token of a bucket. */
+  takeToken?(name: string): Promise<unknown>
   /** Pauses the queue; absent where a system has no pause, or none that it is measured with. */
   pause?(): Promise<unknown>
   enqueueInTx?(client: Client, input: Input): Promise<unknown>
