@@ -5,6 +5,7 @@ import type { Calls } from './calls.ts'
 import { DeadLetters } from './dead/dead-letters.ts'
 import { ErrorGroups } from './dead/error-groups.ts'
 import { JobVerbs } from './jobs/job-verbs.ts'
+import { Limits } from './limits.ts'
 import { Queues } from './queues.ts'
 import { Schedules } from './schedules.ts'
 
@@ -15,6 +16,7 @@ export interface ClientParts {
   queues: Queues
   schedules: Schedules
   errors: ErrorGroups
+  limits: Limits
 }
 
 /** Makes the parts on these calls: those of the client itself, or those of a person's transaction; `by` is who acts. */
@@ -40,6 +42,12 @@ export function partsOn(
       },
     }),
     errors: new ErrorGroups(calls),
+    limits: new Limits(calls, {
+      by,
+      onChanged: () => {
+        announcer.rulesChanged()
+      },
+    }),
     schedules: new Schedules(calls, {
       onReady: (hints) => {
         announcer.stored(new Set(hints))

@@ -47,6 +47,7 @@ import { resolveListOptions } from './jobs/list-options.ts'
 import type { JobPage, ListOptions } from './jobs/list-options.ts'
 import { resolveLogsOptions } from './jobs/log-options.ts'
 import type { LogsOptions } from './jobs/log-options.ts'
+import type { Limits } from './limits.ts'
 import { Operations } from './operations/operations.ts'
 import { operatorOf } from './operator/operator.ts'
 import type { Operator } from './operator/operator.ts'
@@ -96,6 +97,8 @@ export class Stint<Tx = PgTransaction> {
   readonly queues: Queues
   /** Rules that create jobs: set, read, pause, run now, backfill. */
   readonly schedules: Schedules
+  /** Concurrency limits and rates: read, override, rules of single keys. */
+  readonly limits: Limits
   /** The data behind the dashboard: queues, workers, leases, history, problems. */
   readonly view: View
   /** Actions over many jobs: preview, try, run, pause, abort. */
@@ -134,7 +137,7 @@ export class Stint<Tx = PgTransaction> {
     this.#refusals = new Refusals((entry) => calls.send((db) => writeAudit(db, entry)))
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
-    const { jobs, dead, queues, schedules, errors } = this.#partsOn(this.#calls)
+    const { jobs, dead, queues, schedules, errors, limits } = this.#partsOn(this.#calls)
     this.#jobs = jobs
     this.dead = dead
     this.queues = queues
@@ -142,6 +145,7 @@ export class Stint<Tx = PgTransaction> {
     this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
     this.audit = new Audit(this.#calls)
     this.errors = errors
+    this.limits = limits
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */

@@ -13,6 +13,8 @@ export interface QueueRules {
   readonly pausedKeys: readonly string[]
   /** When the next of these pauses ends; Infinity if none ends by itself. */
   readonly pauseEndsInMs: number
+  /** Weights that people gave to keys of it, up to 1,000. */
+  readonly keyWeights: Readonly<Record<string, number>>
   /** The breakers of its kinds that are not closed. */
   readonly breakers: readonly OpenBreaker[]
   readonly retryBudget: RetryBudget | undefined
@@ -43,6 +45,7 @@ export const noRules: QueueRules = Object.freeze({
   pausedKinds: [],
   pausedKeys: [],
   pauseEndsInMs: Infinity,
+  keyWeights: {},
   breakers: [],
   retryBudget: undefined,
 })
@@ -53,7 +56,7 @@ export type QueueRulesRow = Partial<Omit<QueueRules, 'retryBudget'>> & { retryBu
 /** Members that do not apply are left out of the row. */
 export function toQueueRules(row: QueueRulesRow): QueueRules {
   const { isLimited = false, pausedForMs = 0, pausedKinds = [], pausedKeys = [] } = row
-  const { pauseEndsInMs = Infinity, breakers = [] } = row
+  const { pauseEndsInMs = Infinity, keyWeights = {}, breakers = [] } = row
   return {
     isLimited,
     // As the function says "until someone ends it".
@@ -61,6 +64,7 @@ export function toQueueRules(row: QueueRulesRow): QueueRules {
     pausedKinds,
     pausedKeys,
     pauseEndsInMs,
+    keyWeights,
     breakers: breakers.map((breaker) => ({
       ...breaker,
       kinds: (breaker.kinds as readonly string[] | null) ?? [],

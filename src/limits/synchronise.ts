@@ -2,6 +2,7 @@ import type { JobContract } from '../contracts/contract.ts'
 import { StintError } from '../core/errors.ts'
 import type { Database } from '../db/database.ts'
 import { run } from '../db/statement.ts'
+import type { Queryable } from '../db/statement.ts'
 import { knownNamesSql } from './known-names.sql.ts'
 import { lockRulesSql } from './lock-rules.sql.ts'
 import { markLimitedSql } from './mark-limited.sql.ts'
@@ -29,7 +30,7 @@ export async function synchroniseRules(
 ): Promise<ReplacedRule[]> {
   const covers = coversOf(rules, contracts)
   return db.transaction(async (tx) => {
-    await run(tx, lockRulesSql, {}, () => undefined)
+    await lockRules(tx)
     const texts = {
       limits: JSON.stringify([...ofType(rules, 'limit'), ...orderLimits(contracts)]),
       rates: JSON.stringify(ofType(rules, 'rate')),
@@ -46,9 +47,26 @@ export async function synchroniseRules(
       (row: { queue: string }) => row.queue,
     )
     const queues = [...new Set([...changed, ...covers.map(({ queue }) => queue)])]
-    if (queues.length > 0) await run(tx, markLimitedSql, { queues }, () => undefined)
+    if (queues.length > 0) await markLimited(tx, queues)
     return stored.filter((rule) => rule.changed).map(({ type, name }) => ({ type, name }))
   })
+}
+
+/** One process at a time changes rules, for the rest of its transaction. */
+export async function lockRules(tx: Queryable): Promise<void> {
+  await run(tx, lockRulesSql, {}, () => undefined)
+}
+
+/** Says of these queues whether a limit or a rate covers them. */
+export async function markLimited(tx: Queryable, queues: readonly string[]): Promise<void> {
+  await run(tx, markLimitedSql, { queues }, () => undefined)
+}
+
+/** The names of the limits and rates that a worker's code declares or uses. */
+export function limitNames(rules: readonly FlowRule[], contracts: readonly Flow[]): string[] {
+  const declared = rules.filter(({ type }) => type === 'limit' || type === 'rate').map(({ name }) => name)
+  const named = contracts.flatMap(({ rates }) => rates)
+  return [...new Set([...declared, ...named, ...orderLimits(contracts).map(({ name }) => name)])]
 }
 
 function ofType(rules: readonly FlowRule[], type: FlowRule['type']): FlowRule[] {

@@ -6,6 +6,7 @@ import { noRules } from '../jobs/queue-rules.ts'
 import { Rates } from '../limits/rates/rates.ts'
 import type { Served } from '../jobs/survey.ts'
 import type { AboutWorker } from '../jobs/leases/lease.ts'
+import { limitNames } from '../limits/synchronise.ts'
 import type { Schedule } from '../schedules/rules/define-schedule.ts'
 import { usualServices } from './upkeep/services.ts'
 import { Upkeep } from './upkeep/upkeep.ts'
@@ -354,5 +355,6 @@ function aboutWorker({ worker, handlers, schedules }: RuntimeConfig): AboutWorke
     versions: JSON.parse(handlers.versions()) as Record<string, number>,
     batches: Object.fromEntries(batches.filter(([, size]) => size > 1)),
     schedules: schedules.map(({ name }) => name),
+    limits: limitNames(worker.flow, handlers.contracts),
   }
 }

@@ -133,6 +133,7 @@ const refusalCodes: readonly ErrorCode[] = [
   'duplicate-job',
   'job-not-found',
   'schedule-not-found',
+  'limit-not-found',
   'operation-not-found',
   'invalid-input',
   'contract-mismatch',

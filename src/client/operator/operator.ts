@@ -7,6 +7,7 @@ import type { When } from '../jobs/job-verbs.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { PausedPart, PauseOptions } from '../pause-options.ts'
 import type { SetQueueOptions } from '../queues.ts'
+import type { OverrideOptions, PenaliseOptions, SetKeyOptions } from '../limits.ts'
 import type { BackfillOptions } from '../schedules.ts'
 import type { ClientParts } from '../parts.ts'
 import { entryOf } from './actor.ts'
@@ -137,6 +138,7 @@ function verbsOf(config: AuditConfig<ClientParts>) {
         { noted: ['from', 'to'] },
       ),
     },
+    limits: limitVerbs(config),
     /** Error groups; each decision gets an audit entry. */
     errors: {
       /** Says that the error is repaired: in a version of the app, or as of now. */
@@ -160,6 +162,55 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       reopen: on('error.reopen', ({ errors }, fingerprint: string) => errors.reopen(fingerprint)),
     },
   }
+}
+
+/** Concurrency limits and rates; each change gets an audit entry. */
+function limitVerbs(config: AuditConfig<ClientParts>) {
+  const { on } = auditing(config)
+  const setKey = on(
+    'limit.set-key',
+    ({ limits, reason }, name: string, { key, ...options }: KeyOption & Omit<SetKeyOptions, 'reason'>) =>
+      limits.setKey(name, key, { ...options, reason }),
+    { noted: ['key', 'max', 'weight', 'tier', 'until', 'for'] },
+  )
+  const clearKey = on(
+    'limit.clear-key',
+    ({ limits }, name: string, { key }: KeyOption) => limits.clearKey(name, key),
+    { noted: ['key'] },
+  )
+  return {
+    /** Replaces the maximum of a limit, or the tokens of a rate, until a time or until it is cleared. */
+    override: on(
+      'limit.override',
+      ({ limits, reason }, name: string, options: Omit<OverrideOptions, 'reason'>) =>
+        limits.override(name, { ...options, reason }),
+      { noted: ['max', 'tokens', 'until', 'for'], unnoted: ['version'] },
+    ),
+    /** Ends an override. */
+    clear: on(
+      'limit.clear',
+      ({ limits }, name: string, options: { version?: string | undefined } = {}) =>
+        limits.clear(name, options),
+      { unnoted: ['version'] },
+    ),
+    /** Gives one key of a limit a maximum, a weight or a tier of its own. */
+    setKey: (name: string, key: string, options: SetKeyOptions) => setKey(name, { key, ...options }),
+    /** Removes the rule of one key. */
+    clearKey: (name: string, key: string, options: { reason?: string | undefined } = {}) =>
+      clearKey(name, { key, ...options }),
+    /** Gives no token of a rate until a time. */
+    penalise: on(
+      'limit.penalise',
+      ({ limits }, name: string, options: PenaliseOptions) => limits.penalise(name, options),
+      { noted: ['key', 'until', 'for'] },
+    ),
+    /** Deletes a limit or a rate that no live worker has in its code. */
+    delete: on('limit.delete', ({ limits }, name: string) => limits.delete(name)),
+  }
+}
+
+interface KeyOption {
+  key: string
 }
 
 function describeSchedule(definition: Schedule | ScheduleDefinition): { target: string; after: unknown } {

@@ -25,6 +25,8 @@ export interface AboutWorker {
   batches: Readonly<Record<string, number>>
   /** Schedules in its code. */
   schedules: readonly string[]
+  /** Limits and rates that its code declares or uses. */
+  limits: readonly string[]
 }
 
 /** Registers a new worker and begins its lease. Returns the database's time, in ms since 1970. */

@@ -28,7 +28,7 @@ create table stint.rate (
                                    and burst between 1 and 1e9 and keep >= 0 and keep <= burst
                                    and override_tokens between 1e-3 and 1e9 and taken between 0 and 1e300 and refused between 0 and 1e300),
   constraint rate_source check (source in ('code', 'runtime')),
-  constraint rate_texts check (octet_length(override_by) <= 256 and octet_length(override_reason) <= 2000)
+  constraint rate_texts check (octet_length(override_by) <= 512 and octet_length(override_reason) <= 2000)
 );
 
 -- The level of each bucket. Append-only: the newest row counts and is found first, while a row that is updated lies behind all

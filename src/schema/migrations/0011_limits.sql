@@ -38,7 +38,7 @@ create table stint.concurrency_limit (
   constraint concurrency_limit_in_bounds check (max >= 0 and override_max >= 0 and jsonb_typeof(tiers) = 'object'),
   constraint concurrency_limit_policy check (on_limit in ('wait', 'drop-newest', 'latest-wins')),
   constraint concurrency_limit_source check (source in ('code', 'runtime')),
-  constraint concurrency_limit_texts check (octet_length(override_by) <= 256 and octet_length(override_reason) <= 2000)
+  constraint concurrency_limit_texts check (octet_length(override_by) <= 512 and octet_length(override_reason) <= 2000)
 );
 
 -- What one key has of a limit, beside all others.
@@ -55,8 +55,11 @@ create table stint.limit_key (
   constraint limit_key_pkey primary key (name, key),
   constraint limit_key_in_bounds check (octet_length(name) between 1 and 128 and octet_length(key) between 1 and 512
                                         and max >= 0 and weight between 1 and 1000 and octet_length(tier) <= 128),
-  constraint limit_key_texts check (octet_length(by) <= 256 and octet_length(reason) <= 2000)
+  constraint limit_key_texts check (octet_length(by) <= 512 and octet_length(reason) <= 2000)
 );
+
+-- The keys with a weight, which workers read with the rules of their queues.
+create index limit_key_weight on stint.limit_key (name, key) where weight is not null;
 
 -- The jobs of a queue that ran when the row was written: all that was claimed up to `floor` and still runs is in `ids`. A count
 -- reads these and the claims above the floor, so it never reads past jobs that ended long ago. The newest row counts.

@@ -97,6 +97,16 @@ begin
                                        limit 2000)) as ending
                               where ending.paused_until > stint.now()
                                 and ending.paused_until < 'infinity'),
+           -- Bounded: it is read every second. A key with two weights has the higher one.
+           'keyWeights', (select jsonb_object_agg(weighed.key, weighed.weight)
+                            from (select own.key, max(own.weight) as weight
+                                    from stint.limit_cover as cover
+                                    join stint.limit_key as own on own.name = cover.name
+                                   where cover.queue = served.name and cover.type = 'concurrency'
+                                     and own.weight is not null and own.until > stint.now()
+                                   group by own.key
+                                   order by own.key
+                                   limit 1000) as weighed),
            'breakers', (select jsonb_agg(jsonb_build_object(
                                  'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
                                  'isForced', coalesce(breaker.forced_until > stint.now(), false),

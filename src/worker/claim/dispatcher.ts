@@ -83,7 +83,7 @@ export class Dispatcher implements SlotOwner {
    * back.
    */
   startAll(): void {
-    if (this.#isOpen) for (const pool of this.#pools) if (pool.rules.takeNews()) this.#giveBack(pool)
+    if (this.#isOpen) for (const pool of this.#pools) if (pool.rules.takeNews()) this.#follow(pool)
     if (this.#suspects.waiting > 0) this.#startSuspect()
     while (this.#hasSlot() && this.#isOpen && !this.#suspects.holdsOthers(performance.now())) {
       const pool = this.#nextToStart()
@@ -293,6 +293,12 @@ export class Dispatcher implements SlotOwner {
   #reopen(pool: QueuePool, { job }: HeldJob): void {
     if (job.key !== null) pool.closing.reopenKey(job.key)
     for (const one of this.#pools) one.closing.reopen()
+  }
+
+  /** The rules of a queue have changed. */
+  #follow(pool: QueuePool): void {
+    pool.lanes.weigh()
+    this.#giveBack(pool)
   }
 
   /** Gives back the jobs in hand that a pause holds back now. */

@@ -5,7 +5,7 @@ import type { FloorBefore, Level } from './floor.ts'
 /** A key of a queue, as its ring knows it (lanes.ts). */
 export class Key {
   readonly name: string
-  readonly weight: number
+  weight: number
   readonly floors = new Floors()
   /** A job of this key was seen: it is known from more than hints. */
   isProven = false

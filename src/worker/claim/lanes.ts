@@ -228,6 +228,11 @@ export class Lanes {
     this.#enter(key, priority)
   }
 
+  /** The weights may have changed: all known keys get theirs anew. */
+  weigh(): void {
+    for (const key of this.#keys.values()) key.weight = this.#weightOf(key.name)
+  }
+
   /** A survey reads a page of lanes now: floors that claims move meanwhile are noted. */
   beginPage(): void {
     this.#page++

@@ -19,6 +19,7 @@ export class PoolRules {
   #pausedUntil = Infinity
   #pausedKinds: ReadonlySet<string> = new Set()
   #pausedKeys: ReadonlySet<string> = new Set()
+  #keyWeights: ReadonlyMap<string, number> = new Map()
   /** The kinds to claim, as JSON, and the JSON of all kinds that they were made of. */
   #kinds = { all: '', open: '' }
   #hasNews = false
@@ -36,6 +37,7 @@ export class PoolRules {
     if (textOf(rules) !== textOf(before)) {
       this.#pausedKinds = new Set(rules.pausedKinds)
       this.#pausedKeys = new Set(rules.pausedKeys)
+      this.#keyWeights = new Map(Object.entries(rules.keyWeights))
       this.#kinds = { all: '', open: '' }
       this.#hasNews = true
     } else if (isPaused === wasPaused) return []
@@ -84,6 +86,11 @@ export class PoolRules {
   /** Whether the queue or something of it is paused. */
   hasPauses(now: number): boolean {
     return this.isPaused(now) || this.#pausedKinds.size > 0 || this.#pausedKeys.size > 0
+  }
+
+  /** The weight that a person gave to a key. */
+  weightOf(key: string): number | undefined {
+    return this.#keyWeights.get(key)
   }
 
   /** The kinds to claim, of all that this worker handles: JSON of kind → newest contract version. */

@@ -88,7 +88,7 @@ export class QueuePool {
     this.config = config
     this.batchSize = batchSize
     this.ordering = ordering
-    this.lanes = new Lanes(config.keyWeight, {
+    this.lanes = new Lanes((key) => this.rules.weightOf(key) ?? config.keyWeight(key), {
       isPaused: (key) => this.rules.isKeyPaused(key),
       reservedFrom: config.reserve?.priority ?? Infinity,
     })

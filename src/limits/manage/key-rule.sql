@@ -1,0 +1,5 @@
+-- The rule of one key.
+select key, max, weight, tier, until, by, reason, updated_at as "updatedAt", until > stint.now() as "isActive"
+  from stint.limit_key
+ where name = :name::text
+   and key = :key::text
