@@ -7,6 +7,7 @@ import { fsync, fullPageWrites, synchronousCommit } from './checks/durability.ts
 import { indexBloat } from './checks/index-bloat.ts'
 import { invalidIndexes } from './checks/invalid-indexes.ts'
 import { kinds } from './checks/kinds.ts'
+import { limits } from './checks/limits.ts'
 import { notifyQueue } from './checks/notify-queue.ts'
 import { partitions } from './checks/partitions.ts'
 import { pauses } from './checks/pauses.ts'
@@ -44,6 +45,7 @@ export const checks = {
   kinds,
   versions,
   schedules,
+  limits,
 } satisfies Record<string, Check>
 
 export type CheckName = keyof typeof checks

@@ -58,6 +58,7 @@ export interface WorkerRow {
   queues?: Record<string, number>
   kinds?: string[]
   schedules?: string[]
+  limits?: string[]
   version?: string
   stintVersion?: string
   /** How long the worker has been up. */
@@ -67,10 +68,18 @@ export interface WorkerRow {
 /** Inserts the row of a worker with a lease of an hour, without starting a worker. */
 export async function plantWorker(
   db: TestDatabase,
-  { up = '1 hour', queues = {}, kinds = [], schedules = [], stintVersion = '1.0.0', version }: WorkerRow = {},
+  {
+    up = '1 hour',
+    queues = {},
+    kinds = [],
+    schedules = [],
+    limits = [],
+    stintVersion = '1.0.0',
+    version,
+  }: WorkerRow = {},
 ): Promise<string> {
   const id = randomUUID()
-  const about = { host: 'h', pid: 1, queues, kinds, schedules, stintVersion, version }
+  const about = { host: 'h', pid: 1, queues, kinds, schedules, limits, stintVersion, version }
   await db.query(
     `insert into stint.worker (id, started_at, lease_until, about)
      values ($1, stint.now() - $2::interval, stint.now() + interval '1 hour', $3)`,
