@@ -161,6 +161,7 @@ describe('metrics', () => {
       totals: [totals],
       pressures: [],
       rates: [{ name, queues: [], tokens: 1, taken: 2, refused: 3 }],
+      limits: [],
       console: { viewers: 0, waits: 0, dropped: 0, refused: 0 },
     })
     expect(valueOf(parse(text).samples, 'stint_jobs_succeeded_total', { queue: name, kind: name })).toBe(1)

@@ -153,6 +153,15 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
     { json: { from: '2026-03-01T00:00:00Z', to: '2026-03-03T00:00:00Z', dryRun: true } },
   ],
   'DELETE /v1/schedules/{name}': () => [{}],
+  'GET /v1/limits': () => [{}, { query: '?limit=1' }],
+  'GET /v1/limits/{name}': () => [{}],
+  'PUT /v1/limits/{name}': () => [{ json: { max: 5, for: '1h' } }],
+  'DELETE /v1/limits/{name}': () => [{}],
+  'POST /v1/limits/{name}/delete': () => [{ json: {} }],
+  'GET /v1/limits/{name}/keys': () => [{}],
+  'PUT /v1/limits/{name}/keys/{key}': () => [{ json: { max: 5 } }],
+  'DELETE /v1/limits/{name}/keys/{key}': () => [{}],
+  'POST /v1/limits/{name}/penalise': () => [{ json: { for: '1s' } }],
   'GET /v1/events': ({ contract: { queue } }, { ready, operation }) => [
     { query: '?topics=overview,workers' },
     { query: `?topics=job:${ready}` },
@@ -162,12 +171,14 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
 }
 
 /** The path with the names of a side in it. */
-export function pathOf(route: string, { contract, group, schedule }: Side, of: Planted): string {
+export function pathOf(route: string, { contract, group, schedule, key }: Side, of: Planted): string {
   const isOperation = route.includes('/operations/')
   return route
     .replace('{queue}', contract.queue)
     .replace('{group}', group)
+    // A limit has the name of the schedule.
     .replace('{name}', schedule)
+    .replace('{key}', key)
     .replace('{id}', isOperation ? of.operation : route.includes('/re') ? of.dead : of.ready)
 }
 

@@ -152,6 +152,12 @@ export async function plant(scene: Scene, side: Side, actor: string): Promise<Pl
     schedule,
     error,
   ])
+  await scene.db.query(
+    `with rule as (insert into stint.concurrency_limit (name, by_key, max) values ($1, true, 5))
+     insert into stint.limit_cover (queue, type, name) values ($2, 'concurrency', $1)`,
+    [schedule, queue],
+  )
+  await scene.stint.limits.setKey(schedule, key, { max: 2, reason: error })
   await givenMinute(scene.db, { queue, kind, ago: 1, succeeded: 7, dead: 3 })
   const as = scene.stint.as({ actor, role: 'operator', origin: 'cli' })
   const { id: operation } = await as.operations.start({

@@ -87,7 +87,7 @@ const telling = [
     'GET /v1/kinds',
   ],
   ...['GET /v1/metrics', 'GET /v1/audit', 'GET /v1/jobs', 'GET /v1/operations', 'GET /v1/error-groups'],
-  ...['GET /v1/schedules', 'GET /v1/events'],
+  ...['GET /v1/schedules', 'GET /v1/limits', 'GET /v1/events'],
 ]
 
 test('every route has a request in scope-requests.ts', () => {

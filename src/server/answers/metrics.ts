@@ -5,6 +5,8 @@ import { countedStates } from '../../stats/read/queues/figures.ts'
 import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { RateFigures } from '../../limits/rates/rate-figures.ts'
+import type { LimitInfo } from '../../limits/manage/read.ts'
+import { maySeeLimit } from './limit-item.ts'
 import { workersFor } from './worker-list.ts'
 
 export interface MetricFacts {
@@ -14,6 +16,7 @@ export interface MetricFacts {
   /** Of queues that have a rule or are closed. */
   pressures: readonly PressureReport[]
   rates: readonly RateFigures[]
+  limits: readonly LimitInfo[]
   console: { viewers: number; waits: number; dropped: number; refused: number }
 }
 
@@ -26,6 +29,7 @@ export function metricsText({
   totals,
   pressures,
   rates,
+  limits,
   console: own,
 }: MetricFacts): string {
   const page = new Page()
@@ -87,6 +91,10 @@ export function metricsText({
   }
 
   rateMetrics(page, rates.filter(isVisible(caller)))
+  limitMetrics(
+    page,
+    limits.filter((limit) => maySeeLimit(caller, limit)),
+  )
 
   const fleet = workersFor(caller, all.workers)
   const workers = page.metric(
@@ -178,6 +186,31 @@ function rateMetrics(page: Page, rates: readonly RateFigures[]): void {
   for (const rate of rates) taken({ rate: rate.name }, rate.taken)
   const refused = page.metric('stint_rate_refused_total', 'counter', 'Takers that a rate had no tokens for.')
   for (const rate of rates) refused({ rate: rate.name }, rate.refused)
+}
+
+/** Of a limit by key, the key that is nearest to its maximum: a metric for each key would have no bound. */
+function limitMetrics(page: Page, limits: readonly LimitInfo[]): void {
+  const used = page.metric(
+    'stint_limit_used',
+    'gauge',
+    'Running jobs that a concurrency limit counts; of a limit by key, those of the key nearest to its maximum.',
+  )
+  const concurrency = limits.filter(({ type }) => type === 'concurrency')
+  const first = ({ byKey, keys }: LimitInfo): LimitInfo['keys'][number] | undefined =>
+    byKey ? keys[0] : undefined
+  for (const one of concurrency) used({ limit: one.name }, one.byKey ? (first(one)?.used ?? 0) : one.used)
+  const max = page.metric(
+    'stint_limit_max',
+    'gauge',
+    'The maximum of a concurrency limit; of a limit by key, that of the same key.',
+  )
+  for (const one of concurrency) max({ limit: one.name }, first(one)?.max ?? one.max)
+  const behind = page.metric(
+    'stint_limit_ready_behind',
+    'gauge',
+    'About how many ready jobs a limit or a rate keeps waiting.',
+  )
+  for (const one of limits) behind({ limit: one.name }, one.readyBehind)
 }
 
 const counters: Readonly<Record<TotalName, readonly [name: string, help: string]>> = {

@@ -74,9 +74,10 @@ export class SharedReads {
   readonly totals: Shared<Awaited<ReturnType<View['totals']>>>
   readonly pressures: Shared<Awaited<ReturnType<View['pressures']>>>
   readonly rates: Shared<Awaited<ReturnType<View['rates']>>>
+  readonly limits: Shared<Awaited<ReturnType<Stint['limits']['list']>>>
   readonly findings: Shared<Examined>
 
-  constructor(stint: Pick<Stint, 'view' | 'doctor'>) {
+  constructor(stint: Pick<Stint, 'view' | 'doctor' | 'limits'>) {
     const { view } = stint
     this.queues = new Shared(() => view.queues(), 900)
     this.trouble = new Shared(() => view.trouble(), 4_000)
@@ -85,6 +86,7 @@ export class SharedReads {
     this.totals = new Shared(() => view.totals(), 900)
     this.pressures = new Shared(() => view.pressures(), 900)
     this.rates = new Shared(() => view.rates(), 900)
+    this.limits = new Shared(() => stint.limits.list({ limit: 1_000 }), 900)
     this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 

@@ -41,6 +41,7 @@ export const actions = [
   'edit',
   'schedule.edit',
   'queue.edit',
+  'limit',
   'audit',
 ] as const
 export type Action = (typeof actions)[number]

@@ -64,14 +64,24 @@ const nouns: Readonly<Record<string, string>> = {
   operations: 'operation',
   schedules: 'schedule',
   queues: 'queue',
+  limits: 'limit',
   'error-groups': 'error',
+}
+
+/** The acts of methods that are not `delete`, `start` or `set`. */
+const acts: Readonly<Record<string, string>> = {
+  'PUT limits': 'limit.override',
+  'DELETE limits': 'limit.clear',
+  'PUT limits keys': 'limit.set-key',
+  'DELETE limits keys': 'limit.clear-key',
 }
 
 /** Records an act that was refused because of the caller's permissions, before its route was reached. */
 export async function noteRefused(c: Context<Env>, parts: ConsoleParts): Promise<void> {
   const [, noun = '', id, verb] = c.req.path.split('/').slice(1)
   const usual = c.req.method === 'DELETE' ? 'delete' : id === undefined ? 'start' : 'set'
-  const action = `${nouns[noun] ?? noun}.${verb ?? usual}`
+  const named = `${c.req.method} ${noun}${verb === undefined ? '' : ` ${verb}`}`
+  const action = acts[named] ?? `${nouns[noun] ?? noun}.${verb ?? usual}`
   const target = (id === undefined ? c.req.path : decoded(id)).slice(0, 2_000)
   const why = `${c.get('caller').role} may not`
   // The act is refused even if the refusal cannot be recorded.

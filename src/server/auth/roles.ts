@@ -7,7 +7,7 @@ const own: Readonly<Record<Role, readonly Action[]>> = {
     ...(['view.input', 'enqueue', 'replay', 'cancel', 'run-now', 'reschedule', 'reprioritize'] as const),
     ...(['discard', 'restore', 'operation', 'triage', 'schedule.run', 'pause'] as const),
   ],
-  admin: ['edit', 'schedule.edit', 'queue.edit', 'audit'],
+  admin: ['edit', 'schedule.edit', 'queue.edit', 'limit', 'audit'],
 }
 
 const viewer = new Set(own.viewer)

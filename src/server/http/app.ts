@@ -32,6 +32,7 @@ import { auditRoutes } from '../routes/audit.ts'
 import { errorGroupRoutes } from '../routes/error-groups.ts'
 import { jobRoutes } from '../routes/jobs.ts'
 import { jobVerbRoutes } from '../routes/job-verbs.ts'
+import { limitRoutes } from '../routes/limits.ts'
 import { operationRoutes } from '../routes/operations.ts'
 import { scheduleRoutes } from '../routes/schedules.ts'
 import { whyRoutes } from '../routes/why.ts'
@@ -40,7 +41,16 @@ import { isSafe } from './same-origin.ts'
 /** All routes under /v1, and /metrics; each resource has one entry. */
 const allRoutes: readonly Routes[] = [
   ...[healthRoutes, meRoutes, openapiRoutes, producerRoutes],
-  ...[jobRoutes, whyRoutes, jobVerbRoutes, operationRoutes, errorGroupRoutes, scheduleRoutes, auditRoutes],
+  ...[
+    jobRoutes,
+    whyRoutes,
+    jobVerbRoutes,
+    operationRoutes,
+    errorGroupRoutes,
+    scheduleRoutes,
+    limitRoutes,
+    auditRoutes,
+  ],
   ...[
     overviewRoutes,
     queueRoutes,
