@@ -29,6 +29,9 @@ Keep
   stint queue list          how long each queue keeps its jobs
   stint queue set NAME      change how long a queue keeps its jobs
 
+Flow
+  stint limit list          concurrency limits and rates; also get, set, clear, keys, key, penalise, delete
+
 Schedule
   stint schedule list       schedules that enqueue jobs, and when each fires next
   stint schedule get NAME   details of a schedule, with its last fires
@@ -62,6 +65,7 @@ const commands = {
   op: async (args) => (await import('./commands/op.ts')).op(args),
   audit: async (args) => (await import('./commands/audit.ts')).audit(args),
   queue: async (args) => (await import('./commands/queue.ts')).queue(args),
+  limit: async (args) => (await import('./commands/limit.ts')).limit(args),
   schedule: async (args) => (await import('./commands/schedule.ts')).schedule(args),
   work: async (args) => (await import('./commands/work.ts')).work(args),
   dev: async (args) => (await import('./commands/dev.ts')).dev(args),

@@ -19,6 +19,7 @@ const byCode: Partial<Record<ErrorCode, number>> = {
   'job-not-found': exitCodes.notFound,
   'error-group-not-found': exitCodes.notFound,
   'schedule-not-found': exitCodes.notFound,
+  'limit-not-found': exitCodes.notFound,
   'operation-not-found': exitCodes.notFound,
   'too-many-matches': exitCodes.refused,
   'state-changed': exitCodes.refused,
