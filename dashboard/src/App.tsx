@@ -33,6 +33,7 @@ const SchedulesRoute = lazy(() =>
 const WorkersRoute = lazy(() =>
   import('./routes/WorkersRoute.tsx').then((m) => ({ default: m.WorkersRoute })),
 )
+const LimitsRoute = lazy(() => import('./routes/LimitsRoute.tsx').then((m) => ({ default: m.LimitsRoute })))
 const AuditRoute = lazy(() => import('./routes/AuditRoute.tsx').then((m) => ({ default: m.AuditRoute })))
 const SystemRoute = lazy(() => import('./routes/SystemRoute.tsx').then((m) => ({ default: m.SystemRoute })))
 
@@ -123,6 +124,7 @@ export function App() {
               <Route path="/operations/:id">{({ id }) => <OperationRoute id={id} />}</Route>
               <Route path="/schedules" component={SchedulesRoute} />
               <Route path="/workers" component={WorkersRoute} />
+              <Route path="/limits" component={LimitsRoute} />
               <Route path="/audit" component={AuditRoute} />
               <Route path="/system" component={SystemRoute} />
               <Route>

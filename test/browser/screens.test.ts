@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Page } from 'playwright-core'
 import { form } from '../support/form.ts'
+import { giveLimits } from './limits-given.ts'
 import { beginLife } from './life.ts'
 import type { Life } from './life.ts'
 import { contracts, sendMail } from './shop.ts'
@@ -24,6 +25,7 @@ let waitingJob = ''
 beforeAll(async () => {
   await mkdir(shots, { recursive: true })
   life = await beginLife({ db: given.db, stint: given.stint, connection: given.db.url })
+  await giveLimits(given.db)
   // A name without a place to break, and figures as wide as possible.
   const { id: waiting } = await given.stint.enqueue(
     sendMail,
@@ -82,6 +84,10 @@ function screens(): Readonly<Record<string, string>> {
     'schedule-paused': 'schedules?schedule=weekly-digest',
     'schedule-backfill': 'schedules?schedule=nightly-report&panel=backfill',
     workers: 'workers',
+    limits: 'limits',
+    'limit-open': 'limits?limit=video/tenant',
+    'limit-override': 'limits?limit=video/tenant&panel=override',
+    'limit-key': 'limits?limit=video/tenant&panel=key',
     audit: 'audit',
     system: 'system',
   }

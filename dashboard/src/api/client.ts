@@ -43,10 +43,11 @@ export function send<Answer>(
   method: 'POST' | 'PATCH' | 'PUT' | 'DELETE',
   path: string,
   body: object | string = {},
+  headers: Readonly<Record<string, string>> = {},
 ): Promise<Answer> {
   return request<Answer>(apiUrl(path), {
     method,
-    headers: { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID() },
+    headers: { 'content-type': 'application/json', 'idempotency-key': crypto.randomUUID(), ...headers },
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 }

@@ -9,6 +9,7 @@ export const screens = [
   { path: '/operations', title: 'Operations', key: 'p', icon: 'operations' },
   { path: '/schedules', title: 'Schedules', key: 's', icon: 'scheduled' },
   { path: '/workers', title: 'Workers', key: 'w', icon: 'workers' },
+  { path: '/limits', title: 'Limits & breakers', key: 'l', icon: 'limits' },
   { path: '/audit', title: 'Audit', key: 'u', icon: 'audit', action: 'audit' },
   { path: '/system', title: 'System', key: 'y', icon: 'doctor' },
 ] as const satisfies readonly { path: string; title: string; key: string; icon: IconName; action?: string }[]
