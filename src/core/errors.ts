@@ -13,6 +13,7 @@ export const errorCodes = [
   'schedule-not-found',
   'limit-not-found',
   'breaker-not-found',
+  'breaker-open',
   'operation-not-found',
   'rate-limited',
   'too-many-matches',
@@ -62,6 +63,7 @@ export interface ErrorDetails {
   /** The current state, if another one was expected. */
   current?: unknown
   /** When to try again, for `queue-full`. */
+  /** When another try may help. */
   retryAfterMs?: number | undefined
 }
 
@@ -73,6 +75,7 @@ export class StintError extends Error {
   /** The current state, if another one was expected: a job, or the depth of a queue. */
   readonly current: unknown
   /** When to try again, for `queue-full`. */
+  /** When another try may help; undefined where that is not known. */
   readonly retryAfterMs: number | undefined
 
   constructor(

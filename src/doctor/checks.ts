@@ -1,5 +1,6 @@
 import type { Check } from './check.ts'
 import { autovacuum } from './checks/autovacuum.ts'
+import { breakers } from './checks/breakers.ts'
 import { claims } from './checks/claims.ts'
 import { clock } from './checks/clock.ts'
 import { deadRows } from './checks/dead-rows.ts'
@@ -46,6 +47,7 @@ export const checks = {
   versions,
   schedules,
   limits,
+  breakers,
 } satisfies Record<string, Check>
 
 export type CheckName = keyof typeof checks

@@ -29,6 +29,8 @@ export interface Limits {
   lateMs: number
   /** How long a pause may hold a ready job. */
   pausedMs: number
+  /** How long a breaker may be open. */
+  breakerOpenMs: number
 }
 
 const minuteMs = 60_000
@@ -53,4 +55,5 @@ export const defaultLimits: Limits = {
   deployMs: 15 * minuteMs,
   lateMs: 2 * minuteMs,
   pausedMs: 24 * hourMs,
+  breakerOpenMs: 10 * minuteMs,
 }

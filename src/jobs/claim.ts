@@ -11,6 +11,7 @@ import { claimableSql } from './claimable.sql.ts'
 import { floorParams, isBefore } from './position.ts'
 import type { Position } from './position.ts'
 import { pickLimitedSql } from './pick-limited.sql.ts'
+import { probeCandidatesSql } from './probe-candidates.sql.ts'
 import { putAsideSql } from './put-aside.sql.ts'
 
 /** A job that a worker holds: its row says running, under this lease. */
@@ -214,6 +215,17 @@ export function claimable(
 /** Jobs that `claimLanes` would take, without taking them: used after it has failed. */
 export function claimableKeyed(db: Queryable, request: Listing): Promise<{ id: string }[]> {
   return run(db, claimableKeyedSql, request, (row: { id: string }) => row)
+}
+
+/** The first jobs of some kinds, at most `limit` with a key and as many without: the probes of a breaker. */
+export function probeCandidates(db: Queryable, request: Listing): Promise<ProbeCandidate[]> {
+  return run(db, probeCandidatesSql, request, (row: ProbeCandidate) => row)
+}
+
+export interface ProbeCandidate {
+  id: string
+  key: string | null
+  priority: number
 }
 
 /** Takes these jobs, of any priority and key. */

@@ -31,6 +31,8 @@ export interface OpenBreaker {
   readonly name: string
   readonly kinds: readonly string[]
   readonly state: 'open' | 'half-open'
+  /** The classes of failures that it counts. */
+  readonly counts: readonly unknown[]
   /** The worker that probes it. */
   readonly probeBy: string | null
   readonly isForced: boolean
@@ -68,6 +70,7 @@ export function toQueueRules(row: QueueRulesRow): QueueRules {
     breakers: breakers.map((breaker) => ({
       ...breaker,
       kinds: (breaker.kinds as readonly string[] | null) ?? [],
+      counts: (breaker.counts as readonly unknown[] | null) ?? [],
       probeBy: breaker.probeBy ?? null,
       probeInMs: (breaker.probeInMs as number | null) ?? 0,
     })),

@@ -1,9 +1,9 @@
 -- Send failed jobs back to wait for their next attempt, where their lease still holds, and note what went wrong.
 --
--- :items is an object by id: { lease, delayMs, burns, class, ranMs, outcome, error, fingerprint, reason }. A failure that counts
--- against the budget of its class burns no attempt: the attempt is given back. A job that was asked to stop meanwhile is
--- ready at once: the worker that claims it ends it. An attempt that reached its end was no crash. A job that others of its key
--- may pass leaves the order.
+-- :items is an object by id: { lease, delayMs, burns, spared, class, ranMs, outcome, error, fingerprint, reason }. A failure that
+-- counts against the budget of its class burns no attempt: the attempt is given back. One that is spared counts nowhere. A job
+-- that was asked to stop meanwhile is ready at once: the worker that claims it ends it. An attempt that reached its end was no
+-- crash. A job that others of its key may pass leaves the order.
 with back as (
   update stint.job
      set state      = case when (:items::jsonb -> id::text ->> 'delayMs')::float8 > 0 and cancel_at is null
@@ -14,7 +14,8 @@ with back as (
          attempt    = attempt - case when (:items::jsonb -> id::text ->> 'burns')::boolean then 0 else 1 end,
          failures   = coalesce(failures, '{}') || jsonb_build_object(
                         :items::jsonb -> id::text ->> 'class',
-                        coalesce((failures ->> (:items::jsonb -> id::text ->> 'class'))::integer, 0) + 1),
+                        coalesce((failures ->> (:items::jsonb -> id::text ->> 'class'))::integer, 0)
+                          + case when (:items::jsonb -> id::text ->> 'spared')::boolean then 0 else 1 end),
          options    = case when options ->> 'ordered' = 'pass' then nullif(options - 'ordered', '{}') else options end,
          suspect    = false,
          worker_id  = null,

@@ -73,10 +73,12 @@ create table stint.breaker (
   state text not null default 'closed'::text,
   since timestamp with time zone not null default stint.now(),
   opens integer not null default 0,
+  changes bigint not null default 0,
   cause jsonb,
   probe_at timestamp with time zone,
   probe_by uuid,
   probe_until timestamp with time zone,
+  probed integer not null default 0,
   forced_until timestamp with time zone,
   forced_by text,
   forced_reason text
@@ -620,7 +622,7 @@ alter table stint.audit add constraint audit_pkey PRIMARY KEY (id);
 
 alter table stint.blob add constraint blob_pkey PRIMARY KEY (key);
 
-alter table stint.breaker add constraint breaker_in_bounds CHECK ((((window_ms >= (1000)::double precision) AND (window_ms <= (86400000)::double precision)) AND (share > (0)::double precision) AND (share <= (1)::double precision) AND (("least" >= 1) AND ("least" <= 1000000)) AND ((open_ms >= (100)::double precision) AND (open_ms <= (86400000)::double precision)) AND ((most_open_ms >= open_ms) AND (most_open_ms <= (86400000)::double precision)) AND ((probes >= 1) AND (probes <= 1000)) AND (opens >= 0) AND (cardinality(counts) <= 20)));
+alter table stint.breaker add constraint breaker_in_bounds CHECK ((((window_ms >= (1000)::double precision) AND (window_ms <= (86400000)::double precision)) AND (share > (0)::double precision) AND (share <= (1)::double precision) AND (("least" >= 1) AND ("least" <= 1000000)) AND ((open_ms >= (100)::double precision) AND (open_ms <= (86400000)::double precision)) AND ((most_open_ms >= open_ms) AND (most_open_ms <= (86400000)::double precision)) AND ((probes >= 1) AND (probes <= 1000)) AND ((opens >= 0) AND (opens <= 1000000)) AND ((probed >= 0) AND (probed <= 1000000)) AND ((changes >= 0) AND (changes <= '1000000000000000'::bigint)) AND (cardinality(counts) <= 20)));
 
 alter table stint.breaker add constraint breaker_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
@@ -630,7 +632,11 @@ alter table stint.breaker add constraint breaker_source CHECK ((source = ANY (AR
 
 alter table stint.breaker add constraint breaker_state CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])));
 
-alter table stint.breaker add constraint breaker_texts CHECK (((octet_length(forced_by) <= 256) AND (octet_length(forced_reason) <= 2000)));
+alter table stint.breaker add constraint breaker_texts CHECK (((octet_length(forced_by) <= 512) AND (octet_length(forced_reason) <= 4000) AND (octet_length((cause)::text) <= 20000)));
+
+alter table stint.breaker_change add constraint breaker_change_states CHECK (((was = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])) AND (state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text]))));
+
+alter table stint.breaker_change add constraint breaker_change_texts CHECK (((octet_length(name) <= 128) AND (octet_length(by) <= 512) AND (octet_length(reason) <= 4000) AND (octet_length((cause)::text) <= 20000)));
 
 alter table stint.breaker_count add constraint breaker_count_in_bounds CHECK ((((ok >= 0) AND (ok <= 1000000000)) AND ((failed >= 0) AND (failed <= 1000000000))));
 
@@ -2293,7 +2299,7 @@ begin
                               where ending.paused_until > stint.now()
                                 and ending.paused_until < 'infinity'),
            'breakers', (select jsonb_agg(jsonb_build_object(
-                                 'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
+                                 'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'counts', breaker.counts, 'probeBy', breaker.probe_by,
                                  'isForced', coalesce(breaker.forced_until > stint.now(), false),
                                  'probeInMs', extract(epoch from greatest(least(coalesce(breaker.probe_at, breaker.probe_until),
                                                                                 stint.now() + interval '1 day'), stint.now()) - stint.now()) * 1000))

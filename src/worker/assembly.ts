@@ -16,6 +16,7 @@ import { Bell } from '../jobs/wake-up/bell.ts'
 import { databaseKey } from '../jobs/wake-up/local.ts'
 import { Poll } from '../jobs/wake-up/poll.ts'
 import { Activity } from './report/activity.ts'
+import { Breakers } from './breakers.ts'
 import { newBegun } from './attempt/begun.ts'
 import { Cancellations } from './attempt/cancellations.ts'
 import { FencedTransactions } from './attempt/fenced-tx.ts'
@@ -30,6 +31,7 @@ import { LostReplies } from './claim/lost-replies.ts'
 import { FailingClaims } from './claim/failing-claims.ts'
 import { Listening } from './claim/listening.ts'
 import { Pools } from './claim/pools.ts'
+import type { Probe } from './claim/probes.ts'
 import { Scout } from './claim/scout.ts'
 import type { Events } from './report/events.ts'
 import type { Handlers } from './handlers.ts'
@@ -84,6 +86,7 @@ export interface Parts {
   readonly children: Children
   readonly numbers: Numbers
   readonly rates: Rates
+  readonly breakers: Breakers
   readonly dispatcher: Dispatcher
   readonly recycling: Recycling
   readonly scheduler: Scheduler
@@ -124,7 +127,8 @@ export function assemble(config: RuntimeConfig): Parts {
   const poll = new Poll(worker.pollFloorMs)
   const activity = new Activity()
   const lostReplies = new LostReplies()
-  const pools = new Pools(worker.queues, handlers)
+  const probes = new Map<string, Probe>()
+  const pools = new Pools(worker.queues, handlers, probes)
   const report = new Report(events, log)
   const troubles = new Troubles({ events, log, giveUp: config.giveUp })
   const numbers = new Numbers({ db, process: workerId, version: worker.version, events, log, troubles })
@@ -212,7 +216,28 @@ export function assemble(config: RuntimeConfig): Parts {
   const scout = new Scout({ db, pools, served, bell, parked, troubles, report })
   const transactions = new FencedTransactions(txDb, { leaseMs, graceMs })
   const rates = new Rates(() => Promise.resolve(db))
-  const services = { transactions, notes, logger: log, schema, blobs: worker.blobs, rates }
+  const breakers = new Breakers({
+    db,
+    process: workerId,
+    handlers,
+    pools,
+    probes,
+    scout,
+    tenure,
+    announcer,
+    events,
+    log,
+    troubles,
+  })
+  const services = {
+    transactions,
+    notes,
+    logger: log,
+    schema,
+    blobs: worker.blobs,
+    rates,
+    breakers: breakers.runner,
+  }
   const attempts = {
     handlers,
     services,
@@ -227,6 +252,7 @@ export function assemble(config: RuntimeConfig): Parts {
     report,
     activity,
     troubles,
+    breakers,
   }
   const dispatcher = new Dispatcher({ worker, db, pools, held, bell, claimReport, attempts })
   const givingUp = { db, held, handlers, dispatcher, recycling, report, troubles }
@@ -290,6 +316,7 @@ export function assemble(config: RuntimeConfig): Parts {
     pools,
     dispatcher,
     scout,
+    breakers,
     bell,
     poll,
     lostReplies,
@@ -331,6 +358,7 @@ export function assemble(config: RuntimeConfig): Parts {
     children,
     numbers,
     rates,
+    breakers,
     dispatcher,
     recycling,
     scheduler,

@@ -3,7 +3,7 @@ import type { JobContract, OutputOf, ParsedInputOf } from '../contracts/contract
 import { StintError } from '../core/errors.ts'
 import { integerOption, invalidOption, rejectUnknown } from '../core/options.ts'
 import { peek } from '../core/failures/thrown.ts'
-import type { ServedKinds } from './claim/queue-pool.ts'
+import type { ServedKinds } from './claim/served-kinds.ts'
 import type { HandlerContext } from './attempt/context.ts'
 import { resolveIsolate } from './isolate/isolate-options.ts'
 import type { HandleOptions, IsolateConfig } from './isolate/isolate-options.ts'

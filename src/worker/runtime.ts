@@ -22,14 +22,15 @@ export class Runtime {
   }
 
   async start(): Promise<void> {
-    const { children, scheduler, tenure, beside, upkeep, watchdog, numbers, claiming, about } = this.#parts
+    const { children, scheduler, tenure, beside, upkeep, watchdog, numbers, breakers, claiming, about } =
+      this.#parts
     await children.check()
     await this.#patiently(async (db) => {
       await scheduler.synchronise(db)
       await this.#storeRules(db)
       await tenure.begin(db, about)
     })
-    const parts: readonly (Part | undefined)[] = [...beside, upkeep, watchdog, numbers, claiming]
+    const parts: readonly (Part | undefined)[] = [...beside, upkeep, watchdog, numbers, breakers, claiming]
     for (const part of parts) await part?.start?.()
     this.#tellReady()
   }

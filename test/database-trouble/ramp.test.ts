@@ -42,7 +42,9 @@ test('after a failed claim no claim is sent before the wait is over, and hints d
   } as unknown as Claims
   const troubles: unknown[] = []
   const worker = resolveWorkerOptions({ queues: { a: 5 } })
-  const pools = new Pools(worker.queues, { servedIn: () => ({ batchSize: 1, ordering: 'none' }) })
+  const pools = new Pools(worker.queues, {
+    servedIn: () => ({ batchSize: 1, ordering: 'none', hasBreakers: false }),
+  })
   const pool = pools.get('a')
   const config = {
     worker,

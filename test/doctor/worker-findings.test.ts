@@ -7,6 +7,7 @@ import { createLedger } from '../support/ledger.ts'
 import { startWorker } from '../support/worker-process.ts'
 import type { WorkerProcess } from '../support/worker-process.ts'
 import { clientOf, lookAt, mail, newDatabase, plantLeader, plantWorker } from './scene.ts'
+import { plantBreaker } from '../support/planted-breaker.ts'
 
 /** Node options that set all clocks of a process ahead, including those of its threads. */
 function clockAhead(ms: number): string[] {
@@ -167,6 +168,23 @@ test('the doctor finds workers of different versions after a deployment would be
   })
   await plantWorker(db, { queues: { c: 1 }, stintVersion: '2.0.0', up: '1 hour' })
   expect((await lookAt(db.url, 'versions')).detail).toContain('stint 1.0.0 and 2.0.0')
+})
+
+test('the doctor finds breakers that are open for long', async () => {
+  const db = await newDatabase()
+  await plantBreaker(db, { name: 'smtp', queue: 'mail', kind: 'mail.send' })
+  expect(await lookAt(db.url, 'breakers')).toMatchObject({ level: 'ok' })
+  // Its probes failed a minute ago, and it opened an hour ago.
+  await db.query(`update stint.breaker_change set at = stint.now() - interval '1 hour'`)
+  await db.query(`update stint.breaker set since = stint.now() - interval '1 minute'`)
+  expect(await lookAt(db.url, 'breakers')).toMatchObject({
+    level: 'warn',
+    title: 'A breaker is open for long',
+    detail: expect.stringMatching(/^smtp for 1h\S*\. Its jobs wait/) as string,
+    fix: 'stint breaker get smtp',
+  })
+  await clientOf(db).breakers.reset('smtp')
+  expect(await lookAt(db.url, 'breakers')).toMatchObject({ level: 'ok' })
 })
 
 test('the doctor finds schedules that are late or fail', async () => {

@@ -75,6 +75,8 @@ export function looksAt(shown: readonly Planted[]): Readonly<Record<string, Look
     ],
     '/v1/error-groups': [],
     '/v1/error-groups/{group}': rowsOf('error_group').flatMap(toLook('/v1/error-groups/{group}')),
+    '/v1/breakers': [plain('/v1/breakers')],
+    '/v1/breakers/{name}': [],
     '/v1/schedules': [],
     '/v1/schedules/{name}': schedules
       .filter(({ column }) => form !== 'short' || !shownAsText.includes(column))

@@ -173,6 +173,7 @@ const eventNames: readonly EventName[] = [
     'scheduleFailed',
     'paused',
     'resumed',
+    'breaker',
     'workerLost',
     'trouble',
     'stopping',

@@ -18,10 +18,12 @@ create table stint.breaker (
   state           text            not null default 'closed',
   since           timestamptz     not null default stint.now(),
   opens           integer         not null default 0,               -- how often it opened in a row
+  changes         bigint          not null default 0,               -- how often its state changed
   cause           jsonb,                                            -- { failed, of, error, fingerprint }
-  probe_at        timestamptz,
-  probe_by        uuid,
-  probe_until     timestamptz,
+  probe_at        timestamptz,                                      -- while it is open: when it may be probed
+  probe_by        uuid,                                             -- while it is half-open: the process that probes it
+  probe_until     timestamptz,                                      -- … under a lease: then another process may
+  probed          integer         not null default 0,               -- probes that succeeded since it is half-open
   forced_until    timestamptz,                                      -- a person set the state, until then
   forced_by       text,
   forced_reason   text,
@@ -29,10 +31,12 @@ create table stint.breaker (
   constraint breaker_name check (octet_length(name) <= 128 and name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'),
   constraint breaker_in_bounds check (window_ms between 1000 and 86400000 and share > 0 and share <= 1 and least between 1 and 1000000
                                       and open_ms between 100 and 86400000 and most_open_ms between open_ms and 86400000
-                                      and probes between 1 and 1000 and opens >= 0 and cardinality(counts) <= 20),
+                                      and probes between 1 and 1000 and opens between 0 and 1000000 and probed between 0 and 1000000
+                                      and changes between 0 and 1000000000000000 and cardinality(counts) <= 20),
   constraint breaker_state check (state in ('closed', 'open', 'half-open')),
   constraint breaker_source check (source in ('code', 'runtime')),
-  constraint breaker_texts check (octet_length(forced_by) <= 256 and octet_length(forced_reason) <= 2000)
+  constraint breaker_texts check (octet_length(forced_by) <= 512 and octet_length(forced_reason) <= 4000
+                                  and octet_length(cause::text) <= 20000)
 );
 
 -- Totals of a slot of time, each row written by one process only.
@@ -55,7 +59,10 @@ create table stint.breaker_change (
   state           text            not null,
   cause           jsonb,
   by              text,                                             -- a person, or null
-  reason          text
+  reason          text,
+  constraint breaker_change_states check (was in ('closed', 'open', 'half-open') and state in ('closed', 'open', 'half-open')),
+  constraint breaker_change_texts check (octet_length(name) <= 128 and octet_length(by) <= 512 and octet_length(reason) <= 4000
+                                         and octet_length(cause::text) <= 20000)
 );
 
 create index breaker_change_name on stint.breaker_change (name, at);
@@ -108,7 +115,7 @@ begin
                                    order by own.key
                                    limit 1000) as weighed),
            'breakers', (select jsonb_agg(jsonb_build_object(
-                                 'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'probeBy', breaker.probe_by,
+                                 'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'counts', breaker.counts, 'probeBy', breaker.probe_by,
                                  'isForced', coalesce(breaker.forced_until > stint.now(), false),
                                  'probeInMs', extract(epoch from greatest(least(coalesce(breaker.probe_at, breaker.probe_until),
                                                                                 stint.now() + interval '1 day'), stint.now()) - stint.now()) * 1000))

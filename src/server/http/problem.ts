@@ -139,6 +139,11 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   'schedule-not-found': { status: 404, title: 'No such schedule' },
   'limit-not-found': { status: 404, title: 'No such limit' },
   'breaker-not-found': { status: 404, title: 'No such breaker' },
+  'breaker-open': {
+    status: 503,
+    title: 'A breaker is open',
+    hint: 'Try again when the breaker may be probed.',
+  },
   'operation-not-found': { status: 404, title: 'No such operation' },
   'rate-limited': { status: 429, title: 'The rate has no tokens', headers: soon },
   'too-many-matches': { status: 422, title: 'More jobs match than allowed' },

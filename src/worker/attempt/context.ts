@@ -14,6 +14,7 @@ import type { JobOptions } from '../../jobs/new/enqueue-options.ts'
 import { prepareJob } from '../../jobs/new/new-job.ts'
 import type { BlobConfig } from '../../jobs/new/new-job.ts'
 import { isUsualTime } from '../../jobs/position.ts'
+import type { BreakerHandle, BreakerRunner } from '../../limits/breakers/runner.ts'
 import { leaseLost } from './fenced-tx.ts'
 import type { FencedTransactions } from './fenced-tx.ts'
 import type { HeldJob } from './held-job.ts'
@@ -104,6 +105,8 @@ export interface HandlerContext {
   progress(percent: number, note?: string): Promise<void>
   /** A rate, to take tokens of it. A wait ends with `signal`; one that is too long snoozes the job. */
   limit(name: string): RateLimit
+  /** A breaker, for calls of its downstream. If `breaker-open` is not caught, the job comes back when it may be probed. */
+  breaker(name: string): BreakerHandle
   /** Ends this attempt and tries again later, without counting it. Never returns. */
   snooze(when: Duration | Date, reason?: string): never
 }
@@ -116,6 +119,7 @@ export interface ContextServices {
   readonly schema: string
   readonly blobs: BlobConfig | undefined
   readonly rates: Rates
+  readonly breakers: Pick<BreakerRunner, 'breaker'>
 }
 
 export class JobContext implements HandlerContext {
@@ -297,6 +301,10 @@ export class JobContext implements HandlerContext {
 
   limit(name: string): RateLimit {
     return this.#services.rates.limit(name, takingJob(this))
+  }
+
+  breaker(name: string): BreakerHandle {
+    return this.#services.breakers.breaker(name)
   }
 
   snooze(when: Duration | Date, reason?: string): never {

@@ -8,6 +8,8 @@ import { classifyFailure } from '../../core/failures/failure.ts'
 import type { FailureClass } from '../../core/failures/failure.ts'
 import { retryAfterMs } from '../../core/failures/retry-after.ts'
 import { decide } from '../../core/failures/retry-policy.ts'
+import { cleanText } from '../../core/json/storable.ts'
+import { longestMs } from '../../core/options.ts'
 import { describeFailure } from '../../core/failures/stored-error.ts'
 import type { StoredError } from '../../core/failures/stored-error.ts'
 import { verdictOf } from '../../core/failures/verdict.ts'
@@ -246,6 +248,7 @@ function decided(
   if (verdict === undefined && held.abortedFor === 'lease') return released('its lease was at risk')
   // No matter what the handler threw after the cancellation: there is no further attempt.
   if (held.abortedFor === 'cancel') return cancelled(cancelReasonOf(held))
+  if (isStintError(thrown, 'breaker-open')) return heldByBreaker(thrown)
   const timedOut = held.abortedFor === 'timeout'
   const failureClass =
     verdict?.type === 'permanent' ? 'permanent' : classOf(thrown, { contract, timedOut, hasInput })
@@ -355,6 +358,13 @@ export class CancelledError extends Error {
     this.name = 'AbortError'
     this.reason = reason
   }
+}
+
+/** Comes back when the breaker may be probed, up to a tenth later: not all its jobs at once. */
+function heldByBreaker({ message, retryAfterMs }: StintError): Ending {
+  const waitMs = typeof retryAfterMs === 'number' && retryAfterMs > 0 ? retryAfterMs : 1_000
+  const delayMs = Math.min(waitMs, longestMs) * (1 + 0.1 * Math.random())
+  return { type: 'snoozed', delayMs, reason: cleanText(message, 500) }
 }
 
 function released(reason: string): Ending {

@@ -32,6 +32,8 @@ export type Outcome =
       movedMs?: number
       /** How long the other side asked all to wait, if it did. */
       penaltyMs?: number | undefined
+      /** Its breaker is open: the failure counts against no budget of its class either. */
+      isSpared?: boolean
     }
   | {
       type: 'dead'

@@ -1,3 +1,4 @@
+import type { Breakers } from '../breakers.ts'
 import type { Scout } from '../claim/scout.ts'
 import type { Activity } from '../report/activity.ts'
 import type { Handlers, Registered } from '../handlers.ts'
@@ -31,6 +32,7 @@ export interface AttemptParts extends PenaltyParts {
   readonly numbers: Numbers
   readonly report: Report
   readonly activity: Activity
+  readonly breakers: Pick<Breakers, 'ended'>
 }
 
 /** Gives out slots, and room for claimed jobs. */
@@ -55,7 +57,7 @@ async function runAttempt(
   { slot, registered, owner, call }: Attempt,
   parts: AttemptParts,
 ): Promise<void> {
-  const { deadlines, notes, settler } = parts
+  const { deadlines, notes, settler, breakers } = parts
   let outcome: Outcome
   try {
     held.begin(slot, held.job.more?.timeoutMs ?? registered.contract.timeoutMs)
@@ -76,7 +78,7 @@ async function runAttempt(
   // If it was given up, its ending was stored without its handler.
   if (!isInTime) return
   if (notes.concerns(held)) await notes.finish(held, !isSuccess(outcome))
-  const settled = await settler.settle({ held, outcome, ranMs })
+  const settled = await settler.settle({ held, outcome: breakers.ended({ held, outcome, ranMs }), ranMs })
   owner.letGo(held)
   tell(settled, parts)
 }
@@ -90,7 +92,7 @@ export async function endAttempt(ended: Ended, owner: SlotOwner, parts: AttemptP
 
 /** The same at the end of a stop, which does not wait for the job's last notes. */
 export async function endWithoutNotes(ended: Ended, owner: SlotOwner, parts: AttemptParts): Promise<void> {
-  const settled = await parts.settler.settle(ended)
+  const settled = await parts.settler.settle({ ...ended, outcome: parts.breakers.ended(ended) })
   owner.letGo(ended.held)
   tell(settled, parts)
 }

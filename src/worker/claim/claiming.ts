@@ -1,6 +1,7 @@
 import type { Bell } from '../../jobs/wake-up/bell.ts'
 import type { Poll } from '../../jobs/wake-up/poll.ts'
 import type { Loop } from '../loop.ts'
+import type { Breakers } from '../breakers.ts'
 import type { Tenure } from '../lease/tenure.ts'
 import { LoopPart, newLoop } from '../part.ts'
 import type { Watched } from '../part.ts'
@@ -16,6 +17,7 @@ export interface ClaimingConfig {
   pools: Pools
   dispatcher: Dispatcher
   scout: Scout
+  breakers: Pick<Breakers, 'turn' | 'wakeAt'>
   bell: Bell
   poll: Poll
   lostReplies: LostReplies
@@ -69,14 +71,15 @@ export class Claiming extends LoopPart {
 
   /** One `while`: claim if there is room, then sleep until the bell rings or the poll is due. */
   async #loop(): Promise<void> {
-    const { tenure, dispatcher, scout, bell, poll, lostReplies, reconciling } = this.#config
+    const { tenure, dispatcher, scout, breakers, bell, poll, lostReplies, reconciling } = this.#config
     while (!tenure.isClosed) {
       const now = performance.now()
       scout.turn(now)
       if (lostReplies.hasNew()) void reconciling.runOnce()
+      breakers.turn(now)
       dispatcher.fill(now)
       const pollAt = now + poll.waitMs()
-      const wakeAt = Math.min(pollAt, scout.wakeAt, dispatcher.heldUntil(now))
+      const wakeAt = Math.min(pollAt, scout.wakeAt, dispatcher.heldUntil(now), breakers.wakeAt(now))
       await bell.next(Math.max(1, wakeAt - now))
       if (performance.now() >= pollAt) scout.poll()
     }

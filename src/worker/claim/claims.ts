@@ -11,11 +11,11 @@ import {
   claimLimited,
   claimThese,
   pickLimited,
+  probeCandidates,
   putAside,
   toClosed,
 } from '../../jobs/claim.ts'
-import type { ClaimedJob, Claimant, LimitedLane } from '../../jobs/claim.ts'
-import { start } from '../../jobs/position.ts'
+import type { ClaimedJob, Claimant, ProbeCandidate } from '../../jobs/claim.ts'
 import { applyPolicies } from '../../limits/policies/policies.ts'
 import { Parked } from '../recovery/parked.ts'
 import { tail, tailLanes } from '../../jobs/survey.ts'
@@ -23,6 +23,8 @@ import type { ClaimReport } from './claim-report.ts'
 import type { Level } from './floor.ts'
 import { laneOf } from './lane-key.ts'
 import type { LaneTurn } from './lane-key.ts'
+import { candidateLanes, limitedLanesOf, plainLane } from './limited-lanes.ts'
+import type { Probe } from './probes.ts'
 import type { QueuePool } from './queue-pool.ts'
 
 /** A larger batch is no faster, and its jobs start later. */
@@ -80,19 +82,53 @@ export class Claims {
 
   /** Takes up to `wanted` jobs of a queue, of one priority, or of its next keys. */
   async take(pool: QueuePool, wanted: number, now: number): Promise<Taken> {
+    const probing = pool.rules.nextProbe(this.#kinds, now)
     const claimant = {
       worker: this.workerId,
       lease: randomUUID(),
       queue: pool.config.name,
-      kinds: pool.rules.kindsOf(this.#kinds),
-      limit: Math.min(wanted, maxBatch),
+      kinds: probing?.kinds ?? pool.rules.kindsOf(this.#kinds),
+      limit: Math.min(wanted, maxBatch, probing?.probe.left ?? Infinity),
     }
     // Until the end and not only until the reply: the queries after it take time too.
     this.#pending.add(claimant.lease)
     try {
-      return await this.#take(pool, claimant, now)
+      return await (probing === undefined
+        ? this.#take(pool, claimant, now)
+        : this.#takeProbes(pool, claimant, probing.probe))
     } finally {
       this.#pending.delete(claimant.lease)
+    }
+  }
+
+  /** Takes jobs that probe a breaker: the first of its kinds, wherever floors and lanes are. */
+  async #takeProbes(pool: QueuePool, claimant: Claimant, probe: Probe): Promise<Taken> {
+    probe.reserve(claimant.limit)
+    let jobs: ClaimedJob[] = []
+    try {
+      const found = await probeCandidates(this.#db, { ...this.#listing(claimant), limit: claimant.limit })
+      if (found.length > 0) jobs = await this.#claimProbes(pool, claimant, found.slice(0, claimant.limit))
+      return { jobs, isAged: never }
+    } finally {
+      const ids = jobs.map(({ id }) => id)
+      probe.claimed(claimant.limit, ids, performance.now())
+    }
+  }
+
+  async #claimProbes(
+    pool: QueuePool,
+    claimant: Claimant,
+    found: readonly ProbeCandidate[],
+  ): Promise<ClaimedJob[]> {
+    if (pool.rules.isLimited) {
+      const lanes = candidateLanes(pool, found, claimant.limit)
+      return (await this.#claimLimited({ ...claimant, lanes })).jobs
+    }
+    try {
+      return await claimThese(this.#db, { ...claimant, ids: found.map(({ id }) => id), isPicked: false })
+    } catch (error) {
+      if (!isPerhapsOneRow(error)) throw error
+      return this.#takeThese(found, { claimant, error })
     }
   }
 
@@ -351,22 +387,4 @@ function agedOf(turns: readonly LaneTurn[], now: number, agingAfterMs: number): 
   if (aged.length === 0) return never
   const keys = new Set(aged.map(({ key }) => key.name))
   return ({ key }) => key !== null && keys.has(key)
-}
-
-function plainLane({ priority, floor }: Level, take: number): LimitedLane {
-  return { key: null, priority, floor, take, isOrdered: false }
-}
-
-/** The lanes of a key: one for the jobs that start in order, and one for the others, where the queue has both. */
-function limitedLanesOf({ ordering }: QueuePool): (turn: LaneTurn) => LimitedLane[] {
-  return (turn) => {
-    const lane = laneOf(turn)
-    if (ordering === 'none') return [{ ...lane, isOrdered: false }]
-    if (ordering === 'all') return [{ ...lane, isOrdered: true }]
-    // The floor is a place by time: it means nothing among jobs that start in order.
-    return [
-      { ...lane, isOrdered: true, floor: start },
-      { ...lane, isOrdered: false },
-    ]
-  }
 }

@@ -115,8 +115,8 @@ export class Dispatcher implements SlotOwner {
         const claimed = { heldSince: since, workerId: claims.workerId, isAged: false }
         const aged = { ...claimed, isAged: true }
         for (const job of jobs) this.#hold(pool, new HeldJob(job, isAged(job) ? aged : claimed))
-        // The claim may have begun before a pause that this worker has read of meanwhile.
-        if (jobs.length > 0 && pool.rules.hasPauses(since)) this.#giveBack(pool)
+        // A pause or a breaker may have come while the claim was under way.
+        if (jobs.length > 0 && pool.rules.mayHoldBack(since)) this.#giveBack(pool)
         const isWell = pool.claimAnswered({ jobs: jobs.length, tookMs: since - now })
         claimReport.answered({ count: jobs.length, queue: pool.config.name, isWell })
         // The next claim is sent first: handlers that end at once occupy the event loop until all have ended, and the
@@ -155,7 +155,8 @@ export class Dispatcher implements SlotOwner {
 
   /** How many jobs of a queue to claim now. */
   #wanted(pool: QueuePool): number {
-    if (this.#slots <= 0 || !pool.mayHaveWork) return 0
+    if (this.#slots <= 0) return 0
+    if (!pool.mayHaveWork && !pool.rules.hasProbe(performance.now())) return 0
     if (this.#isWeighted) pool.share(this.#shareOf(pool))
     const urgent = pool.urgent()
     if (!pool.isHungry()) return urgent
@@ -301,13 +302,13 @@ export class Dispatcher implements SlotOwner {
     this.#giveBack(pool)
   }
 
-  /** Gives back the jobs in hand that a pause holds back now. */
+  /** Gives back the jobs in hand that a pause or a breaker holds back now. */
   #giveBack(pool: QueuePool): void {
     const now = performance.now()
     const whyNot = ({ job }: HeldJob): string | undefined => pool.rules.whyNotStart(job, now)
-    const isPaused = (held: HeldJob): boolean => whyNot(held) !== undefined
-    const suspects = this.#suspects.takeWhere((held) => held.job.queue === pool.config.name && isPaused(held))
-    for (const held of [...pool.takeWhere(isPaused), ...suspects])
+    const isHeldBack = (held: HeldJob): boolean => whyNot(held) !== undefined
+    const suspects = this.#suspects.takeWhere((held) => held.job.queue === pool.config.name && isHeldBack(held))
+    for (const held of [...pool.takeWhere(isHeldBack), ...suspects])
       this.#endUnstarted(held, { type: 'released', reason: whyNot(held) ?? '' })
   }
 

@@ -1,5 +1,6 @@
 import { noRules } from '../../jobs/queue-rules.ts'
-import type { QueueRules, RetryBudget } from '../../jobs/queue-rules.ts'
+import type { OpenBreaker, QueueRules, RetryBudget } from '../../jobs/queue-rules.ts'
+import type { Probe, Probes } from './probes.ts'
 
 /** A pause that began or ended: of the queue, or of one kind or key of it. */
 export interface PauseChange {
@@ -14,6 +15,7 @@ export interface PauseChange {
  * held back here alone; so a queue counts as paused until its rules are read for the first time.
  */
 export class PoolRules {
+  readonly #probes: Probes
   #rules: QueueRules = noRules
   #isKnown = false
   #pausedUntil = Infinity
@@ -24,12 +26,20 @@ export class PoolRules {
   #kinds = { all: '', open: '' }
   #hasNews = false
   #pauseEndsAt = Infinity
+  #readAt = 0
+  readonly #tripped = new Map<string, { breaker: OpenBreaker; at: number }>()
+
+  constructor(probes: Probes = new Map()) {
+    this.#probes = probes
+  }
 
   /** The rules as they have just been read. Returns the pauses that began or ended. */
-  set(rules: QueueRules, now: number): PauseChange[] {
+  set(read: QueueRules, now: number): PauseChange[] {
+    const rules = this.#withTripped(read, now)
     const before = this.#rules
     this.#rules = rules
     this.#isKnown = true
+    this.#readAt = now
     this.#pausedUntil = now + rules.pausedForMs
     this.#pauseEndsAt = now + rules.pauseEndsInMs
     const wasPaused = before.pausedForMs > 0
@@ -47,6 +57,22 @@ export class PoolRules {
       ...changesOf(before.pausedKinds, rules.pausedKinds, (kind) => ({ kind, key: null })),
       ...changesOf(before.pausedKeys, rules.pausedKeys, (key) => ({ kind: null, key })),
     ]
+  }
+
+  /** A breaker that this worker has just opened. */
+  tripped(breaker: OpenBreaker, now: number): void {
+    this.#tripped.set(breaker.name, { breaker, at: now })
+    this.set(this.#rules, now)
+  }
+
+  /** A survey that began before a breaker was opened does not know of it. */
+  #withTripped(rules: QueueRules, now: number): QueueRules {
+    for (const [name, { at }] of this.#tripped)
+      if (now - at > trippedMs || rules.breakers.some((known) => known.name === name))
+        this.#tripped.delete(name)
+    if (this.#tripped.size === 0) return rules
+    const own = [...this.#tripped.values()].map(({ breaker }) => breaker)
+    return { ...rules, breakers: [...rules.breakers, ...own] }
   }
 
   /** Whether something changed since this was asked last: jobs that wait for a slot may have to be given back. */
@@ -83,9 +109,14 @@ export class PoolRules {
     return this.#pausedKeys.has(key)
   }
 
-  /** Whether the queue or something of it is paused. */
-  hasPauses(now: number): boolean {
-    return this.isPaused(now) || this.#pausedKinds.size > 0 || this.#pausedKeys.size > 0
+  /** Whether a pause or a breaker may hold jobs of it back. */
+  mayHoldBack(now: number): boolean {
+    return (
+      this.isPaused(now) ||
+      this.#pausedKinds.size > 0 ||
+      this.#pausedKeys.size > 0 ||
+      this.#rules.breakers.length > 0
+    )
   }
 
   /** The weight that a person gave to a key. */
@@ -93,29 +124,65 @@ export class PoolRules {
     return this.#keyWeights.get(key)
   }
 
+  /** The breakers of this queue that are not closed. */
+  get breakers(): readonly OpenBreaker[] {
+    return this.#rules.breakers
+  }
+
+  /** When a breaker of this queue may be probed, as far as this worker knows. */
+  dueAt({ probeInMs }: OpenBreaker): number {
+    return this.#readAt + probeInMs
+  }
+
   /** The kinds to claim, of all that this worker handles: JSON of kind → newest contract version. */
   kindsOf(all: string): string {
-    if (this.#pausedKinds.size === 0) return all
-    if (this.#kinds.all !== all) {
-      const versions = Object.entries(JSON.parse(all) as Record<string, number>)
-      const open = versions.filter(([kind]) => !this.#pausedKinds.has(kind))
-      this.#kinds = { all, open: JSON.stringify(Object.fromEntries(open)) }
-    }
+    if (this.#pausedKinds.size === 0 && this.#rules.breakers.length === 0) return all
+    if (this.#kinds.all !== all) this.#kinds = { all, open: only(all, (kind) => !this.#isHeld(kind)) }
     return this.#kinds.open
   }
 
+  /** Whether a claim may ask for jobs that probe a breaker. */
+  hasProbe(now: number): boolean {
+    return this.#rules.breakers.some(({ name }) => this.#probes.get(name)?.mayClaim(now) === true)
+  }
+
+  /** A probe that the next claim is for, and the kinds to claim for it. */
+  nextProbe(all: string, now: number): { probe: Probe; kinds: string } | undefined {
+    for (const { name, kinds } of this.#rules.breakers) {
+      const probe = this.#probes.get(name)
+      if (probe?.mayClaim(now) !== true) continue
+      const own = only(all, (kind) => kinds.includes(kind) && !this.#isHeld(kind, name))
+      if (own !== '{}') return { probe, kinds: own }
+    }
+    return undefined
+  }
+
   /** Why a claimed job must not start, in words; undefined if it may. */
-  whyNotStart({ kind, key }: { kind: string; key: string | null }, now: number): string | undefined {
+  whyNotStart(
+    { id, kind, key }: { id: string; kind: string; key: string | null },
+    now: number,
+  ): string | undefined {
     // A job that was claimed before the rules were read was claimed past the guard: its queue was open.
     if (this.#isKnown && this.isPaused(now)) return 'its queue was paused'
     if (this.#pausedKinds.has(kind)) return 'its kind was paused'
-    return key !== null && this.#pausedKeys.has(key) ? 'its key was paused' : undefined
+    if (key !== null && this.#pausedKeys.has(key)) return 'its key was paused'
+    const open = this.#rules.breakers.find(
+      ({ name, kinds }) => kinds.includes(kind) && this.#probes.get(name)?.has(id) !== true,
+    )
+    return open === undefined ? undefined : `the breaker '${open.name}' is ${open.state}`
+  }
+
+  /** Whether a pause or a breaker keeps this kind back; the breaker `but` does not count. */
+  #isHeld(kind: string, but?: string): boolean {
+    if (this.#pausedKinds.has(kind)) return true
+    return this.#rules.breakers.some(({ name, kinds }) => name !== but && kinds.includes(kind))
   }
 }
 
 /** Rules as text, without times that differ with every read. */
 function textOf(rules: QueueRules): string {
-  return JSON.stringify({ ...rules, pausedForMs: 0, pauseEndsInMs: 0 })
+  const breakers = rules.breakers.map((breaker) => ({ ...breaker, probeInMs: 0 }))
+  return JSON.stringify({ ...rules, pausedForMs: 0, pauseEndsInMs: 0, breakers })
 }
 
 function changesOf<Name>(
@@ -128,4 +195,13 @@ function changesOf<Name>(
     ...now.filter((name) => !known.has(name)).map((name) => ({ type: 'paused', ...part(name) }) as const),
     ...before.filter((name) => !found.has(name)).map((name) => ({ type: 'resumed', ...part(name) }) as const),
   ]
+}
+
+/** How long a breaker that this worker has opened counts as open, whatever a survey says. */
+const trippedMs = 1_000
+
+/** Some of the kinds: JSON of kind → newest contract version. */
+function only(all: string, isWanted: (kind: string) => boolean): string {
+  const versions = Object.entries(JSON.parse(all) as Record<string, number>)
+  return JSON.stringify(Object.fromEntries(versions.filter(([kind]) => isWanted(kind))))
 }

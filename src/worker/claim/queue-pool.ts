@@ -4,6 +4,8 @@ import { Floors } from './floor.ts'
 import { Hand } from './hand.ts'
 import { Lanes } from './lanes.ts'
 import { PoolRules } from './pool-rules.ts'
+import type { Probes } from './probes.ts'
+import type { ServedKinds } from './served-kinds.ts'
 import type { HeldJob } from '../attempt/held-job.ts'
 import type { QueueConfig } from '../options.ts'
 
@@ -31,20 +33,13 @@ type ClaimState =
 /** The two sorts of claims: for jobs with a key, and for jobs without. */
 export type ClaimSort = 'keyed' | 'plain'
 
-/** What a pool must know of the handlers of its queue. */
-export interface ServedKinds {
-  batchSize: number
-  /** Which of the kinds start in order by key. */
-  ordering: 'none' | 'some' | 'all'
-}
-
 const idle: ClaimState = { type: 'idle' }
 
 /** One queue as this worker sees it: where its jobs are, how many are held here, how fast they run. */
 export class QueuePool {
   readonly config: QueueConfig
   readonly floors = new Floors()
-  readonly rules = new PoolRules()
+  readonly rules: PoolRules
   readonly lanes: Lanes
   /** What limits and rates keep back. */
   readonly closing: Closing
@@ -84,8 +79,13 @@ export class QueuePool {
   /** Limits gave the last claim less than it asked for. */
   isBound = true
 
-  constructor(config: QueueConfig, { batchSize = 1, ordering = 'none' }: Partial<ServedKinds> = {}) {
+  constructor(
+    config: QueueConfig,
+    { batchSize = 1, ordering = 'none' }: Partial<ServedKinds> = {},
+    probes?: Probes,
+  ) {
     this.config = config
+    this.rules = new PoolRules(probes)
     this.batchSize = batchSize
     this.ordering = ordering
     this.lanes = new Lanes((key) => this.rules.weightOf(key) ?? config.keyWeight(key), {
@@ -279,6 +279,10 @@ export class QueuePool {
   isHungry(): boolean {
     const room = this.room()
     return room > 0 && (this.#waitingCount === 0 || room * 2 >= this.ahead())
+  }
+
+  get hasFreeSlot(): boolean {
+    return this.#running < this.config.concurrency
   }
 
   get canStart(): boolean {

@@ -7,6 +7,7 @@ import { cleanText } from '../../core/json/storable.ts'
 import { isError, peek } from '../../core/failures/thrown.ts'
 import { Database } from '../../db/database.ts'
 import { Rates } from '../../limits/rates/rates.ts'
+import { BreakerRunner, sendOn } from '../../limits/breakers/runner.ts'
 import { tellEntry } from '../../node/entry.ts'
 import { loadFile } from '../../node/load-file.ts'
 import type { ContextServices } from '../attempt/context.ts'
@@ -119,6 +120,8 @@ async function load(introduction: Introduction): Promise<void> {
       schema,
       blobs: lent.blobs,
       rates: new Rates(() => Promise.resolve(db)),
+      // Workers hear of its steps with their next rules.
+      breakers: new BreakerRunner({ send: sendOn(database), onStep: () => undefined }),
     }
     tell({ type: 'ready', kinds: lent.handlers.kinds, rssBytes: process.memoryUsage.rss() })
   } catch (error) {

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type { FailureClass } from '../../core/failures/failure.ts'
 import type { StoredError } from '../../core/failures/stored-error.ts'
+import type { BreakerStep } from '../../limits/breakers/steps.ts'
 import type { Fired } from '../../schedules/fires/tick.ts'
 import type { UnknownKind } from '../../jobs/survey.ts'
 import type { DeadReason } from '../../jobs/dead/dead-letter.ts'
@@ -86,6 +87,8 @@ export interface WorkerEvents {
   paused: [PauseFacts]
   /** A pause is over: it was resumed, or its time has come. */
   resumed: [PauseFacts]
+  /** This worker opened, probed or closed a breaker. */
+  breaker: [BreakerStep]
   /** This worker was declared lost, and begins again under another id. */
   workerLost: [{ workerId: string }]
   /** The database cannot be reached, or refuses; the worker tries again. `jobIds` if only these jobs are the cause. */

@@ -28,12 +28,13 @@ function itemOf({ held, outcome, ranMs }: Ended): object {
   const common = { lease: held.job.leaseId, ranMs }
   switch (outcome.type) {
     case 'retry': {
-      const { delayMs, burnsAttempt, error, timedOut, movedMs } = outcome
+      const { delayMs, burnsAttempt, error, timedOut, movedMs, isSpared } = outcome
       const { fingerprint } = error
       return {
         ...common,
         delayMs,
         burns: burnsAttempt,
+        spared: isSpared,
         class: error.class,
         error,
         fingerprint,
