@@ -56,6 +56,16 @@ export type {
 export type { Duration } from './core/duration.ts'
 export { defineBreaker } from './limits/rules/define-breaker.ts'
 export type { BreakerDefinition, BreakerRule } from './limits/rules/define-breaker.ts'
+export type {
+  BreakerCause,
+  BreakerChange,
+  BreakerDetails,
+  BreakerInfo,
+  BreakerState,
+} from './limits/breakers/breaker.ts'
+export type { BreakerHandle, BreakerRunOptions } from './limits/breakers/runner.ts'
+export type { BreakerStep } from './limits/breakers/steps.ts'
+export type { Breakers, ForceBreakerOptions } from './client/breakers.ts'
 export { defineLimit } from './limits/rules/define-limit.ts'
 export type { Cover, LimitDefinition, LimitPolicy, LimitRule } from './limits/rules/define-limit.ts'
 export { defineQueue } from './limits/rules/define-queue.ts'

@@ -31,6 +31,7 @@ Keep
 
 Flow
   stint limit list          concurrency limits and rates; also get, set, clear, keys, key, penalise, delete
+  stint breaker list        breakers of failing downstreams; also get, probe, open, close, reset
 
 Schedule
   stint schedule list       schedules that enqueue jobs, and when each fires next
@@ -66,6 +67,7 @@ const commands = {
   audit: async (args) => (await import('./commands/audit.ts')).audit(args),
   queue: async (args) => (await import('./commands/queue.ts')).queue(args),
   limit: async (args) => (await import('./commands/limit.ts')).limit(args),
+  breaker: async (args) => (await import('./commands/breaker.ts')).breaker(args),
   schedule: async (args) => (await import('./commands/schedule.ts')).schedule(args),
   work: async (args) => (await import('./commands/work.ts')).work(args),
   dev: async (args) => (await import('./commands/dev.ts')).dev(args),

@@ -1,6 +1,7 @@
 import type { Job } from '../core/job.ts'
 import type { BlobConfig } from '../jobs/new/new-job.ts'
 import type { Announcer } from '../jobs/wake-up/announcer.ts'
+import { Breakers } from './breakers.ts'
 import type { Calls } from './calls.ts'
 import { DeadLetters } from './dead/dead-letters.ts'
 import { ErrorGroups } from './dead/error-groups.ts'
@@ -17,6 +18,7 @@ export interface ClientParts {
   schedules: Schedules
   errors: ErrorGroups
   limits: Limits
+  breakers: Breakers
 }
 
 /** Makes the parts on these calls: those of the client itself, or those of a person's transaction; `by` is who acts. */
@@ -43,6 +45,12 @@ export function partsOn(
     }),
     errors: new ErrorGroups(calls),
     limits: new Limits(calls, {
+      by,
+      onChanged: () => {
+        announcer.rulesChanged()
+      },
+    }),
+    breakers: new Breakers(calls, {
       by,
       onChanged: () => {
         announcer.rulesChanged()

@@ -29,6 +29,9 @@ import type { MigrateOptions, MigrateResult, MigrationStatus } from '../schema/m
 import { resolveActor } from './operator/actor.ts'
 import type { Actor, ActorConfig } from './operator/actor.ts'
 import { Audit } from './operator/audit.ts'
+import { BreakerRunner } from '../limits/breakers/runner.ts'
+import type { BreakerHandle } from '../limits/breakers/runner.ts'
+import type { Breakers } from './breakers.ts'
 import { Calls } from './calls.ts'
 import { checkId, missingJob } from './job-id.ts'
 import type { GetOptions } from './calls.ts'
@@ -105,6 +108,9 @@ export class Stint<Tx = PgTransaction> {
   readonly operations: Operations
   /** What people did, and which actions they were refused. */
   readonly audit: Audit
+  /** Breakers: read, probe, open, close, reset. */
+  readonly breakers: Breakers
+  readonly #breakerRunner: BreakerRunner
   readonly #queueReader = new QueueReader()
   readonly #jobs: JobVerbs
   readonly #refusals: Refusals
@@ -137,7 +143,8 @@ export class Stint<Tx = PgTransaction> {
     this.#refusals = new Refusals((entry) => calls.send((db) => writeAudit(db, entry)))
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
-    const { jobs, dead, queues, schedules, errors, limits } = this.#partsOn(this.#calls)
+    const parts = this.#partsOn(this.#calls)
+    const { jobs, dead, queues, schedules, errors, limits, breakers } = parts
     this.#jobs = jobs
     this.dead = dead
     this.queues = queues
@@ -146,6 +153,13 @@ export class Stint<Tx = PgTransaction> {
     this.audit = new Audit(this.#calls)
     this.errors = errors
     this.limits = limits
+    this.breakers = breakers
+    this.#breakerRunner = new BreakerRunner({
+      send: (work) => calls.send(work),
+      onStep: () => {
+        this.#announcer.rulesChanged()
+      },
+    })
   }
 
   /** Stores one job. Concurrent calls outside transactions share one insert. */
@@ -312,6 +326,11 @@ export class Stint<Tx = PgTransaction> {
     return migrate(await this.#connection.database(), options)
   }
 
+  /** A breaker, for calls of its downstream: `stint.breaker('smtp').run(() => send(mail))`. */
+  breaker(name: string): BreakerHandle {
+    return this.#breakerRunner.breaker(name)
+  }
+
   /** Which migrations are applied, and which are pending. */
   migrationStatus(): Promise<MigrationStatus> {
     return this.#calls.send(migrationStatus)
@@ -380,6 +399,7 @@ export class Stint<Tx = PgTransaction> {
   async close(): Promise<void> {
     await this.#enqueuer.close()
     await this.#rates.close()
+    await this.#breakerRunner.close()
     await this.#enqueueStats.close()
     await this.#refusals.close()
     await this.#connection.close()

@@ -9,6 +9,7 @@ import { consoleOpenApi } from '../../src/server/console.ts'
 import { workerScene } from '../support/workers.ts'
 import { commandLinesIn, mail } from './cli-lines-scene.ts'
 import { call, openConsole, tokens } from './scene.ts'
+import { plantBreaker } from '../support/planted-breaker.ts'
 
 const scene = workerScene()
 const { type, workOn, jobThat, stateOf } = commandLinesIn(scene)
@@ -23,6 +24,12 @@ async function schedule({ isPaused = false } = {}): Promise<string> {
   const name = `nightly.${randomUUID().slice(0, 8)}`
   await scene.stint.schedules.set({ name, job: mail, cron: '0 2 * * *' })
   if (isPaused) await scene.stint.schedules.pause(name)
+  return name
+}
+
+async function breaker(): Promise<string> {
+  const name = `smtp.${randomUUID().slice(0, 8)}`
+  await plantBreaker(scene.db, { name, queue: mail.queue, kind: `mail.${name}` })
   return name
 }
 
@@ -179,6 +186,28 @@ const lines: Record<string, Line> = {
     given: async () => ({ group: await errorGroup({ isIgnored: true }) }),
     becomes: ({ group }) => statusOf(group),
     to: 'open',
+  },
+  'GET /v1/breakers': { given: async () => ({ name: await breaker() }), says: '{name}' },
+  'GET /v1/breakers/{name}': { given: async () => ({ name: await breaker() }), says: '{name}' },
+  'POST /v1/breakers/{name}/probe': {
+    given: async () => ({ name: await breaker() }),
+    becomes: async ({ name = '' }) => ((await scene.stint.breakers.get(name))?.probeAt ?? 0) <= new Date(),
+    to: true,
+  },
+  'POST /v1/breakers/{name}/open': {
+    given: async () => ({ name: await breaker(), for: '10m' }),
+    becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.forced?.by?.startsWith('cli:'),
+    to: true,
+  },
+  'POST /v1/breakers/{name}/close': {
+    given: async () => ({ name: await breaker(), for: '10m' }),
+    becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.state,
+    to: 'closed',
+  },
+  'POST /v1/breakers/{name}/reset': {
+    given: async () => ({ name: await breaker() }),
+    becomes: async ({ name = '' }) => (await scene.stint.breakers.get(name))?.state,
+    to: 'closed',
   },
   'GET /v1/schedules': { given: async () => ({ name: await schedule() }), says: '{name}' },
   'GET /v1/schedules/{name}': { given: async () => ({ name: await schedule() }), says: '{name}' },

@@ -162,6 +162,7 @@ describe('metrics', () => {
       pressures: [],
       rates: [{ name, queues: [], tokens: 1, taken: 2, refused: 3 }],
       limits: [],
+      breakers: [],
       console: { viewers: 0, waits: 0, dropped: 0, refused: 0 },
     })
     expect(valueOf(parse(text).samples, 'stint_jobs_succeeded_total', { queue: name, kind: name })).toBe(1)

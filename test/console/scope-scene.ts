@@ -4,6 +4,7 @@ import { defineJob } from '../../src/index.ts'
 import type { Console, Identity } from '../../src/server.ts'
 import { createConsoleWithin } from '../../src/server/console.ts'
 import { bury } from '../support/dead-letters.ts'
+import { plantBreaker } from '../support/planted-breaker.ts'
 import { workerScene } from '../support/workers.ts'
 import type { Scene } from '../support/workers.ts'
 import { givenMinute, givenWorker } from './numbers-given.ts'
@@ -158,6 +159,7 @@ export async function plant(scene: Scene, side: Side, actor: string): Promise<Pl
     [schedule, queue],
   )
   await scene.stint.limits.setKey(schedule, key, { max: 2, reason: error })
+  await plantBreaker(scene.db, { name: schedule, queue, kind, error })
   await givenMinute(scene.db, { queue, kind, ago: 1, succeeded: 7, dead: 3 })
   const as = scene.stint.as({ actor, role: 'operator', origin: 'cli' })
   const { id: operation } = await as.operations.start({

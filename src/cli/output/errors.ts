@@ -20,6 +20,7 @@ const byCode: Partial<Record<ErrorCode, number>> = {
   'error-group-not-found': exitCodes.notFound,
   'schedule-not-found': exitCodes.notFound,
   'limit-not-found': exitCodes.notFound,
+  'breaker-not-found': exitCodes.notFound,
   'operation-not-found': exitCodes.notFound,
   'too-many-matches': exitCodes.refused,
   'state-changed': exitCodes.refused,

@@ -134,6 +134,7 @@ const refusalCodes: readonly ErrorCode[] = [
   'job-not-found',
   'schedule-not-found',
   'limit-not-found',
+  'breaker-not-found',
   'operation-not-found',
   'invalid-input',
   'contract-mismatch',

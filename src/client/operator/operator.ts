@@ -1,3 +1,4 @@
+import type { ForceBreakerOptions } from '../breakers.ts'
 import type { JobContract } from '../../contracts/contract.ts'
 import type { Duration } from '../../core/duration.ts'
 import { asSchedule } from '../../schedules/rules/define-schedule.ts'
@@ -139,6 +140,27 @@ function verbsOf(config: AuditConfig<ClientParts>) {
       ),
     },
     limits: limitVerbs(config),
+    /** Breakers; each change gets an audit entry. */
+    breakers: {
+      /** Holds the jobs of a breaker back until a time. */
+      open: on(
+        'breaker.open',
+        ({ breakers, reason }, name: string, options: ForcedSpan) =>
+          breakers.open(name, { ...options, reason }),
+        { noted: ['until', 'for'] },
+      ),
+      /** Lets the jobs of a breaker run until a time, however many fail. */
+      close: on(
+        'breaker.close',
+        ({ breakers, reason }, name: string, options: ForcedSpan) =>
+          breakers.close(name, { ...options, reason }),
+        { noted: ['until', 'for'] },
+      ),
+      /** Has an open breaker probed now. */
+      probe: on('breaker.probe', ({ breakers }, name: string) => breakers.probe(name)),
+      /** Closes a breaker, and begins to count anew. */
+      reset: on('breaker.reset', ({ breakers, reason }, name: string) => breakers.reset(name, { reason })),
+    },
     /** Error groups; each decision gets an audit entry. */
     errors: {
       /** Says that the error is repaired: in a version of the app, or as of now. */
@@ -212,6 +234,7 @@ function limitVerbs(config: AuditConfig<ClientParts>) {
 interface KeyOption {
   key: string
 }
+type ForcedSpan = Omit<ForceBreakerOptions, 'reason'>
 
 function describeSchedule(definition: Schedule | ScheduleDefinition): { target: string; after: unknown } {
   const { name, contract, rule, options } = asSchedule(definition)

@@ -3,10 +3,12 @@ import type { QueuesOverview } from '../../client/console/view.ts'
 import type { PressureReport } from '../../limits/pressure/state.ts'
 import { countedStates } from '../../stats/read/queues/figures.ts'
 import type { TotalName, Totals } from '../../stats/read/series/totals.ts'
+import type { BreakerInfo, BreakerState } from '../../limits/breakers/breaker.ts'
 import type { Caller } from '../auth/caller.ts'
 import type { RateFigures } from '../../limits/rates/rate-figures.ts'
 import type { LimitInfo } from '../../limits/manage/read.ts'
 import { maySeeLimit } from './limit-item.ts'
+import { maySeeBreaker } from './breaker-scope.ts'
 import { workersFor } from './worker-list.ts'
 
 export interface MetricFacts {
@@ -17,6 +19,7 @@ export interface MetricFacts {
   pressures: readonly PressureReport[]
   rates: readonly RateFigures[]
   limits: readonly LimitInfo[]
+  breakers: readonly BreakerInfo[]
   console: { viewers: number; waits: number; dropped: number; refused: number }
 }
 
@@ -30,6 +33,7 @@ export function metricsText({
   pressures,
   rates,
   limits,
+  breakers,
   console: own,
 }: MetricFacts): string {
   const page = new Page()
@@ -94,6 +98,10 @@ export function metricsText({
   limitMetrics(
     page,
     limits.filter((limit) => maySeeLimit(caller, limit)),
+  )
+  breakerMetrics(
+    page,
+    breakers.filter((breaker) => maySeeBreaker(caller, breaker)),
   )
 
   const fleet = workersFor(caller, all.workers)
@@ -227,6 +235,23 @@ const counters: Readonly<Record<TotalName, readonly [name: string, help: string]
   refused: ['stint_settles_refused_total', 'Endings that came too late.'],
   moved: ['stint_retries_moved_total', 'Retries that were put off by a retry budget.'],
 }
+
+function breakerMetrics(page: Page, breakers: readonly BreakerInfo[]): void {
+  const state = page.metric(
+    'stint_breaker_state',
+    'gauge',
+    'State of a breaker: 0 closed, 1 half-open, 2 open.',
+  )
+  for (const breaker of breakers) state({ breaker: breaker.name }, stateValues[breaker.state])
+  const changes = page.metric(
+    'stint_breaker_changes_total',
+    'counter',
+    'How often the state of a breaker changed.',
+  )
+  for (const breaker of breakers) changes({ breaker: breaker.name }, breaker.changes)
+}
+
+const stateValues: Readonly<Record<BreakerState, number>> = { closed: 0, 'half-open': 1, open: 2 }
 
 function seconds(ms: number | null): number | null {
   return ms === null ? null : ms / 1_000

@@ -1,4 +1,5 @@
 import type { Stint } from '../../client/stint.ts'
+import type { BreakerInfo } from '../../limits/breakers/breaker.ts'
 import type { Finding } from '../api/system.ts'
 import type { OverviewFacts } from './overview.ts'
 
@@ -75,9 +76,10 @@ export class SharedReads {
   readonly pressures: Shared<Awaited<ReturnType<View['pressures']>>>
   readonly rates: Shared<Awaited<ReturnType<View['rates']>>>
   readonly limits: Shared<Awaited<ReturnType<Stint['limits']['list']>>>
+  readonly breakers: Shared<BreakerInfo[]>
   readonly findings: Shared<Examined>
 
-  constructor(stint: Pick<Stint, 'view' | 'doctor' | 'limits'>) {
+  constructor(stint: Pick<Stint, 'view' | 'doctor' | 'limits' | 'breakers'>) {
     const { view } = stint
     this.queues = new Shared(() => view.queues(), 900)
     this.trouble = new Shared(() => view.trouble(), 4_000)
@@ -87,6 +89,7 @@ export class SharedReads {
     this.pressures = new Shared(() => view.pressures(), 900)
     this.rates = new Shared(() => view.rates(), 900)
     this.limits = new Shared(() => stint.limits.list({ limit: 1_000 }), 900)
+    this.breakers = new Shared(() => stint.breakers.list({ limit: 1_000 }), 900)
     this.findings = new Shared(() => findingsOf(stint), 10_000)
   }
 

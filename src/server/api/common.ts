@@ -38,10 +38,12 @@ export const actions = [
   'triage',
   'schedule.run',
   'pause',
+  'probe',
   'edit',
   'schedule.edit',
   'queue.edit',
   'limit',
+  'breaker',
   'audit',
 ] as const
 export type Action = (typeof actions)[number]

@@ -63,6 +63,7 @@ const nouns: Readonly<Record<string, string>> = {
   jobs: 'job',
   operations: 'operation',
   schedules: 'schedule',
+  breakers: 'breaker',
   queues: 'queue',
   limits: 'limit',
   'error-groups': 'error',

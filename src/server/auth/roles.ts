@@ -5,9 +5,9 @@ const own: Readonly<Record<Role, readonly Action[]>> = {
   viewer: ['view'],
   operator: [
     ...(['view.input', 'enqueue', 'replay', 'cancel', 'run-now', 'reschedule', 'reprioritize'] as const),
-    ...(['discard', 'restore', 'operation', 'triage', 'schedule.run', 'pause'] as const),
+    ...(['discard', 'restore', 'operation', 'triage', 'schedule.run', 'pause', 'probe'] as const),
   ],
-  admin: ['edit', 'schedule.edit', 'queue.edit', 'limit', 'audit'],
+  admin: ['edit', 'schedule.edit', 'queue.edit', 'limit', 'breaker', 'audit'],
 }
 
 const viewer = new Set(own.viewer)

@@ -36,6 +36,7 @@ import { limitRoutes } from '../routes/limits.ts'
 import { operationRoutes } from '../routes/operations.ts'
 import { scheduleRoutes } from '../routes/schedules.ts'
 import { whyRoutes } from '../routes/why.ts'
+import { breakerRoutes } from '../routes/breakers.ts'
 import { isSafe } from './same-origin.ts'
 
 /** All routes under /v1, and /metrics; each resource has one entry. */
@@ -49,6 +50,7 @@ const allRoutes: readonly Routes[] = [
     errorGroupRoutes,
     scheduleRoutes,
     limitRoutes,
+    breakerRoutes,
     auditRoutes,
   ],
   ...[

@@ -26,12 +26,13 @@ export const metricRoutes: Routes = (app, parts) => {
     app.openapi(metricsAt(path), async (c) => {
       const caller = requirePermission(c, 'view')
       const { reads, live, limits } = parts
-      const [queues, totals, pressures, rates, rules] = await Promise.all([
+      const [queues, totals, pressures, rates, rules, breakers] = await Promise.all([
         reads.queues.get(),
         reads.totals.get(),
         reads.pressures.get(),
         reads.rates.get(),
         reads.limits.get(),
+        reads.breakers.get(),
       ])
       const text = metricsText({
         caller,
@@ -40,6 +41,7 @@ export const metricRoutes: Routes = (app, parts) => {
         pressures,
         rates,
         limits: rules,
+        breakers,
         console: { viewers: live.viewers, waits: live.waits, dropped: live.dropped, refused: limits.refused },
       })
       return c.text(text, 200, { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' })
