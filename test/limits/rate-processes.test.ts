@@ -23,6 +23,8 @@ interface Fleet {
   startedAt: number
   /** All processes are at work. */
   beganAt: number
+  /** Processes that have ended: a call of theirs failed. */
+  ended: string[]
 }
 
 /** Four processes with workers and four that take outside of jobs, all at work. */
@@ -46,12 +48,14 @@ async function startFleet({ burst, isByHand, pace }: FleetOptions): Promise<Flee
     Array.from({ length: (seconds + 20) * perSecond }, () => ({})),
   )
   await ledger.wroteMany({ type: 'ready' }, 8)
+  const ended: string[] = []
+  for (const one of [...workers, ...takers]) void one.exited.then(() => ended.push(one.output()))
   const startedAt = monotonicMs()
   for (const worker of workers) worker.tell('go')
   await ledger.wroteMany({ type: 'working' }, 4)
   for (const taker of takers) taker.tell('go')
   const { at: beganAt } = await ledger.wrote((line) => line.type === 'use' && line.worker.startsWith('taker'))
-  return { ledger, contract, startedAt, beganAt }
+  return { ledger, contract, startedAt, beganAt, ended }
 }
 
 interface FleetOptions {
@@ -94,12 +98,13 @@ function expectUsed({ all, workers, takers }: Shares, least: number): void {
 
 test('8 processes that wait for tokens, in handlers and outside of jobs, use all of the rate and never more', async () => {
   const burst = 50
-  const { ledger, startedAt, beganAt } = await startFleet({ burst, isByHand: true, pace: undefined })
+  const { ledger, startedAt, beganAt, ended } = await startFleet({ burst, isByHand: true, pace: undefined })
   await pause(seconds * 1_000)
   const uses = usesOf(ledger)
   const shares = sharesOf(uses, beganAt)
   expect(ahead(uses, { burst, startedAt })).toBeLessThanOrEqual(0)
   expectUsed(shares, 0.98)
+  expect(ended).toEqual([])
 })
 
 test('8 processes, half of which claim jobs, never use more than the rate, and a 429 stops them all', async () => {
