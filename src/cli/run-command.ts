@@ -28,6 +28,8 @@ Repair
 Keep
   stint queue list          how long each queue keeps its jobs
   stint queue set NAME      change how long a queue keeps its jobs
+  stint queue concurrency   change how many of its jobs running workers run at once
+  stint worker list         live workers; pause, resume and drain them
 
 Flow
   stint limit list          concurrency limits and rates; also get, set, clear, keys, key, penalise, delete
@@ -65,6 +67,7 @@ const commands = {
   error: async (args) => (await import('./commands/error.ts')).error(args),
   op: async (args) => (await import('./commands/op.ts')).op(args),
   audit: async (args) => (await import('./commands/audit.ts')).audit(args),
+  worker: async (args) => (await import('./commands/worker.ts')).worker(args),
   queue: async (args) => (await import('./commands/queue.ts')).queue(args),
   limit: async (args) => (await import('./commands/limit.ts')).limit(args),
   breaker: async (args) => (await import('./commands/breaker.ts')).breaker(args),

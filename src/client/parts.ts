@@ -9,6 +9,7 @@ import { JobVerbs } from './jobs/job-verbs.ts'
 import { Limits } from './limits.ts'
 import { Queues } from './queues.ts'
 import { Schedules } from './schedules.ts'
+import { Workers } from './workers.ts'
 
 /** The parts of a client that change something. */
 export interface ClientParts {
@@ -19,6 +20,7 @@ export interface ClientParts {
   errors: ErrorGroups
   limits: Limits
   breakers: Breakers
+  workers: Workers
 }
 
 /** Makes the parts on these calls: those of the client itself, or those of a person's transaction; `by` is who acts. */
@@ -28,6 +30,9 @@ export function partsOn(
 ): ClientParts {
   const onReady = (job: Job): void => {
     announce(job, announcer)
+  }
+  const onRules = (): void => {
+    announcer.rulesChanged()
   }
   return {
     jobs: new JobVerbs(calls, {
@@ -39,22 +44,17 @@ export function partsOn(
     dead: new DeadLetters(calls, { blobs, onReady }),
     queues: new Queues(calls, {
       by,
-      onChanged: () => {
-        announcer.rulesChanged()
-      },
+      onChanged: onRules,
     }),
+    workers: new Workers(calls, { onChanged: onRules }),
     errors: new ErrorGroups(calls),
     limits: new Limits(calls, {
       by,
-      onChanged: () => {
-        announcer.rulesChanged()
-      },
+      onChanged: onRules,
     }),
     breakers: new Breakers(calls, {
       by,
-      onChanged: () => {
-        announcer.rulesChanged()
-      },
+      onChanged: onRules,
     }),
     schedules: new Schedules(calls, {
       onReady: (hints) => {

@@ -1,6 +1,9 @@
 import type { Duration } from '../core/duration.ts'
 import { nameOption } from '../core/names.ts'
-import { durationOption, invalidOption, rejectUnknown } from '../core/options.ts'
+import { durationOption, integerOption, invalidOption, longestMs, rejectUnknown } from '../core/options.ts'
+import { keyText } from '../jobs/new/enqueue-options.ts'
+import { concurrencyOf, setConcurrency } from '../jobs/queue-concurrency.ts'
+import type { ConcurrencyOverride } from '../jobs/queue-concurrency.ts'
 import { allSettings, setSettings, settingsOf } from '../jobs/queue-settings.ts'
 import type { QueueSettings } from '../jobs/queue-settings.ts'
 import { mostPauses, pause, resume } from '../jobs/pauses/pauses.ts'
@@ -17,6 +20,17 @@ export interface SetQueueOptions {
   keep?: Duration | undefined
   /** How long dead letters are kept, or 'forever'. @default what it was */
   keepDead?: Duration | undefined
+}
+
+export interface SetConcurrencyOptions {
+  /** Jobs of the queue that each worker runs at once; 1 to 10,000. */
+  concurrency: number
+  /** When it ends. @default when it is cleared */
+  until?: Date | string | undefined
+  /** How long it holds, instead of `until`. */
+  for?: Duration | undefined
+  /** Why, for people. */
+  reason?: string | undefined
 }
 
 export interface QueuesConfig {
@@ -126,6 +140,53 @@ export class Queues {
       return pressureOf(db, { queue: name, key: null })
     })
   }
+
+  /** The concurrency that holds now instead of that in the workers' code; null if none is set. */
+  async concurrency(queue: string): Promise<ConcurrencyOverride | null> {
+    const name = nameOption('queue', queue)
+    return this.#calls.send((db) => concurrencyOf(db, name))
+  }
+
+  /**
+   * Sets how many jobs of a queue each running worker runs at once, instead of what its code says. Workers follow within their
+   * `pollFloor`; lowering it stops no job. It ends by itself, or by clearConcurrency().
+   */
+  async setConcurrency(queue: string, options: SetConcurrencyOptions): Promise<ConcurrencyOverride | null> {
+    const name = nameOption('queue', queue)
+    const { concurrency, until, for: span, reason, ...rest } = options
+    rejectUnknown('queues.setConcurrency()', rest, ['concurrency', 'until', 'for', 'reason'])
+    if (until !== undefined && span !== undefined)
+      throw invalidOption('until', 'left out where `for` is given', until)
+    const endMs = span === undefined ? undefined : Date.now() + durationOption('for', span, { minMs: 1 })
+    const override = {
+      concurrency: integerOption('concurrency', concurrency, { min: 1, max: 10_000 }),
+      until: endMs === undefined ? untilOption(until) : new Date(endMs),
+      reason: keyText('reason', reason, 2_000) ?? null,
+    }
+    return this.#override(name, override)
+  }
+
+  /** Ends the override: workers run as many jobs as their code says. */
+  async clearConcurrency(queue: string): Promise<void> {
+    await this.#override(nameOption('queue', queue), null)
+  }
+
+  async #override(queue: string, override: ConcurrencyOverride | null): Promise<ConcurrencyOverride | null> {
+    const stored = await this.#calls.write(async (db) => {
+      await setConcurrency(db, queue, override)
+      return concurrencyOf(db, queue)
+    })
+    this.#config.onChanged()
+    return stored
+  }
+}
+
+function untilOption(until: unknown): Date | null {
+  if (until === undefined) return null
+  const at = until instanceof Date || typeof until === 'string' ? new Date(until) : undefined
+  if (at === undefined || !(at.getTime() > Date.now()) || at.getTime() - Date.now() > longestMs)
+    throw invalidOption('until', 'a time to come, as a Date or ISO 8601, within 10 years', until)
+  return at
 }
 
 function optional(name: string, value: Duration | undefined): number | undefined {

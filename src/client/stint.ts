@@ -58,6 +58,7 @@ import { partsOn } from './parts.ts'
 import { pressureOf, resolvePressureOptions } from './pressure.ts'
 import type { PressureOptions } from './pressure.ts'
 import type { PressureReport } from '../limits/pressure/state.ts'
+import type { Workers } from './workers.ts'
 import type { ClientParts } from './parts.ts'
 import type { Schedules } from './schedules.ts'
 import { resolveSearchOptions } from './jobs/search-options.ts'
@@ -96,8 +97,10 @@ export class Stint<Tx = PgTransaction> {
   readonly dead: DeadLetters
   /** Groups of errors with the same cause: how often, since when, and their status. */
   readonly errors: ErrorGroups
-  /** How long queues keep their jobs, and which are paused. */
+  /** How long queues keep their jobs, which are paused or draining, and how many of their jobs workers run at once. */
   readonly queues: Queues
+  /** Live workers: list, pause, resume, drain. */
+  readonly workers: Workers
   /** Rules that create jobs: set, read, pause, run now, backfill. */
   readonly schedules: Schedules
   /** Concurrency limits and rates: read, override, rules of single keys. */
@@ -144,10 +147,11 @@ export class Stint<Tx = PgTransaction> {
     this.replies = new Replies(this.#calls)
     this.consoleStore = new ConsoleStore(this.#calls)
     const parts = this.#partsOn(this.#calls)
-    const { jobs, dead, queues, schedules, errors, limits, breakers } = parts
+    const { jobs, dead, queues, schedules, errors, limits, breakers, workers } = parts
     this.#jobs = jobs
     this.dead = dead
     this.queues = queues
+    this.workers = workers
     this.schedules = schedules
     this.operations = this.#operationsOf(resolveActor({ actor: 'code' }))
     this.audit = new Audit(this.#calls)

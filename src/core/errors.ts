@@ -16,6 +16,7 @@ export const errorCodes = [
   'breaker-open',
   'operation-not-found',
   'rate-limited',
+  'worker-not-found',
   'too-many-matches',
   'state-changed',
   'enqueue-unknown',

@@ -18,6 +18,8 @@ export interface QueueRules {
   /** The breakers of its kinds that are not closed. */
   readonly breakers: readonly OpenBreaker[]
   readonly retryBudget: RetryBudget | undefined
+  /** In each worker, instead of that in its code. */
+  readonly concurrency: number | undefined
 }
 
 /** How many retries of a queue may come: see defineQueue(). */
@@ -50,10 +52,14 @@ export const noRules: QueueRules = Object.freeze({
   keyWeights: {},
   breakers: [],
   retryBudget: undefined,
+  concurrency: undefined,
 })
 
 /** As stint.queue_rules() returns it. What code or people stored as JSON is checked here. */
-export type QueueRulesRow = Partial<Omit<QueueRules, 'retryBudget'>> & { retryBudget?: unknown }
+export type QueueRulesRow = Partial<Omit<QueueRules, 'retryBudget' | 'concurrency'>> & {
+  retryBudget?: unknown
+  concurrency?: unknown
+}
 
 /** Members that do not apply are left out of the row. */
 export function toQueueRules(row: QueueRulesRow): QueueRules {
@@ -75,6 +81,10 @@ export function toQueueRules(row: QueueRulesRow): QueueRules {
       probeInMs: (breaker.probeInMs as number | null) ?? 0,
     })),
     retryBudget: toRetryBudget(row.retryBudget),
+    concurrency:
+      isBetween(row.concurrency, 1, 10_000) && Number.isInteger(row.concurrency)
+        ? row.concurrency
+        : undefined,
   }
 }
 

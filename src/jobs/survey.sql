@@ -1,5 +1,5 @@
 -- Where work is, for the queues of one worker: the first job it could claim at each priority, whether jobs with keys
--- wait, when the next one falls due, and the rules that hold. It takes nothing and locks nothing; a claim then starts at
+-- wait, when the next one falls due, the rules that hold, and what a person asked of the worker. It takes nothing and locks nothing; a claim then starts at
 -- these positions.
 --
 -- The priorities of a queue come from a loose scan of job_ready. Enqueue allows -100 to 100; a row that was written by
@@ -76,6 +76,11 @@ select 'due', served.queue, null, null, null,
             and job.state in ('scheduled', 'retrying')
           order by job.run_at
           limit 1) as next
+union all
+select 'wanted', null, null, null, null, null, worker.wanted
+  from stint.worker
+ where worker.id = :worker::uuid
+   and worker.wanted is not null
 union all
 select 'rules', rules_of.queue, null, null, null, null, rules_of.rules
   from stint.queue_rules(:queues::text[]) as rules_of

@@ -4,6 +4,8 @@ import { floorParams } from './position.ts'
 import type { Position } from './position.ts'
 import { toQueueRules } from './queue-rules.ts'
 import type { QueueRules, QueueRulesRow } from './queue-rules.ts'
+import { toWanted } from './leases/wanted.ts'
+import type { Wanted } from './leases/wanted.ts'
 import { laneParams } from './claim.ts'
 import type { Lane } from './claim.ts'
 import { surveyLanesSql } from './survey-lanes.sql.ts'
@@ -18,6 +20,7 @@ export type Finding =
   | { type: 'keyed'; queue: string }
   | { type: 'due'; queue: string; inMs: number }
   | { type: 'rules'; queue: string; rules: QueueRules }
+  | { type: 'wanted'; wanted: Wanted | null }
 
 export interface Served {
   queues: readonly string[]
@@ -28,9 +31,9 @@ export interface Served {
 /** Where a worker of these queues finds work; `kinds` are those of each queue. */
 export function survey(
   db: Queryable,
-  served: { queues: readonly string[]; kinds: readonly string[] },
+  served: { queues: readonly string[]; kinds: readonly string[]; worker?: string },
 ): Promise<Finding[]> {
-  return run(db, surveySql, served, toFinding)
+  return run(db, surveySql, { worker: null, ...served }, toFinding)
 }
 
 interface FindingRow {
@@ -53,6 +56,8 @@ function toFinding({ type, queue, priority, runAt, id, ms, rules }: FindingRow):
       return { type, queue, inMs: ms }
     case 'rules':
       return { type, queue, rules: toQueueRules(rules) }
+    case 'wanted':
+      return { type, wanted: toWanted(rules) }
   }
 }
 

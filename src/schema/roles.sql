@@ -177,6 +177,7 @@ grant insert (created_at, epoch, attempt, crashes, unique_key, unique_until_star
    on stint.job to stint_operator;
 grant insert, update, delete on stint.dead to stint_operator;
 grant insert, update on stint.queue to stint_operator;
+grant update (wanted) on stint.worker to stint_operator;
 -- If no worker runs, an operator's console refreshes the figures of queues.
 grant insert, update, delete on stint.queue_gauge to stint_operator;
 grant update on stint.gauge_refresh to stint_operator;

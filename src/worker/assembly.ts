@@ -33,6 +33,7 @@ import { Listening } from './claim/listening.ts'
 import { Pools } from './claim/pools.ts'
 import type { Probe } from './claim/probes.ts'
 import { Scout } from './claim/scout.ts'
+import { Control } from './control.ts'
 import type { Events } from './report/events.ts'
 import type { Handlers } from './handlers.ts'
 import { Children } from './isolate/children.ts'
@@ -67,6 +68,8 @@ export interface RuntimeConfig {
    * first.
    */
   giveUp: (error: Error, options?: { canDrain: boolean }) => void
+  /** Stops the worker in order, because a person asked for it. */
+  drain: (reason: string) => void
 }
 
 /** The parts of a worker. */
@@ -213,7 +216,19 @@ export function assemble(config: RuntimeConfig): Parts {
     deadlines,
   })
   const parked = troubles.parkedBy('promote')
-  const scout = new Scout({ db, pools, served, bell, parked, troubles, report })
+  const scout = new Scout({
+    db,
+    pools,
+    served,
+    bell,
+    parked,
+    troubles,
+    report,
+    workerId: () => tenure.workerId,
+    onWanted: (wanted) => {
+      control.hear(wanted)
+    },
+  })
   const transactions = new FencedTransactions(txDb, { leaseMs, graceMs })
   const rates = new Rates(() => Promise.resolve(db))
   const breakers = new Breakers({
@@ -255,6 +270,7 @@ export function assemble(config: RuntimeConfig): Parts {
     breakers,
   }
   const dispatcher = new Dispatcher({ worker, db, pools, held, bell, claimReport, attempts })
+  const control = new Control({ tenure, dispatcher, bell, events, log, drain: config.drain })
   const givingUp = { db, held, handlers, dispatcher, recycling, report, troubles }
   const lostLease = new LostLease({
     db,

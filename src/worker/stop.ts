@@ -45,10 +45,7 @@ export async function stop(parts: Parts, { drainMs, hurry, leaseMs }: StopOption
   // An unreachable database must not keep the process alive for ever: after a lease others take over anyway.
   await atMost(leaseMs, parts.settler.stop())
   await atMost(lastWritesMs, parts.notes.stop())
-  await atMost(
-    lastWritesMs,
-    Promise.all([parts.numbers.stop(), parts.rates.close(), parts.breakers.stop()]),
-  )
+  await atMost(lastWritesMs, Promise.all([parts.numbers.stop(), parts.rates.close(), parts.breakers.stop()]))
   await childrenEnded
   parts.deadlines.stop()
   await tenure.stop().catch((error: unknown) => {

@@ -66,6 +66,7 @@ export class Worker {
   #starting: Promise<void> | undefined
   #stopping: Promise<void> | undefined
   #fatal: Error | undefined
+  #stopReason = 'asked to'
   #onOver: () => void = () => undefined
   readonly #over = new Promise<void>((resolve) => (this.#onOver = resolve))
 
@@ -253,6 +254,10 @@ export class Worker {
         giveUp: (error, options) => {
           this.#giveUp(error, options)
         },
+        drain: (reason) => {
+          this.#stopReason = reason
+          void this.stop()
+        },
       })
       await this.#runtime.start()
       this.#state = 'running'
@@ -275,7 +280,7 @@ export class Worker {
       return
     }
     this.#state = 'stopping'
-    this.#events.emit('stopping', { reason: this.#fatal?.message ?? 'asked to' })
+    this.#events.emit('stopping', { reason: this.#fatal?.message ?? this.#stopReason })
     // With its last job settled, nothing of a worker keeps the process alive; so this timer does until the stop is
     // done.
     const alive = setInterval(() => undefined, 60_000)

@@ -66,6 +66,12 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
   'GET /v1/queues/{queue}/pressure': ({ key }) => [{}, { query: `?key=${key}` }],
   'POST /v1/queues/{queue}/drain': () => [{ json: { reason: 'moving' } }],
   'POST /v1/queues/{queue}/open': () => [{ json: {} }],
+  'GET /v1/queues/{queue}/concurrency': () => [{}],
+  'PUT /v1/queues/{queue}/concurrency': () => [{ json: { concurrency: 3, for: '1h', reason: 'backlog' } }],
+  'DELETE /v1/queues/{queue}/concurrency': () => [{}],
+  'POST /v1/workers/{worker}/pause': () => [{ json: { reason: 'deploy' } }],
+  'POST /v1/workers/{worker}/resume': () => [{ json: {} }],
+  'POST /v1/workers/{worker}/drain': () => [{ json: { reason: 'deploy' } }],
   'GET /v1/stats': ({ contract: { queue, kind } }) => [
     {},
     { query: `?queue=${queue}` },
@@ -181,6 +187,7 @@ export function pathOf(route: string, { contract, group, schedule, key }: Side, 
   const isOperation = route.includes('/operations/')
   return route
     .replace('{queue}', contract.queue)
+    .replace('{worker}', of.worker)
     .replace('{group}', group)
     // A limit has the name of the schedule.
     .replace('{name}', schedule)

@@ -5,6 +5,7 @@ import { relative } from '../output/format.ts'
 import { formatHelp, isJson, note, say, sayJson, table } from '../output/output.ts'
 import { nounOf } from '../verbs.ts'
 import { nameOf, options } from './queue/arguments.ts'
+import { concurrency } from './queue/concurrency.ts'
 import { pause, resume } from './queue/pause.ts'
 import { drain, open, pressure } from './queue/pressure.ts'
 import { keepDeadText, keepText, pausedText, show } from './queue/show.ts'
@@ -17,6 +18,7 @@ stint queue resume    end a pause
 stint queue pressure  how full a queue is, and whether it takes jobs
 stint queue drain     close a queue for new jobs and let it run empty
 stint queue open      let a closed queue take jobs again
+stint queue concurrency  change how many of its jobs each running worker runs at once
 
 stint queue <command> --help has options and examples.`
 
@@ -107,4 +109,4 @@ function durationOf(text: string | undefined): string | number | undefined {
   return text === '0' ? 0 : text
 }
 
-export const queue = nounOf(help, { list, get, set, pause, resume, pressure, drain, open })
+export const queue = nounOf(help, { list, get, set, pause, resume, pressure, drain, open, concurrency })

@@ -22,6 +22,7 @@ const byCode: Partial<Record<ErrorCode, number>> = {
   'limit-not-found': exitCodes.notFound,
   'breaker-not-found': exitCodes.notFound,
   'operation-not-found': exitCodes.notFound,
+  'worker-not-found': exitCodes.notFound,
   'too-many-matches': exitCodes.refused,
   'state-changed': exitCodes.refused,
   'duplicate-job': exitCodes.refused,

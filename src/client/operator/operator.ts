@@ -7,7 +7,7 @@ import type { EditOptions, ReplayOptions } from '../dead/dead-letters.ts'
 import type { When } from '../jobs/job-verbs.ts'
 import type { Operations } from '../operations/operations.ts'
 import type { PausedPart, PauseOptions } from '../pause-options.ts'
-import type { SetQueueOptions } from '../queues.ts'
+import type { SetConcurrencyOptions, SetQueueOptions } from '../queues.ts'
 import type { OverrideOptions, PenaliseOptions, SetKeyOptions } from '../limits.ts'
 import type { BackfillOptions } from '../schedules.ts'
 import type { ClientParts } from '../parts.ts'
@@ -104,6 +104,26 @@ function verbsOf(config: AuditConfig<ClientParts>) {
     drainQueue: on('queue.drain', ({ queues, reason }, queue: string) => queues.drain(queue, { reason })),
     /** Lets a closed queue take jobs again. */
     openQueue: on('queue.open', ({ queues }, queue: string) => queues.open(queue)),
+    /** Sets how many jobs of a queue each worker runs at once, for a time or until it is cleared. */
+    setConcurrency: on(
+      'queue.concurrency',
+      ({ queues, reason }, queue: string, options: Omit<SetConcurrencyOptions, 'reason'>) =>
+        queues.setConcurrency(queue, { ...options, reason }),
+      { noted: ['concurrency', 'until', 'for'] },
+    ),
+    /** Ends what setConcurrency() set. */
+    clearConcurrency: on('queue.concurrency-clear', ({ queues }, queue: string) =>
+      queues.clearConcurrency(queue),
+    ),
+    /** Running workers; each order gets an audit entry. */
+    workers: {
+      /** The worker claims nothing and finishes what runs. */
+      pause: on('worker.pause', ({ workers, reason }, id: string) => workers.pause(id, { reason })),
+      /** A paused worker works again. */
+      resume: on('worker.resume', ({ workers }, id: string) => workers.resume(id)),
+      /** The worker stops in order. */
+      drain: on('worker.drain', ({ workers, reason }, id: string) => workers.drain(id, { reason })),
+    },
     /** Schedules; each change gets an audit entry. */
     schedules: {
       /** Stores a schedule, new or changed. */

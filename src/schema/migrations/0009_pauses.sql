@@ -12,6 +12,10 @@ alter table stint.queue
   add column takes_jobs   boolean not null default true,            -- false: it drains, and enqueues are refused
   add column pressure     jsonb,                                    -- { maxDepth, maxAgeMs, keyMaxDepth, whenFull }
   add column retry_budget jsonb,                                    -- { share, least, windowMs }
+  add column concurrency        integer,                            -- in each worker, instead of that in its code
+  add column concurrency_until  timestamptz,
+  add column concurrency_reason text,
+  add constraint queue_concurrency check (concurrency between 1 and 10000 and octet_length(concurrency_reason) <= 2000),
   add constraint queue_pause_texts check (octet_length(paused_by) <= 512 and octet_length(pause_reason) <= 4000);
 
 -- A pause of one kind or one key of a queue; '' stands for all.

@@ -122,7 +122,8 @@ begin
                           from stint.limit_cover as cover
                           join stint.breaker on breaker.name = cover.name
                          where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed'),
-           'retryBudget', set_for.retry_budget))
+           'retryBudget', set_for.retry_budget,
+           'concurrency', case when set_for.concurrency_until > stint.now() then set_for.concurrency end))
     from unnest(of_queues) as served (name)
     left join stint.queue as set_for on set_for.name = served.name;
 end

@@ -58,6 +58,25 @@ export const QueueFigures = z
   .openapi('QueueFigures')
 export type QueueFigures = z.infer<typeof QueueFigures>
 
+/** How many jobs of a queue each worker runs at once, instead of what its code says. */
+export const QueueConcurrency = z
+  .object({
+    concurrency: z.int().nullable().describe('Null: what the code of each worker says.'),
+    until: Time.nullable().describe('Null: until it is cleared.'),
+    reason: z.string().nullable(),
+    asOf: Time,
+  })
+  .openapi('QueueConcurrency')
+
+export const QueueConcurrencyBody = z
+  .strictObject({
+    concurrency: z.int().min(1).max(10_000),
+    until: Time.optional(),
+    for: DurationText.optional().describe('Instead of `until`.'),
+    reason: Reason.optional(),
+  })
+  .openapi('QueueConcurrencyBody')
+
 export const QueueList = z.object({ items: z.array(QueueFigures), asOf: Time }).openapi('QueueList')
 export type QueueList = z.infer<typeof QueueList>
 

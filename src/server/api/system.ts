@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { Id, pageOf, Role, Time } from './common.ts'
+import { Id, pageOf, Reason, Role, Time } from './common.ts'
 
 export const WorkerItem = z
   .object({
@@ -17,10 +17,16 @@ export const WorkerItem = z
     leaseUntil: Time,
     status: z.enum(['active', 'late', 'lost']),
     death: z.string().nullable().describe('How its process ended, if known.'),
+    wanted: z
+      .object({ state: z.enum(['paused', 'draining']), reason: z.string().nullable() })
+      .nullable()
+      .describe('What a person asked it to do; null: to work as usual.'),
     isLeader: z.boolean(),
   })
   .openapi('WorkerItem')
 export type WorkerItem = z.infer<typeof WorkerItem>
+
+export const WorkerOrderBody = z.strictObject({ reason: Reason.optional() }).openapi('WorkerOrderBody')
 
 export const WorkerList = z
   .object({

@@ -146,6 +146,7 @@ const known: Readonly<Record<ErrorCode, Known>> = {
   },
   'operation-not-found': { status: 404, title: 'No such operation' },
   'rate-limited': { status: 429, title: 'The rate has no tokens', headers: soon },
+  'worker-not-found': { status: 404, title: 'No such worker' },
   'too-many-matches': { status: 422, title: 'More jobs match than allowed' },
   'state-changed': {
     status: 409,

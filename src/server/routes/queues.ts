@@ -1,10 +1,12 @@
 import { createRoute, z } from '@hono/zod-openapi'
-import { Name } from '../api/common.ts'
+import { Name, Reason } from '../api/common.ts'
 import type { Context } from 'hono'
 import type { Operator } from '../../client/operator/operator.ts'
 import { withPausesFor } from '../answers/pauses.ts'
 import {
   PauseQueueBody,
+  QueueConcurrency,
+  QueueConcurrencyBody,
   QueueDetails,
   QueueList,
   QueueSettings,
@@ -89,6 +91,47 @@ const resume = createRoute({
   responses: settings,
 })
 
+const concurrency = createRoute({
+  method: 'get',
+  path: '/v1/queues/{queue}/concurrency',
+  tags: ['Queues'],
+  summary: 'The concurrency that was set for a queue instead of that in the code of its workers',
+  'x-action': 'view',
+  'x-cli': 'stint queue concurrency {queue}',
+  request: { params: z.object({ queue: Name }) },
+  responses: {
+    200: { description: 'What holds now.', content: { 'application/json': { schema: QueueConcurrency } } },
+    ...problems(400, 401, 403, 422, 503),
+  },
+})
+
+const setConcurrency = createRoute({
+  method: 'put',
+  path: '/v1/queues/{queue}/concurrency',
+  tags: ['Queues'],
+  summary: 'Set how many jobs of a queue each running worker runs at once, for a time or until it is cleared',
+  'x-action': 'queue.edit',
+  'x-cli': 'stint queue concurrency {queue} {concurrency}',
+  request: { params: z.object({ queue: Name }), body: accepts(QueueConcurrencyBody) },
+  responses: {
+    200: { description: 'What holds now.', content: { 'application/json': { schema: QueueConcurrency } } },
+    ...problems(400, 401, 403, 413, 415, 422, 503),
+  },
+})
+
+const clearConcurrency = createRoute({
+  method: 'delete',
+  path: '/v1/queues/{queue}/concurrency',
+  tags: ['Queues'],
+  summary: 'Clear it: workers run as many jobs as their code says',
+  'x-action': 'queue.edit',
+  'x-cli': 'stint queue concurrency {queue} --clear',
+  request: { params: z.object({ queue: Name }), query: z.object({ reason: Reason.optional() }) },
+  responses: { 204: { description: 'Cleared.' }, ...problems(400, 401, 403, 422, 503) },
+})
+
+const notSet = { concurrency: null, until: null, reason: null }
+
 export const queueRoutes: Routes = (app, parts) => {
   const { reads, stint } = parts
   app.openapi(list, async (c) => {
@@ -134,6 +177,28 @@ export const queueRoutes: Routes = (app, parts) => {
     const operator = await requirePause(c, parts, { act: 'queue.resume', queue, ...body })
     const after = await operator.resumeQueue(queue, body)
     return c.json(wire({ ...withPausesFor(c.get('caller'), after), asOf: new Date() }), 200)
+  })
+  app.openapi(concurrency, async (c) => {
+    const { queue } = c.req.valid('param')
+    requirePermission(c, 'view', { queue })
+    const found = await stint.queues.concurrency(queue)
+    return c.json(wire({ ...(found ?? notSet), asOf: new Date() }), 200)
+  })
+  app.openapi(setConcurrency, async (c) => {
+    const { queue } = c.req.valid('param')
+    const { reason, ...wanted } = c.req.valid('json')
+    const about = { action: 'queue.edit', act: 'queue.concurrency', target: queue, reason } as const
+    const operator = await requireOperator(c, parts, { ...about, resource: { queue } })
+    const found = await operator.setConcurrency(queue, { ...wanted, reason })
+    return c.json(wire({ ...(found ?? notSet), asOf: new Date() }), 200)
+  })
+  app.openapi(clearConcurrency, async (c) => {
+    const { queue } = c.req.valid('param')
+    const { reason } = c.req.valid('query')
+    const about = { action: 'queue.edit', act: 'queue.concurrency-clear', target: queue, reason } as const
+    const operator = await requireOperator(c, parts, { ...about, resource: { queue } })
+    await operator.clearConcurrency(queue, { reason })
+    return c.body(null, 204)
   })
 }
 

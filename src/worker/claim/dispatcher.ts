@@ -33,6 +33,8 @@ export class Dispatcher implements SlotOwner {
   readonly #suspects = new Suspects()
   readonly #isShared: boolean
   readonly #isWeighted: boolean
+  /** Slots of all queues together. */
+  #concurrency: number
   #running = 0
   /** Slots whose handlers do not end. They do not count as running. */
   #stuck = 0
@@ -50,6 +52,7 @@ export class Dispatcher implements SlotOwner {
     this.#pools = config.pools.all
     const { queues, concurrency } = config.worker
     // If every queue can use all its slots at once, nothing is shared.
+    this.#concurrency = concurrency
     this.#isShared = concurrency < queues.reduce((sum, queue) => sum + queue.concurrency, 0)
     this.#isWeighted = this.#isShared && config.worker.order === 'weighted'
   }
@@ -162,7 +165,7 @@ export class Dispatcher implements SlotOwner {
     if (!pool.isHungry()) return urgent
     const room = Math.max(urgent, pool.room())
     if (!this.#isShared) return room
-    const free = this.#config.worker.concurrency - this.#running
+    const free = this.#concurrency - this.#running
     if (this.#config.worker.order === 'strict') {
       // A lower queue gets the slots that the higher ones leave, and only after those have claimed.
       const higher = this.#pools.slice(0, this.#pools.indexOf(pool))
@@ -175,9 +178,9 @@ export class Dispatcher implements SlotOwner {
   }
 
   /** The queue's slots by weight. A light queue that counted on more would hold jobs for which it has no turn. */
-  #shareOf({ config }: QueuePool): number {
+  #shareOf({ config, concurrency }: QueuePool): number {
     const weights = this.#pools.reduce((sum, one) => (one.isBusy ? sum + one.config.weight : sum), 0)
-    return Math.min(config.concurrency, (this.#slots * config.weight) / Math.max(weights, config.weight))
+    return Math.min(concurrency, (this.#slots * config.weight) / Math.max(weights, config.weight))
   }
 
   /** Under weighted order, the queue whose turn it is; undefined if its jobs are on their way and worth the wait. */
@@ -213,8 +216,7 @@ export class Dispatcher implements SlotOwner {
 
   /** Handlers that may be at work at once. Stuck slots are replaced, up to a limit. */
   get #slots(): number {
-    const { concurrency, stuck } = this.#config.worker
-    return concurrency - Math.max(0, this.#stuck - stuck.replacements)
+    return this.#concurrency - Math.max(0, this.#stuck - this.#config.worker.stuck.replacements)
   }
 
   #hasSlot(): boolean {
@@ -298,6 +300,8 @@ export class Dispatcher implements SlotOwner {
 
   /** The rules of a queue have changed. */
   #follow(pool: QueuePool): void {
+    // Slots that queues share stay as they are.
+    if (!this.#isShared) this.#concurrency = this.#pools.reduce((sum, one) => sum + one.concurrency, 0)
     pool.lanes.weigh()
     this.#giveBack(pool)
   }
@@ -307,7 +311,9 @@ export class Dispatcher implements SlotOwner {
     const now = performance.now()
     const whyNot = ({ job }: HeldJob): string | undefined => pool.rules.whyNotStart(job, now)
     const isHeldBack = (held: HeldJob): boolean => whyNot(held) !== undefined
-    const suspects = this.#suspects.takeWhere((held) => held.job.queue === pool.config.name && isHeldBack(held))
+    const suspects = this.#suspects.takeWhere(
+      (held) => held.job.queue === pool.config.name && isHeldBack(held),
+    )
     for (const held of [...pool.takeWhere(isHeldBack), ...suspects])
       this.#endUnstarted(held, { type: 'released', reason: whyNot(held) ?? '' })
   }

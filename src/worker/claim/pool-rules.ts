@@ -97,6 +97,11 @@ export class PoolRules {
     return this.#rules.isLimited
   }
 
+  /** What a person set instead of the concurrency in this worker's code. */
+  get concurrency(): number | undefined {
+    return this.#rules.concurrency
+  }
+
   get retryBudget(): RetryBudget | undefined {
     return this.#rules.retryBudget
   }

@@ -100,6 +100,11 @@ export class QueuePool {
     return this.#waitingCount
   }
 
+  /** Handlers of this queue that may be at work at once. */
+  get concurrency(): number {
+    return this.rules.concurrency ?? this.config.concurrency
+  }
+
   get turn(): number {
     return this.#turn
   }
@@ -132,7 +137,8 @@ export class QueuePool {
 
   /** The slots that are not reserved. */
   get #lowSlots(): number {
-    return this.config.concurrency - (this.config.reserve?.slots ?? 0)
+    const slots = this.config.reserve?.slots ?? 0
+    return this.concurrency - Math.min(slots, this.concurrency - 1)
   }
 
   #lowRoom(): number {
@@ -251,10 +257,10 @@ export class QueuePool {
 
   /** How many more jobs this process should hold: for its free slots, and some to prefetch. */
   room(): number {
-    const { concurrency, prefetch } = this.config
+    const { prefetch } = this.config
     const unsettled = this.#unsettled
     if (unsettled > maxUnsettled) return 0
-    const slots = concurrency * this.batchSize - this.#runningJobs - (prefetch === 0 ? unsettled : 0)
+    const slots = this.concurrency * this.batchSize - this.#runningJobs - (prefetch === 0 ? unsettled : 0)
     // Jobs that wait for slots that are not reserved keep no others from being claimed.
     return slots + this.ahead() - (this.#waitingCount - this.#low.waiting)
   }
@@ -286,7 +292,8 @@ export class QueuePool {
   }
 
   get canStart(): boolean {
-    const { concurrency, prefetch } = this.config
+    const { concurrency } = this
+    const { prefetch } = this.config
     if (this.#waitingCount === 0 || this.#running >= concurrency) return false
     if (this.#waitingCount === this.#low.waiting && !this.#isLowOpen) return false
     // Without prefetch a slot is free only when its job's ending is stored.
@@ -302,7 +309,7 @@ export class QueuePool {
   isOwed(): boolean {
     const { claimingSince } = this
     if (!this.#lastFound || claimingSince === undefined) return false
-    if (this.#waitingCount > 0 || this.#running >= this.config.concurrency) return false
+    if (this.#waitingCount > 0 || this.#running >= this.concurrency) return false
     return performance.now() - claimingSince < owedForMs
   }
 
@@ -375,9 +382,9 @@ export class QueuePool {
     if (this.#meanRunMs === undefined || this.#isPrefetchPaused) return 0
     const inMs = (this.#slots * (aheadMs + this.#claimMs)) / Math.max(this.#meanRunMs, 0.001)
     // A job in hand counts as running: where limits bind, it keeps others from running elsewhere.
-    const { prefetch, concurrency } = this.config
+    const { prefetch } = this.config
     const isBound = this.rules.isLimited && this.isBound
-    return Math.min(isBound ? Math.min(prefetch, concurrency) : prefetch, Math.floor(inMs))
+    return Math.min(isBound ? Math.min(prefetch, this.concurrency) : prefetch, Math.floor(inMs))
   }
 }
 

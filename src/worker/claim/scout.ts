@@ -11,6 +11,7 @@ import type { Bell } from '../../jobs/wake-up/bell.ts'
 import type { Hint } from '../../jobs/wake-up/hint.ts'
 import type { Part, Watched } from '../part.ts'
 import type { Report } from '../report/report.ts'
+import type { Wanted } from '../../jobs/leases/wanted.ts'
 import type { Troubles } from '../watch/troubles.ts'
 import type { FloorBefore } from './floor.ts'
 import type { Pools } from './pools.ts'
@@ -25,6 +26,9 @@ export interface ScoutConfig {
   parked: Parked
   troubles: Pick<Troubles, 'of' | 'wentWell'>
   report: Pick<Report, 'pauseChanged'>
+  workerId: () => string
+  /** What a person asks of this worker; null: to work as usual. */
+  onWanted: (wanted: Wanted | null) => void
 }
 
 /** Surveys may take this share of the time at most; while a session holds an old snapshot they are not cheap. */
@@ -166,7 +170,8 @@ export class Scout implements Part {
       const floors = new Map(pools.map((pool) => [pool.config.name, pool.floors.snapshot()]))
       const queues = pools.map(({ config }) => config.name)
       const kinds = pools.map(({ rules }) => rules.kindsOf(this.#config.served.kinds))
-      const findings = await survey(this.#config.db, { queues, kinds })
+      const { db, workerId } = this.#config
+      const findings = await survey(db, { queues, kinds, worker: workerId() })
       this.#config.troubles.wentWell('survey')
       this.#surveyFailures = 0
       this.#take(findings, { floors, since: performance.now() })
@@ -202,12 +207,17 @@ export class Scout implements Part {
     { floors, since }: { floors: ReadonlyMap<string, ReadonlyMap<number, FloorBefore>>; since: number },
   ): void {
     let nextDueMs = Infinity
+    let wanted: Wanted | null = null
     const rules = new Map<string, QueueRules>()
     const named = new Map<string, Set<number>>([...floors.keys()].map((queue) => [queue, new Set()]))
     for (const finding of findings) if (finding.type === 'rules') rules.set(finding.queue, finding.rules)
     // First of all: what is paused is not walked through.
     this.#setRules(floors.keys(), rules)
     for (const finding of findings) {
+      if (finding.type === 'wanted') {
+        wanted = finding.wanted
+        continue
+      }
       const pool = this.#config.pools.get(finding.queue)
       if (finding.type === 'due') nextDueMs = Math.min(nextDueMs, finding.inMs)
       else if (finding.type === 'keyed') {
@@ -219,6 +229,7 @@ export class Scout implements Part {
       }
     }
     for (const [queue, priorities] of named) this.#config.pools.get(queue)?.floors.forget(priorities)
+    this.#config.onWanted(wanted)
     this.dueIn(nextDueMs)
   }
 

@@ -26,6 +26,8 @@ export class Tenure implements Part {
   #claims: Claims
   /** open: it may claim; closed: the worker stops; over: the lease is given up. */
   #state: 'open' | 'closed' | 'over' = 'open'
+  /** A person paused this worker. */
+  #isPaused = false
   /** When the lease was last at risk, or safe again. */
   #gapAt = -Infinity
 
@@ -48,9 +50,18 @@ export class Tenure implements Part {
     return this.#lease.ageMs
   }
 
-  /** Whether jobs may be claimed and started: not while the worker stops, nor with a lease at risk. */
+  /** Whether jobs may be claimed and started: not while the worker stops or is paused, nor with a lease at risk. */
   get isOpen(): boolean {
-    return this.#state === 'open' && this.#lease.isTrusted
+    return this.#state === 'open' && !this.#isPaused && this.#lease.isTrusted
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** No job is claimed or started while it is paused. Heartbeats go on. */
+  pause(isPaused: boolean): void {
+    this.#isPaused = isPaused
   }
 
   /** Whether the worker stops. */

@@ -93,6 +93,9 @@ export interface WorkerEvents {
   workerLost: [{ workerId: string }]
   /** The database cannot be reached, or refuses; the worker tries again. `jobIds` if only these jobs are the cause. */
   trouble: [{ what: string; error: unknown; jobIds?: readonly string[] }]
+  /** A person paused it: it claims nothing and finishes what runs. */
+  workerPaused: [{ workerId: string; reason: string | null }]
+  workerResumed: [{ workerId: string }]
   stopping: [{ reason: string }]
   stopped: []
 }

@@ -1,3 +1,4 @@
+import { toWanted } from '../../../jobs/leases/wanted.ts'
 import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
 import { aboutWorker } from './workers.ts'
@@ -33,8 +34,9 @@ export interface Fleet {
 
 interface WorkerRow extends Omit<
   WorkerView,
-  'id' | 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds' | 'isLeader'
+  'id' | 'host' | 'pid' | 'version' | 'stintVersion' | 'queues' | 'kinds' | 'isLeader' | 'wanted'
 > {
+  wanted: unknown
   asOf: Date
   id: string | null
   about: unknown
@@ -60,7 +62,7 @@ export async function readFleet(db: Queryable): Promise<Fleet> {
 
 function toWorker({ id, about, ...row }: WorkerRow, leader: string | undefined): WorkerView[] {
   if (id === null) return []
-  const { running, rssBytes, startedAt, renewedAt, leaseUntil, status, death } = row
+  const { running, rssBytes, startedAt, renewedAt, leaseUntil, status, death, wanted } = row
   return [
     {
       id,
@@ -72,6 +74,7 @@ function toWorker({ id, about, ...row }: WorkerRow, leader: string | undefined):
       leaseUntil,
       status,
       death,
+      wanted: toWanted(wanted),
       isLeader: id === leader,
     },
   ]

@@ -1,5 +1,7 @@
 import { numberIn, numbersIn, textIn } from '../../../core/json/stored-json.ts'
 import { peek } from '../../../core/failures/thrown.ts'
+import { toWanted } from '../../../jobs/leases/wanted.ts'
+import type { Wanted } from '../../../jobs/leases/wanted.ts'
 import { run } from '../../../db/statement.ts'
 import type { Queryable } from '../../../db/statement.ts'
 import { workersSql } from './workers.sql.ts'
@@ -18,6 +20,8 @@ export interface LiveWorker {
   startedAt: Date
   /** Past, by the database's clock, for one that missed its heartbeats. */
   leaseUntil: Date
+  /** What a person asked it to do; null: to work as usual. */
+  wanted: Wanted | null
 }
 
 interface WorkerRow {
@@ -26,6 +30,7 @@ interface WorkerRow {
   started_at: Date
   lease_until: Date
   about: unknown
+  wanted: unknown
 }
 
 const limit = 500
@@ -36,13 +41,19 @@ export async function liveWorkers(db: Queryable): Promise<{ asOf: Date; workers:
   return { asOf: rows[0]?.as_of ?? new Date(), workers: rows.flatMap(toWorker) }
 }
 
-function toWorker({ id, started_at: startedAt, lease_until: leaseUntil, about }: WorkerRow): LiveWorker[] {
+function toWorker({
+  id,
+  started_at: startedAt,
+  lease_until: leaseUntil,
+  about,
+  wanted,
+}: WorkerRow): LiveWorker[] {
   if (id === null) return []
-  return [{ id, ...aboutWorker(about), startedAt, leaseUntil }]
+  return [{ id, ...aboutWorker(about), startedAt, leaseUntil, wanted: toWanted(wanted) }]
 }
 
 /** What a worker wrote about itself. It may be of any version of Stint, so every field may be missing. */
-export function aboutWorker(about: unknown): Omit<LiveWorker, 'id' | 'startedAt' | 'leaseUntil'> {
+export function aboutWorker(about: unknown): Omit<LiveWorker, 'id' | 'startedAt' | 'leaseUntil' | 'wanted'> {
   const kinds = peek(about, 'kinds')
   return {
     host: textIn(about, 'host'),
