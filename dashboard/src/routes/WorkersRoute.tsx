@@ -163,9 +163,14 @@ function slotsOf(item: WorkerItem): number {
 function WorkerState({ item }: { item: WorkerItem }) {
   switch (item.status) {
     case 'active':
-      return (
+      return item.wanted === null ? (
         <span className="state state-running">
           <Icon name="running" /> active
+        </span>
+      ) : (
+        <span className="state state-retrying">
+          <Icon name="warn" /> {item.wanted.state}
+          {item.wanted.reason === null ? '' : ` (${item.wanted.reason})`}
         </span>
       )
     case 'late':
