@@ -60,7 +60,7 @@ test.each([
   })
   await page.getByText('Rules of single keys').waitFor()
   await settled(page)
-  const wide = await page.locator('html').evaluate((html) => html.scrollWidth)
+  const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
   expect(wide).toBeLessThanOrEqual(width)
   await page.screenshot({ path: join(shots, `limits-${colorScheme}-${width}.png`), fullPage: true })
 })

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import type { JobState, Stint } from '../../src/index.ts'
 import { consoleOpenApi } from '../../src/server/console.ts'
-import { workerScene } from '../support/workers.ts'
+import { newName, workerScene } from '../support/workers.ts'
 import { commandLinesIn, mail } from './cli-lines-scene.ts'
 import { call, openConsole, tokens } from './scene.ts'
 import { plantBreaker } from '../support/planted-breaker.ts'
@@ -243,6 +243,41 @@ const lines: Record<string, Line> = {
     becomes: ({ name }) => ruleOf(name),
     to: undefined,
   },
+  'GET /v1/limits': { given: async () => ({ name: await limit() }), says: '{name}' },
+  'GET /v1/limits/{name}': { given: async () => ({ name: await limit() }), says: '{name}' },
+  'PUT /v1/limits/{name}': {
+    given: async () => ({ name: await limit(), max: '7', for: '1h' }),
+    becomes: async ({ name = '' }) => (await scene.stint.limits.get(name))?.max,
+    to: 7,
+  },
+  'DELETE /v1/limits/{name}': {
+    given: async () => ({ name: await limit({ isOverridden: true }) }),
+    becomes: async ({ name = '' }) => (await scene.stint.limits.get(name))?.override,
+    to: null,
+  },
+  'POST /v1/limits/{name}/delete': {
+    given: async () => ({ name: await limit() }),
+    becomes: ({ name = '' }) => scene.stint.limits.get(name),
+    to: undefined,
+  },
+  'GET /v1/limits/{name}/keys': {
+    given: async () => ({ name: await limit({ key: 'acme' }) }),
+    says: 'acme',
+  },
+  'PUT /v1/limits/{name}/keys/{key}': {
+    given: async () => ({ name: await limit(), key: 'acme', max: '3' }),
+    becomes: async ({ name = '' }) => (await scene.stint.limits.keys(name)).map(({ max }) => max),
+    to: [3],
+  },
+  'DELETE /v1/limits/{name}/keys/{key}': {
+    given: async () => ({ name: await limit({ key: 'acme' }), key: 'acme' }),
+    becomes: ({ name = '' }) => scene.stint.limits.keys(name),
+    to: [],
+  },
+  'POST /v1/limits/{name}/penalise': {
+    given: async () => ({ name: await rate(), for: '1h' }),
+    says: 'penalised',
+  },
   'GET /v1/audit': { says: 'ACTION' },
   'GET /v1/overview': { given: async () => ({ id: await jobThat('ready') }), says: 'mail' },
   'GET /v1/queues': { given: async () => ({ id: await jobThat('ready') }), says: 'mail' },
@@ -310,6 +345,25 @@ describe('a command line of the description', () => {
   test.concurrent.each(described.filter((one) => !isAlone(one)))('$name: $cli', typeOne)
   test.each(described.filter(isAlone))('$name: $cli', typeOne)
 })
+
+async function limit({
+  isOverridden = false,
+  key,
+}: { isOverridden?: boolean; key?: string } = {}): Promise<string> {
+  const name = newName('limit')
+  await scene.db.query(`insert into stint.concurrency_limit (name, by_key, max) values ($1, true, 2)`, [name])
+  if (isOverridden) await scene.stint.limits.override(name, { max: 5, for: '1h' })
+  if (key !== undefined) await scene.stint.limits.setKey(name, key, { max: 5 })
+  return name
+}
+
+async function rate(): Promise<string> {
+  const name = newName('rate')
+  await scene.db.query(`insert into stint.rate (name, tokens, period_ms, burst) values ($1, 60, 60000, 10)`, [
+    name,
+  ])
+  return name
+}
 
 function filledWith(text: string, given: Given): string {
   return text.replaceAll(/\{(\w+)\}/g, (whole, name: string) => given[name] ?? whole)

@@ -237,7 +237,7 @@ async function listFor(
 
 function answer(c: Context<Env>, found: LimitDetails): z.infer<typeof LimitDetail> {
   c.header('ETag', `"${found.version}"`)
-  return wire({ ...shownLimit(c.get('caller'), found), asOf: new Date() }) as z.infer<typeof LimitDetail>
+  return wire({ ...shownLimit(c.get('caller'), found), asOf: new Date() })
 }
 
 /** The version that the caller has read: 428 without one, 412 if the limit has changed since. */
