@@ -29,6 +29,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column blob.job_id': 'uuid not null',
   'column blob.key': 'text collate "C" not null',
   'column breaker.cause': 'jsonb',
+  'column breaker.changes': 'bigint not null default 0',
   'column breaker.counts': 'text[] not null',
   'column breaker.forced_by': 'text',
   'column breaker.forced_reason': 'text',
@@ -41,6 +42,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column breaker.probe_at': 'timestamp with time zone',
   'column breaker.probe_by': 'uuid',
   'column breaker.probe_until': 'timestamp with time zone',
+  'column breaker.probed': 'integer not null default 0',
   'column breaker.probes': 'integer not null',
   'column breaker.share': 'double precision not null',
   'column breaker.since': 'timestamp with time zone not null default stint.now()',
@@ -349,6 +351,11 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     "timestamp with time zone not null default 'infinity'::timestamp with time zone",
   'column pause.queue': 'text collate "C" not null',
   'column pause.reason': 'text',
+  'column queue.close_reason': 'text',
+  'column queue.closed_at': 'timestamp with time zone',
+  'column queue.concurrency': 'integer',
+  'column queue.concurrency_reason': 'text',
+  'column queue.concurrency_until': 'timestamp with time zone',
   'column queue.is_limited': 'boolean not null default false',
   'column queue.keep_dead': 'interval',
   'column queue.keep_finished': 'interval',
@@ -372,6 +379,13 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column queue_gauge.scheduled': 'bigint not null',
   'column queue_gauge.top_keys': "jsonb not null default '[]'::jsonb",
   'column queue_gauge.waiting': 'bigint not null',
+  'column queue_pressure.counted_at': 'timestamp with time zone',
+  'column queue_pressure.depth': 'bigint not null default 0',
+  'column queue_pressure.is_estimate': 'boolean not null default false',
+  'column queue_pressure.keys': "jsonb not null default '{}'::jsonb",
+  'column queue_pressure.oldest_ready_at': 'timestamp with time zone',
+  'column queue_pressure.queue': 'text collate "C" not null',
+  'column queue_pressure.refused': 'bigint not null default 0',
   'column rate.burst': 'double precision not null',
   'column rate.by_key': 'boolean not null default false',
   'column rate.keep': 'double precision not null default 0',
@@ -498,13 +512,14 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'column worker.renewed_at': 'timestamp with time zone not null default stint.now()',
   'column worker.rss_bytes': 'bigint',
   'column worker.started_at': 'timestamp with time zone not null default stint.now()',
+  'column worker.wanted': 'jsonb',
   'constraint audit.audit_origin':
     "CHECK ((origin = ANY (ARRAY['api'::text, 'dashboard'::text, 'cli'::text, 'code'::text])))",
   'constraint audit.audit_outcome': "CHECK ((outcome = ANY (ARRAY['done'::text, 'refused'::text])))",
   'constraint audit.audit_pkey': 'PRIMARY KEY (id)',
   'constraint blob.blob_pkey': 'PRIMARY KEY (key)',
   'constraint breaker.breaker_in_bounds':
-    'CHECK ((((window_ms >= (1000)::double precision) AND (window_ms <= (86400000)::double precision)) AND (share > (0)::double precision) AND (share <= (1)::double precision) AND (("least" >= 1) AND ("least" <= 1000000)) AND ((open_ms >= (100)::double precision) AND (open_ms <= (86400000)::double precision)) AND ((most_open_ms >= open_ms) AND (most_open_ms <= (86400000)::double precision)) AND ((probes >= 1) AND (probes <= 1000)) AND (opens >= 0) AND (cardinality(counts) <= 20)))',
+    'CHECK ((((window_ms >= (1000)::double precision) AND (window_ms <= (86400000)::double precision)) AND (share > (0)::double precision) AND (share <= (1)::double precision) AND (("least" >= 1) AND ("least" <= 1000000)) AND ((open_ms >= (100)::double precision) AND (open_ms <= (86400000)::double precision)) AND ((most_open_ms >= open_ms) AND (most_open_ms <= (86400000)::double precision)) AND ((probes >= 1) AND (probes <= 1000)) AND ((opens >= 0) AND (opens <= 1000000)) AND ((probed >= 0) AND (probed <= 1000000)) AND ((changes >= 0) AND (changes <= \'1000000000000000\'::bigint)) AND (cardinality(counts) <= 20)))',
   'constraint breaker.breaker_name':
     "CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)))",
   'constraint breaker.breaker_pkey': 'PRIMARY KEY (name)',
@@ -512,7 +527,11 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint breaker.breaker_state':
     "CHECK ((state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])))",
   'constraint breaker.breaker_texts':
-    'CHECK (((octet_length(forced_by) <= 256) AND (octet_length(forced_reason) <= 2000)))',
+    'CHECK (((octet_length(forced_by) <= 512) AND (octet_length(forced_reason) <= 4000) AND (octet_length((cause)::text) <= 20000)))',
+  'constraint breaker_change.breaker_change_states':
+    "CHECK (((was = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text])) AND (state = ANY (ARRAY['closed'::text, 'open'::text, 'half-open'::text]))))",
+  'constraint breaker_change.breaker_change_texts':
+    'CHECK (((octet_length(name) <= 128) AND (octet_length(by) <= 512) AND (octet_length(reason) <= 4000) AND (octet_length((cause)::text) <= 20000)))',
   'constraint breaker_count.breaker_count_in_bounds':
     'CHECK ((((ok >= 0) AND (ok <= 1000000000)) AND ((failed >= 0) AND (failed <= 1000000000))))',
   'constraint breaker_count.breaker_count_pkey': 'PRIMARY KEY (name, slot, process)',
@@ -526,7 +545,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint concurrency_limit.concurrency_limit_source':
     "CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])))",
   'constraint concurrency_limit.concurrency_limit_texts':
-    'CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)))',
+    'CHECK (((octet_length(override_by) <= 512) AND (octet_length(override_reason) <= 2000)))',
   'constraint cursor_key.cursor_key_only': 'CHECK (is_only)',
   'constraint cursor_key.cursor_key_pkey': 'PRIMARY KEY (is_only)',
   'constraint dead.dead_pkey': 'PRIMARY KEY (id)',
@@ -566,7 +585,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     'CHECK ((((octet_length(name) >= 1) AND (octet_length(name) <= 128)) AND ((octet_length(key) >= 1) AND (octet_length(key) <= 512)) AND (max >= 0) AND ((weight >= 1) AND (weight <= 1000)) AND (octet_length(tier) <= 128)))',
   'constraint limit_key.limit_key_pkey': 'PRIMARY KEY (name, key)',
   'constraint limit_key.limit_key_texts':
-    'CHECK (((octet_length(by) <= 256) AND (octet_length(reason) <= 2000)))',
+    'CHECK (((octet_length(by) <= 512) AND (octet_length(reason) <= 2000)))',
   'constraint migration.migration_pkey': 'PRIMARY KEY (version)',
   'constraint operation.operation_pkey': 'PRIMARY KEY (id)',
   'constraint operation.operation_state':
@@ -582,6 +601,9 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint pause.pause_pkey': 'PRIMARY KEY (queue, kind, key)',
   'constraint pause.pause_texts':
     'CHECK (((octet_length(paused_by) <= 512) AND (octet_length(reason) <= 4000)))',
+  'constraint queue.queue_close_reason': 'CHECK ((octet_length(close_reason) <= 4000))',
+  'constraint queue.queue_concurrency':
+    'CHECK ((((concurrency >= 1) AND (concurrency <= 10000)) AND (octet_length(concurrency_reason) <= 2000)))',
   'constraint queue.queue_in_bounds':
     "CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)))",
   'constraint queue.queue_keeps':
@@ -592,6 +614,9 @@ export const expectedObjects: Readonly<Record<string, string>> = {
     'CHECK (((octet_length(paused_by) <= 512) AND (octet_length(pause_reason) <= 4000)))',
   'constraint queue.queue_pkey': 'PRIMARY KEY (name)',
   'constraint queue_gauge.queue_gauge_pkey': 'PRIMARY KEY (queue)',
+  'constraint queue_pressure.queue_pressure_in_bounds':
+    "CHECK ((((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (depth >= 0) AND (refused >= 0) AND (jsonb_typeof(keys) = 'object'::text)))",
+  'constraint queue_pressure.queue_pressure_pkey': 'PRIMARY KEY (queue)',
   'constraint rate.rate_in_bounds':
     "CHECK ((((tokens >= (0.001)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND ((override_tokens >= (0.001)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)) AND ((taken >= (0)::double precision) AND (taken <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision)) AND ((refused >= (0)::double precision) AND (refused <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision))))",
   'constraint rate.rate_name':
@@ -599,7 +624,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'constraint rate.rate_pkey': 'PRIMARY KEY (name)',
   'constraint rate.rate_source': "CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])))",
   'constraint rate.rate_texts':
-    'CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)))',
+    'CHECK (((octet_length(override_by) <= 512) AND (octet_length(override_reason) <= 2000)))',
   'constraint rate_bucket.rate_bucket_in_bounds':
     "CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((seq >= 0) AND (seq <= '8999999999999999999'::bigint)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((blocked_until >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (blocked_until <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((taken >= (0)::double precision) AND (taken <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision)) AND ((refused >= (0)::double precision) AND (refused <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision))))",
   'constraint rate_bucket.rate_bucket_pkey': 'PRIMARY KEY (name, key, seq)',
@@ -653,10 +678,12 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function claim_limited(p_queue text, p_worker uuid, p_lease uuid, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[])':
     'b8a3a27a5ed8b373effbd48b94d6bdf4',
   'function closed_ms(of_name text, of_key text)': 'dbb32f8ac5c3f277939f19ed87f38d27',
+  'function count_waiting(of_queue text, most integer, with_keys boolean, OUT jobs bigint, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)':
+    'c5792d60ccab75b6306733cca7d0cae8',
   'function death_of(worker uuid)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function drop_day(old_table text)': '39f9c48c46d021b16bd0c4f3a0e58663',
   'function enqueue(queue text, kind text, input jsonb, options jsonb, OUT id uuid, OUT duplicate boolean, OUT replaced boolean)':
-    '14c0aa08b85ee1a3cb0335094df14441',
+    '0051f4354a6a9eb265248507c045ffcd',
   'function enqueue_jobs(jobs jsonb, again boolean)': '3921a61d209050e37093f7f5967e47ce',
   'function enqueue_one(wanted jsonb, again boolean, OUT job_id uuid, OUT outcome text)':
     '83a7f7c332cf6086c737984d4023b33b',
@@ -671,23 +698,34 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'function limits_of(of_queue text)': '9c4a2ea8c0ff6ef37c9a305b1fe91370',
   'function lock_limits(of_queue text, of_keys text[])': 'b0c75840d5be7bb69206e75f984e8518',
   'function made_at(id uuid)': '360b6de2c755ea20e1f7cee33cda5bc3',
+  'function measure_pressure(of_queue text, max_depth double precision, key_max_depth double precision, OUT depth bigint, OUT is_estimate boolean, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)':
+    '9a9cc2f1d13a24dca2536ab48179c153',
   'function most_cost(of_queue text, of_kinds jsonb)': 'e3562d54d9247eae5e6e4a16c0021c68',
   'function next_seq(seq bigint)': '43ec9afd5835476659130b318baf87ec',
   'function note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)':
     'd41d8cd98f00b204e9800998ecf8427e',
   'function note_enqueued(process uuid, flush integer, rows jsonb)': 'd41d8cd98f00b204e9800998ecf8427e',
+  'function note_refused(refused jsonb)': 'ac0b5e7149dd36a66250f4f3a6b4da64',
   'function now()': '9959d2fe4fe59854d42c65d5ab220c58',
   'function old_days()': '149ceaebb6b945a90c802495c5c95674',
   'function pick_limited(p_queue text, p_kinds jsonb, p_limit integer, p_keys text[], p_priorities smallint[], p_floor_ats timestamp with time zone[], p_floor_ids uuid[], p_takes integer[], p_ordered boolean[], OUT picked uuid[], OUT note jsonb)':
-    'd119d2e35bfb70a20b9582fc2678931c',
+    '6023f93bdb44cebbb328a93abcdbea98',
+  'function pressure_of(of_queues text[])': '5cda87d51a4e2f4cf8c7cfb253033654',
+  'function pressure_rule(pressure jsonb, OUT max_depth double precision, OUT max_age_ms double precision, OUT key_max_depth double precision, OUT when_full text, OUT is_broken boolean)':
+    '7002dfbddc02eb0dbf9ee2c8cbcf5189',
   'function prune_audit(skip integer, most integer)': 'd41d8cd98f00b204e9800998ecf8427e',
   'function prune_day(day_table text, kept interval, from_page bigint, pages integer, most integer, OUT removed integer, OUT is_held boolean, OUT is_end boolean)':
     '85bebe28fd57e3228dc432d4c56eec3f',
-  'function queue_rules(of_queues text[])': 'f602f0cdfd1faa8186b8552cf8640e7d',
+  'function queue_rules(of_queues text[])': 'a776725d46fcac9919bea6e6906ba640',
   'function rebase(of_queue text)': 'a7ac8d29b7adb73c047cc2a2ef6ffb19',
+  'function refresh_pressure(of_queues text[])': '5b530c20abae2d51d652cf11ee26d2b6',
   'function refuse(field text, problem text, received text)': 'f93fc006a70e3c99ce3c39718f8ecfa8',
+  'function refuse_when_full(of_queue text, of_priority double precision, of_key text)':
+    'db57f55819a78f78c9822ba4b01f5f24',
+  'function rule_number(rule jsonb, name text)': '0f66dd5b7b7247213086fb2c8f8f2222',
   'function running_of(of_queue text)': '664492cba1a06b1a31791dba3777ed34',
   'function running_of_keys(of_queue text, of_keys text[])': 'e3287717259c752f1b83228fbe93b215',
+  'function shed_share(priority double precision)': '270a47f362fa6b3c95e3b7800a73e174',
   'function take_key(scope text, key text, job_id uuid, digest bytea, hold interval, OUT holder uuid, OUT same_input boolean)':
     '9fabc55bac987f237dc95f6d9b39d642',
   'function take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, for_job boolean, more_refused integer, OUT granted double precision, OUT wait_ms double precision, OUT closed_ms double precision, OUT per_ms double precision, OUT most double precision, OUT by_key boolean)':
@@ -773,6 +811,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index limit_cover_pkey':
     'CREATE UNIQUE INDEX limit_cover_pkey ON stint.limit_cover USING btree (queue, type, name)',
   'index limit_key_pkey': 'CREATE UNIQUE INDEX limit_key_pkey ON stint.limit_key USING btree (name, key)',
+  'index limit_key_weight':
+    'CREATE INDEX limit_key_weight ON stint.limit_key USING btree (name, key) WHERE (weight IS NOT NULL)',
   'index log_job': 'CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line)',
   'index migration_pkey': 'CREATE UNIQUE INDEX migration_pkey ON stint.migration USING btree (version)',
   'index operation_intent':
@@ -789,6 +829,8 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'index pause_pkey': 'CREATE UNIQUE INDEX pause_pkey ON stint.pause USING btree (queue, kind, key)',
   'index queue_gauge_pkey': 'CREATE UNIQUE INDEX queue_gauge_pkey ON stint.queue_gauge USING btree (queue)',
   'index queue_pkey': 'CREATE UNIQUE INDEX queue_pkey ON stint.queue USING btree (name)',
+  'index queue_pressure_pkey':
+    'CREATE UNIQUE INDEX queue_pressure_pkey ON stint.queue_pressure USING btree (queue)',
   'index rate_bucket_pkey':
     'CREATE UNIQUE INDEX rate_bucket_pkey ON stint.rate_bucket USING btree (name, key, seq)',
   'index rate_pkey': 'CREATE UNIQUE INDEX rate_pkey ON stint.rate USING btree (name)',
@@ -839,6 +881,7 @@ export const expectedObjects: Readonly<Record<string, string>> = {
   'table pause': '',
   'table queue': '',
   'table queue_gauge': '',
+  'table queue_pressure': '',
   'table rate': '',
   'table rate_bucket': '',
   'table retention': '',

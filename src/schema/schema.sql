@@ -432,6 +432,9 @@ create table stint.queue (
   takes_jobs boolean not null default true,
   pressure jsonb,
   retry_budget jsonb,
+  concurrency integer,
+  concurrency_until timestamp with time zone,
+  concurrency_reason text,
   closed_at timestamp with time zone,
   close_reason text
 );
@@ -472,7 +475,9 @@ create table stint.rate (
   override_tokens double precision,
   override_until timestamp with time zone,
   override_by text,
-  override_reason text
+  override_reason text,
+  taken double precision not null default 0,
+  refused double precision not null default 0
 );
 
 create table stint.rate_bucket (
@@ -481,7 +486,9 @@ create table stint.rate_bucket (
   seq bigint not null,
   tokens double precision not null,
   at timestamp with time zone not null,
-  blocked_until timestamp with time zone
+  blocked_until timestamp with time zone,
+  taken double precision not null default 0,
+  refused double precision not null default 0
 );
 
 create table stint.retention (
@@ -607,6 +614,7 @@ create table stint.worker (
   renewed_at timestamp with time zone not null default stint.now(),
   about jsonb not null default '{}'::jsonb,
   rss_bytes bigint,
+  wanted jsonb,
   death text,
   clock_ahead_ms double precision,
   clock_error_ms double precision
@@ -652,7 +660,7 @@ alter table stint.concurrency_limit add constraint concurrency_limit_policy CHEC
 
 alter table stint.concurrency_limit add constraint concurrency_limit_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
 
-alter table stint.concurrency_limit add constraint concurrency_limit_texts CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)));
+alter table stint.concurrency_limit add constraint concurrency_limit_texts CHECK (((octet_length(override_by) <= 512) AND (octet_length(override_reason) <= 2000)));
 
 alter table stint.cursor_key add constraint cursor_key_only CHECK (is_only);
 
@@ -710,7 +718,7 @@ alter table stint.limit_key add constraint limit_key_in_bounds CHECK ((((octet_l
 
 alter table stint.limit_key add constraint limit_key_pkey PRIMARY KEY (name, key);
 
-alter table stint.limit_key add constraint limit_key_texts CHECK (((octet_length(by) <= 256) AND (octet_length(reason) <= 2000)));
+alter table stint.limit_key add constraint limit_key_texts CHECK (((octet_length(by) <= 512) AND (octet_length(reason) <= 2000)));
 
 alter table stint.migration add constraint migration_pkey PRIMARY KEY (version);
 
@@ -734,6 +742,8 @@ alter table stint.pause add constraint pause_texts CHECK (((octet_length(paused_
 
 alter table stint.queue add constraint queue_close_reason CHECK ((octet_length(close_reason) <= 4000));
 
+alter table stint.queue add constraint queue_concurrency CHECK ((((concurrency >= 1) AND (concurrency <= 10000)) AND (octet_length(concurrency_reason) <= 2000)));
+
 alter table stint.queue add constraint queue_in_bounds CHECK (((keep_finished <= '3660 days'::interval) AND (keep_dead <= '3660 days'::interval)));
 
 alter table stint.queue add constraint queue_keeps CHECK (((keep_finished >= '00:00:00'::interval) AND (keep_dead >= '00:00:00'::interval)));
@@ -750,7 +760,7 @@ alter table stint.queue_pressure add constraint queue_pressure_in_bounds CHECK (
 
 alter table stint.queue_pressure add constraint queue_pressure_pkey PRIMARY KEY (queue);
 
-alter table stint.rate add constraint rate_in_bounds CHECK (((tokens > (0)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND (override_tokens > (0)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)));
+alter table stint.rate add constraint rate_in_bounds CHECK ((((tokens >= (0.001)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((period_ms >= (1)::double precision) AND (period_ms <= ('315576000000'::bigint)::double precision)) AND ((burst >= (1)::double precision) AND (burst <= ('1000000000'::numeric)::double precision)) AND (keep >= (0)::double precision) AND (keep <= burst) AND ((override_tokens >= (0.001)::double precision) AND (override_tokens <= ('1000000000'::numeric)::double precision)) AND ((taken >= (0)::double precision) AND (taken <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision)) AND ((refused >= (0)::double precision) AND (refused <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision))));
 
 alter table stint.rate add constraint rate_name CHECK (((octet_length(name) <= 128) AND (name ~ '^[A-Za-z0-9_][A-Za-z0-9_.:/%-]*$'::text)));
 
@@ -758,9 +768,9 @@ alter table stint.rate add constraint rate_pkey PRIMARY KEY (name);
 
 alter table stint.rate add constraint rate_source CHECK ((source = ANY (ARRAY['code'::text, 'runtime'::text])));
 
-alter table stint.rate add constraint rate_texts CHECK (((octet_length(override_by) <= 256) AND (octet_length(override_reason) <= 2000)));
+alter table stint.rate add constraint rate_texts CHECK (((octet_length(override_by) <= 512) AND (octet_length(override_reason) <= 2000)));
 
-alter table stint.rate_bucket add constraint rate_bucket_in_bounds CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone))));
+alter table stint.rate_bucket add constraint rate_bucket_in_bounds CHECK (((octet_length(name) <= 128) AND (octet_length(key) <= 512) AND ((tokens >= ('-1000000000'::numeric)::double precision) AND (tokens <= ('1000000000'::numeric)::double precision)) AND ((seq >= 0) AND (seq <= '8999999999999999999'::bigint)) AND ((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((blocked_until >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (blocked_until <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((taken >= (0)::double precision) AND (taken <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision)) AND ((refused >= (0)::double precision) AND (refused <= ('1000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000'::numeric)::double precision))));
 
 alter table stint.rate_bucket add constraint rate_bucket_pkey PRIMARY KEY (name, key, seq);
 
@@ -921,6 +931,8 @@ CREATE INDEX job_running_limited ON stint.job USING btree (queue, claim_seq) WHE
 CREATE INDEX job_waiting ON stint.job USING btree (queue, run_at) WHERE (state = 'waiting'::stint.job_state);
 
 CREATE INDEX limit_cover_name ON stint.limit_cover USING btree (type, name, queue);
+
+CREATE INDEX limit_key_weight ON stint.limit_key USING btree (name, key) WHERE (weight IS NOT NULL);
 
 CREATE INDEX log_job ON ONLY stint.log USING btree (job_id, epoch, line);
 
@@ -1085,13 +1097,14 @@ AS $function$
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.buckets_of(of_queue text, of_keys text[])
- RETURNS TABLE(name text, key text, kinds text[], by_key boolean, have double precision, per_ms double precision, tokens double precision, seq bigint, at timestamp with time zone, blocked_until timestamp with time zone)
+ RETURNS TABLE(name text, key text, kinds text[], by_key boolean, have double precision, per_ms double precision, tokens double precision, seq bigint, at timestamp with time zone, blocked_until timestamp with time zone, burst double precision, taken double precision, refused double precision)
  LANGUAGE sql
  STABLE
 AS $function$
   select rate.name, lane.key, cover.kinds, rate.by_key,
-         case when last.blocked_until > stint.now() then 0 else level.tokens - rate.keep end,
-         speed.per_ms, level.tokens, coalesce(last.seq, 0), greatest(stint.now(), last.at), last.blocked_until
+         case when last.blocked_until > stint.now() then least(0, level.tokens - rate.keep) else level.tokens - rate.keep end,
+         speed.per_ms, level.tokens, last.seq, greatest(stint.now(), last.at), last.blocked_until, rate.burst,
+         coalesce(last.taken, 0), coalesce(last.refused, 0)
     from stint.limit_cover as cover
     join stint.rate on rate.name = cover.name
    cross join lateral (
@@ -1099,7 +1112,7 @@ AS $function$
    cross join lateral (
            select distinct case when rate.by_key then coalesce(k, '') else '' end as key from unnest(of_keys) as k) as lane
     left join lateral (
-           select bucket.seq, bucket.tokens, bucket.at, bucket.blocked_until
+           select bucket.seq, bucket.tokens, bucket.at, bucket.blocked_until, bucket.taken, bucket.refused
              from stint.rate_bucket as bucket
             where bucket.name = rate.name
               and bucket.key = lane.key
@@ -1113,32 +1126,41 @@ AS $function$
      and cover.type = 'rate'
 $function$;
 
-CREATE OR REPLACE FUNCTION stint.change_bucket(of_name text, of_key text, given double precision, blocked timestamp with time zone)
+CREATE OR REPLACE FUNCTION stint.change_bucket(of_name text, of_key text, given double precision, close_ms double precision)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
 AS $function$
+declare
+  rule    stint.rate;
+  last    stint.rate_bucket;
+  per_ms  double precision;
+  have    double precision;
+  at_time timestamptz;
+  closed  timestamptz;
 begin
+  if (given between -1e9 and 1e9 and close_ms between 0 and 86400000) is not true then
+    raise exception 'tokens and times must be in bounds' using errcode = '22023';
+  end if;
+  select * into rule from stint.rate as r where r.name = of_name;
+  if rule.name is null then
+    raise exception 'no rate is named %', of_name using errcode = 'ST003';
+  end if;
+  of_key := case when rule.by_key then of_key else '' end;
   perform set_config('synchronous_commit', 'off', true);
   perform pg_advisory_xact_lock(stint.bucket_lock(of_name, of_key));
-  with last as (
-    select b.seq, b.tokens, b.at, b.blocked_until
-      from stint.rate_bucket as b
-     where b.name = of_name
-       and b.key = of_key
-     order by b.seq desc
-     limit 1
-  ), changed as (
-    insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
-    select of_name, of_key, coalesce(last.seq, 0) + 1, greatest(-1e9, least(r.burst, coalesce(last.tokens, r.burst) + given)),
-           coalesce(last.at, stint.now()), greatest(last.blocked_until, blocked)
-      from stint.rate as r
-      left join last on true
-     where r.name = of_name
-    returning seq
-  )
-  delete from stint.rate_bucket as b using changed where b.name = of_name and b.key = of_key and b.seq = changed.seq - 1;
+  select * into last from stint.rate_bucket as b where b.name = of_name and b.key = of_key order by b.seq desc limit 1;
+  per_ms := stint.tokens_per_ms(rule.tokens, rule.period_ms, rule.override_tokens, rule.override_until);
+  at_time := greatest(stint.now(), last.at);
+  have := least(rule.burst, coalesce(last.tokens + extract(epoch from at_time - last.at) * 1000 * per_ms, rule.burst));
+  closed := greatest(case when last.blocked_until > stint.now() then last.blocked_until end,
+                     case when close_ms > 0 then stint.now() + close_ms * interval '1 ms' end);
+  insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until, taken, refused)
+  values (of_name, of_key, stint.next_seq(last.seq),
+          greatest(-1e9, least(have, -86400000 * per_ms), least(rule.burst, have + given)), greatest(at_time, closed), closed,
+          greatest(0, coalesce(last.taken, 0) - given), coalesce(last.refused, 0));
+  delete from stint.rate_bucket as b where b.name = of_name and b.key = of_key and b.seq = last.seq;
 end
 $function$;
 
@@ -1403,6 +1425,24 @@ begin
     returning j, null::jsonb;
   return query select null::stint.job, choice.note;
 end
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.closed_ms(of_name text, of_key text)
+ RETURNS double precision
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+  select greatest(0, extract(epoch from last.blocked_until - stint.now()) * 1000)::double precision
+    from stint.rate
+   cross join lateral (
+           select bucket.blocked_until
+             from stint.rate_bucket as bucket
+            where bucket.name = rate.name
+              and bucket.key = case when rate.by_key then of_key else '' end
+            order by bucket.seq desc
+            limit 1) as last
+   where rate.name = of_name
 $function$;
 
 CREATE OR REPLACE FUNCTION stint.count_waiting(of_queue text, most integer, with_keys boolean, OUT jobs bigint, OUT oldest_ready_at timestamp with time zone, OUT keys jsonb)
@@ -1853,6 +1893,29 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION stint.most_cost(of_queue text, of_kinds jsonb)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select jsonb_object_agg(each.kind, each.most)
+    from (select kind.name as kind, min(rate.burst - rate.keep) as most
+            from stint.limit_cover as cover
+            join stint.rate on rate.name = cover.name
+            join jsonb_object_keys(of_kinds) as kind (name) on cover.kinds is null or kind.name = any(cover.kinds)
+           where cover.queue = of_queue
+             and cover.type = 'rate'
+           group by kind.name) as each
+$function$;
+
+CREATE OR REPLACE FUNCTION stint.next_seq(seq bigint)
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+AS $function$
+  select (coalesce(seq, 0) + 1) % 9000000000000000000
+$function$;
+
 CREATE OR REPLACE FUNCTION stint.note_audit(id uuid, actor text, role text, origin text, action text, target text, outcome text, reason text, before jsonb, after jsonb, operation_id uuid, request_id text)
  RETURNS void
  LANGUAGE sql
@@ -1946,6 +2009,10 @@ declare
   seen_ids   uuid[];
   seen_keys  text[];
   wait_ms    double precision;
+  most_cost  jsonb;
+  allowed    integer;
+  dry        jsonb;
+  dry_jobs   integer;
 begin
   if current_setting('transaction_isolation') <> 'read committed' then
     raise exception 'limits need read committed, not %', current_setting('transaction_isolation') using errcode = 'ST004';
@@ -1957,6 +2024,7 @@ begin
   end if;
   perform stint.rebase(p_queue);
   used := stint.used_of(p_queue, p_keys);
+  most_cost := stint.most_cost(p_queue, p_kinds);
 
   with rule as materialized (
     select * from stint.limits_of(p_queue)
@@ -1992,6 +2060,7 @@ begin
                         and job.priority = open.priority
                         and (job.run_at, job.id) > (open.floor_at, open.floor_id)
                         and job.version <= (p_kinds ->> job.kind)::smallint
+                        and (most_cost is null or coalesce((job.options ->> 'cost')::integer, 1) <= coalesce((most_cost ->> job.kind)::float8, 1e9))
                         and (job.options ? 'ordered') is not true
                         and not open.is_ordered
                       order by job.run_at, job.id
@@ -2007,6 +2076,7 @@ begin
                         and job.priority = open.priority
                         and (job.run_at, job.id) > (open.floor_at, open.floor_id)
                         and job.version <= (p_kinds ->> job.kind)::smallint
+                        and (most_cost is null or coalesce((job.options ->> 'cost')::integer, 1) <= coalesce((most_cost ->> job.kind)::float8, 1e9))
                         and open.key is null
                       order by job.run_at, job.id
                       limit greatest(open.room, 0)
@@ -2030,7 +2100,8 @@ begin
                          and job.state = head.state
                          for update skip locked) as held
               where head.state = 'ready'
-                and head.version <= (p_kinds ->> head.kind)::smallint) as mine
+                and head.version <= (p_kinds ->> head.kind)::smallint
+                and (most_cost is null or head.cost <= coalesce((most_cost ->> head.kind)::float8, 1e9))) as mine
      where open.room > 0
      limit least(p_limit, (select room from whole))
   ), within as materialized (
@@ -2048,26 +2119,39 @@ begin
                        left join stint.limit_key as own
                          on rule.by_key and own.name = rule.name and own.key = seen.key and own.until > stint.now()) as ranked
               where ranked.nth > ranked.room))
-  ), summed as materialized (
-    select within.id, bucket.have, bucket.per_ms, bucket.blocked_until,
-           sum(within.cost) over (partition by bucket.name, bucket.key order by within.place) as tokens
+  ), asked as materialized (
+    select within.id, within.place, within.cost, bucket.*,
+           count(*) filter (where within.cost > bucket.have) over (partition by within.id) as lacking
       from within
       join stint.buckets_of(p_queue, p_keys) as bucket
         on (bucket.kinds is null or within.kind = any(bucket.kinds))
        and bucket.key = case when bucket.by_key then coalesce(within.key, '') else '' end
+  ), summed as materialized (
+    select asked.*,
+           sum(case when lacking > 0 and cost <= have then 0 else cost end) over (partition by name, key order by place) as sum
+      from asked
+  ), refused as materialized (
+    select id, key, by_key and key <> '' as is_of_key, burst / 4 / per_ms as quarter,
+           greatest((sum - have) / per_ms, extract(epoch from blocked_until - stint.now()) * 1000, 0) as wait
+      from summed
+     where sum > have
   )
   select array_agg(within.id order by within.place)
-           filter (where within.id <> all(array(select summed.id from summed where summed.tokens > summed.have))),
+           filter (where within.id <> all(array(select refused.id from refused))),
          (select array_agg(distinct open.key)
             from open
            where open.room < open.take
              and open.room <= (select count(*) from seen where seen.key = open.key)),
-         (select min(greatest((summed.tokens - summed.have) / summed.per_ms,
-                              extract(epoch from summed.blocked_until - stint.now()) * 1000))
-            from summed where summed.tokens > summed.have),
-         (select count(*) from seen), (select room from whole),
+         (select greatest(min(wait), least(max(wait), min(quarter), 100)) from refused where not is_of_key),
+         (select jsonb_object_agg(of_key.key, of_key.ms)
+            from (select key, greatest(min(wait), least(max(wait), min(quarter), 100)) as ms
+                    from refused
+                   where is_of_key
+                   group by key) as of_key),
+         (select count(*) from (select id from refused group by id having bool_and(is_of_key)) as only_dry),
+         count(*), (select count(*) from seen), (select room from whole),
          (select array_agg(seen.id order by seen.place) from seen), (select array_agg(seen.key order by seen.place) from seen)
-    into picked, closed, wait_ms, found_jobs, room_left, seen_ids, seen_keys
+    into picked, closed, wait_ms, dry, dry_jobs, allowed, found_jobs, room_left, seen_ids, seen_keys
     from within;
   picked := coalesce(picked, '{}');
   if cardinality(picked) between 1 and found_jobs - 1 then
@@ -2081,8 +2165,9 @@ begin
 
   if cardinality(picked) > 0 and exists (select from stint.limit_cover where queue = p_queue and type = 'rate') then
     with spent as (
-      insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
-      select bucket.name, bucket.key, bucket.seq + 1, greatest(-1e9, bucket.tokens - cost.sum), bucket.at, bucket.blocked_until
+      insert into stint.rate_bucket (name, key, seq, tokens, at, taken, refused)
+      select bucket.name, bucket.key, stint.next_seq(bucket.seq), greatest(-1e9, bucket.tokens - cost.sum), bucket.at,
+             bucket.taken + cost.sum, bucket.refused
         from stint.buckets_of(p_queue, p_keys) as bucket
        cross join lateral (
                select sum(coalesce((job.options ->> 'cost')::integer, 1))
@@ -2097,13 +2182,14 @@ begin
      using spent
      where bucket.name = spent.name
        and bucket.key = spent.key
-       and bucket.seq = spent.seq - 1;
+       and bucket.seq = case when spent.seq = 0 then 8999999999999999999 else spent.seq - 1 end;
   end if;
   note := jsonb_strip_nulls(jsonb_build_object(
-    'closed', closed, 'waitMs', wait_ms, 'gaps', gaps,
-    'hasPolicy', nullif((closed is not null or coalesce(room_left <= found_jobs, false) or found_jobs > cardinality(picked))
+    'closed', closed, 'dry', dry, 'waitMs', wait_ms, 'gaps', gaps,
+    'hasPolicy', nullif((closed is not null or coalesce(room_left <= found_jobs, false) or found_jobs > allowed)
                         and exists (select from stint.limits_of(p_queue) where on_limit <> 'wait'), false),
-    'isFull', nullif(found_jobs > cardinality(picked) or coalesce(room_left <= found_jobs, false), false)));
+    'isOnlyRate', nullif(allowed = found_jobs and coalesce(room_left > found_jobs, true), false),
+    'isFull', nullif(found_jobs > cardinality(picked) + dry_jobs or coalesce(room_left <= found_jobs, false), false)));
 end
 $function$;
 
@@ -2298,6 +2384,16 @@ begin
                                        limit 2000)) as ending
                               where ending.paused_until > stint.now()
                                 and ending.paused_until < 'infinity'),
+           -- Bounded: it is read every second. A key with two weights has the higher one.
+           'keyWeights', (select jsonb_object_agg(weighed.key, weighed.weight)
+                            from (select own.key, max(own.weight) as weight
+                                    from stint.limit_cover as cover
+                                    join stint.limit_key as own on own.name = cover.name
+                                   where cover.queue = served.name and cover.type = 'concurrency'
+                                     and own.weight is not null and own.until > stint.now()
+                                   group by own.key
+                                   order by own.key
+                                   limit 1000) as weighed),
            'breakers', (select jsonb_agg(jsonb_build_object(
                                  'name', breaker.name, 'kinds', cover.kinds, 'state', breaker.state, 'counts', breaker.counts, 'probeBy', breaker.probe_by,
                                  'isForced', coalesce(breaker.forced_until > stint.now(), false),
@@ -2306,7 +2402,8 @@ begin
                           from stint.limit_cover as cover
                           join stint.breaker on breaker.name = cover.name
                          where cover.queue = served.name and cover.type = 'breaker' and breaker.state <> 'closed'),
-           'retryBudget', set_for.retry_budget))
+           'retryBudget', set_for.retry_budget,
+           'concurrency', case when set_for.concurrency_until > stint.now() then set_for.concurrency end))
     from unnest(of_queues) as served (name)
     left join stint.queue as set_for on set_for.name = served.name;
 end
@@ -2538,7 +2635,7 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION stint.take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, keep double precision, OUT granted double precision, OUT wait_ms double precision, OUT per_ms double precision)
+CREATE OR REPLACE FUNCTION stint.take_tokens(of_name text, of_key text, wanted double precision, least_wanted double precision, max_wait_ms double precision, for_job boolean, more_refused integer, OUT granted double precision, OUT wait_ms double precision, OUT closed_ms double precision, OUT per_ms double precision, OUT most double precision, OUT by_key boolean)
  RETURNS record
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2548,33 +2645,48 @@ declare
   rule    stint.rate;
   last    stint.rate_bucket;
   have    double precision;
+  keep    double precision;
   at_time timestamptz;
 begin
-  -- It does not wait for the disk: what a crash of the server forgets is some milliseconds of tokens, given once more.
-  perform set_config('synchronous_commit', 'off', true);
-  perform pg_advisory_xact_lock(stint.bucket_lock(of_name, of_key));
+  if (least_wanted >= 1 and wanted between least_wanted and 1e9 and max_wait_ms between 0 and 86400000
+      and more_refused >= 0 and for_job is not null) is not true then
+    raise exception 'tokens, times and counts must be positive and in bounds' using errcode = '22023';
+  end if;
   select * into rule from stint.rate as r where r.name = of_name;
   if rule.name is null then
     raise exception 'no rate is named %', of_name using errcode = 'ST003';
   end if;
-  select * into last from stint.rate_bucket as b where b.name = of_name and b.key = of_key order by b.seq desc limit 1;
+  by_key := rule.by_key;
+  of_key := case when by_key then of_key else '' end;
+  keep := case when for_job then rule.keep else 0 end;
+  most := rule.burst - keep;
   per_ms := stint.tokens_per_ms(rule.tokens, rule.period_ms, rule.override_tokens, rule.override_until);
+  granted := 0;
+  closed_ms := 0;
+  if least_wanted > most then
+    return;
+  end if;
+  -- It does not wait for the disk: what a crash of the server forgets is some milliseconds of tokens, given once more.
+  perform set_config('synchronous_commit', 'off', true);
+  perform pg_advisory_xact_lock(stint.bucket_lock(of_name, of_key));
+  select * into last from stint.rate_bucket as b where b.name = of_name and b.key = of_key order by b.seq desc limit 1;
   -- This statement may have begun before the last one, which waited for the lock: time does not go back.
   at_time := greatest(stint.now(), last.at);
   have := least(rule.burst, coalesce(last.tokens + extract(epoch from at_time - last.at) * 1000 * per_ms, rule.burst));
-  if keep > 0 then
-    max_wait_ms := 0;
-  end if;
+  closed_ms := greatest(0, extract(epoch from last.blocked_until - stint.now()) * 1000);
+  max_wait_ms := case when keep > 0 then 0 else max_wait_ms end;
   granted := case when have - keep >= least_wanted then greatest(least_wanted, least(wanted, floor(have - keep)))
-                  when (wanted - have) / per_ms <= max_wait_ms then wanted
+                  when closed_ms + (wanted - have) / per_ms <= max_wait_ms then wanted
                   else least_wanted end;
-  wait_ms := greatest(0, (granted + keep - have) / per_ms, extract(epoch from last.blocked_until - at_time) * 1000);
+  wait_ms := closed_ms + greatest(0, (granted + keep - have) / per_ms);
   if wait_ms > max_wait_ms then
     granted := 0;
     return;
   end if;
-  insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until)
-  values (of_name, of_key, coalesce(last.seq, 0) + 1, have - granted, at_time, case when last.blocked_until > at_time then last.blocked_until end);
+  insert into stint.rate_bucket (name, key, seq, tokens, at, blocked_until, taken, refused)
+  values (of_name, of_key, stint.next_seq(last.seq), greatest(-1e9, have - granted), at_time,
+          case when closed_ms > 0 then last.blocked_until end,
+          coalesce(last.taken, 0) + granted, coalesce(last.refused, 0) + more_refused);
   delete from stint.rate_bucket as b where b.name = of_name and b.key = of_key and b.seq = last.seq;
 end
 $function$;

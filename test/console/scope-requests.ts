@@ -185,14 +185,16 @@ export const requests: Record<string, (side: Side, of: Planted) => Sent[]> = {
 /** The path with the names of a side in it. */
 export function pathOf(route: string, { contract, group, schedule, key }: Side, of: Planted): string {
   const isOperation = route.includes('/operations/')
-  return route
-    .replace('{queue}', contract.queue)
-    .replace('{worker}', of.worker)
-    .replace('{group}', group)
-    // A limit has the name of the schedule.
-    .replace('{name}', schedule)
-    .replace('{key}', key)
-    .replace('{id}', isOperation ? of.operation : route.includes('/re') ? of.dead : of.ready)
+  return (
+    route
+      .replace('{queue}', contract.queue)
+      .replace('{worker}', of.worker)
+      .replace('{group}', group)
+      // A limit has the name of the schedule.
+      .replace('{name}', schedule)
+      .replace('{key}', key)
+      .replace('{id}', isOperation ? of.operation : route.includes('/re') ? of.dead : of.ready)
+  )
 }
 
 export async function ask(served: Console, path: string, { query = '', json }: Sent): Promise<Answer> {

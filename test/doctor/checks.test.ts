@@ -61,7 +61,18 @@ describe('stint.doctor()', () => {
     expect(findings.map(({ check }) => check)).toEqual([
       ...['server', 'fsync', 'full-page-writes', 'synchronous-commit', 'clock', 'worker-clocks', 'schema'],
       ...['invalid-indexes', 'index-bloat', 'partitions', 'autovacuum', 'dead-rows', 'snapshots', 'xid-age'],
-      ...['notify-queue', 'upkeep', 'queues', 'pauses', 'claims', 'kinds', 'versions', 'schedules', 'limits', 'breakers'],
+      ...[
+        'notify-queue',
+        'upkeep',
+        'queues',
+        'pauses',
+        'claims',
+        'kinds',
+        'versions',
+        'schedules',
+        'limits',
+        'breakers',
+      ],
     ])
     expect(JSON.parse(JSON.stringify(findings))).toEqual(findings)
   })
